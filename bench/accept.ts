@@ -98,7 +98,7 @@ async function measureRound(
   }
 }
 
-/** Empties the queue, and tells how many messages were in it. */
+/** Empties the queue and returns the number of messages that were in it. */
 async function takeAll({ jobs }: OpenPod): Promise<number> {
   let messages = 0
   const worker = jobs.serve(

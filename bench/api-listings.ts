@@ -1,7 +1,7 @@
 import type { FLOORS } from './floors.js'
 import { type GeneratedPod, guidOf } from './generated-pod.js'
 
-/** One list of the API, asked for in many ways, so that the answers do not all lie in the same pages of the database. */
+/** One list of the API with many variants of its request, so that the results are on different pages of the database. */
 export interface Listing {
   readonly name: string
   readonly kind: keyof typeof FLOORS.list
@@ -26,7 +26,7 @@ const A_PAGE = 15
 /** Prime, so that they lie everywhere. */
 const STEP = 7_919
 
-/** The users in whose names something is asked. */
+/** The users who send the requests. */
 export function readersOf({ users }: GeneratedPod): readonly number[] {
   return [...new Set(numbers().map((number) => 1 + ((number * STEP) % users)))]
 }
@@ -142,7 +142,7 @@ export const listings: readonly Listing[] = [
   {
     name: 'people by name',
     kind: 'search',
-    // The longest numbers there are; whoever has one of them is the first who is found, and mostly the only one.
+    // The longest numbers; a person with one of them is the first result, and mostly the only one.
     questions: (pod) =>
       numbers().map((number) => ask(pod, number, `/search/users?name_or_handle=person%20${soughtPerson(pod, number)}`)),
     isRight: ([first], pod, number) => first?.guid === guidOf('person', soughtPerson(pod, number)),
@@ -161,7 +161,7 @@ export function ask(pod: GeneratedPod, number: number, path: string) {
   return { path: `/api/v1${path}`, user: reader(pod, number) }
 }
 
-/** Somebody who has shown private posts to that reader. */
+/** A person who has shared private posts with this reader. */
 function person(pod: GeneratedPod, number: number): string {
   const author = reader(pod, number) + pod.users * (number % 10)
   return guidOf('person', author)

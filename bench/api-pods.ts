@@ -67,7 +67,7 @@ export async function openGeneratedPod(plan: GeneratedPod): Promise<OpenedPod> {
   }
 }
 
-/** What nothing that asks a database could be faster than: one statement that reads nothing, or one that writes a row. */
+/** Lower bounds for any request that uses a database: one statement that reads nothing, or one that writes a row. */
 export async function openBareRoute({ databaseUrl }: BenchStores): Promise<Subject> {
   const db: Knex = openDatabase({ ...WEB_LIMITS, url: databaseUrl, applicationName: 'bench' })
   await db.schema.createTable('bare', (table) => {

@@ -115,7 +115,7 @@ async function areAnswered(
   return true
 }
 
-/** The fewest of some tries: what the process asks on its own account does not belong to the request. */
+/** The minimum of some attempts: statements of background work do not belong to the request. */
 async function statementsOf(app: FastifyInstance, question: Question | undefined): Promise<number> {
   const query = pg.Client.prototype.query
   let statements = 0

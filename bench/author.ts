@@ -17,7 +17,7 @@ export interface Audience {
   readonly bits: number
 }
 
-/** A user with so many readers on each pod. They share a key: a thread cannot tell. */
+/** A user with this many readers on each pod. The readers share a key, which makes no difference for the threads. */
 export async function addAuthor(
   pod: Pod,
   { author, peopleOnEachPod, bits }: Audience,

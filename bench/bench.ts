@@ -18,7 +18,7 @@ export interface Result {
   readonly statements?: number
   /** How long one message takes to somewhere, by where. */
   readonly latency_ms?: Readonly<Record<string, Latency>>
-  /** Whatever else is worth knowing. */
+  /** Additional information. */
   readonly more?: Readonly<Record<string, number>>
   /** Whether everything that was done was also done right. */
   readonly ok: boolean
@@ -41,7 +41,7 @@ export interface BenchOptions {
   readonly strength?: number
 }
 
-/** Does its work when it is asked for what came out, which it says as soon as it is known. */
+/** Runs when its results are requested, and yields each result as soon as it is known. */
 export type Bench = (options: BenchOptions) => AsyncIterable<Result>
 
 /** Says what is not measured, and why; nothing depends on that. */
@@ -85,7 +85,7 @@ export function isDoubtful(result: Result): boolean {
   return result.ok && !isGoodEnough(result)
 }
 
-/** What was doubtful has what it showed this time. Whatever was done wrong this time is wrong. */
+/** Doubtful results get the values of this run. A failure of this run counts as a failure. */
 export function withAnother(results: readonly Result[], another: readonly Result[]): readonly Result[] {
   return results.map((result) => {
     const again = another.find((other) => other.bench === result.bench && other.case === result.case)

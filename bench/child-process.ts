@@ -3,7 +3,7 @@ import { once } from 'node:events'
 
 const ENDING = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
 
-/** A file of ours as a process of its own; its path as from this folder, without an ending. */
+/** Starts a file of this project as a process; the path is relative to this folder, without an extension. */
 export function forkFile(path: string, options: ForkOptions = {}): ChildProcess {
   return fork(new URL(path + ENDING, import.meta.url), options)
 }

@@ -15,7 +15,7 @@ const BITS = 4096
 const TENS = 300
 const REPEAT_EVERY = 20
 const SENDERS = 32
-/** Slow enough that whatever dies does so in the middle. */
+/** Slow enough that each kill happens during the load. */
 const PER_SECOND = 400
 /** When the store says no, or nothing. */
 const AGAIN_AFTER_MS = 50

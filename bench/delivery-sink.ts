@@ -6,12 +6,12 @@ export interface SinkReady {
   readonly ports: readonly number[]
 }
 
-/** What the sink is told: so many deliveries come from now on; or, without a number: how many have come? */
+/** Message to the sink: the number of deliveries to expect from now on; without a number, a request for the count. */
 export interface SinkTask {
   readonly expect?: number
 }
 
-/** Said when all have come that were expected, and whenever it is asked for. */
+/** Sent when all expected deliveries have arrived, and on request. */
 export interface SinkCount {
   readonly taken: number
 }

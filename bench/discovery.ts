@@ -24,7 +24,7 @@ import { listen } from './listen.js'
 const CONNECTIONS = 32
 const MILLISECONDS = 1_000
 
-/** What other pods ask for most, beside a bare Fastify route that gives an answer of the same size from memory. */
+/** The most frequent requests of other pods, beside a plain Fastify route that returns a body of the same size from memory. */
 export async function* benchDiscovery({ rounds }: BenchOptions): AsyncGenerator<Result> {
   const folder = await mkdtemp(join(tmpdir(), 'pod-bench-'))
   const database = await startEmbeddedPostgres(folder, { fast: true })

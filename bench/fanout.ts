@@ -116,7 +116,7 @@ function caseOf({ queue }: Fanout, standing: Standing, rounds: readonly Round[])
   }
 }
 
-/** Nothing waits, nobody has failed, and all but the new ones have answered of late. */
+/** Resets the pods: no pending deliveries, no failures, and a recent response of all but the new ones. */
 async function beginAnew({ pod, ports, hanging }: Fanout, standing: 'proven' | 'new'): Promise<void> {
   await pod.db('deliveries').delete()
   await pod
@@ -127,7 +127,7 @@ async function beginAnew({ pod, ports, hanging }: Fanout, standing: 'proven' | '
   await pod.db('pods').whereIn('port', portsAt(ports, hanging)).update({ lastSuccessAt: null })
 }
 
-/** Measures until it is everywhere where somebody answers. Those that hang do so until then, and are let go to come to an end. */
+/** Measures until every responding pod has the post. Hanging pods hang until then, and are released afterwards. */
 async function post(fanout: Fanout, standing: Standing): Promise<Posted> {
   const { pod, stores, author, others, ports, hanging, made } = fanout
   const signed = made()
@@ -151,7 +151,7 @@ async function post(fanout: Fanout, standing: Standing): Promise<Posted> {
   return { spent, isComplete }
 }
 
-/** Whoever answers exactly once; and nobody who is known to hang, but everybody who is not. */
+/** Responding pods got exactly one request; hanging pods got requests unless they are known to hang. */
 function wereAskedRightly({ asked }: ScriptedPodsSaw, hanging: readonly number[], standing: Standing): boolean {
   const hang = new Set(hanging)
   return asked.every((times, index) => (hang.has(index) ? times > 0 === (standing !== 'known') : times === 1))

@@ -22,7 +22,7 @@ interface GemAnswer {
   readonly readings: readonly Reading[]
 }
 
-/** What somebody has read in an envelope. */
+/** The content of an opened envelope. */
 export type Reading = { readonly author: string; readonly guid: string } | { readonly refused: string }
 
 /** A process that does with envelopes what diaspora* does with them. */
@@ -39,7 +39,7 @@ const RUBY: Command = ['ruby', join(projectFolder(import.meta.dirname), 'bench/u
 /** Undefined: there is no Ruby on this machine, or it has not got the gem, which ends such a process before its first word. */
 export async function startGem([program, ...words]: Command = RUBY): Promise<GemProcess | undefined> {
   const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'inherit'] })
-  child.stdin.on('error', () => undefined) // that it has ended is heard where it speaks
+  child.stdin.on('error', () => undefined) // its end is reported by its output
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const hasStarted = await once(child, 'spawn').then(
     () => true,

@@ -15,7 +15,7 @@ export interface GeneratedPod {
   readonly prolificAuthor: number
   /** One of a hundred comments stands under it. */
   readonly hotPost: number
-  /** Was shown every private post, hears of one of twenty posts, and shares with one of five people. */
+  /** Can see every private post, is notified of one in twenty posts, and shares with one in five people. */
   readonly busyUser: number
   /** One of twenty posts has it; half of the others have one of their own hundred. */
   readonly hotTag: number

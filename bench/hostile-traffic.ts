@@ -40,7 +40,7 @@ export async function measureHostile(
     const besides: Burst[] = []
     const bursts: Burst[] = []
     for (let round = 0; round < rounds; round += 1) {
-      // Whoever was asked for in vain waits for hours, so every round has strangers and parents of its own.
+      // A failed discovery is not repeated for hours, so every round has its own unknown persons and parents.
       const parents = envelopes.slice(round * good.messages.length)
       besides.push(await measureBurst(setting, pod, processes, allGood, envelopesOf(allGood)))
       bursts.push(await measureBurst(setting, pod, processes, good, mixed(good, parents, deaf, round)))

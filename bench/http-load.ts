@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-/** What one server is asked for a while, over some connections that each wait for their answer. */
+/** Sends requests to one server for a given time, over connections that each wait for the response. */
 export interface Load {
   readonly port: number
   /** One after the other, over and over. */

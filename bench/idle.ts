@@ -18,12 +18,12 @@ const MOST_PERCENT = 0.5
 const MOST_MEGABYTES = 300
 
 /**
- * What a pod costs while nobody uses it: everything that `npm start` starts, the embedded database with it. It begins at once
- * and not when its turn comes, since it has to come to rest.
+ * The cost of an idle pod: all processes of `npm start`, including the embedded database. The pod starts at once
+ * and not in its turn, since it must become idle first.
  */
 export function benchIdle(): AsyncIterable<Result> {
   const starting = startWholePod()
-  starting.catch(() => {}) // whoever waits for it hears of it
+  starting.catch(() => {}) // the awaiting caller gets the error
   return watchAtRest(starting)
 }
 
@@ -91,7 +91,7 @@ function* resultsOf({ percent, megabytes }: Watched): Generator<Result> {
     unit: '% of a core',
     // Of a second.
     cpu_us: Object.fromEntries(Object.entries(percent).map(([name, part]) => [name, part * 10_000])),
-    ok: !(all >= MOST_PERCENT), // not a number: the system does not tell
+    ok: !(all >= MOST_PERCENT), // not a number: the system does not report it
   }
   yield {
     ...about,

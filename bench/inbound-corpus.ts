@@ -59,7 +59,7 @@ export function partOf(corpus: InboundCorpus, tens: number): InboundCorpus {
   return { ...corpus, messages: corpus.messages.slice(0, MIX.length * tens), kinds }
 }
 
-/** Comments of one person, whose key is known, under posts that nobody knows. */
+/** Comments of one person with a known key on unknown posts. */
 export interface Orphans {
   readonly author: InboundCorpus['people'][number]
   readonly envelopes: readonly string[]
@@ -120,7 +120,7 @@ async function makeMessage(
   const parentIndex = index % PARENTS
   const poster = signerOf(people, parentIndex)
   const parent = parents[parentIndex]
-  // Nobody likes a post twice: the author moves on when all parents have had their turn.
+  // One person cannot like a post twice: the author changes when all parents were used.
   const author = signerOf(people, parentIndex + 1 + (Math.floor(index / PARENTS) % (PEOPLE - 1)))
   if (parent === undefined) throw new Error('there is no parent')
   const own = guid()

@@ -13,7 +13,7 @@ const CONNECTIONS = 64
 const MILLISECONDS = 1_000
 const EVALS_AT_ONCE = 64
 
-/** What this machine can do with nothing around it: the other benches are compared with it, and nothing is asked of it. */
+/** Baselines of this machine: the other benches are compared with them, and they have no target of their own. */
 export async function* benchLimits({ rounds }: BenchOptions): AsyncGenerator<Result> {
   for (const bits of [2048, 4096]) yield* rsa(bits, rounds)
   const machine = openMachine()

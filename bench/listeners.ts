@@ -66,7 +66,7 @@ interface Round {
   readonly ok: boolean
 }
 
-/** Of new users, who know nobody and have no keys worth the name: making real ones would take minutes. */
+/** Tokens of new users without contacts and with dummy keys: real ones would take minutes. */
 async function tokensOf(pod: OpenPod): Promise<readonly string[]> {
   const tokens: string[] = []
   for (let number = 1; number <= USERS; number += 1) {
@@ -165,7 +165,7 @@ function openStream(port: number, token: string): Stream {
       if (/^id: /m.test(chunk)) resolve()
     })
   })
-  placed.catch(() => undefined) // who waits for it hears of it
+  placed.catch(() => undefined) // the awaiting caller gets the error
   return { socket, placed, events: () => events }
 }
 

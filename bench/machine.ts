@@ -6,7 +6,7 @@ import { queryPrepared } from '../src/persistence/database/database.js'
 import { forkFile, said } from './child-process.js'
 import type { Verified, VerifyTask } from './verify-load.js'
 
-/** What nobody can do without, measured by the clock and beside the same neighbours as what it is compared with. */
+/** Unavoidable work, measured by wall clock under the same concurrent load as the results it is compared with. */
 export interface Machine {
   /** Signatures that all cores verify in a second when they do nothing else. */
   verifications(bits: number): Promise<number>
@@ -41,8 +41,8 @@ async function tell(process: ChildProcess, task: VerifyTask): Promise<Verified> 
 }
 
 /**
- * Rows as wide and as indexed as those that most messages become, and nothing around them: no parent is looked for, no foreign
- * key checked, nothing counted and nobody told. Rows of two columns would be a limit that no table of a pod could come near.
+ * Rows with the width and the indexes of most stored messages, without further work: no parent lookup, no foreign
+ * keys, no counters and no notifications. Rows of two columns would be a limit that no table of a pod could approach.
  */
 export async function makeBareTable(db: Knex): Promise<void> {
   await db.raw('create table if not exists bare_rows (like comments including all)')

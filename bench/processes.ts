@@ -56,7 +56,7 @@ export async function* benchProcesses({ rounds }: BenchOptions): AsyncGenerator<
     }
     const seen: Seen[][] = pods.map(() => [])
     for (let round = 0; round < rounds; round += 1) {
-      // In turn: whatever else the machine does hits all of them alike.
+      // In turn, so that other load of the machine affects all of them equally.
       for (const [index, pod] of pods.entries()) seen[index]?.push(await measureOnce(pod, loaders, corpus))
     }
     const [alone = []] = seen
@@ -74,7 +74,7 @@ interface RunningPod {
   readonly stores: BenchStores
   readonly web: readonly PodProcess[]
   readonly workers: readonly PodProcess[]
-  /** The same, for whoever measures. */
+  /** The same, for measurements. */
   readonly pod: OpenPod
   readonly redis: Redis
   close(): Promise<void>
@@ -178,7 +178,7 @@ async function commandsOf(redis: Redis): Promise<number> {
   return Array.from(calls, ([, count]) => Number(count)).reduce((sum, count) => sum + count, 0)
 }
 
-/** Of the processes, not of whoever measures them. */
+/** Of the processes, without the measuring process. */
 async function connectionsOf({ db }: OpenPod): Promise<number> {
   const { rows } = await db.raw(
     `select count(*) from pg_stat_activity where application_name like 'pod w%' and datname = current_database()`,

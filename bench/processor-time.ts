@@ -27,7 +27,7 @@ export interface Turn {
 
 const MICROSECONDS_PER_TURN = 10_000
 
-/** The rates of two things that take turns of a moment: whatever else the machine does meanwhile happens to both. */
+/** The rates of two workloads that alternate in short turns, so that other load of the machine affects both. */
 export async function ratesInTurns(one: Turn, other: Turn): Promise<readonly [Rate, Rate]> {
   const totals = [one, other].map((turn) => ({ turn, done: 0, microseconds: 0 }))
   while (totals.some(({ microseconds }) => microseconds < MICROSECONDS_PER_PART)) {
@@ -52,7 +52,7 @@ const MICROSECONDS_PER_TICK = 10_000
 
 /**
  * Microseconds of processor time that a process and all below it have taken; of this one only its own, since what it has started
- * is measured apart. Not a number where the system does not tell.
+ * is measured separately. NaN if the system does not report it.
  */
 function processorTimeOf(pid: number): number {
   try {
@@ -110,7 +110,7 @@ export function parentOf(pid: number): number | undefined {
   return parent === undefined ? undefined : Number(parent)
 }
 
-/** By the scheduler, which counts nanoseconds for each thread; where it does not tell, by ticks. */
+/** From the scheduler, which counts nanoseconds per thread; otherwise from clock ticks. */
 function ownTimeOf(pid: number): number {
   try {
     const threads = readdirSync(`/proc/${pid}/task`)

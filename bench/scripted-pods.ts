@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-/** What the pods are told; they say each time what they have seen, and when they wait, once they have. */
+/** Instructions for the pods. They reply with what they have seen; the reply to `wait` follows when all have arrived. */
 export type ScriptedPodsTask =
   /** Something new comes to all of them: those at these places take it and never answer. */
   | { readonly task: 'begin'; readonly hanging: readonly number[] }
@@ -19,7 +19,7 @@ export interface ScriptedPodsReady {
 
 /** What they have seen since it began. */
 export interface ScriptedPodsSaw {
-  /** How often each was asked, in the order of the ports. */
+  /** Number of requests to each pod, in the order of the ports. */
   readonly asked: readonly number[]
   /** Everything that came, each of the same once. */
   readonly bodies: readonly string[]

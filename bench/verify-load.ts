@@ -1,6 +1,6 @@
 import { makeSigned, type Signed } from './signed.js'
 
-/** What a process that does nothing but verify is told: to get ready, and then to go on for a while. */
+/** Instructions for a process that only verifies: to get ready, and then to run for a given time. */
 export interface VerifyTask {
   readonly bits: number
   /** Not set: only the key is made, which takes its time. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { isUrl } from '../src/protocol/is-url.js'
 
-it('knows a URL with letters beyond ASCII, however often it is asked', () => {
+it('isUrl accepts a URL with non-ASCII letters on every call', () => {
   let refused = 0
   for (let times = 0; times < 50_000; times += 1) if (!isUrl('https://example.org/bücher')) refused += 1
 
@@ -11,7 +11,7 @@ it('knows a URL with letters beyond ASCII, however often it is asked', () => {
   expect([isUrl('nothing'), isUrl('/path'), isUrl('/path', 'https://example.org')]).toEqual([false, false, true])
 })
 
-it('is asked instead of URL.canParse, which answers wrongly on Node 20', () => {
+it('isUrl replaces URL.canParse, which is wrong on Node 20', () => {
   const root = join(import.meta.dirname, '..')
   const users = ['src', 'workers', 'bin'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })

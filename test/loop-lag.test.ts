@@ -42,7 +42,7 @@ describe('the watch over the event loop', () => {
     expect(told).toHaveLength(4 + 1 + 10)
   })
 
-  it('looks at once when it is told that there is something to do, however often', async () => {
+  it('measures at once when work is announced, for any number of announcements', async () => {
     utilization = 0.01
     await vi.advanceTimersByTimeAsync(100)
     told.length = 0
@@ -55,7 +55,7 @@ describe('the watch over the event loop', () => {
     expect(told).toHaveLength(5)
   })
 
-  it('looks often as long as somebody wants to know', async () => {
+  it('measures often while readings are requested', async () => {
     utilization = 0
     isWanted = true
     await vi.advanceTimersByTimeAsync(1_000)
@@ -63,7 +63,7 @@ describe('the watch over the event loop', () => {
     expect(told).toHaveLength(10)
   })
 
-  it('tells how late it comes itself, once', async () => {
+  it('reports its own delay once', async () => {
     stoppedFor = 3_000
     await vi.advanceTimersByTimeAsync(300)
 

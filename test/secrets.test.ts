@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => rm(dataDir, { recursive: true }))
 
 describe('the secret key', () => {
-  it('is made once, by whoever comes first, and only its owner may read it', async () => {
+  it('is created once, by the first process, and only its owner may read it', async () => {
     // Each begins while those before it are at another step.
     const keys = await Promise.all(
       Array.from({ length: 40 }, async (_, turns) => {

@@ -146,7 +146,7 @@ async function addLongThread({ db }: HostilePod, address: string, count: number)
   return guid
 }
 
-/** Markup that nobody closes where a page shows it, and behind it names, each of which has to be looked up. */
+/** Unclosed markup in a displayed field, followed by mentions that each need a lookup. */
 function longText({ hosts }: HostilePod): string {
   const markup = '*a ~~b _c '.repeat(400)
   const names = range(4_000).map((index) => `@{n${index}@${hosts.evil}} `)

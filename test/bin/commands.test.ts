@@ -14,7 +14,7 @@ import { makeFolder, pod, type Settings } from './program.js'
 const PASSWORD = 'correct horse battery'
 const { SECRET_KEY } = KNOWN_POD
 
-/** Commands on a database that somebody else runs; nobody works on its queue. */
+/** Commands on an external database; no worker serves its queue. */
 describe('the commands', { timeout: 60_000 }, () => {
   let place: Place
   let settings: Settings
@@ -68,7 +68,7 @@ describe('the commands', { timeout: 60_000 }, () => {
       })
     })
 
-    it('list and show tell who is there', async () => {
+    it('list and show print the accounts', async () => {
       expect(await json('user', 'list', '--limit', '1')).toMatchObject([
         { username: 'alice', role: 'none', closed_at: null },
       ])
@@ -95,7 +95,7 @@ describe('the commands', { timeout: 60_000 }, () => {
       expect(await failure('user', 'role', 'alice', 'king')).toMatchObject({ code: 2 })
     })
 
-    it('close asks before it does it', async () => {
+    it('close requires a confirmation', async () => {
       await createUser(open, { username: 'leaver', password: PASSWORD })
 
       expect(await failure('user', 'close', 'leaver')).toMatchObject({

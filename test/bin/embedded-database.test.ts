@@ -87,7 +87,7 @@ describe('a command while no pod runs', { timeout: 60_000 }, () => {
     const late = borrowDatabase(config)
     await until(async () => (await answerOf(host.url, waitingForAll)) === 1)
 
-    process.kill(databasePid(folder.path) ?? 0, 'SIGTERM') // those who are in may stay, nobody else may come
+    process.kill(databasePid(folder.path) ?? 0, 'SIGTERM') // smart shutdown: open sessions stay, new ones are refused
     await until(() =>
       answerOf(host.url, 'select 1 as answer')
         .then(() => false)

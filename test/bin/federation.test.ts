@@ -42,7 +42,7 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
     )
   }
 
-  /** Only for them: somebody who does not exist is still unknown. */
+  /** Only for these persons: a missing person is still unknown. */
   function webFinger(person: FakePerson, document: unknown) {
     others.script(`${host}/.well-known/webfinger`, (_request, response, url) => {
       if (url.searchParams.get('resource') !== `acct:${person.address}`) return response.writeHead(404).end()
@@ -220,7 +220,7 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
       (document: ReturnType<FakePods['webFinger']>) => ({ ...document, subject: 'acct:remy@r.example' }),
     ],
     ['no links', 'links', ({ subject }: ReturnType<FakePods['webFinger']>) => ({ subject })],
-  ])('probe tells of %s', async (_what, check, change) => {
+  ])('probe reports %s', async (_what, check, change) => {
     const zoe = others.person(`zoe@${host}`)
     webFinger(zoe, change(others.webFinger(zoe)))
 
@@ -233,7 +233,7 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
     ])
   })
 
-  it('probe tells of each field of an hCard that is wrong', async () => {
+  it('probe reports each wrong field of an hCard', async () => {
     const zoe = others.person(`zoe@${host}`)
     webFinger(zoe, others.webFinger(zoe))
     const wrong = {
@@ -257,7 +257,7 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
     expect(stdout).toMatch(/^warn +entity_photo_small /m)
   })
 
-  it('probe tells of a pod that has another key now', async () => {
+  it('probe reports a pod with a changed key', async () => {
     const moved = others.person(quin.address, { guid: quin.guid })
     webFinger(moved, others.webFinger(moved))
 
@@ -267,7 +267,7 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
     expect(JSON.parse(stdout).findings).toContainEqual(expect.objectContaining({ check: 'known', state: 'fail' }))
   })
 
-  it('probe tells of a pod that answers to everything, and of one that does not answer', async () => {
+  it('probe reports a pod that answers every request with success, and one that does not answer', async () => {
     for (const path of ['/', '/.well-known/webfinger'])
       others.script(`${host}${path}`, (_request, response) => response.end('yes'))
 

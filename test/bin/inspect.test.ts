@@ -9,7 +9,7 @@ import { encryptEnvelopeFor, signedBy } from '../support/receiving-pod.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { type Outcome, pod, type Settings } from './program.js'
 
-/** What would become of messages, in the order in which an operator might ask. */
+/** Dry runs of messages, in the order of the questions of an operator. */
 describe('the command that inspects a message', { timeout: 60_000 }, () => {
   let place: Place
   let db: pg.Client
@@ -64,7 +64,7 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
     return Number(rows[0].count)
   }
 
-  it('says what the message would wait for, and asks nobody', async () => {
+  it('prints what the message would wait for, and sends no request', async () => {
     const { code, stdout } = await inspect(envelopeOf(quin, post))
 
     expect(code).toBe(0)
@@ -73,7 +73,7 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
     expect(await traces()).toBe(0)
   })
 
-  it('gets what is missing when it is told to, and still stores nothing of the message', async () => {
+  it('fetches missing entities with the option for it, and still stores nothing of the message', async () => {
     const result = await inspected(post, '--fetch')
 
     expect(result).toMatchObject({
@@ -147,7 +147,7 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
     expect(stdout).toContain('It would be stored.')
   })
 
-  it('opens what is encrypted for somebody here', async () => {
+  it('decrypts a message for a local user', async () => {
     const { rows } = await db.query(`select public_key from people where address = 'ann@pod.example'`)
     const sharing = { following: true, sharing: true, blocking: false }
     const contact = { type: 'contact', author: quin.address, recipient: 'ann@pod.example', ...sharing } as const

@@ -12,7 +12,7 @@ describe('pod invite', { timeout: 60_000 }, () => {
   })
   afterAll(() => place.remove())
 
-  it('prints the address to send to somebody', async () => {
+  it('prints the address of the invitation', async () => {
     const { code, stdout } = await pod(['invite', '--json', '--expires-in', '7d', '--note', 'for Rosa'], settings)
 
     expect(code).toBe(0)
@@ -27,7 +27,7 @@ describe('pod invite', { timeout: 60_000 }, () => {
     expect(stdout).toContain('REGISTRATIONS is closed')
   })
 
-  it('asks for the unit of a lifetime, and answers errors in JSON where JSON is wanted', async () => {
+  it('requires the unit of a lifetime, and prints errors as JSON with --json', async () => {
     const plain = await pod(['invite', '--expires-in', '5'], settings)
     expect([plain.code, plain.stderr]).toEqual([2, expect.stringContaining('with its unit')])
 

@@ -36,7 +36,7 @@ describe('pod start, ended in other ways', { timeout: 60_000 }, () => {
     await until(() => !isAlive(pod.pids.database)) // it ends right after it has taken its file away
   })
 
-  it('ends at once, with exit code 1, when it is asked a second time', async () => {
+  it('ends at once, with exit code 1, on a second stop signal', async () => {
     const pod = await startPod({ DATA_DIR: folder.path })
 
     pod.child.kill('SIGTERM')

@@ -34,7 +34,7 @@ describe('pod notify', { timeout: 60_000 }, () => {
     await place.remove()
   })
 
-  it('birthdays tells of those of the day, once', async () => {
+  it('birthdays creates the notifications of the day once', async () => {
     const run = () => pod(['notify', 'birthdays', '--day', '2026-02-28', '--json'], settings)
 
     expect(JSON.parse((await run()).stdout)).toEqual({ notifications: 1 })
@@ -47,7 +47,7 @@ describe('pod notify', { timeout: 60_000 }, () => {
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('It must be a day like 2026-02-28.') })
   })
 
-  it('list shows what somebody has been told, the newest first', async () => {
+  it('list prints the notifications of a user, newest first', async () => {
     const { stdout } = await pod(['notify', 'list', 'alice', '--json'], settings)
 
     expect(JSON.parse(stdout)).toMatchObject([

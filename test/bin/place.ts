@@ -5,7 +5,7 @@ import { makeFolder, type Settings } from './program.js'
 export interface Place {
   readonly folder: string
   readonly databaseUrl: string
-  /** What leads a program there, with whatever else it is told. */
+  /** Environment that points a program to this place, merged with other variables. */
   readonly settings: Settings
   remove(): Promise<void>
 }

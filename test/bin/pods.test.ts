@@ -89,7 +89,7 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     )
   })
 
-  it('delete the people of a blocked pod with all that came from them, and nobody else', async () => {
+  it('delete the people of a blocked pod with their data, and no other people', async () => {
     const podId = await podAt('spam.example')
     const spammer = await personAt(podId, 'spammer@spam.example')
     const other = await personAt(await podAt('honest.example'), 'quin@honest.example')
@@ -153,7 +153,7 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     expect(JSON.parse(stdout)).toMatchObject({ status: 'version_failed', offline_since: null, next_try_at: null })
   })
 
-  it('tell how far a post has come', async () => {
+  it('report the delivery state of a post', async () => {
     const guid = newGuid()
     const [arrived, waits, refuses] = [await podAt('a.example'), await podAt('b.example'), await podAt('c.example')]
     const messageId = await messageAbout(guid)

@@ -12,7 +12,7 @@ const PROGRAM = fileURLToPath(new URL('../../dist/bin/pod.js', import.meta.url))
 const NO_ENV_FILE_HERE = fileURLToPath(new URL('.', import.meta.url))
 const LONGEST_COMMAND = 60_000
 
-/** What the program is told; whatever this shell or test run has set must not reach it. */
+/** Environment of the program; variables of this shell or test run are excluded. */
 export type Settings = Readonly<Record<string, string>>
 
 export interface Outcome {
@@ -120,7 +120,7 @@ export async function startPod(settings: Settings): Promise<StartedPod> {
   return { ...program, address, admin, pids, warnings }
 }
 
-/** What has ended and was not yet noticed by whoever inherited it, as in a container without an init, is not alive. */
+/** A zombie process, for example in a container without an init, is not alive. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -135,7 +135,7 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
   while (!(await condition())) await pause(20)
 }
 
-/** The status of an answer; 0 when nobody answers. */
+/** The status of the response; 0 without a response. */
 export async function statusOf(url: string, init?: RequestInit): Promise<number> {
   return fetch(url, init).then(
     (response) => response.status,

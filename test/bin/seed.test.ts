@@ -18,7 +18,7 @@ describe('pod seed', { timeout: 60_000 }, () => {
     expect([code, stderr]).toEqual([1, 'Everybody could sign in as alice: pod.example is no pod to play with.\n'])
   })
 
-  it('makes nobody where the friend to meet is not found', async () => {
+  it('creates no account when the remote friend is not found', async () => {
     const { code, stderr } = await pod(['seed', '--meet', 'alice@localhost:1'], settings)
 
     expect(code).toBe(1)

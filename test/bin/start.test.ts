@@ -126,9 +126,9 @@ describe('pod start', { timeout: 60_000 }, () => {
     expect((await pod(['wait-idle', '--timeout', '100'], settings)).stderr).toBe('')
   }, 150_000)
 
-  it('stops when it is told to and leaves nothing behind', async () => {
+  it('stops on a signal and leaves no processes', async () => {
     started.child.kill('SIGTERM')
-    started.child.kill('SIGTERM') // as from whoever stops a process and its whole group
+    started.child.kill('SIGTERM') // as from a supervisor that signals a process and its whole group
 
     expect(await started.ended).toBe(0)
     expect(started.output.stdout).not.toContain('did not end in order')

@@ -21,14 +21,14 @@ afterEach(() => {
 
 const asked = () => [stop.signal.aborted, stop.urgent.aborted]
 
-it('is asked once by a signal that comes twice at once, as when it goes to a process and to its whole group', () => {
+it('a signal that arrives twice at once, for a process and for its group, is one stop request', () => {
   expect(asked()).toEqual([false, false])
   process.emit('SIGTERM', 'SIGTERM')
   process.emit('SIGTERM', 'SIGTERM')
   expect(asked()).toEqual([true, false])
 })
 
-it('is urgent when somebody asks again', () => {
+it('a second stop request is urgent', () => {
   process.emit('SIGINT', 'SIGINT')
   vi.advanceTimersByTime(101)
   process.emit('SIGINT', 'SIGINT')

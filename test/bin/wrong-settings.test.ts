@@ -96,7 +96,7 @@ describe('a pod with wrong settings', { timeout: 60_000 }, () => {
     await other.remove()
   })
 
-  it.each(['web', 'worker'])('tells that %s alone needs a database', async (command) => {
+  it.each(['web', 'worker'])('reports that %s alone needs a database', async (command) => {
     const outcome = await pod([command], { DATA_DIR: join(folder.path, 'empty'), LOG_LEVEL: 'silent' })
 
     expectSentence(outcome, /There is no database: DATABASE_URL is not set.*npm start/)

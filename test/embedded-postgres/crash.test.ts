@@ -43,7 +43,7 @@ describe('after a crash', () => {
     await second.stop()
   })
 
-  it('a server that loses one connection to a crash stays ours', async () => {
+  it('a server that loses one connection to a crash keeps its owner', async () => {
     const server = await startEmbeddedPostgres(dataDir, { fast: true })
     let exited = false
     void server.exited.then(() => {

@@ -62,7 +62,7 @@ export function startElsewhere(
 ): { readonly process: ChildProcess; readonly answer: Promise<Answer> } {
   const child = fork(new URL('hold-server.ts', import.meta.url), [dataDir], {
     execArgv: ['--import', 'tsx'],
-    // As in a container that runs its programs as a user of whom the system knows nothing but the number.
+    // As in a container that runs its programs as a user without a passwd entry.
     ...(nameless && { execPath: UNSHARE, execArgv: [...NAMELESS, process.execPath, '--import', 'tsx'] }),
   })
   processes.push(child)

@@ -41,7 +41,7 @@ it('does not take over a server that is ending', async () => {
   while ((await standing()).length < 2);
   const [, first] = await standing()
 
-  process.kill(pid, 'SIGTERM') // those who are in may stay, nobody else may come
+  process.kill(pid, 'SIGTERM') // smart shutdown: open sessions stay, new ones are refused
   while (
     await query(url, 'select 1').then(
       () => true,

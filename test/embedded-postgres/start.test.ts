@@ -60,7 +60,7 @@ describe('startEmbeddedPostgres', () => {
     await server.stop()
   })
 
-  it('lets nobody in without the password, and nobody read it', async () => {
+  it('requires the password, which only the owner may read', async () => {
     const server = await startEmbeddedPostgres(dataDir, { fast: true })
     const wrong = new URL(server.url)
     wrong.password = 'guess'
@@ -82,7 +82,7 @@ describe('startEmbeddedPostgres', () => {
     expect(await findRunningEmbeddedPostgres(dataDir)).toBeUndefined()
     expect(await readFile(join(dataDir, 'postgres.log'), 'utf8')).toContain('database system is shut down')
     expect(await readdir(join(dataDir, 'postgres'))).not.toContain('postmaster.pid')
-    // It is a child of this process, which hears of its end a moment later.
+    // The server is a child of this process, which gets its exit event a moment later.
     await vi.waitFor(() => expect(() => process.kill(server.pid, 0)).toThrow('ESRCH'))
   })
 

@@ -151,7 +151,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     expect((await carol.get<Post>(`posts/${post.guid}`)).interaction_counters).toMatchObject({ likes: 1 })
   })
 
-  it('a private post reaches its recipients and nobody else', async () => {
+  it('a private post reaches its recipients and no other person', async () => {
     const secret = await alice.send<Post>('POST', 'posts', {
       public: false,
       body: 'For the aspect',
@@ -232,7 +232,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     })
     for (const pod of pods) {
       expect(await pod.json('dead', 'list')).toEqual([])
-      // The retraction of a post whose delivery was lost on its way goes out: nobody can know that the post has not arrived.
+      // The retraction of a post whose delivery was lost is sent: the sender cannot know that the post has not arrived.
       expect(await pod.open.db('waiting').whereNot({ waitsFor: `post:${mistake.guid}` })).toEqual([])
       expect(await pod.open.db('deliveries').where({ state: 'dead' })).toEqual([])
     }

@@ -24,10 +24,10 @@ interface Conversation {
 }
 
 /**
- * One of our pods and two pods of the network's own library, over HTTP: whatever crosses was signed, verified and parsed by the
- * library on one side and by us on the other. Each test finds the pods as the one before left them.
+ * A pod of this project and two pods of the library diaspora_federation, over HTTP: each message is signed, verified and parsed
+ * by the library on one side and by this project on the other. Each test continues with the state of the previous one.
  */
-describe('our pod and two pods of diaspora_federation', () => {
+describe('this pod and two pods of diaspora_federation', () => {
   let pod: WholePod
   let alice: ApiPerson
   let near: LibraryPeer
@@ -67,7 +67,7 @@ describe('our pod and two pods of diaspora_federation', () => {
   const comments = (postGuid: unknown) => alice.get<readonly Comment[]>(`posts/${postGuid}/comments`)
 
   describe('discovery', () => {
-    it('the library finds a person of ours by WebFinger and hCard', async () => {
+    it('the library finds a local person by WebFinger and hCard', async () => {
       expect(await near.discover(alice.address)).toMatchObject({
         guid: alice.guid,
         author: alice.address,
@@ -182,7 +182,7 @@ describe('our pod and two pods of diaspora_federation', () => {
       })
     })
 
-    it('a status message of ours with poll and location', async () => {
+    it('a local status message with poll and location', async () => {
       alicesPost = await alice.send<Post>('POST', 'posts', {
         public: true,
         body: `Hello @{${gina.address}} #hello`,
@@ -205,7 +205,7 @@ describe('our pod and two pods of diaspora_federation', () => {
       await far.receives('status_message', { guid: alicesPost.guid })
     })
 
-    it('a private post of ours is readable for its recipients only', async () => {
+    it('a private local post is readable for its recipients only', async () => {
       const post = await alice.send<Post>('POST', 'posts', {
         public: false,
         body: 'For friends',
@@ -224,7 +224,7 @@ describe('our pod and two pods of diaspora_federation', () => {
       expect(await stored(data.guid)).toMatchObject({ body: 'For alice', public: false })
     })
 
-    it('a reshare by the library of a post of ours', async () => {
+    it('a reshare by the library of a local post', async () => {
       const data = {
         author: gina.address,
         guid: guid(),
@@ -239,7 +239,7 @@ describe('our pod and two pods of diaspora_federation', () => {
       expect(await notified()).toContain('reshared')
     })
 
-    it('a reshare of ours of a post of the library', async () => {
+    it('a local reshare of a post of the library', async () => {
       await alice.send('POST', `posts/${ginasPost['guid']}/reshares`)
 
       await near.receives('reshare', { root_guid: ginasPost['guid'] as string, root_author: gina.address })
@@ -266,7 +266,7 @@ describe('our pod and two pods of diaspora_federation', () => {
       await near.receives('participation', { parent_guid: ginasPost['guid'] as string })
     })
 
-    it('comments, likes and votes of the library under a post of ours', async () => {
+    it('comments, likes and votes of the library on a local post', async () => {
       const parent = { parent_guid: alicesPost.guid, parent_type: 'Post' }
       const poll = (await near.receives('status_message', { guid: alicesPost.guid })).data['poll'] as {
         readonly guid: string
@@ -351,7 +351,7 @@ describe('our pod and two pods of diaspora_federation', () => {
   })
 
   describe('fetch', () => {
-    it('the library fetches a public post of ours', async () => {
+    it('the library fetches a public local post', async () => {
       const stranger = await startLibraryPeer()
       try {
         await stranger.fetchEntity(alice.address, 'post', alicesPost.guid)
@@ -407,7 +407,7 @@ describe('our pod and two pods of diaspora_federation', () => {
   })
 
   describe('conversations', () => {
-    it('a conversation of ours and the answer of the library', async () => {
+    it('a local conversation and the reply of the library', async () => {
       const conversation = await alice.send<Conversation>('POST', 'conversations', {
         subject: 'Seeds',
         body: 'Do you have some?',

@@ -30,7 +30,7 @@ describe('base64url', () => {
     '\0',
   ])('is never %j', (text) => expect(decodeBase64url(text)).toBeUndefined())
 
-  it('gives back whatever bytes were written', () => {
+  it('decodes any encoded bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array(), fc.boolean(), (array, padded) => {
         const text = encodeBase64url(Buffer.from(array))

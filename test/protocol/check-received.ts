@@ -71,7 +71,7 @@ function references(entity: ReceivedEntity, { people, related }: KnownVectors): 
     }
     case 'message': {
       const conversation = find('Conversation', entity.conversation_guid)
-      // The file does not name who takes part in the conversations it knows: whoever lives here and whoever writes.
+      // The file does not list the participants of conversations: assumes the local users and the author.
       const participants = [...people.filter(({ local }) => local).map(({ id }) => id), entity.author]
       return { conversation: conversation && { participants } }
     }

@@ -32,7 +32,7 @@ describe('WebFinger', () => {
     return readWebFinger(JSON.stringify(document), address)
   }
 
-  it('tells other pods where everything about a person is', () => {
+  it('lists the addresses of all documents of a person', () => {
     expect(links).toEqual({
       subject: 'acct:alice@pod.example:3000',
       aliases: ['https://pod.example:3000/people/7dba7ca01d64013485eb3131731751e9'],
@@ -82,8 +82,8 @@ describe('WebFinger', () => {
   })
 
   it.each([
-    ['about somebody else', { subject: 'acct:bob@pod.example:3000', links: [hcardLink, podLink] }],
-    ['about nobody', { links: [hcardLink, podLink] }],
+    ['about another person', { subject: 'acct:bob@pod.example:3000', links: [hcardLink, podLink] }],
+    ['without a subject', { links: [hcardLink, podLink] }],
     ['about a number', { subject: 1, links: [hcardLink, podLink] }],
     ['without links', { subject: address }],
     ['with links that are no list', { subject: address, links: hcardLink }],
@@ -154,7 +154,7 @@ describe('an hCard', () => {
     expect(writeHcard(alice)).not.toContain('<b>')
   })
 
-  it('is read back, whatever a person is called', () => {
+  it('is read back for any name of a person', () => {
     const name = fc.string({ unit: 'grapheme', maxLength: 10 }).map((text) => text.replaceAll(';', '').trim())
     fc.assert(
       fc.property(name, name, fc.boolean(), (firstName, lastName, searchable) => {

@@ -24,7 +24,7 @@ function encryptedEnvelope(changes: { secret?: Buffer | string; encrypted?: Buff
   }
 }
 
-/** With the padding AES asks for, or with one of the caller's. */
+/** Encrypts with the padding of AES, or with that of the caller. */
 function encrypt(text: Buffer, padding?: Buffer): Buffer {
   const aes = createCipheriv('aes-256-cbc', key, iv)
   if (padding === undefined) return Buffer.concat([aes.update(text), aes.final()])

@@ -19,7 +19,7 @@ function asSeen(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, asSeen(member)]))
 }
 
-it.each(roots)('reads %s back from XML as it was written, whatever its texts', (type) => {
+it.each(roots)('%s is read back from XML as it was written, with any texts', (type) => {
   const arbitrary: fc.Arbitrary<Entity> = arbitraryEntities[type]
   fc.assert(
     fc.property(arbitrary, (entity) => {
@@ -41,7 +41,7 @@ it.each(types)('reads %s back from JSON as it was written', (type) => {
   )
 })
 
-it('refuses whatever is no entity with a ProtocolError and nothing else', () => {
+it('XML that is no entity is refused with a ProtocolError only', () => {
   const element = fc.letrec((tie) => ({
     node: fc.oneof(
       { depthSize: 'small' },
@@ -66,7 +66,7 @@ it('refuses whatever is no entity with a ProtocolError and nothing else', () => 
   )
 })
 
-it('refuses whatever JSON is no entity with a ProtocolError and nothing else', () => {
+it('JSON that is no entity is refused with a ProtocolError only', () => {
   const data = fc.dictionary(
     fc.constantFrom('author', 'guid', 'text', 'photos', 'poll', 'public', 'participants', '__proto__'),
     fc.jsonValue({ maxDepth: 3 }),

@@ -25,8 +25,8 @@ export interface RunResult {
 }
 
 /**
- * Everything that reads what strangers send, on inputs that are made of good ones. A run is told by seed and number alone. It throws if a
- * reader throws anything but a ProtocolError, or if an envelope opens that nobody has signed.
+ * Runs all readers of untrusted input on mutations of valid inputs. Seed and number alone determine a run. It throws if a
+ * reader throws anything but a ProtocolError, or if an envelope opens without a valid signature.
  */
 export function openFuzzer(seed: number): (run: number) => RunResult {
   const corpus = readCorpus()
@@ -100,11 +100,12 @@ function payloadOf(envelope: string): string[] {
   }
 }
 
-/** The text of a signed envelope is changed: whatever still opens has a payload that somebody signed. */
+/** Mutates the text of a signed envelope: an envelope that still opens has a signed payload. */
 function readEnvelope(corpus: Corpus, random: Chance): RunResult {
   const envelope = mutate(random.oneOf(corpus.envelopes), random.oneOf(corpus.payloads), random)
   const opened = open(corpus, envelope)
-  if (opened) ok(corpus.signedPayloads.has(readMagicEnvelope(envelope).payload.toString()), 'nobody has signed this')
+  if (opened)
+    ok(corpus.signedPayloads.has(readMagicEnvelope(envelope).payload.toString()), 'this payload was not signed')
   return { opened }
 }
 

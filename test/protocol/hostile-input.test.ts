@@ -38,7 +38,7 @@ it('random text opens and decrypts no envelope', () => {
   )
 })
 
-it('mutated envelopes open if somebody has signed what is in them, and are refused with a fault otherwise', () => {
+it('mutated envelopes open if their payload is signed, and are refused with a fault otherwise', () => {
   const seed = Math.trunc(Math.random() * 2 ** 31)
   const runOnce = openFuzzer(seed)
   let opened = 0

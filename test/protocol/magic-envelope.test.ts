@@ -64,7 +64,7 @@ describe('sealing', () => {
 `)
   })
 
-  it('is read back, whatever the payload says', () => {
+  it('is read back for any payload', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const xml = writeXml({ name: 'comment', content: cleanText(text) })
@@ -203,7 +203,7 @@ describe('peeking', () => {
     `<x:data ${':data '.repeat(200_000)}`,
     // Only what a `<` begins is looked at, however much there is that looks like it.
     `:data x>${encodeBase64url(Buffer.from(`<author>${sender}</author>`))}<`,
-  ])('finds nobody in rubbish: %.20s', (text) =>
+  ])('finds no sender in garbage: %.20s', (text) =>
     expect(peekEnvelope(text)).toEqual({ sender: undefined, author: undefined }),
   )
 })

@@ -59,7 +59,7 @@ describe('opening an envelope', () => {
     expect(open(seal(payload))).toMatchObject({ entity: { created_at: receivedAt } })
   })
 
-  it('asks for the key of the sender before anything is verified, by the address in lower case', () => {
+  it('requires the key of the sender before anything is verified, by the address in lower case', () => {
     expect(open(seal('rubbish', 'Nobody@Nowhere.example'))).toEqual({
       state: 'needs_key',
       of: 'nobody@nowhere.example',
@@ -108,7 +108,7 @@ describe('opening what the author signed as well', () => {
     expect(open(seal({ ...comment, author_signature: '' }))).toMatchObject({ state: 'open', signature: 'absent' })
   })
 
-  it('asks for the key of the author once the envelope is verified', () => {
+  it('requires the key of the author after the envelope is verified', () => {
     const onlyAnn = new Map([['ann@p.example', ann.publicKey]])
 
     expect(open(seal(signedComment), onlyAnn)).toEqual({
@@ -118,7 +118,7 @@ describe('opening what the author signed as well', () => {
     })
   })
 
-  it('asks a migration for the signature of the identity that does not send it', () => {
+  it('requires in a migration the signature of the identity that does not send it', () => {
     const profile = { type: 'profile', author: 'quin@q.example', searchable: true, public: false, nsfw: false } as const
     const identities = { from: 'ann@p.example', to: 'quin@q.example' }
     const migration = {

@@ -9,7 +9,7 @@ export const receivedAt = new Date('2024-05-06T07:08:09Z')
 
 export type OpenVector = Extract<Opened, { readonly state: 'open' }>
 
-/** Opens an envelope with the keys of the file. Nobody else can be discovered. */
+/** Opens an envelope with the keys of the file. Other persons cannot be discovered. */
 export function openVector(envelope: string, keys: VectorKeys): OpenVector {
   const opened = openEnvelope(envelope, keys.public, receivedAt)
   switch (opened.state) {

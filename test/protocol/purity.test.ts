@@ -10,7 +10,7 @@ const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
 const references =
   /\b(?:process\.|console\.|fetch\(|Date\.now|new Date\(\)|performance\.|Math\.random|setTimeout|globalThis)/
 
-it('asks no clock, environment or network that is there without an import', () => {
+it('the protocol layer uses no global clock, environment or network', () => {
   expect(paths.length).toBeGreaterThan(20)
   for (const path of paths)
     expect([path, references.exec(readFileSync(join(folder, path), 'utf8'))?.[0]]).toEqual([path, undefined])

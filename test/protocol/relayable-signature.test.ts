@@ -115,7 +115,7 @@ describe('the signature of the author', () => {
     )
   })
 
-  it('survives being sent on, in any order and with any elements that nobody knows', () => {
+  it('stays valid when it is relayed, in any order and with any unknown elements', () => {
     const sent = fc
       .tuple(arbitraryRelayable, foreignElements)
       .chain(([relayable, foreign]) =>

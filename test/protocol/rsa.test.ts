@@ -22,7 +22,7 @@ function privatePem(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString()
 }
 
-describe('a key of somebody', () => {
+describe('a public key of a person', () => {
   it('is read in both forms that pods publish', () => {
     for (const type of ['spki', 'pkcs1'] as const) {
       expect(readPublicKey(`\n${publicPem(publicKey, type)}\n`)?.equals(publicKey)).toBe(true)

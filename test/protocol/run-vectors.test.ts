@@ -26,7 +26,7 @@ it('passes a file that is right, and counts', () => {
   expect(run(bundled)).toEqual({ status: 0, lines: ['450 passed, 0 failed'] })
 })
 
-it('tells each vector that fails on a line of its own, the others pass', () => {
+it('each failed vector is reported on its own line, and the others pass', () => {
   const vectors = JSON.parse(bundled)
   vectors.people = vectors.people.filter(({ id }: { readonly id: string }) => id === 'alma@meadow.example')
   vectors.receive = [

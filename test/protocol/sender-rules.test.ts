@@ -75,7 +75,7 @@ describe('an entity that is not a relayable', () => {
     expect(fault('message', message, {}, references)).toBe('NotPublic')
   })
 
-  it('tells of a person in public what the person shows to everybody', () => {
+  it('contains in public only the public fields of the person', () => {
     expect(fault('profile', { author: quin, first_name: 'Quin', image_url: '/a.png' }, {})).toBe('none')
     for (const detail of [{ bio: 'x' }, { birthday: '1990-01-01' }, { gender: 'x' }, { location: 'x' }]) {
       expect(fault('profile', { author: quin, ...detail }, {})).toBe('NotPublic')
@@ -98,7 +98,7 @@ describe('an entity that is not a relayable', () => {
     expect(fault('message', message, { recipient: 'ben@here.example' }, references)).toBe('RecipientMismatch')
   })
 
-  it('is a message of somebody who takes part', () => {
+  it('comes from a participant of the conversation', () => {
     const without = { conversation: { participants: [remy, ann] } }
 
     expect(fault('message', message, { recipient: ann }, without)).toBe('InvalidAuthor')
@@ -123,7 +123,7 @@ describe('an entity that is not a relayable', () => {
 describe.each(relayables)('a %s', (type, data) => {
   const signed = { signature: 'valid' } as const
 
-  it('comes from its author if the root is ours', () => {
+  it('comes from its author if the root is local', () => {
     expect(fault(type, data, signed, { root: annsPost })).toBe('none')
     expect(fault(type, data, { ...signed, recipient: ann }, { root: { ...annsPost, public: false } })).toBe('none')
     expect(fault(type, data, signed, { root: remysPost })).toBe('InvalidSender')
@@ -150,7 +150,7 @@ describe.each(relayables)('a %s', (type, data) => {
 describe('a retraction', () => {
   const byRemyUnderAnns = { author: remy, root: { author: ann } }
 
-  it('comes from the author of the target, whoever it names as author', () => {
+  it('comes from the author of the target, independent of the named author', () => {
     for (const type of ['Post', 'StatusMessage', 'Photo', 'Comment', 'Like', 'PollParticipation', 'Conversation']) {
       expect(fault('retraction', retraction(type), { sender: remy }, { target: byRemyUnderAnns })).toBe('none')
       expect(fault('retraction', retraction(type), { sender: quin }, { target: byRemyUnderAnns })).toBe('InvalidSender')

@@ -8,7 +8,7 @@ interface PersonKeys {
 }
 
 export interface VectorKeys {
-  /** Throws for somebody who is not among the people of the file, or has no usable keys there. */
+  /** Throws for a person who is not in the file or has no usable keys there. */
   of(address: string): PersonKeys
   readonly public: ReadonlyMap<string, KeyObject>
 }

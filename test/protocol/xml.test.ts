@@ -138,7 +138,7 @@ describe('writing', () => {
     expect([isCleanText('😀\r\n'), isCleanText('a\0'), isCleanText('a\0')]).toEqual([true, false, false])
   })
 
-  it('is read back to the same text, whatever the text is', () => {
+  it('is read back to the same text, for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const written = writeXml({ name: 't', content: text })

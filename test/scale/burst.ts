@@ -103,7 +103,7 @@ async function makeMessages(
   const people: FakePerson[] = []
   for (let index = 0; index < PEOPLE; index += 1) people.push(await neighbours.acquaintance())
   const burst = makeBurst(people, localPosts, { messages, seed: messages })
-  // Whoever is asked for a post before it has come gives it away.
+  // Every other pod returns a post that is requested before it was delivered.
   const byAddress = new Map(people.map((person) => [person.address, person]))
   for (const post of burst.posts) {
     const author = byAddress.get(post.author)
@@ -131,14 +131,14 @@ async function wrongsWith(
     ...(await wrongsOf(pod, burst, [...localPosts, ...published], said())),
     ...written
       .filter(({ guid }) => guid !== undefined && !found.some((post) => post.guid === guid))
-      .map(({ text }) => `a client was told that ${text} is published, and it is not there`),
+      .map(({ text }) => `the API confirmed ${text}, but the post does not exist`),
     ...(new Set(found.map(({ text }) => text)).size < found.length ? ['a post of a client is there twice'] : []),
     ...dead.map(({ queue, name, fault }) => `a dead letter, ${name} of ${queue}: ${fault}`),
     ...(await neighbours.missing()),
   ]
 }
 
-/** Nobody waits for ever, and nobody is told of trouble that is not theirs. */
+/** Checks that every request got a response, and no client an unexpected error. */
 function unexpected(answers: readonly Answer[], what: string): readonly string[] {
   const others = new Set(
     answers.map(({ status }) => status).filter((status) => ![200, 202, 503].includes(Number(status))),

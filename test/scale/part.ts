@@ -19,7 +19,7 @@ export interface ScaleOptions {
 /** Starts all it needs in folders and on ports of its own, and ends it. */
 export type Part = (options: ScaleOptions) => Promise<Outcome>
 
-/** What was started, to be ended in the other order, whatever happens. */
+/** Started resources, always ended in reverse order. */
 export async function withAll<Result>(run: (undo: (() => Promise<unknown>)[]) => Promise<Result>): Promise<Result> {
   const undo: (() => Promise<unknown>)[] = []
   try {

@@ -19,8 +19,8 @@ const PACKAGES = ['pgbouncer', 'libevent-2.1-7', 'libc-ares2']
 const READY_WITHIN = 10_000
 
 /**
- * PgBouncer in session mode between the pod and its database, with its queue in the same database: tables are made, messages
- * taken in, jobs waited for, named statements run and live events heard through it.
+ * PgBouncer in session mode between the pod and its database, with its queue in the same database: migrations, inbound messages,
+ * blocking waits for jobs, named statements and live events all pass through it.
  */
 export async function scalePgbouncer({ messages }: ScaleOptions): Promise<Outcome> {
   const program = await provide('pgbouncer', PACKAGES)
@@ -58,7 +58,7 @@ export async function scalePgbouncer({ messages }: ScaleOptions): Promise<Outcom
       wrongs: [
         ...burst.wrongs,
         ...(events === 0 ? ['no live event was heard'] : []),
-        ...(all === 0 ? ['nobody was connected through PgBouncer'] : []),
+        ...(all === 0 ? ['no client was connected through PgBouncer'] : []),
       ],
     }
   })
@@ -118,7 +118,7 @@ async function makeTables(url: string): Promise<void> {
   await migrateQueue(url)
 }
 
-/** Without the one that asks, and those of the launcher of the database. */
+/** Excludes the session of this query and those that started the database. */
 async function connectionsIn(client: pg.Client): Promise<readonly { name: string; count: number }[]> {
   const { rows } = await client.query<{ name: string; count: number }>(`
     select case when application_name like 'pod %' then application_name else 'the queues' end as name, count(*)::int as count

@@ -15,8 +15,8 @@ interface Readings {
 }
 
 /**
- * A streaming replica behind DATABASE_READ_URL. While messages come, two clients write through one web process and read lists
- * through the other: each of their own posts has to be there at once. Then the replica dies, and nobody notices.
+ * A streaming replica behind DATABASE_READ_URL. While messages arrive, two clients write through one web process and read lists
+ * through the other: each of their own posts must be in the lists at once. Then the replica is killed, without errors for clients.
  */
 export async function scaleReplica({ messages }: ScaleOptions): Promise<Outcome> {
   return withAll(async (undo) => {

@@ -63,7 +63,7 @@ function isAnother(master: OwnRedis | undefined, port: number): boolean {
   return Number.isInteger(port) && port !== Number(new URL(master?.url ?? '').port)
 }
 
-/** Each that is missing is told; those beyond the first ten as a number. */
+/** Lists the first ten missing messages, and the number of the others. */
 function lostIn(wrongs: readonly string[]): number {
   const missing = wrongs.filter((wrong) => /^(posts|comments|likes): .* 0 times, not 1/.test(wrong)).length
   const more = wrongs.flatMap((wrong) => /^(?:posts|comments|likes): and (\d+) more/.exec(wrong)?.[1] ?? [])

@@ -136,7 +136,7 @@ describe('ensure-installed', () => {
     expect(await waiting.ended).toMatchObject({ code: 0, output: expect.stringContaining('Installing') })
   })
 
-  it('asks for a newer Node in one sentence before anything else', async () => {
+  it('requires a newer Node in one sentence before anything else', async () => {
     const project = await makeProject(filesOf('1.0.0'))
     const pretendOld = `data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '20.18.3' })`
 

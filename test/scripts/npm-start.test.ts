@@ -7,7 +7,7 @@ import { isAlive, makeFolder } from '../bin/program.js'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 
-it('stops the whole pod when only npm is told to end', { timeout: 60_000 }, async () => {
+it('npm start stops the whole pod when only npm gets the signal', { timeout: 60_000 }, async () => {
   const folder = await makeFolder()
   const npm = spawn('npm', ['start', '--silent', '--', '--json'], {
     cwd: project,

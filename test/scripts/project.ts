@@ -15,7 +15,7 @@ export interface Run {
   readonly ended: Promise<{ readonly code: number | null; readonly output: string }>
 }
 
-/** A project with our scripts and nothing else of ours; gone after the test. */
+/** A temporary project that contains only the scripts of this repository. */
 export async function makeProject(files: Readonly<Record<string, string>>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'pod project '))
   onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 20 }))

@@ -3,7 +3,7 @@ import type { CommentEntity, LikeEntity } from '../../src/protocol/entities/rela
 import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 import { envelopeOf, type FakePerson, newGuid } from '../support/fake-pod.js'
 
-/** A post of somebody who lives on the pod under test. */
+/** A post of a local user of the pod under test. */
 export interface LocalPost {
   readonly guid: string
   readonly author: string
@@ -17,7 +17,7 @@ export interface Burst {
   readonly reshares: readonly ReshareEntity[]
   readonly comments: readonly CommentEntity[]
   readonly likes: readonly LikeEntity[]
-  /** Those that are wrong: with which fault, and what they claim to be where somebody has proven to have sent them. */
+  /** Invalid messages: their fault, and the claimed type if the sender is proven. */
   readonly broken: readonly { readonly fault: string; readonly guid: string | undefined }[]
 }
 
@@ -26,7 +26,7 @@ export interface BurstSize {
   readonly seed: number
   /** Which part of all is wrong; not set: a twentieth. */
   readonly broken?: number
-  /** One post in so many is never sent: whoever hears what is said under it has to ask for it. */
+  /** One post in this many is never sent: the pod has to fetch it after an interaction with it. */
   readonly keptBack?: number
 }
 

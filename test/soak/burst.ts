@@ -83,7 +83,7 @@ async function makeLocalPosts(pod: Pod): Promise<readonly LocalPost[]> {
   return posts
 }
 
-/** By people whom nobody knows here yet; whoever is asked for a post before it has come gives it away. */
+/** Posts of unknown persons; every other pod returns a post that is requested before it was delivered. */
 function makeMessages(others: FakePods, localPosts: readonly LocalPost[], options: BurstOptions): Burst {
   const people = Array.from({ length: options.people }, (_, index) =>
     others.person(`p${index}@q${index % PODS}.example`),
@@ -97,7 +97,7 @@ function makeMessages(others: FakePods, localPosts: readonly LocalPost[], option
   return burst
 }
 
-/** Most of it at once, the rest while the stores are killed. Returns how often the door was shut. */
+/** Sends most messages at once, the rest while the stores are killed. Returns the number of refused requests. */
 async function sendThroughCrashes(besieged: BesiegedPod, burst: Burst, options: BurstOptions): Promise<number> {
   const { pod, database, redis } = besieged
   const { envelopes } = burst
@@ -121,7 +121,7 @@ async function sendThroughCrashes(besieged: BesiegedPod, burst: Burst, options: 
   return refused
 }
 
-/** Returns how often the door was shut. */
+/** Returns the number of refused requests. */
 async function sendAll({ post }: BesiegedPod, envelopes: readonly string[]): Promise<number> {
   const line = [...envelopes]
   let refused = 0

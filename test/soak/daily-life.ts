@@ -3,7 +3,7 @@ import type { LocalPost } from './burst-messages.js'
 import type { Inhabitant } from './lively-pod.js'
 import { fieldOf, type PersistentClient } from './persistent-client.js'
 
-/** What people of the pod have done, and were told that it was done. */
+/** Actions of local users that the API has acknowledged. */
 export interface Deeds {
   readonly posts: LocalPost[]
   readonly comments: { readonly guid: string; readonly parent_guid: string; readonly author: string }[]
@@ -31,7 +31,7 @@ export async function publishAll(clients: readonly PersistentClient[], deeds: De
   return written.flat()
 }
 
-/** A while in the life of somebody with a client: reads more than it writes. */
+/** One session of a user with a client, which reads more than it writes. */
 export async function liveOn(
   client: PersistentClient,
   posts: readonly LocalPost[],

@@ -1,6 +1,6 @@
 import type { DeliveryLimits } from '../../src/limits.js'
 
-/** What a worker process that delivers is told. */
+/** Instructions for a worker process that delivers. */
 export interface DeliveryInstructions {
   readonly environment: NodeJS.ProcessEnv
   readonly othersPort: number
@@ -9,5 +9,5 @@ export interface DeliveryInstructions {
   readonly limits: Partial<DeliveryLimits>
 }
 
-/** Hosts at this port refuse every connection until they are told to be back. */
+/** Hosts at this port refuse every connection until a message ends the outage. */
 export const REFUSING_PORT = 3001

@@ -129,14 +129,14 @@ async function writePosts(pod: Pod, pods: readonly number[], posts: number): Pro
   return chains
 }
 
-/** Deliveries that have not arrived. Whatever waits for a later try is tried now. */
+/** Deliveries that have not arrived. Makes delayed attempts due now. */
 async function left(pod: Pod): Promise<number> {
   await letTimePass(pod)
   const { rows } = await pod.db.raw(`select count(*) from deliveries`)
   return Number(rows[0].count)
 }
 
-/** PostgreSQL may have to be asked again: others hold locks on these tables. */
+/** Retries the statement, because other sessions hold locks on these tables. */
 async function emptyQueue({ redis, database }: BesiegedPod): Promise<void> {
   if (redis !== undefined) return redis.empty()
   await until('the queue is empty', 30_000, async () => {

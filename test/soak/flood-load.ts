@@ -5,7 +5,7 @@ import type { CommentEntity } from '../../src/protocol/entities/relayables.js'
 import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 import { envelopeOf, type FakePerson, newGuid } from '../support/fake-pod.js'
 
-/** A comment of somebody elsewhere under the post of somebody elsewhere: nothing follows from it but that it is stored. */
+/** A comment of a remote person on a remote post: its only effect is its row. */
 export interface FloodMessage {
   readonly guid: string
   readonly envelope: string
@@ -25,7 +25,7 @@ const createdAt = new Date('2025-05-06T07:08:09Z')
 /** A post under which all of them are. */
 export async function makeRoot(people: readonly FakePerson[], base: string): Promise<Root> {
   const [author] = people
-  if (author === undefined) throw new Error('Somebody has to write something.')
+  if (author === undefined) throw new Error('The flood needs an author.')
   const guid = newGuid()
   const rest = { created_at: createdAt, public: true, text: 'Say something', photos: [] }
   const post = envelopeOf(author, { type: 'status_message', author: author.address, guid, ...rest })

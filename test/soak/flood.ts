@@ -32,8 +32,8 @@ const LATEST_ANSWER_MS = 500
 const ASK_EVERY_MS = 100
 
 /**
- * One source sends four of five messages, as many as the pod can take in meanwhile, and all of its own stand in line before anybody
- * else comes; tells whether others and clients notice.
+ * One source sends four of five messages, as many as the pod can process meanwhile, and all of them are queued before those of
+ * other sources; reports whether other sources and clients are delayed.
  */
 export async function soakFlood({ seed, store: wish, size = PROBE }: SoakOptions): Promise<boolean> {
   const wrongs: string[] = []
@@ -90,7 +90,7 @@ interface Measured {
   readonly lost: number
 }
 
-/** The flood stands in line before the worker goes on and others begin: nobody comes sooner. */
+/** Queues the flood before the worker resumes and other sources start. */
 async function measure(
   lively: LivelyPod,
   messages: readonly FloodMessage[],

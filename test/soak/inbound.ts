@@ -4,7 +4,7 @@ import type { SoakOptions } from './main.js'
 
 const SIEGE = { people: 50, lifeMs: 1_000, threads: true, withinMs: 20 * 60_000 }
 
-/** A burst of full size on each back end; tells what it finds, and whether all is well. */
+/** A burst of full size on each back end; prints the violations, and returns whether there are none. */
 export async function soakInbound({ seed, store: only, size = 20_000 }: SoakOptions): Promise<boolean> {
   let isWell = true
   for (const { store } of queueBackends.filter((backend) => only === undefined || backend.store === only)) {

@@ -50,7 +50,7 @@ export function takes(response: ServerResponse): boolean {
   return true
 }
 
-/** Time passes: whatever waits for its next try has it now. */
+/** Skips the waiting time: delayed attempts are due now. */
 export async function letTimePass({ db }: Pod): Promise<void> {
   await db.raw(`update pods set next_try_at = null where next_try_at is not null`)
   await db.raw(`update deliveries set due_at = created_at where state = 'waiting' and due_at > now()`)

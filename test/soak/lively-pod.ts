@@ -17,7 +17,7 @@ import { type PodProcess, startPodProcess } from '../support/pod-process.js'
 import { startTestRedis, type TestRedis } from '../support/redis-server.js'
 import { makeTables } from './besieged-pod.js'
 
-/** Somebody who lives on the pod, with a client that may do everything. */
+/** A local user, with an API client that has all scopes. */
 export interface Inhabitant {
   readonly userId: number
   readonly personId: number
@@ -28,7 +28,7 @@ export interface Inhabitant {
   readonly token: string
 }
 
-/** One of its processes, and where it tells how it is. */
+/** One process of the pod, and the address of its metrics. */
 export interface WatchedProcess extends PodProcess {
   readonly metrics: string
 }
@@ -45,7 +45,7 @@ export interface LivelyPod extends AsyncDisposable {
 
 const NAMES = ['alice', 'bob', 'carol', 'dan', 'eve'] as const
 const AN_HOUR = 3_600
-/** Collects what is not used any more, when it is told to, and says what is left. */
+/** Runs the garbage collection on request and reports the memory in use. */
 const measuredHeap = new URL('../faults/matrix/hooks/measured-heap.mjs', import.meta.url).href
 
 export async function startLivelyPod(store: 'Redis' | 'PostgreSQL'): Promise<LivelyPod> {

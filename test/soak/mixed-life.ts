@@ -39,7 +39,7 @@ const REST = 8_000
 const DONE_WITHIN = 120_000
 const KEPT_BACK = 5
 
-/** What lives in and around a pod, and what has come of it so far. */
+/** The load on a pod, and its results so far. */
 interface Scene {
   readonly lively: LivelyPod
   readonly references: References
@@ -121,7 +121,7 @@ async function sendBurst({ lively, references, clients, life }: Scene, size: Bur
   return sent
 }
 
-/** Whoever is asked for a post gives it away. */
+/** Every other pod returns a requested post. */
 function serveRoots({ others, strangers }: References, { posts }: Burst): void {
   const byAddress = new Map(strangers.map((person) => [person.address, person]))
   for (const post of posts) {

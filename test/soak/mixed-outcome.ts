@@ -17,7 +17,7 @@ export interface Life {
   readonly requests: Requests
 }
 
-/** Whatever was lost, doubled, miscounted or given up, in sentences; `said` is what its processes have logged as a warning, or worse. */
+/** All lost, doubled, miscounted or abandoned work, as sentences; `said` are the log lines at level warning and above. */
 export async function wrongsOfLife(
   pod: Pod,
   { bursts, talks, deeds, requests }: Life,
@@ -41,7 +41,7 @@ export async function wrongsOfLife(
     ...(await wrongsOf(pod, burst, [...deeds.posts, ...privatePosts], said, { notifications: 'not looked at' })),
     ...own.wrongs,
     ...missing('conversations', conversations, await pod.db('conversations').pluck('guid')),
-    // Those that people begin here have a first message of which nobody tells the guid.
+    // The API does not return the guid of the first message of a local conversation.
     ...missing('messages', messages, await pod.db('messages').pluck('guid'), deeds.conversations.length),
     // An upload of which the answer got lost is not done once, but once more.
     ...missing('photos', deeds.photos, photos, requests.askedAgain + requests.failed.length),
@@ -57,7 +57,7 @@ function commentOf(deed: Deeds['comments'][number]): Burst['comments'][number] {
   return { ...deed, type: 'comment', text: '', created_at: createdAt }
 }
 
-/** A client is not told their guids. */
+/** The API does not return their guids. */
 async function likesOf({ db }: Pod, deeds: Deeds) {
   const rows: readonly { guid: string; postGuid: string; author: string }[] = await db('likes')
     .join('posts', 'posts.id', 'likes.postId')
@@ -71,7 +71,7 @@ async function likesOf({ db }: Pod, deeds: Deeds) {
   return { likes, wrongs: missing('likes of people here', deeds.likes.map(name), likes.map(name)) }
 }
 
-/** Each message of a friend is heard once, whatever became of the connection. */
+/** Each message of a friend is received once, also after a lost connection. */
 export function wrongsHeard(
   { username, address }: Inhabitant,
   events: Follower['events'],

@@ -13,8 +13,8 @@ const MESSAGES = 600
 
 /**
  * A day of a pod in minutes: bursts from other pods with rests between them, people with clients who read, write, upload and
- * listen, pods that take their time and pods that are away. Tells whether it is as well in the end as it was when it was warm,
- * and whether everything it was told is there, once.
+ * receive events, slow pods and unreachable pods. Reports whether the pod performs at the end as it did after the warm-up,
+ * and whether every acknowledged message is stored once.
  */
 export async function soakMixed({ seed, store: wish, size, minutes = MINUTES }: SoakOptions): Promise<boolean> {
   const { store } = queueBackends.findLast((backend) => wish === undefined || backend.store === wish) ?? {}

@@ -9,7 +9,7 @@ const DEAD_PODS = { silent: 200, refusing: 200, failing: 50, posts: 50, threads:
 const LATEST_MS = 2_000
 const MOST_MEGABYTES = 512
 
-/** A fan-out under fire to `size` pods, and one pod that is well among hundreds that are not; tells whether all is well. */
+/** A fan-out to `size` pods with faults, and one healthy pod among hundreds of dead ones; returns whether both succeed. */
 export async function soakOutbound({ store: only, size = PODS }: SoakOptions): Promise<boolean> {
   const wrongs: string[] = []
   for (const { store } of queueBackends.filter(({ store }) => only === undefined || store === only)) {

@@ -5,7 +5,7 @@ import type { Inhabitant } from './lively-pod.js'
 /** How the requests of all clients have gone so far. */
 export interface Requests {
   answered: number
-  /** A machine that is busy asks to come again, and clients do. */
+  /** An overloaded pod answers 503 with Retry-After, and clients retry. */
   askedAgain: number
   readonly failed: string[]
   readonly milliseconds: number[]
@@ -15,7 +15,7 @@ export function noRequests(): Requests {
   return { answered: 0, askedAgain: 0, failed: [], milliseconds: [] }
 }
 
-/** A client that comes again when it is asked to, and says that it is the same request. */
+/** A client that retries after 503 with the same idempotency key. */
 export interface PersistentClient {
   readonly who: Inhabitant
   get(path: string): Promise<unknown>
@@ -56,7 +56,7 @@ export function openClient(base: string, who: Inhabitant, requests: Requests): P
   return { who, get: (path) => send(path, 'GET'), post: (path, body) => send(path, 'POST', body) }
 }
 
-/** Zero: nobody answered. */
+/** Status zero: no response. */
 async function ask(url: string, request: RequestInit): Promise<{ readonly status: number; readonly text: string }> {
   try {
     const response = await fetch(url, { ...request, signal: AbortSignal.timeout(LATEST_MS) })

@@ -57,13 +57,14 @@ export function makeTalk(
 function pairOf(friends: readonly FakePerson[], inhabitants: readonly Inhabitant[], index: number) {
   const friend = friends[index % friends.length]
   const inhabitant = inhabitants[index % inhabitants.length]
-  if (friend === undefined || inhabitant === undefined) throw new Error('Somebody has to talk to somebody.')
+  if (friend === undefined || inhabitant === undefined)
+    throw new Error('A conversation needs a friend and a local user.')
   return { friend, inhabitant }
 }
 
 function encryptEnvelopeFor({ guid, publicKey }: Inhabitant, envelope: string): EncryptedEnvelope {
   const key = readPublicKey(publicKey)
-  if (key === undefined) throw new Error('Whoever lives here has a key.')
+  if (key === undefined) throw new Error('Every local user has a key.')
   return { path: `/receive/users/${guid}`, body: writeEncryptedEnvelope(envelope, key) }
 }
 

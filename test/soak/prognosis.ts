@@ -52,7 +52,7 @@ function growthOf(name: string, before: number, after: number, minutes: number):
   return after <= most ? 'none' : 'too much'
 }
 
-/** Undefined: it may be whatever it likes. */
+/** Undefined: no limit. */
 function mostAfter(name: string, before: number, minutes: number): number | undefined {
   if (/(descriptors|connections)$/.test(name)) return before + FEW
   if (name.endsWith(' kept, MB')) return before + KEPT.megabytes + KEPT.megabytesPerMinute * minutes

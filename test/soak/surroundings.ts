@@ -12,7 +12,7 @@ import type { Inhabitant } from './lively-pod.js'
 /** Other pods on ports of this machine: most are well, some take their time, some answer nothing until they come back. */
 export interface References extends AsyncDisposable {
   readonly others: FakePods
-  /** They write in public; half of them nobody on the pod has met. */
+  /** Authors of public posts; the pod knows half of them. */
   readonly strangers: readonly FakePerson[]
   /** One on each pod, who shares with everybody on the pod, and they with them. */
   readonly friends: readonly FakePerson[]

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 const LOOK_EVERY = 100
 
-/** Asks until the answer is yes; a question that fails, because what it is put to is away, is put again. */
+/** Polls until the condition is true; an attempt that throws, for example during an outage, is repeated. */
 export async function until(what: string, within: number, ask: () => Promise<boolean>): Promise<void> {
   const end = Date.now() + within
   for (;;) {
