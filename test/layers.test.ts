@@ -83,3 +83,44 @@ it('knows an import that points up when it sees one', () => {
   expect(heightOf('src/jobs/outbox/outbox.ts')).toBeLessThan(heightOf('src/domain/accounts/accounts.ts'))
   expect(heightOf('src/web/server/app.ts')).toBeLessThan(heightOf('src/pod/open-pod.ts'))
 })
+
+/** Type-only imports are gone after compilation, and models refer to each other as tables do. */
+const RUNTIME_IMPORT = /^import\s(?!type\s)(?:[^'"]*\sfrom\s)?'(\.[^']+)'/gm
+const RUNTIME_REEXPORT = /^export\s(?!type\s)(?:\*[^'"]*|\{[^}]*\})\sfrom\s'(\.[^']+)'/gm
+
+function runtimeImportsOf(path: string): string[] {
+  const source = readFileSync(join(root, path), 'utf8')
+  return [RUNTIME_IMPORT, RUNTIME_REEXPORT].flatMap((pattern) =>
+    [...source.matchAll(pattern)]
+      // Every name inside the braces may be a type of its own.
+      .filter(([statement]) => !/\{(?:\s*type\s[^,}]+,?)+\s*\}/.test(statement))
+      .map((match) => join(dirname(path), match[1] ?? '').replace(/\.js$/, '.ts')),
+  )
+}
+
+function circlesAmong(imports: ReadonlyMap<string, readonly string[]>): string[] {
+  const done = new Set<string>()
+  const circles: string[] = []
+  const visit = (path: string, way: readonly string[]) => {
+    if (way.includes(path)) circles.push([...way.slice(way.indexOf(path)), path].join(' → '))
+    if (done.has(path) || way.includes(path)) return
+    for (const next of imports.get(path) ?? []) visit(next, [...way, path])
+    done.add(path)
+  }
+  for (const path of imports.keys()) visit(path, [])
+  return circles
+}
+
+it('has no circle of imports outside the models', () => {
+  const others = files.filter((path) => !path.startsWith('src/persistence/models/'))
+  expect(circlesAmong(new Map(others.map((path) => [path, runtimeImportsOf(path)])))).toEqual([])
+})
+
+it('recognizes a circle of imports', () => {
+  const imports = new Map([
+    ['a', ['b']],
+    ['b', ['c']],
+    ['c', ['b']],
+  ])
+  expect(circlesAmong(imports)).toEqual(['b → c → b'])
+})

@@ -10,7 +10,7 @@ import type {
 import { openEnvelopes } from '../../src/federation/inbound/open-envelopes.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { type ResolvedArrival, resolveReferences } from '../../src/federation/inbound/resolve-references.js'
-import { inTransaction } from '../../src/persistence/database/errors.js'
+import { inTransaction } from '../../src/persistence/database/transactions.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { beginCounting, type Effects } from './effects.js'
 
@@ -32,7 +32,7 @@ export interface DryRun {
 /** Does with a message all that is done with one that comes in, and takes everything back: nothing stays, and nothing leaves. */
 export async function dryRun(pod: Pod, message: InboundMessage): Promise<DryRun> {
   try {
-    return await inTransaction(pod.db, async (transaction) => {
+    return await inTransaction(pod, async (transaction) => {
       // What others commit meanwhile must not look like an effect of the message.
       await transaction.raw('set transaction isolation level repeatable read')
       throw new Undone(await walk({ ...pod, db: transaction }, transaction, message))

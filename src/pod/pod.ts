@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.js'
 import type { JobQueues } from '../jobs/queues/job-queues.js'
+import type { ClaimedKey } from '../persistence/accounts/idempotency-keys.js'
 import type { ReadReplica } from '../persistence/database/read-replica.js'
 import type { ReadDocument, ReceivedDocument } from '../protocol/discovery/documents.js'
 import type { Relayable } from '../protocol/entities/relayables.js'
@@ -14,6 +15,8 @@ export interface Pod {
   readonly db: Knex
   /** Undefined: all reads go to the primary. */
   readonly replica?: ReadReplica
+  /** The Idempotency-Key that the current request has claimed; set by the web process for one request. */
+  readonly claimedKey?: () => ClaimedKey | undefined
   readonly jobs: JobQueues
   readonly crypto: PodCrypto
   readonly remote: RemotePods

@@ -3,8 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { SCOPES } from '../../src/domain/accounts/scopes.js'
 import { hashToken } from '../../src/domain/accounts/token-hash.js'
 import { mintToken } from '../../src/domain/accounts/tokens.js'
-import { inTransaction } from '../../src/persistence/database/errors.js'
+import { inTransaction } from '../../src/persistence/database/transactions.js'
 import { AccessToken } from '../../src/persistence/models/access-token.js'
+import type { Pod } from '../../src/pod/pod.js'
 import { addIdempotency } from '../../src/web/api/idempotency.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { addBodyReaders } from '../../src/web/server/bodies.js'
@@ -65,6 +66,20 @@ describe('a POST with an Idempotency-Key', () => {
     expect(first.status).toBe(200)
     expectReplay(again, first)
     expect(await posts()).toEqual([first.body.guid])
+  })
+
+  it.each<readonly [string, () => Request]>([
+    ['a post', () => ({ body: { ...hello, body: 'Marked' } })],
+    ['a comment', () => ({ path: `/posts/${api.LB}/comments`, body: { body: 'Hello' } })],
+    ['a like', () => ({ path: `/posts/${api.LB}/likes`, body: {} })],
+    ['a reshare', () => ({ path: `/posts/${api.LB}/reshares`, body: {} })],
+    ['a subscription', () => ({ path: `/posts/${api.LC}/subscribe`, body: {} })],
+    ['an aspect', () => ({ path: '/aspects', body: { name: 'Marked' } })],
+    ['a conversation', () => ({ path: '/conversations', body: { subject: 'S', body: 'B', recipients: [bob.guid] } })],
+  ])('is marked as done in the transaction of its effect: %s', async (what, request) => {
+    const key = `marked-${what.replace(' ', '-')}`
+    expect((await post(key, request())).status).toBeLessThan(300)
+    expect(await api.pod.db('idempotencyKeys').where({ key }).pluck('done')).toEqual([true])
   })
 
   it('a repeated request gets the stored response, regardless of later changes', async () => {
@@ -329,13 +344,14 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
   let pod: TestPod
   let token: string
   let calls = 0
-  let answer: () => Promise<unknown> = async () => ({ calls })
+  /** What the route does; it writes with the pod of its request. */
+  let answer: (pod: Pod) => Promise<unknown> = async () => ({ calls })
   const api: FastifyPluginAsync = async (app) => {
     await addBodyReaders(app)
     addIdempotency(app)
-    app.post('/try', { config: { scopes: ['public:modify'] } }, async () => {
+    app.post('/try', { config: { scopes: ['public:modify'] } }, async (request) => {
       calls += 1
-      return answer()
+      return answer(request.pod)
     })
   }
   beforeAll(async () => {
@@ -357,15 +373,15 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
     })
 
   /** A request that is in the middle of its work, and the way to let it end. */
-  async function begin(key: string, then: (value: unknown) => unknown = (value) => value) {
+  async function begin(key: string, then: (value: unknown, pod: Pod) => unknown = (value) => value) {
     let end: (value: unknown) => void = () => undefined
     const under = new Promise<unknown>((resolve) => {
       end = resolve
     })
     const begun = new Promise<void>((resolve) => {
-      answer = () => {
+      answer = (pod) => {
         resolve()
-        return under.then(then)
+        return under.then((value) => then(value, pod))
       }
     })
     const answered = attempt(key)
@@ -411,10 +427,8 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
 
   describe('a completed effect is never repeated:', () => {
     const done = () => pod.pod.db('periodic').where({ name: 'done' })
-    const doIt = () =>
-      inTransaction(pod.pod.db, (transaction) =>
-        transaction('periodic').insert({ name: 'done', lastRunAt: new Date() }),
-      )
+    const doIt = (pod: Pod) =>
+      inTransaction(pod, (transaction) => transaction('periodic').insert({ name: 'done', lastRunAt: new Date() }))
     beforeEach(() => done().delete())
 
     it('where the process broke down before it could keep its answer', async () => {
@@ -436,8 +450,8 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
     })
 
     it('where it went wrong after it was done', async () => {
-      answer = async () => {
-        await doIt()
+      answer = async (pod) => {
+        await doIt(pod)
         throw new Error('a bug')
       }
       expect((await attempt('bug-after')).statusCode).toBe(500)
@@ -450,8 +464,8 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
     })
 
     it('but it may be when all of it was taken back', async () => {
-      answer = () =>
-        inTransaction(pod.pod.db, async () => {
+      answer = (pod) =>
+        inTransaction(pod, async () => {
           throw new Error('a bug')
         })
       expect((await attempt('bug-within')).statusCode).toBe(500)
@@ -462,7 +476,7 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
     })
 
     it('by one who was thought to be gone, once another one does it', async () => {
-      const { end, answered } = await begin('asleep', doIt)
+      const { end, answered } = await begin('asleep', (_value, pod) => doIt(pod))
       await passed('asleep', 241)
       expect((await attempt('asleep')).json()).toEqual({ calls: 2 })
 

@@ -10,7 +10,7 @@ import {
   listMessagesOfConversation,
 } from '../../src/persistence/conversations/list-conversations.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
-import { inTransaction } from '../../src/persistence/database/errors.js'
+import { inTransaction } from '../../src/persistence/database/transactions.js'
 import { type ArrivedMessage, insertNewMessages } from '../../src/persistence/inbound/insert-conversations.js'
 import { type ArrivedPost, findPostAuthors, insertNewPosts } from '../../src/persistence/inbound/insert-posts.js'
 import {
@@ -112,26 +112,31 @@ it.each<[string, () => Promise<unknown>]>([
   ],
   ['caused-notifications comments', () => causeNotifications({ comments: [1] })],
   ['caused-notifications posts likes', () => causeNotifications({ posts: [1], likes: [1] })],
-  ['new-messages', () => inTransaction(db, (transaction) => insertNewMessages(transaction, [message()]))],
+  ['new-messages', () => inTransaction({ db }, (transaction) => insertNewMessages(transaction, [message()]))],
   ['references', () => findPostReferences(db, { posts: [postGuid], deleted: [postGuid] })],
   ['retraction-targets', () => findRetractionTargets(db, [{ type: 'Post', guid: postGuid }])],
   ['authors-of-posts', () => findPostAuthors(db, [postGuid])],
-  ['new-posts', () => inTransaction(db, (transaction) => insertNewPosts(transaction, [post()]))],
-  ['new-comments', () => inTransaction(db, (transaction) => insertComments(transaction, [comment()]))],
-  ['new-likes', () => inTransaction(db, (transaction) => insertLikes(transaction, [like()]))],
-  ['new-votes', () => inTransaction(db, (transaction) => insertVotes(transaction, [vote()]))],
-  ['woken', () => inTransaction(db, (transaction) => waitAndWake(testPod.pod, transaction, [], [`post:${postGuid}`]))],
+  ['new-posts', () => inTransaction({ db }, (transaction) => insertNewPosts(transaction, [post()]))],
+  ['new-comments', () => inTransaction({ db }, (transaction) => insertComments(transaction, [comment()]))],
+  ['new-likes', () => inTransaction({ db }, (transaction) => insertLikes(transaction, [like()]))],
+  ['new-votes', () => inTransaction({ db }, (transaction) => insertVotes(transaction, [vote()]))],
+  [
+    'woken',
+    () => inTransaction({ db }, (transaction) => waitAndWake(testPod.pod, transaction, [], [`post:${postGuid}`])),
+  ],
   ['new-waiting', () => park(waiting())],
   [
     'new-work',
     () =>
-      inTransaction(db, (transaction) => enqueueJobsOfKind(testPod.pod, transaction, discoverPersonJob, [{ address }])),
+      inTransaction({ db }, (transaction) =>
+        enqueueJobsOfKind(testPod.pod, transaction, discoverPersonJob, [{ address }]),
+      ),
   ],
   ['asked-already', () => park({ ...waiting(), askAt: address })],
   ['work', () => takeWork(db, { outboxId: 1 })],
   ['messages-of-rows', () => findMessageRows(db, [1])],
   ['taken-rows', () => takeRows(db, [1])],
-  ['new-announcements', () => inTransaction(db, (transaction) => insertAnnouncements(transaction, { posts: [1] }))],
+  ['new-announcements', () => inTransaction({ db }, (transaction) => insertAnnouncements(transaction, { posts: [1] }))],
 ])('the statement %s has a generic plan', async (name, list) => {
   for (let request = 0; request < 2 * CUSTOM_PLANS; request += 1) await list()
 
@@ -154,7 +159,9 @@ function posts() {
 
 function causeNotifications(causes: Partial<NotificationCauseRows>) {
   const none = { posts: [], comments: [], likes: [], reshares: [], sharing: [], delivered: [] }
-  return inTransaction(db, (transaction) => insertCausedNotifications(transaction, { ...none, ...causes }, new Date()))
+  return inTransaction({ db }, (transaction) =>
+    insertCausedNotifications(transaction, { ...none, ...causes }, new Date()),
+  )
 }
 
 function message(): ArrivedMessage {
@@ -175,7 +182,7 @@ function waiting(): ParkedMessage {
 }
 
 function park(message: ParkedMessage) {
-  return inTransaction(db, (transaction) => waitAndWake(testPod.pod, transaction, [message], []))
+  return inTransaction({ db }, (transaction) => waitAndWake(testPod.pod, transaction, [message], []))
 }
 
 function relayable() {

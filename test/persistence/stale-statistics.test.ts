@@ -22,7 +22,7 @@ import {
   listMessagesOfConversation,
 } from '../../src/persistence/conversations/list-conversations.js'
 import { openDatabase, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database/database.js'
-import { inTransaction } from '../../src/persistence/database/errors.js'
+import { inTransaction } from '../../src/persistence/database/transactions.js'
 import { listCommentsOfPost } from '../../src/persistence/interactions/list-comments.js'
 import { listReactions } from '../../src/persistence/interactions/list-reactions.js'
 import { findPostsToParticipateIn } from '../../src/persistence/interactions/outgoing-participations.js'
@@ -161,7 +161,7 @@ async function costOf(db: Knex, run: () => Promise<unknown>): Promise<Cost> {
 }
 
 const worker = (): Pod => ({ ...pod, db: workerDb })
-const within = (run: (transaction: Knex.Transaction) => Promise<unknown>) => inTransaction(workerDb, run)
+const within = (run: (transaction: Knex.Transaction) => Promise<unknown>) => inTransaction({ db: workerDb }, run)
 
 function retraction(guid = newGuid()) {
   return {

@@ -5,7 +5,8 @@ import { giveSignal } from '../../jobs/signals.js'
 import { TEXT_LIMITS } from '../../limits.js'
 import { deleteUnusedCodes } from '../../persistence/accounts/issued-tokens.js'
 import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
-import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
+import { isUniqueViolation } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { Authorization } from '../../persistence/models/access-token.js'
 import { Aspect } from '../../persistence/models/aspect.js'
 import { Person } from '../../persistence/models/person.js'
@@ -59,7 +60,7 @@ export async function createUser(
   const [keys, passwordHash] = await Promise.all([pod.crypto.generateKeyPair(), hash(password, ARGON2)])
 
   try {
-    return await inTransaction(pod.db, async (transaction) => {
+    return await inTransaction(pod, async (transaction) => {
       const person = await Person.insertWithProfile(transaction, {
         guid: randomBytes(16).toString('hex'),
         address: `${username}@${pod.config.host}`,
@@ -180,7 +181,7 @@ export async function changeOpenUser<Result>(
   username: string,
   change: (transaction: Knex.Transaction, user: User) => Promise<Result>,
 ): Promise<Result> {
-  return inTransaction(pod.db, async (transaction) => {
+  return inTransaction(pod, async (transaction) => {
     const user = await User.byUsername(transaction, username).forUpdate()
     if (!user) throw refusal('user_missing', `There is no local account named ${username}.`)
     if (user.closedAt) throw refusal('user_closed', `The account ${username} is closed.`)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { giveSignal } from '../../jobs/signals.js'
 import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { Authorization } from '../../persistence/models/access-token.js'
 import { Client } from '../../persistence/models/client.js'
 import { User } from '../../persistence/models/user.js'
@@ -63,7 +63,7 @@ export async function findGrantOfClient(
 
 /** Deletes an authorization with all its tokens, and ends their live streams. */
 export async function revokeGrant(pod: Pick<Pod, 'db'>, grantId: string): Promise<void> {
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     await Authorization.query(transaction).delete().where({ grantId })
     await giveSignal(transaction, 'access_ended')
   })
@@ -99,7 +99,7 @@ export async function listAuthorizedClients(
 
 /** Revokes an authorization of this user. Ids of other users' authorizations have no effect. */
 export async function revokeAuthorization(pod: Pick<Pod, 'db'>, address: string, id: number): Promise<void> {
-  const ended = await inTransaction(pod.db, async (transaction) => {
+  const ended = await inTransaction(pod, async (transaction) => {
     await giveSignal(transaction, 'access_ended')
     return Authorization.query(transaction)
       .delete()

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { raw } from 'objection'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { AccessToken, Authorization } from '../../persistence/models/access-token.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
@@ -43,7 +43,7 @@ export async function mintToken(
 
 /** Deletes a token. A token of the operator takes its authorization along; other tokens of a client's authorization remain. */
 export async function revokeToken(pod: Pod, accessToken: string): Promise<void> {
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     const [token] = await AccessToken.query(transaction)
       .delete()
       .where({ tokenHash: hashToken(accessToken) })

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
 import { TEXT_LIMITS } from '../../limits.js'
 import { findAspectOfUser, type ListedAspect, listAspectsOfUser } from '../../persistence/contacts/list-aspects.js'
-import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
+import { isUniqueViolation } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { Aspect } from '../../persistence/models/aspect.js'
 import { User } from '../../persistence/models/user.js'
 import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
@@ -82,7 +83,7 @@ async function changeLocked<Result>(
   work: (transaction: Knex.Transaction) => Promise<Result>,
 ): Promise<Result> {
   try {
-    return await inTransaction(pod.db, async (transaction) => {
+    return await inTransaction(pod, async (transaction) => {
       await User.lock(transaction, userId)
       return work(transaction)
     })

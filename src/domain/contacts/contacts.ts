@@ -8,7 +8,7 @@ import {
   stopReceiving,
   stopSharing,
 } from '../../persistence/contacts/contact-changes.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { Aspect } from '../../persistence/models/aspect.js'
 import { Block } from '../../persistence/models/contact.js'
 import { Notification } from '../../persistence/models/notification.js'
@@ -36,7 +36,7 @@ export interface Membership {
 
 /** Adds a person to an aspect of the viewer. The first aspect starts sharing with the person. */
 export async function addToAspect(pod: Pod, viewer: Viewer, { aspectId, personGuid }: Membership): Promise<void> {
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     const person = await lockViewerAndPerson(transaction, viewer, { aspectId, personGuid })
     await requireAddablePerson(transaction, viewer, person)
 
@@ -56,7 +56,7 @@ export async function addToAspect(pod: Pod, viewer: Viewer, { aspectId, personGu
 
 /** Removes a person from an aspect of the viewer. The last aspect ends sharing with the person. */
 export async function removeFromAspect(pod: Pod, viewer: Viewer, { aspectId, personGuid }: Membership): Promise<void> {
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     const person = await lockViewerAndPerson(transaction, viewer, { aspectId, personGuid })
     const contact = await transaction('contacts')
       .where({ userId: viewer.userId, personId: person.id })
@@ -72,7 +72,7 @@ export async function removeFromAspect(pod: Pod, viewer: Viewer, { aspectId, per
 
 /** Deletes an aspect of the viewer and ends sharing with members who are in no other aspect. */
 export async function deleteAspect(pod: Pod, viewer: Viewer, aspectId: number): Promise<void> {
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     const filedHere = transaction('aspectMemberships').where({ aspectId }).select('contactId')
     const people = await transaction('contacts')
       .where({ userId: viewer.userId })

@@ -10,7 +10,7 @@ import {
   listMessagesOfConversation,
   type MessageFilter,
 } from '../../persistence/conversations/list-conversations.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { insertNewConversations } from '../../persistence/inbound/insert-conversations.js'
 import { Contact } from '../../persistence/models/contact.js'
 import { Conversation, ConversationVisibility } from '../../persistence/models/conversation.js'
@@ -40,7 +40,7 @@ export async function startConversation(pod: Pod, viewer: Viewer, input: NewConv
 
   const guid = newGuid()
   const createdAt = pod.now()
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     const { address: author } = await Person.query(transaction).findById(viewer.personId).throwIfNotFound()
     const recipients = await requireMutualContacts(transaction, viewer, input.recipientGuids)
     const participants = [author, ...recipients.map(({ address }) => address)]
@@ -71,7 +71,7 @@ export async function createMessage(
     avatarUrl,
     guid: authorGuid,
   } = await Person.query(pod.db).findById(viewer.personId).throwIfNotFound()
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     const message = { guid, conversationGuid, author: address, text, createdAt, arrivedAt: createdAt }
     const dispatch = newDispatchJob(viewer.personId, { record: 'message', guid })
     const [written] = await addMessages(pod, transaction, [message], [dispatch])
@@ -127,7 +127,7 @@ export async function setConversationRead(
 
 /** Removes the conversation for the viewer for good. The last participant who leaves deletes it. */
 export async function leaveConversation(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<void> {
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     // Locked, so that of two participants who leave at the same time one is the last.
     const conversation = await Conversation.query(transaction).findOne({ guid }).forUpdate()
     const left = conversation === undefined ? 0 : await queryOwnVisibility(transaction, viewer, guid).delete()

@@ -1,4 +1,4 @@
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import {
   findListedComment,
   type ListedComment,
@@ -67,7 +67,7 @@ export async function createComment(
     text,
     created_at: createdAt,
   }))
-  return inTransaction(pod.db, async (transaction) => {
+  return inTransaction(pod, async (transaction) => {
     await Post.lock(transaction, post.id)
     const comment = await Comment.query(transaction)
       .insert({

@@ -1,4 +1,5 @@
-import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
+import { isUniqueViolation } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { type ListedReaction, listReactions } from '../../persistence/interactions/list-reactions.js'
 import { Comment } from '../../persistence/models/comment.js'
 import { Like } from '../../persistence/models/like.js'
@@ -51,7 +52,7 @@ export async function createLike(
     positive: true,
   }))
   try {
-    return await inTransaction(pod.db, async (transaction) => {
+    return await inTransaction(pod, async (transaction) => {
       await Post.lock(transaction, post.id)
       const like = await Like.query(transaction)
         .insert({

@@ -1,4 +1,4 @@
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { Participation } from '../../persistence/models/participation.js'
 import { Post } from '../../persistence/models/post.js'
 import type { Pod } from '../../pod/pod.js'
@@ -12,7 +12,7 @@ type InteractionRefusal = 'already_subscribed' | 'not_subscribed' | 'already_hid
 /** Subscribes the viewer to notifications about a post. */
 export async function subscribeToPost(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
   const post = await requirePost(pod, viewer, postGuid)
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     await Post.lock(transaction, post.id)
     const [held] = await Participation.addReason(transaction, post.id, [viewer.personId])
     if (held === undefined) throw postNotFound()
@@ -25,7 +25,7 @@ export async function subscribeToPost(pod: Pod, viewer: Viewer, postGuid: string
 /** Ends notifications about a post until the viewer interacts with it again. No message is sent to other pods. */
 export async function mutePost(pod: Pod, viewer: Viewer, postGuid: string): Promise<void> {
   const post = await requirePost(pod, viewer, postGuid)
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     await Post.lock(transaction, post.id)
     const left = await Participation.query(transaction).delete().where({ postId: post.id, authorId: viewer.personId })
     if (left === 0) throw refusal('not_subscribed', 'You are not subscribed to this post.')

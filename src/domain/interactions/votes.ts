@@ -1,5 +1,6 @@
 import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
-import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
+import { isUniqueViolation } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { Poll, PollAnswer, PollParticipation } from '../../persistence/models/poll.js'
 import { Post } from '../../persistence/models/post.js'
 import type { Pod } from '../../pod/pod.js'
@@ -36,7 +37,7 @@ export async function voteInPoll(
     poll_answer_guid: answer.guid,
   }))
   try {
-    return await inTransaction(pod.db, async (transaction) => {
+    return await inTransaction(pod, async (transaction) => {
       await Post.lock(transaction, post.id, root.id)
       const row = { guid, pollId: poll.id, pollAnswerId: answer.id, authorId: viewer.personId, createdAt: pod.now() }
       const participation = await PollParticipation.query(transaction)

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { announceJob, type OutgoingRecord } from '../../jobs/definitions.js'
 import { enqueueJobs, type NewJob, newDispatchJob, newJob, type Work } from '../../jobs/outbox/outbox.js'
 import { giveSignal } from '../../jobs/signals.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { type AnnouncedRows, insertAnnouncements } from '../../persistence/notifications/announcements.js'
 import type { Pod } from '../../pod/pod.js'
 
@@ -36,7 +36,7 @@ export async function publishAnnouncements(
   pod: Pick<Pod, 'db'>,
   work: Work & { readonly data: AnnouncedRows },
 ): Promise<void> {
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     // First, so that a repeated job fails here, before it takes the lock that other announcements wait for.
     await work.finish(transaction)
     const announcements = await insertAnnouncements(transaction, work.data)

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { insertBirthdayNotifications } from '../../persistence/notifications/insert-notifications.js'
 import type { Pod } from '../../pod/pod.js'
 import { enqueueAnnouncement } from './announcements.js'
@@ -8,13 +8,13 @@ type BirthdayPod = Pick<Pod, 'db' | 'jobs' | 'now'>
 
 /** Notifies users of the birthdays of mutual contacts, each once; returns the number of new notifications. */
 export async function notifyOfBirthdays(pod: BirthdayPod, day = currentDay(pod)): Promise<number> {
-  return inTransaction(pod.db, (transaction) => insertAndAnnounce(pod, transaction, day))
+  return inTransaction(pod, (transaction) => insertAndAnnounce(pod, transaction, day))
 }
 
 /** Notifies of today's birthdays unless this has run since midnight. Contacts added later on the day are not considered. */
 export async function notifyOfTodaysBirthdays(pod: BirthdayPod): Promise<number> {
   const day = currentDay(pod)
-  return inTransaction(pod.db, async (transaction) => {
+  return inTransaction(pod, async (transaction) => {
     const { rows } = await transaction.raw(claimRunOfDay, { now: pod.now(), midnight: `${day}T00:00:00Z` })
     return rows.length === 0 ? 0 : insertAndAnnounce(pod, transaction, day)
   })

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { stopReceiving, stopSharing } from '../../persistence/contacts/contact-changes.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { Block } from '../../persistence/models/contact.js'
 import { Notification, NotificationActor } from '../../persistence/models/notification.js'
 import { Person } from '../../persistence/models/person.js'
@@ -14,7 +14,7 @@ type BlockRefusal = 'person_not_found' | 'own_person' | 'already_blocked' | 'not
 
 /** Blocks a person, ends sharing in both directions, and marks unread notifications as read that only this person caused. */
 export async function blockPerson(pod: Pod, viewer: Viewer, personGuid: string): Promise<void> {
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     const person = await findPerson(transaction, personGuid)
     if (person.id === viewer.personId) throw refusal('own_person', 'You cannot block yourself.')
     const pair = { userId: viewer.userId, personId: person.id }
@@ -30,7 +30,7 @@ export async function blockPerson(pod: Pod, viewer: Viewer, personGuid: string):
 
 /** Unblocks a person. Sharing that the block ended is not restored. */
 export async function unblockPerson(pod: Pod, viewer: Viewer, personGuid: string): Promise<void> {
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     const person = await findPerson(transaction, personGuid)
     const unblocked = await Block.query(transaction).deleteById([viewer.userId, person.id])
     if (unblocked === 0) throw refusal('not_blocked', 'You do not block this person.')

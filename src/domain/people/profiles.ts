@@ -1,6 +1,6 @@
 import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { TEXT_LIMITS } from '../../limits.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { Person, Profile, type ProfileFields } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
 import { isBirthday, isName } from '../../protocol/values.js'
@@ -28,7 +28,7 @@ export interface ProfileChange {
 /** Changes the profile in one transaction. The profile is sent to contacts only if a field has a new value. */
 export async function changeProfile(pod: Pod, viewer: Viewer, change: ProfileChange): Promise<OwnProfile> {
   const wanted = validateChange(change)
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     const { personId } = viewer
     await Person.lock(transaction, personId)
     const profile = await Profile.query(transaction).findById(personId).throwIfNotFound()

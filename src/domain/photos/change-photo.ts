@@ -1,5 +1,5 @@
 import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { Photo } from '../../persistence/models/photo.js'
 import { deleteCreations } from '../../persistence/outbound/cancel-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
@@ -14,7 +14,7 @@ export async function changeAltText(
   { guid, altText }: { readonly guid: string; readonly altText: string | null },
 ): Promise<void> {
   const text = readAltText(altText)
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     // Locked: at this moment a post may take the photo, and then this change has to follow the post.
     const photo = await Photo.query(transaction).findOne({ guid, authorId: viewer.personId }).forUpdate()
     if (!photo || !(photo.public || photo.pending || viewer.scopes.has('private:modify'))) {

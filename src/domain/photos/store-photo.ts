@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { removePhotoFilesJob, type Upload } from '../../jobs/definitions.js'
 import { enqueueJob, enqueueJobs, newDispatchJob, type Work } from '../../jobs/outbox/outbox.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { Person } from '../../persistence/models/person.js'
 import { Photo } from '../../persistence/models/photo.js'
 import { User } from '../../persistence/models/user.js'
@@ -29,7 +29,7 @@ export async function storePhoto(
   { width, height, bytes, place }: ProcessedPhoto,
 ): Promise<void> {
   const { guid, name, userId, use, aspectIds, altText = null } = work.data
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     await work.finish(transaction)
     const author = await lockAuthor(transaction, userId)
     const photo = await Photo.query(transaction)
@@ -50,7 +50,7 @@ export async function storePhoto(
 
 /** Finishes the job and stores the reason of the refusal for the request that waits for the photo. */
 export async function refuseUploadedPhoto(pod: Pod, work: UploadWork, { message }: Refusal): Promise<void> {
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     await work.finish(transaction)
     await refuseUpload(transaction, work.data.guid, message)
     // A worker that crashed before may have moved its files to the public folder.

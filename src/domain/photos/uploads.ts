@@ -4,7 +4,7 @@ import { makePhotoJob, type PhotoUse, removePhotoFilesJob, type Upload } from '.
 import { enqueueJob, enqueueJobsOfKind, takeRows } from '../../jobs/outbox/outbox.js'
 import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { PHOTO_LIMITS } from '../../limits.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { countPhotoUsage } from '../../persistence/photos/photo-usage.js'
 import { deleteUploads, readUploadStart } from '../../persistence/photos/picture-files.js'
 import { findUploadProgress } from '../../persistence/photos/refused-uploads.js'
@@ -73,7 +73,7 @@ async function enqueueUpload(
     if (format === undefined) throw refusal('image_invalid', 'A photo is a JPEG, PNG, GIF or WebP file.')
     const { userId } = viewer
 
-    return await inTransaction(pod.db, async (transaction) => {
+    return await inTransaction(pod, async (transaction) => {
       await requireQuota(pod, transaction, viewer)
       const aspectIds = use === 'published' ? await requireOwnAspects(transaction, viewer, aspects ?? []) : []
       const upload = {
@@ -128,7 +128,7 @@ async function findProgress({ db }: Pod, { guid, outboxId }: PendingUpload): Pro
 
 /** Withdraws the job of an upload and deletes its file. False: the job is already done. */
 async function withdrawUpload(pod: Pod, { outboxId, name, file }: PendingUpload): Promise<boolean> {
-  const isWithdrawn = await inTransaction(pod.db, async (transaction) => {
+  const isWithdrawn = await inTransaction(pod, async (transaction) => {
     const taken = await takeRows(transaction, [outboxId])
     // A worker may have crashed after it had moved the files to the public folder.
     if (taken.size > 0) await enqueueJob(pod, transaction, removePhotoFilesJob, { names: [name] })

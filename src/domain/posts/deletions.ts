@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { Like } from '../../persistence/models/like.js'
 import { Mention } from '../../persistence/models/mention.js'
 import { Person, Profile } from '../../persistence/models/person.js'
@@ -28,7 +28,7 @@ export async function deletePost(pod: Pod, viewer: Viewer, guid: string): Promis
   if (!post.public && !viewer.scopes.has('private:modify')) {
     throw refusal('insufficient_scope', 'Deleting a private post needs the scope private:modify.')
   }
-  const deleted = await inTransaction(pod.db, (transaction) =>
+  const deleted = await inTransaction(pod, (transaction) =>
     retractEntity(pod, transaction, newPostRetraction(viewer, post)),
   )
   if (!deleted) throw postNotFound()
@@ -46,7 +46,7 @@ export async function deleteComment(
     throw refusal('not_author', 'Neither this comment nor its post is yours.')
   }
 
-  const deleted = await inTransaction(pod.db, async (transaction) => {
+  const deleted = await inTransaction(pod, async (transaction) => {
     const { id, guid, authorId } = comment
     const mentioned = post.public ? await Mention.query(transaction).select('personId').where({ commentId: id }) : []
     const others = [authorId, ...mentioned.map(({ personId }) => personId)].filter((other) => other !== viewer.personId)
@@ -68,7 +68,7 @@ export async function deleteLike(
   const like = await findLike(pod, viewer, post, target.commentGuid)
   if (!like) throw refusal('not_liked', 'You have not liked this.')
 
-  const deleted = await inTransaction(pod.db, async (transaction) => {
+  const deleted = await inTransaction(pod, async (transaction) => {
     await Post.lock(transaction, post.id)
     const { id, guid, authorId } = like
     return retractEntity(pod, transaction, {
@@ -81,7 +81,7 @@ export async function deleteLike(
 
 /** Deletes a photo of the viewer, and its post if that has no text and no other photo. */
 export async function deletePhoto(pod: Pod, viewer: Viewer, guid: string): Promise<void> {
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     // Locked against a simultaneous post that attaches the photo.
     const photo = await Photo.query(transaction).findOne({ guid, authorId: viewer.personId }).forUpdate()
     if (!photo || !(photo.public || viewer.scopes.has('private:modify'))) {

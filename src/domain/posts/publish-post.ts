@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { TEXT_LIMITS } from '../../limits.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { Mention } from '../../persistence/models/mention.js'
 import { Photo } from '../../persistence/models/photo.js'
 import { Poll } from '../../persistence/models/poll.js'
@@ -42,7 +42,7 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
   validatePost(viewer, input)
   const location = input.location?.address.trim() === '' ? undefined : input.location
 
-  return inTransaction(pod.db, async (transaction) => {
+  return inTransaction(pod, async (transaction) => {
     const aspectIds = input.public ? [] : await requireOwnAspects(transaction, viewer, input.aspectIds ?? [])
     const photos = await lockPendingPhotos(transaction, viewer, input.photoGuids ?? [])
     const text = input.public

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import { inTransaction, isUniqueViolation } from '../../persistence/database/errors.js'
+import { isUniqueViolation } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { type ListedReaction, listReactions } from '../../persistence/interactions/list-reactions.js'
 import { Participation } from '../../persistence/models/participation.js'
 import { Person } from '../../persistence/models/person.js'
@@ -38,7 +39,7 @@ export async function createReshare(pod: Pod, viewer: Viewer, postGuid: string):
   if (root.authorId === viewer.personId) throw refusal('own_post', 'You cannot reshare your own post.')
 
   try {
-    return await inTransaction(pod.db, (transaction) => insertReshare(pod, transaction, viewer, root))
+    return await inTransaction(pod, (transaction) => insertReshare(pod, transaction, viewer, root))
   } catch (error) {
     if (!isUniqueViolation(error, 'posts_reshare_once')) throw error
     throw refusal('already_reshared', 'You have already reshared this post.')

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { lockThings, waitAndWake } from '../../jobs/waiting/waiting-messages.js'
-import { inTransaction, isUniqueViolation, retryAfterLockTimeout } from '../../persistence/database/errors.js'
+import { isUniqueViolation } from '../../persistence/database/errors.js'
+import { inTransaction, retryAfterLockTimeout } from '../../persistence/database/transactions.js'
 import { addNamedParticipant } from '../../persistence/inbound/insert-conversations.js'
 import { Person, type ProfileFields } from '../../persistence/models/person.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
@@ -30,7 +31,7 @@ export interface DiscoveredPerson {
 export async function savePerson(pod: Pod, found: DiscoveredPerson): Promise<Person> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await retryAfterLockTimeout(() => inTransaction(pod.db, (transaction) => save(pod, transaction, found)))
+      return await retryAfterLockTimeout(() => inTransaction(pod, (transaction) => save(pod, transaction, found)))
     } catch (error) {
       // A concurrent transaction has given the guid to another person; the next attempt finds that person.
       if (attempt === MAX_ATTEMPTS || !isUniqueViolation(error, 'people_guid_key')) throw error

@@ -3,7 +3,7 @@ import { readMentionedAddresses } from '../../domain/posts/texts.js'
 import { type DataOf, discoverMentionedJob } from '../../jobs/definitions.js'
 import { enqueueJobsOfKind, type Work } from '../../jobs/outbox/outbox.js'
 import { LOOKUP_LIMITS } from '../../limits.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { Mention, type TextIds } from '../../persistence/models/mention.js'
 import type { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
@@ -36,7 +36,7 @@ export async function attachDiscoveredPerson(
   person: Pick<Person, 'id'>,
   texts: TextIds,
 ): Promise<void> {
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     await work.finish(transaction)
     await Mention.attachPersonLater(transaction, person.id, texts)
   })

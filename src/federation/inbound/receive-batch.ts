@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { mayWaitAgain } from '../../jobs/waiting/waiting-messages.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { markPeopleProven } from '../../persistence/people/person-guids.js'
 import type { Pod } from '../../pod/pod.js'
 import { answerSendersToClosedAccounts } from './answer-closed-accounts.js'
@@ -80,7 +80,7 @@ interface CommittedBatch {
 export async function commitBatch(pod: Pod, batch: SortedBatch): Promise<CommittedBatch> {
   if (needsNoTransaction(batch)) return { records: [], rejected: [], ignored: [] }
   const now = pod.now()
-  return inTransaction(pod.db, async (transaction) => {
+  return inTransaction(pod, async (transaction) => {
     const { ready, waiting, rejected } = await claimResumedMessages(transaction, batch)
     const parked = waiting.filter(({ message }) => message.wanted === undefined)
     await lockEntities(transaction, ready, parked)

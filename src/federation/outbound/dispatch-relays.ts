@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { enqueueRelays, type Relay } from '../../domain/outbound/outgoing-messages.js'
 import type { RelayedRecords } from '../../jobs/definitions.js'
 import type { Work } from '../../jobs/outbox/outbox.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import { lockRelayedRecords, type RelayableKind } from '../../persistence/outbound/lock-dispatched.js'
 import type { Pod } from '../../pod/pod.js'
@@ -27,7 +27,7 @@ const findEntities: {
  * not depend on the number of relayables. Deleted relayables are left out.
  */
 export async function dispatchRelays(pod: Pod, work: Work & { readonly data: RelayedRecords }): Promise<void> {
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     await work.finish(transaction)
     const relays: Relay[] = []
     for (const kind of ['comment', 'like', 'poll_participation'] as const) {

@@ -3,7 +3,7 @@ import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
 import type { OutgoingRecord } from '../../jobs/definitions.js'
 import { isInOutbox, lockOldestOfSender, takeRows, type Work } from '../../jobs/outbox/outbox.js'
 import { LOOKUP_LIMITS } from '../../limits.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Entity } from '../../protocol/entities/registry.js'
 import { enqueueLinkedFetches, textOf } from '../discovery/linked-entities.js'
@@ -20,7 +20,7 @@ type DispatchWork = Work & { readonly data: OutgoingRecord }
 export async function dispatch(pod: Pod, work: DispatchWork): Promise<void> {
   const { senderId, outboxId } = work
   if (senderId === undefined || outboxId === undefined) {
-    await inTransaction(pod.db, async (transaction) => {
+    await inTransaction(pod, async (transaction) => {
       await work.finish(transaction)
       await dispatchRecord(pod, transaction, work.data)
     })
@@ -48,7 +48,7 @@ async function dispatchOldest(
 ): Promise<'own' | 'earlier' | 'none'> {
   let earlier: number | undefined
   try {
-    return await inTransaction(pod.db, async (transaction) => {
+    return await inTransaction(pod, async (transaction) => {
       earlier = undefined
       const oldest = await lockOldestOfSender(transaction, senderId, outboxId, failed)
       if (oldest === undefined) return 'none'

@@ -4,7 +4,7 @@ import { readMentionedAddresses } from '../../domain/posts/texts.js'
 import { discoverMentionedJob, type NamingText } from '../../jobs/definitions.js'
 import { enqueueJobsOfKind, type Work } from '../../jobs/outbox/outbox.js'
 import { LOOKUP_LIMITS } from '../../limits.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import { Mention } from '../../persistence/models/mention.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
@@ -41,7 +41,7 @@ export async function deliverToMentioned(
   person: Pick<Person, 'id' | 'address'>,
   text: NamingText,
 ): Promise<void> {
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     await work.finish(transaction)
     const plan = await planDispatch(pod, transaction, text)
     if (plan?.mentions === undefined || !readMentionedAddresses(plan.mentions.text).includes(person.address)) return

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { enqueuePersonalMessages } from '../../domain/outbound/outgoing-messages.js'
 import type { Work } from '../../jobs/outbox/outbox.js'
-import { inTransaction } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
 import {
   findNextPosts,
   findPostsToParticipateIn,
@@ -20,7 +20,7 @@ import { findPodminAccount } from './podmin-account.js'
  * for a pod that has never accepted any, so that an author of thousands of posts cannot fill the delivery queue.
  */
 export async function participate(pod: Pod, work: Work<{ readonly postGuids: readonly string[] }>): Promise<void> {
-  await inTransaction(pod.db, async (transaction) => {
+  await inTransaction(pod, async (transaction) => {
     await work.finish(transaction)
     await participateIn(pod, transaction, work.data.postGuids)
   })
@@ -41,7 +41,7 @@ export async function participateInNext(
   if (postGuids.length === 0) return
   const nextPosts = await findNextPosts(pod.db, postGuids, isFirstOfPod ? podId : null)
   if (nextPosts.length === 0) return
-  await inTransaction(pod.db, (transaction) => participateIn(pod, transaction, nextPosts))
+  await inTransaction(pod, (transaction) => participateIn(pod, transaction, nextPosts))
 }
 
 async function participateIn(pod: Pod, transaction: Knex.Transaction, postGuids: readonly string[]): Promise<void> {

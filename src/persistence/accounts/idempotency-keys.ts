@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 
@@ -52,25 +51,13 @@ export async function releaseKey(db: Knex, { authorizationId, key, claim }: Clai
   await queryPrepared(db, 'release-idempotency-key', released, [authorizationId, key, claim])
 }
 
-const atWork = new AsyncLocalStorage<() => ClaimedKey | undefined>()
-
-/** Runs what works on a key, for as long as there is one: what it does and that it was done are written together. */
-export function workOn(mine: () => ClaimedKey | undefined, run: () => void): void {
-  atWork.run(mine, run)
-}
-
 /**
- * Notes in a transaction that it has done something for the key that is worked on, if there is one. Throws, so that everything
- * rolls back, if the claim was taken over by another request.
+ * Marks a claimed key as done in the transaction of the effect. Throws, so that everything rolls back, when another request has
+ * claimed the key meanwhile.
  */
-export async function noteDone(transaction: Knex.Transaction): Promise<void> {
-  const mine = atWork.getStore()?.()
-  if (mine === undefined) return
-  const noted = await queryPrepared(transaction, 'idempotent-work-done', done, [
-    mine.authorizationId,
-    mine.key,
-    mine.claim,
-  ])
+export async function noteDone(transaction: Knex.Transaction, claimed: ClaimedKey): Promise<void> {
+  const { authorizationId, key, claim } = claimed
+  const noted = await queryPrepared(transaction, 'idempotent-work-done', done, [authorizationId, key, claim])
   if (noted.length === 0)
     throw new Error('The Idempotency-Key of this request was taken over by another one after the lease had ended.')
 }

@@ -1,6 +1,3 @@
-import type { Knex } from 'knex'
-import { noteDone } from '../accounts/idempotency-keys.js'
-
 /** SQLSTATE classes: connection, transaction rollback, insufficient resources, operator intervention. */
 const UNAVAILABLE_CLASSES = ['08', '40', '53', '57']
 
@@ -84,41 +81,9 @@ export function isUniqueViolation(error: unknown, key?: string): boolean {
   return code === '23505' && (key === undefined || key === constraint)
 }
 
-const ATTEMPTS = 4
-
-/**
- * Runs a transaction, and up to three times more after a deadlock or a foreign key violation. Completes the idempotency key of the
- * request in the same transaction.
- */
-export async function inTransaction<Result>(
-  db: Knex,
-  work: (transaction: Knex.Transaction) => Promise<Result>,
-): Promise<Result> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await db.transaction(async (transaction) => {
-        const result = await work(transaction)
-        await noteDone(transaction)
-        return result
-      })
-    } catch (error) {
-      if (attempt === ATTEMPTS || !(isDeadlock(error) || isForeignKeyViolation(error))) throw error
-    }
-  }
-}
-
-/**
- * Runs work, and up to three times more after a lock timeout. For data just fetched from another pod, which must not be fetched again
- * because of a slow transaction here.
- */
-export async function retryAfterLockTimeout<Result>(work: () => Promise<Result>): Promise<Result> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await work()
-    } catch (error) {
-      if (attempt === ATTEMPTS || fieldsOf(error).code !== LOCK_NOT_AVAILABLE) throw error
-    }
-  }
+/** A lock was not available in time. */
+export function isLockTimeout(error: unknown): boolean {
+  return fieldsOf(error).code === LOCK_NOT_AVAILABLE
 }
 
 const SQL_STATE = /^[0-9][0-9A-Z]{4}$/

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../database/errors.js'
+import { inTransaction } from '../database/transactions.js'
 import { purgeDeletedPosts, ROWS_AT_ONCE } from '../posts/delete-posts.js'
 import { type DestructibleKind, destroyEntities } from '../posts/destroy-entities.js'
 import { emptyPeople } from './empty-people.js'
@@ -47,13 +47,13 @@ const recordsOfAuthor: readonly (readonly [DestructibleKind, string])[] = [
  * continues. A message of the person that arrives meanwhile creates them anew.
  */
 export async function deletePerson(db: Knex, personId: number, now: Date): Promise<void> {
-  await inTransaction(db, (transaction) => emptyPeople(transaction, [personId], now))
+  await inTransaction({ db }, (transaction) => emptyPeople(transaction, [personId], now))
   await purgeDeletedPosts(db)
   for (const [kind, table] of recordsOfAuthor) await destroyAll(db, kind, table, personId)
   for (let count = ROWS_AT_ONCE; count === ROWS_AT_ONCE; ) {
     count = await db('messages').whereRaw(oldestMessages, [personId, ROWS_AT_ONCE]).del()
   }
-  await inTransaction(db, async (transaction) => {
+  await inTransaction({ db }, async (transaction) => {
     await transaction.raw(`delete from account_migrations where old_person_id = :id or new_person_id = :id`, {
       id: personId,
     })
@@ -72,7 +72,7 @@ const oldestMessages = 'id = any(array(select id from messages where author_id =
 
 async function destroyAll(db: Knex, kind: DestructibleKind, table: string, authorId: number): Promise<void> {
   for (let count = ROWS_AT_ONCE; count === ROWS_AT_ONCE; ) {
-    count = await inTransaction(db, async (transaction) => {
+    count = await inTransaction({ db }, async (transaction) => {
       const ids: number[] = await transaction(table).where({ authorId }).orderBy('id').limit(ROWS_AT_ONCE).pluck('id')
       await destroyEntities(transaction, kind, ids)
       return ids.length

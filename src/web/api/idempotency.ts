@@ -8,8 +8,8 @@ import {
   releaseKey,
   type StoredAnswer,
   storeAnswer,
-  workOn,
 } from '../../persistence/accounts/idempotency-keys.js'
+import type { Pod } from '../../pod/pod.js'
 import { pathOf } from '../server/paths.js'
 import { RequestFault } from '../server/request-faults.js'
 import { hashUpload, type UploadHash } from '../uploads/upload-hash.js'
@@ -20,6 +20,8 @@ declare module 'fastify' {
     uploadHash: UploadHash | undefined
     /** Set while this request has claimed its key. */
     claimedKey: (ClaimedKey & { readonly requestHash: Buffer }) | undefined
+    /** The pod for use cases that write: their transactions mark the claimed key as done. */
+    pod: Pod
   }
 }
 
@@ -36,6 +38,10 @@ const LOST =
 export function addIdempotency(app: FastifyInstance): void {
   app.decorateRequest('uploadHash', undefined)
   app.decorateRequest('claimedKey', undefined)
+  app.decorateRequest('pod')
+  app.addHook('onRequest', async (request) => {
+    request.pod = app.pod
+  })
 
   async function watchUpload(request: FastifyRequest): Promise<void> {
     const { 'content-type': type = '' } = request.headers
@@ -55,9 +61,9 @@ export function addIdempotency(app: FastifyInstance): void {
   }
 
   /** Not for uploads: files of an interrupted upload are deleted later, so it may run twice. */
-  function begin(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
-    if (request.claimedKey === undefined || request.uploadHash !== undefined) done()
-    else workOn(() => request.claimedKey, done)
+  async function passClaim(request: FastifyRequest): Promise<void> {
+    if (request.claimedKey === undefined || request.uploadHash !== undefined) return
+    request.pod = { ...app.pod, claimedKey: () => request.claimedKey }
   }
 
   async function storeResponse(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
@@ -80,7 +86,7 @@ export function addIdempotency(app: FastifyInstance): void {
     if (route.method !== 'POST') return
     route.preParsing = [watchUpload, ...listOf(route.preParsing)]
     route.preValidation = [claimOrReplay, ...listOf(route.preValidation)]
-    route.preHandler = [begin, ...listOf(route.preHandler)]
+    route.preHandler = [passClaim, ...listOf(route.preHandler)]
     route.onSend = [...listOf(route.onSend), storeResponse]
   })
 }

@@ -18,7 +18,7 @@ const invalidName = { name_invalid: 422, name_taken: 422, invalid: 422 }
 /** The viewer's aspects: named groups of contacts. */
 export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const ownAspect = missingFirst<Static<typeof params>>((request) =>
-    findAspect(app.pod, request.viewer, readRowId(request.params.id)),
+    findAspect(request.pod, request.viewer, readRowId(request.params.id)),
   )
 
   app.get(
@@ -55,7 +55,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: ['contacts:modify'], refusals: invalidName },
     },
-    async (request) => presentAspect(await createAspect(app.pod, request.viewer, request.body.name)),
+    async (request) => presentAspect(await createAspect(request.pod, request.viewer, request.body.name)),
   )
 
   app.get(
@@ -71,7 +71,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: ['contacts:read'], refusals: missing },
     },
-    async (request) => presentAspect(await findAspect(app.pod, request.viewer, readRowId(request.params.id))),
+    async (request) => presentAspect(await findAspect(request.pod, request.viewer, readRowId(request.params.id))),
   )
 
   app.route({
@@ -95,7 +95,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
     handler: async (request) => {
       const { name, order } = request.body
       const change = { name, position: order === undefined ? undefined : Number(order) }
-      return presentAspect(await changeAspect(app.pod, request.viewer, readRowId(request.params.id), change))
+      return presentAspect(await changeAspect(request.pod, request.viewer, readRowId(request.params.id), change))
     },
   })
 
@@ -114,7 +114,7 @@ export const aspectRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['contacts:modify'], refusals: { aspect_not_found: { status: 422, field: 'id' } } },
     },
     async (request, reply) => {
-      await deleteAspect(app.pod, request.viewer, readRowId(request.params.id))
+      await deleteAspect(request.pod, request.viewer, readRowId(request.params.id))
       return reply.code(204).send(null)
     },
   )

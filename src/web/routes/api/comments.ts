@@ -18,7 +18,7 @@ const commentParams = Type.Object({ post_guid: Type.String(), comment_guid: Type
 /** Comments on a post. */
 export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const reportMissingPost = missingFirst<Static<typeof postParams>>((request) =>
-    requirePostOrComment(app.pod, request.viewer, { postGuid: request.params.post_guid }),
+    requirePostOrComment(request.pod, request.viewer, { postGuid: request.params.post_guid }),
   )
 
   app.get(
@@ -40,7 +40,7 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { post_guid: postGuid } = request.params
       const page = await readOrMissing(
         () => readTimePage(request),
-        () => requirePostOrComment(app.pod, request.viewer, { postGuid }),
+        () => requirePostOrComment(request.pod, request.viewer, { postGuid }),
       )
       const comments = await readList(request, (pod) => listComments(pod, request.viewer, postGuid, page))
       linkTimePages(request, reply, page, comments, { order: 'oldest first' })
@@ -75,7 +75,7 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const { pod } = app
+      const { pod } = request
       const { id } = await createComment(pod, request.viewer, {
         postGuid: request.params.post_guid,
         text: request.body.body,
@@ -103,7 +103,7 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { post_guid: postGuid, comment_guid: commentGuid } = request.params
-      await deleteComment(app.pod, request.viewer, { postGuid, commentGuid })
+      await deleteComment(request.pod, request.viewer, { postGuid, commentGuid })
       return reply.code(204).send(null)
     },
   )

@@ -28,7 +28,7 @@ const newMember = Type.Object(
 /** Contacts: persons the viewer shares with, or who share with the viewer. */
 export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const ownAspect = missingFirst<Static<typeof inAspect>>((request) =>
-    findAspect(app.pod, request.viewer, readRowId(request.params.aspect_id)),
+    findAspect(request.pod, request.viewer, readRowId(request.params.aspect_id)),
   )
 
   app.get(
@@ -86,7 +86,7 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { person = '', person_guid: personGuid = person } = request.body
       const aspectId = readRowId(request.params.aspect_id)
-      await addToAspect(app.pod, request.viewer, { aspectId, personGuid })
+      await addToAspect(request.pod, request.viewer, { aspectId, personGuid })
       return reply.code(204).send(null)
     },
   )
@@ -109,7 +109,7 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { aspect_id, person_guid: personGuid } = request.params
-      await removeFromAspect(app.pod, request.viewer, { aspectId: readRowId(aspect_id), personGuid })
+      await removeFromAspect(request.pod, request.viewer, { aspectId: readRowId(aspect_id), personGuid })
       return reply.code(204).send(null)
     },
   )

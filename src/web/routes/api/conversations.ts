@@ -39,7 +39,7 @@ const missing = { conversation_not_found: 404 }
 /** Private conversations. Each participant has separate read marks, and may delete a conversation for themselves. */
 export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const ownConversation = missingFirst<Static<typeof params>>((request) =>
-    findConversation(app.pod, request.viewer, request.params.guid),
+    findConversation(request.pod, request.viewer, request.params.guid),
   )
 
   app.get(
@@ -87,7 +87,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { subject, body: text, recipients: recipientGuids } = request.body
-      const conversation = await startConversation(app.pod, request.viewer, { subject, text, recipientGuids })
+      const conversation = await startConversation(request.pod, request.viewer, { subject, text, recipientGuids })
       return reply.code(201).send(presentStartedConversation(conversation, dialectOf(request)))
     },
   )
@@ -106,7 +106,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes, refusals: missing },
     },
     async (request) => {
-      const conversation = await findConversation(app.pod, request.viewer, request.params.guid)
+      const conversation = await findConversation(request.pod, request.viewer, request.params.guid)
       return presentConversation(conversation, app.pod.config.url)
     },
   )
@@ -128,7 +128,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: { scopes, refusals: { ...missing, invalid: 422 } },
     handler: async (request) => {
       const read = readBoolean(request.body.read)
-      const conversation = await setConversationRead(app.pod, request.viewer, request.params.guid, read)
+      const conversation = await setConversationRead(request.pod, request.viewer, request.params.guid, read)
       return presentMarkedConversation(conversation, dialectOf(request))
     },
   })
@@ -147,7 +147,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes, refusals: missing },
     },
     async (request, reply) => {
-      await leaveConversation(app.pod, request.viewer, request.params.guid)
+      await leaveConversation(request.pod, request.viewer, request.params.guid)
       return reply.code(204).send(null)
     },
   )
@@ -172,7 +172,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { guid } = request.params
       const filter = await readOrMissing(
         () => ({ ...readIndexPage(request), ...readOnlyAfter(request.query) }),
-        () => findConversation(app.pod, request.viewer, guid),
+        () => findConversation(request.pod, request.viewer, guid),
       )
       const messages = await readList(request, (pod) => listMessages(pod, request.viewer, guid, filter))
       linkIndexPages(request, reply, filter, messages)
@@ -197,7 +197,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { guid: conversationGuid } = request.params
-      const message = await createMessage(app.pod, request.viewer, { conversationGuid, text: request.body.body })
+      const message = await createMessage(request.pod, request.viewer, { conversationGuid, text: request.body.body })
       return reply.code(201).send(presentMessage(message, app.pod.config.url))
     },
   )

@@ -76,7 +76,7 @@ export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
         config: { scopes: ['interactions'], refusals: { ...missing, already_liked: 409, blocked_by_author: 422 } },
       },
       async (request, reply) => {
-        await createLike(app.pod, request.viewer, targetOf(request.params))
+        await createLike(request.pod, request.viewer, targetOf(request.params))
         return reply.code(204).send(null)
       },
     )
@@ -95,7 +95,7 @@ export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
         config: { scopes: ['interactions'], refusals: { ...missing, not_liked: 410 } },
       },
       async (request, reply) => {
-        await deleteLike(app.pod, request.viewer, targetOf(request.params))
+        await deleteLike(request.pod, request.viewer, targetOf(request.params))
         return reply.code(204).send(null)
       },
     )

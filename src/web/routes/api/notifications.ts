@@ -26,7 +26,7 @@ const missing = { notification_not_found: 404 }
 /** The viewer's notifications. */
 export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const ownNotification = missingFirst<Static<typeof params>>((request) =>
-    findNotification(app.pod, request.viewer, request.params.notification_id),
+    findNotification(request.pod, request.viewer, request.params.notification_id),
   )
 
   app.get(
@@ -82,8 +82,8 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       // HEAD is safe (RFC 9110, 9.2.1): it marks nothing as read.
       const read = request.method === 'HEAD' ? findNotification : readNotification
-      const notification = await read(app.pod, request.viewer, request.params.notification_id)
-      sendUnreadCounts(reply, await countUnread(app.pod, request.viewer))
+      const notification = await read(request.pod, request.viewer, request.params.notification_id)
+      sendUnreadCounts(reply, await countUnread(request.pod, request.viewer))
       return presentNotification(notification, dialectOf(request))
     },
   )
@@ -105,8 +105,8 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     handler: async (request, reply) => {
       const read = readBoolean(request.body.read)
       const { notification_id: guid } = request.params
-      const notification = await setNotificationRead(app.pod, request.viewer, guid, { read })
-      sendUnreadCounts(reply, await countUnread(app.pod, request.viewer))
+      const notification = await setNotificationRead(request.pod, request.viewer, guid, { read })
+      sendUnreadCounts(reply, await countUnread(request.pod, request.viewer))
       return presentNotification(notification, dialectOf(request))
     },
   })

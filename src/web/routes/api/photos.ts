@@ -52,7 +52,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
   })
 
   const ownPhoto = missingFirst<Static<typeof params>>((request) =>
-    findCreatedPhoto(app.pod, request.viewer, request.params.photo_guid),
+    findCreatedPhoto(request.pod, request.viewer, request.params.photo_guid),
   )
 
   app.get(
@@ -90,7 +90,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       },
       config: { scopes: ['public:read'], refusals: missing },
     },
-    async (request) => present(await findPhoto(app.pod, request.viewer, request.params.photo_guid)),
+    async (request) => present(await findPhoto(request.pod, request.viewer, request.params.photo_guid)),
   )
 
   app.post(
@@ -133,7 +133,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       const { viewer } = request
       async function upload(): Promise<string> {
         extendTimeLimit(raw) // the wait in the queue does not count: nothing was read meanwhile
-        return uploadPhoto(app.pod, viewer, await readUpload(request), processedWithin)
+        return uploadPhoto(request.pod, viewer, await readUpload(request), processedWithin)
       }
       const guid = await uploads.run(viewer.userId, upload, signal)
       return present(await findCreatedPhoto(app.pod, viewer, guid))
@@ -160,8 +160,8 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
     },
     async (request) => {
       const { photo_guid: guid } = request.params
-      await changeAltText(app.pod, request.viewer, { guid, altText: request.body.alt_text })
-      return present(await findCreatedPhoto(app.pod, request.viewer, guid))
+      await changeAltText(request.pod, request.viewer, { guid, altText: request.body.alt_text })
+      return present(await findCreatedPhoto(request.pod, request.viewer, guid))
     },
   )
 
@@ -180,7 +180,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       config: { scopes: ['public:modify'], refusals: missing },
     },
     async (request, reply) => {
-      await deletePhoto(app.pod, request.viewer, request.params.photo_guid)
+      await deletePhoto(request.pod, request.viewer, request.params.photo_guid)
       return reply.code(204).send(null)
     },
   )
@@ -202,7 +202,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
     let isStarted = false
     const upload = () => {
       isStarted = true
-      return uploadPhoto(app.pod, viewer, photo, processedWithin)
+      return uploadPhoto(request.pod, viewer, photo, processedWithin)
     }
     try {
       const guid = await uploads.run(viewer.userId, upload, request.signal)

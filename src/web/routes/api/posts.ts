@@ -28,7 +28,7 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['public:read'], refusals: { post_not_found: 404 } },
     },
     async (request) => {
-      const post = await findVisiblePost(app.pod, request.viewer, request.params.post_guid)
+      const post = await findVisiblePost(request.pod, request.viewer, request.params.post_guid)
       return presentPost(post, app.pod.config.url)
     },
   )
@@ -61,8 +61,8 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const { guid } = await publishPost(app.pod, request.viewer, readNewPost(request.body))
-      return presentPost(await findCreatedPost(app.pod, request.viewer, guid), app.pod.config.url)
+      const { guid } = await publishPost(request.pod, request.viewer, readNewPost(request.body))
+      return presentPost(await findCreatedPost(request.pod, request.viewer, guid), app.pod.config.url)
     },
   )
 
@@ -84,7 +84,7 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await deletePost(app.pod, request.viewer, request.params.post_guid)
+      await deletePost(request.pod, request.viewer, request.params.post_guid)
       return reply.code(204).send(null)
     },
   )

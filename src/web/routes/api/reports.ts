@@ -46,7 +46,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { post_guid: postGuid } = request.params
-      await createReport(app.pod, request.viewer, { postGuid, reason: request.body.reason })
+      await createReport(request.pod, request.viewer, { postGuid, reason: request.body.reason })
       return reply.code(204).send(null)
     },
   )
@@ -68,7 +68,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { post_guid: postGuid, comment_guid: commentGuid } = request.params
-      await createReport(app.pod, request.viewer, { postGuid, commentGuid, reason: request.body.reason })
+      await createReport(request.pod, request.viewer, { postGuid, commentGuid, reason: request.body.reason })
       return reply.code(204).send(null)
     },
   )

@@ -60,8 +60,8 @@ export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const { guid } = await createReshare(app.pod, request.viewer, request.params.post_guid)
-      return presentPost(await findCreatedPost(app.pod, request.viewer, guid), app.pod.config.url)
+      const { guid } = await createReshare(request.pod, request.viewer, request.params.post_guid)
+      return presentPost(await findCreatedPost(request.pod, request.viewer, guid), app.pod.config.url)
     },
   )
 }

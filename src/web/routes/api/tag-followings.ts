@@ -44,7 +44,7 @@ export const tagFollowingRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      await followTag(app.pod, request.viewer, request.body.name)
+      await followTag(request.pod, request.viewer, request.body.name)
       return reply.code(204).send(null)
     },
   )
@@ -63,7 +63,7 @@ export const tagFollowingRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['tags:modify'], refusals: { not_followed: 410 } },
     },
     async (request, reply) => {
-      await unfollowTag(app.pod, request.viewer, request.params.name)
+      await unfollowTag(request.pod, request.viewer, request.params.name)
       return reply.code(204).send(null)
     },
   )

@@ -76,7 +76,7 @@ export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { searchable, show_profile_info, nsfw, name, bio, location, gender, birthday, tags } = request.body
-      const changed = await changeProfile(app.pod, request.viewer, {
+      const changed = await changeProfile(request.pod, request.viewer, {
         ...withoutMissing({ name, bio, location, gender, birthday, tags }),
         ...withoutMissing({
           searchable: optionalBoolean(searchable),
@@ -84,7 +84,7 @@ export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
           nsfw: optionalBoolean(nsfw),
         }),
       })
-      return present({ ...changed, showsDetails: true }, await countUnread(app.pod, request.viewer))
+      return present({ ...changed, showsDetails: true }, await countUnread(request.pod, request.viewer))
     },
   )
 }

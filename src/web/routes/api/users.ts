@@ -39,7 +39,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       return presentPerson(
-        await findVisiblePerson(app.pod, request.viewer, request.params.person_guid),
+        await findVisiblePerson(request.pod, request.viewer, request.params.person_guid),
         app.pod.config.url,
       )
     },
@@ -115,7 +115,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['contacts:modify'], refusals: { ...missing, own_person: 422, already_blocked: 409 } },
     },
     async (request, reply) => {
-      await blockPerson(app.pod, request.viewer, request.params.person_guid)
+      await blockPerson(request.pod, request.viewer, request.params.person_guid)
       // `null` would be serialised as JSON.
       return reply.code(201).send(undefined)
     },
@@ -135,7 +135,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['contacts:modify'], refusals: { ...missing, not_blocked: 410 } },
     },
     async (request, reply) => {
-      await unblockPerson(app.pod, request.viewer, request.params.person_guid)
+      await unblockPerson(request.pod, request.viewer, request.params.person_guid)
       return reply.code(204).send(null)
     },
   )
