@@ -4,7 +4,7 @@ import type { InboundMessage } from '../src/federation/inbound/batch.js'
 import { type AnyJob, type DataOf, receivePrivateJob, receivePublicJob } from '../src/jobs/definitions.js'
 import { groupCommit } from '../src/jobs/group-commit.js'
 import { findMessageRows, type MessageRow, outboxIdOf } from '../src/jobs/outbox/outbox.js'
-import type { WokenMessage } from '../src/jobs/waiting/waiting-messages.js'
+import type { ResumedMessage } from '../src/jobs/waiting/waiting-messages.js'
 import type { Pod } from '../src/pod/pod.js'
 
 /** Whether a job carries messages; others come by the same queues. */
@@ -38,7 +38,7 @@ function messagesIn(job: Job): readonly InboundMessage[] {
 }
 
 function messageOfRow({ id, data, payload, acceptedAt }: MessageRow): InboundMessage {
-  const { recipientGuid, times, last } = data as WokenMessage // as waiting.ts has written it
+  const { recipientGuid, times, last } = data as ResumedMessage // as waiting-messages.ts has written it
   const resumed = { outboxId: id, times, last }
   return { envelope: payload, acceptedAt, resumed, ...(recipientGuid !== null && { recipientGuid }) }
 }

@@ -1,9 +1,9 @@
-import { knock } from '../src/jobs/outbox/enqueue-deliveries.js'
+import { enqueueDeliveries } from '../src/jobs/outbox/enqueue-deliveries.js'
 import { failUnknownQueues, leftBehind, sweptAgain } from '../src/jobs/outbox/outbox.js'
 import { QUEUES, type QueueName } from '../src/jobs/queues/queue-names.js'
 import { boundMessages } from '../src/jobs/waiting/message-bounds.js'
 import { enqueueSigners, FORGOTTEN_LOOKUPS, forgottenHosts } from '../src/jobs/waiting/signer-lookups.js'
-import { wakeOverdue } from '../src/jobs/waiting/waiting-messages.js'
+import { resumeOverdue } from '../src/jobs/waiting/waiting-messages.js'
 import { WAITING_LIMITS, WORK_LIMITS } from '../src/limits.js'
 import { queryPreparedRow } from '../src/persistence/database/database.js'
 import { recordRun } from '../src/persistence/database/periodic-runs.js'
@@ -66,7 +66,7 @@ export async function sweep(pod: Pod): Promise<void> {
   await pod.db.transaction(async (transaction) => {
     if (!(await isMyTurn(transaction))) return
     await failUnknownQueues(transaction)
-    await wakeOverdue(pod, transaction, WORK_LIMITS.sweptRows)
+    await resumeOverdue(pod, transaction, WORK_LIMITS.sweptRows)
 
     // Mostly there is nothing, and then the queues need not be asked.
     const isAnythingLeft = (await leftBehind(transaction, QUEUES, 1)).length > 0
@@ -76,19 +76,19 @@ export async function sweep(pod: Pod): Promise<void> {
       await sweptAgain(transaction, rows)
       pod.log.info({ rows: rows.length }, 'swept')
     }
-    await knockAgain(pod, transaction)
+    await enqueueDeliveriesAgain(pod, transaction)
     await lookUpSignersAgain(pod, transaction)
     await recordRun(transaction, 'sweep')
   })
 }
 
-/** At pods whose time has come, and at those whose knock was lost. */
-async function knockAgain(pod: Pod, transaction: Pod['db']): Promise<void> {
+/** For pods whose next attempt is due, and for those whose job was lost. */
+async function enqueueDeliveriesAgain(pod: Pod, transaction: Pod['db']): Promise<void> {
   const pods = await findOverduePods(transaction, WORK_LIMITS.sweptRows)
   if (pods.length === 0) return
   const open = await queuesWithRoom(pod)
-  const knocks = pods.filter(({ proven }) => open.includes(proven ? 'outbound' : 'outbound-slow'))
-  await knock(pod, knocks, AGAIN)
+  const duePods = pods.filter(({ proven }) => open.includes(proven ? 'outbound' : 'outbound-slow'))
+  await enqueueDeliveries(pod, duePods, AGAIN)
 }
 
 /** At hosts whose retry is due, and at those whose job was lost. */

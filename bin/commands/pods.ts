@@ -128,7 +128,7 @@ async function change(
 ): Promise<void> {
   const changed = await withPod(async (pod) => {
     const { id } = await find(pod, place)
-    await queueAnswers(pod.jobs) // what follows may knock
+    await queueAnswers(pod.jobs) // what follows may enqueue deliveries
     await run(pod, id)
     return known(pod, place)
   })

@@ -111,24 +111,28 @@ export const participateJob = defineJob<{ readonly postGuids: readonly string[] 
   priority: 10,
 })
 
-/** What is due is in the rows; the job is only a knock, so a failure is nothing to keep. */
-const knock = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const satisfies JobsOptions
+/** The work is in rows and the job only starts it, so that a failed job is not kept. */
+const startOnly = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const satisfies JobsOptions
 
 /** Sends one pod what is due: pods that have proven to answer have a lane of their own. */
-export const deliverJob = defineJob<{ readonly podId: number }>()('outbound', 'deliver', knock)
+export const deliverJob = defineJob<{ readonly podId: number }>()('outbound', 'deliver', startOnly)
 export const deliverSlowlyJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'deliver', {
-  ...knock,
+  ...startOnly,
   priority: 10,
 })
 
 /** Looks how another pod is. Goes before deliveries: pods that never answer hold all slots as long as there are new ones. */
-export const checkPodJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'check-pod', knock)
+export const checkPodJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'check-pod', startOnly)
 
 /** Find out who has an address, and remember it. */
 export const discoverPersonJob = defineJob<{ readonly address: string }>()('fetch', 'discover-person', patient)
 
 /** Looks up the signers at one host that messages name and no signature has proven; which ones is in `signer_lookups`. */
-export const discoverSignersJob = defineJob<{ readonly host: string }>()('fetch-unproven', 'discover-signers', knock)
+export const discoverSignersJob = defineJob<{ readonly host: string }>()(
+  'fetch-unproven',
+  'discover-signers',
+  startOnly,
+)
 
 /** The same for somebody who is only mentioned: those who matter go first, and a failure is the end of it. */
 export const discoverMentionedJob = defineJob<{
@@ -140,11 +144,11 @@ export const discoverMentionedJob = defineJob<{
 }>()('fetch', 'discover-mentioned', { ...patient, priority: 10 })
 
 /** The same for somebody who is searched for: whoever asks looks for a moment, and asks again if they still want to know. */
-export const discoverSearchedJob = defineJob<{ readonly address: string }>()('fetch', 'discover-searched', knock)
+export const discoverSearchedJob = defineJob<{ readonly address: string }>()('fetch', 'discover-searched', startOnly)
 
 /** Fetch the recent public posts of a person who was found by a search; behind everything else, and a failure is the end of it. */
 export const fetchStreamJob = defineJob<{ readonly address: string }>()('fetch', 'fetch-stream', {
-  ...knock,
+  ...startOnly,
   priority: 100,
 })
 
@@ -152,7 +156,7 @@ export const fetchStreamJob = defineJob<{ readonly address: string }>()('fetch',
 export type WantedPerson = { readonly address: string } | { readonly host: string; readonly guid: string }
 
 /** A person whom anybody may look up without an account; the page that requests it reloads itself. */
-export const lookUpPersonJob = defineJob<WantedPerson>()('fetch-unproven', 'look-up-person', knock)
+export const lookUpPersonJob = defineJob<WantedPerson>()('fetch-unproven', 'look-up-person', startOnly)
 
 export interface NamingText {
   readonly record: 'post' | 'comment'
@@ -178,7 +182,7 @@ export interface WantedEntity {
 }
 
 /** Something linked that anybody may look up without an account. */
-export const lookUpLinkedJob = defineJob<WantedEntity>()('fetch-unproven', 'look-up-linked', knock)
+export const lookUpLinkedJob = defineJob<WantedEntity>()('fetch-unproven', 'look-up-linked', startOnly)
 
 export const fetchEntityJob = defineJob<WantedEntity>()('fetch', 'fetch-entity', patient)
 

@@ -76,7 +76,7 @@ describe('something that goes out', () => {
     expect((await sentAbout(pod, forSome.guid)).map((sent) => sent.to)).toEqual([[other.address, one.address].sort()])
   })
 
-  it('is due at once, and the pods are knocked at: the proven ones on their own lane', async () => {
+  it('is due at once, and its deliveries are enqueued: those of proven pods in their own lane', async () => {
     const [proven, unproven, failing, longSilent] = await Promise.all([
       stranger({ lastSuccessAt: new Date() }),
       stranger(),
@@ -95,7 +95,7 @@ describe('something that goes out', () => {
     expect(rows).toEqual([{ count: 0 }])
   })
 
-  it('knocks nowhere and leaves nothing behind when its transaction fails', async () => {
+  it('enqueues no delivery and stores nothing when its transaction fails', async () => {
     const person = await stranger()
     const sent = message()
 

@@ -2,7 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
 import { dueLookups, postponeLookups, spendOfSource } from '../../src/jobs/waiting/signer-lookups.js'
 import { giveUpSigners } from '../../src/jobs/waiting/unproven-messages.js'
-import { lockThings, type ParkedMessage, waitAndWake, wakeOverdue } from '../../src/jobs/waiting/waiting-messages.js'
+import {
+  lockThings,
+  type ParkedMessage,
+  parkAndResume,
+  resumeOverdue,
+} from '../../src/jobs/waiting/waiting-messages.js'
 import { SIGNER_LIMITS, WAITING_LIMITS } from '../../src/limits.js'
 import { limitOfSite } from '../../src/throttling/rate-counters.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
@@ -43,7 +48,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     await pod.db.transaction(async (transaction) => {
       const things = messages.map(({ waitsFor }) => waitsFor)
       await lockThings(transaction, things)
-      await waitAndWake(pod, transaction, messages, [])
+      await parkAndResume(pod, transaction, messages, [])
     })
   }
 
@@ -188,7 +193,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
       .where({ waitsFor: 'person:late@far.example' })
       .update({ dueAt: new Date(0) })
 
-    await pod.db.transaction((transaction) => wakeOverdue(pod, transaction, 10))
+    await pod.db.transaction((transaction) => resumeOverdue(pod, transaction, 10))
 
     expect(await waitingSigners()).toEqual(['early@far.example'])
     expect(await pod.db('outbox').whereNotNull('failedAt').pluck('payload')).toEqual([null])

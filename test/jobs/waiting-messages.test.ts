@@ -4,10 +4,10 @@ import {
   giveUp,
   lockThings,
   type ParkedMessage,
+  parkAndResume,
+  resumeOverdue,
+  resumeWaiting,
   type Thing,
-  waitAndWake,
-  wakeOverdue,
-  wakeWaiting,
 } from '../../src/jobs/waiting/waiting-messages.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
@@ -46,7 +46,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
         transaction,
         messages.map(({ waitsFor }) => waitsFor),
       )
-      await waitAndWake(pod, transaction, messages, [])
+      await parkAndResume(pod, transaction, messages, [])
     })
   }
 
@@ -56,7 +56,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
       await lockThings(transaction, [bob])
       await transaction('people').insert({ guid: '0123456789abcdef', address: 'bob@far.example', publicKey: 'key' })
       await meanwhile()
-      await waitAndWake(pod, transaction, [], [bob])
+      await parkAndResume(pod, transaction, [], [bob])
     })
   }
 
@@ -115,7 +115,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     expect(rows).toHaveLength(1_001)
     expect(rest).toMatchObject([{ data: { things: [bob] } }])
 
-    await wakeWaiting(pod, rest[0]?.data.things)
+    await resumeWaiting(pod, rest[0]?.data.things)
 
     const woken = await pod.db('outbox').where({ name: 'receive-public' }).orderBy('id').pluck('payload')
     expect(woken).toEqual(Array.from({ length: count }, (_, index) => `message ${index + 1}`))
@@ -159,7 +159,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     let storing: Promise<void> | undefined
     await pod.db.transaction(async (transaction) => {
       await lockThings(transaction, [bob])
-      await waitAndWake(pod, transaction, [message('one')], [])
+      await parkAndResume(pod, transaction, [message('one')], [])
       storing = storeBob()
       await untilSomebodyWaitsForALock(pod)
     })
@@ -187,7 +187,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
       .where({ payload: 'late' })
       .update({ dueAt: new Date(0) })
 
-    await pod.db.transaction((transaction) => wakeOverdue(pod, transaction, 10))
+    await pod.db.transaction((transaction) => resumeOverdue(pod, transaction, 10))
 
     expect(await woken()).toMatchObject([{ payload: 'late', data: { last: true, times: 1 } }])
     expect(await pod.db('waiting').pluck('payload')).toEqual(['early'])

@@ -4,7 +4,7 @@ import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPersonJob } from '../../src/jobs/definitions.js'
 import { enqueueJobsOfKind, findMessageRows, takeRows, takeWork } from '../../src/jobs/outbox/outbox.js'
-import { type ParkedMessage, waitAndWake } from '../../src/jobs/waiting/waiting-messages.js'
+import { type ParkedMessage, parkAndResume } from '../../src/jobs/waiting/waiting-messages.js'
 import {
   listConversationsOfPerson,
   listMessagesOfConversation,
@@ -110,7 +110,7 @@ it.each<[string, () => Promise<unknown>]>([
     'photos-of-person readable newest first',
     () => listPhotosOfPerson(db, viewer, { authorGuid, visibility: 'readable', page: { limit: 15 } }),
   ],
-  ['caused-notifications comments', () => causeNotifications({ comments: [1] })],
+  ['caused-notifications comments moving', () => causeNotifications({ comments: [1], moveActivity: true })],
   ['caused-notifications posts likes', () => causeNotifications({ posts: [1], likes: [1] })],
   ['new-messages', () => inTransaction({ db }, (transaction) => insertNewMessages(transaction, [message()]))],
   ['references', () => findPostReferences(db, { posts: [postGuid], deleted: [postGuid] })],
@@ -121,8 +121,8 @@ it.each<[string, () => Promise<unknown>]>([
   ['new-likes', () => inTransaction({ db }, (transaction) => insertLikes(transaction, [like()]))],
   ['new-votes', () => inTransaction({ db }, (transaction) => insertVotes(transaction, [vote()]))],
   [
-    'woken',
-    () => inTransaction({ db }, (transaction) => waitAndWake(testPod.pod, transaction, [], [`post:${postGuid}`])),
+    'resumed',
+    () => inTransaction({ db }, (transaction) => parkAndResume(testPod.pod, transaction, [], [`post:${postGuid}`])),
   ],
   ['new-waiting', () => park(waiting())],
   [
@@ -157,7 +157,7 @@ function posts() {
   return listPostsOfPerson(db, viewer, { authorGuid, visibility: 'readable', page: { limit: 15 } })
 }
 
-function causeNotifications(causes: Partial<NotificationCauseRows>) {
+function causeNotifications(causes: Partial<NotificationCauseRows> & { readonly moveActivity?: boolean }) {
   const none = { posts: [], comments: [], likes: [], reshares: [], sharing: [], delivered: [] }
   return inTransaction({ db }, (transaction) =>
     insertCausedNotifications(transaction, { ...none, ...causes }, new Date()),
@@ -182,7 +182,7 @@ function waiting(): ParkedMessage {
 }
 
 function park(message: ParkedMessage) {
-  return inTransaction({ db }, (transaction) => waitAndWake(testPod.pod, transaction, [message], []))
+  return inTransaction({ db }, (transaction) => parkAndResume(testPod.pod, transaction, [message], []))
 }
 
 function relayable() {

@@ -15,7 +15,7 @@ import {
   postponeLookups,
 } from '../../src/jobs/waiting/signer-lookups.js'
 import { giveUpOverdueUnproven, giveUpSigners } from '../../src/jobs/waiting/unproven-messages.js'
-import { giveUp, waitAndWake, wakeOverdue } from '../../src/jobs/waiting/waiting-messages.js'
+import { giveUp, parkAndResume, resumeOverdue } from '../../src/jobs/waiting/waiting-messages.js'
 import {
   findListedConversation,
   listConversationsOfPerson,
@@ -273,12 +273,12 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['deleting outbox rows', () => within((transaction) => takeRows(transaction, [17, 18, 19]))],
   ['the messages of outbox rows', () => findMessageRows(workerDb, [MANY + 17])],
   ['the check for overdue outbox rows', () => look({ db: workerDb })],
-  ['storing waiting messages', () => within((transaction) => waitAndWake(pod, transaction, [message()], []))],
+  ['storing waiting messages', () => within((transaction) => parkAndResume(pod, transaction, [message()], []))],
   [
     'resuming waiting messages',
-    () => within((transaction) => waitAndWake(pod, transaction, [], [`post:${newGuid()}`])),
+    () => within((transaction) => parkAndResume(pod, transaction, [], [`post:${newGuid()}`])),
   ],
-  ['overdue waiting messages', () => within((transaction) => wakeOverdue(pod, transaction, 10))],
+  ['overdue waiting messages', () => within((transaction) => resumeOverdue(pod, transaction, 10))],
   ['giving up a message', () => giveUp(worker(), 23)],
   ['a post is received', () => receiveBatch(worker(), [open(quin, postBy(quin))])],
   [
@@ -303,7 +303,10 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['a contact is received', () => receiveBatch(worker(), [sealed(quin, ann, contact())])],
   ['a conversation is received', () => receiveBatch(worker(), [sealed(quin, ann, conversation())])],
   ['the signers of messages', () => Person.findSigners(workerDb, [quin.address, 'one@pod17.example'])],
-  ['storing unproven messages', () => within((transaction) => waitAndWake(pod, transaction, [unprovenMessage()], []))],
+  [
+    'storing unproven messages',
+    () => within((transaction) => parkAndResume(pod, transaction, [unprovenMessage()], [])),
+  ],
   ['signers with a pending lookup', () => findLookedUp(workerDb, ['u7@h7.example'])],
   ['signers to look up at a host', () => dueLookups(workerDb, 'h7.example', 4)],
   ['signers that were not found', () => postponeLookups(workerDb, ['u11@h11.example'], 100)],

@@ -1,6 +1,6 @@
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { isIdle } from '../../src/jobs/operations/queue-facts.js'
-import { type Knock, knock } from '../../src/jobs/outbox/enqueue-deliveries.js'
+import { type DuePod, enqueueDeliveries } from '../../src/jobs/outbox/enqueue-deliveries.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { startProcess } from '../support/child-process.js'
@@ -89,20 +89,20 @@ export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsRep
 
     const dead = [silent, refusing, failing]
     const ids = dead.flatMap((pods) => pods.ids)
-    const knocksAt = (pods: readonly number[], proven: boolean) => pods.map((podId) => ({ podId, proven }))
-    const knocks = [...knocksAt(ids, false), ...knocksAt(healthy.ids, true)]
+    const duePodsOf = (pods: readonly number[], proven: boolean) => pods.map((podId) => ({ podId, proven }))
+    const duePods = [...duePodsOf(ids, false), ...duePodsOf(healthy.ids, true)]
     const write = await writerOf(pod)
-    async function publishTo(pods: readonly number[], knocks: readonly Knock[]) {
+    async function publishTo(pods: readonly number[], duePods: readonly DuePod[]) {
       const arrived = new Promise<void>((resolve) => arrivals.push(resolve))
       const id = await write(pods)
       const committed = performance.now()
-      await knock(pod, knocks).catch(() => {}) // the sweeper finds them
+      await enqueueDeliveries(pod, duePods).catch(() => {}) // the sweeper finds them
       await arrived
       return { id, milliseconds: performance.now() - committed }
     }
     const began = Date.now()
     // By this one it proves that it is well.
-    const proof = await publishTo(healthy.ids, knocksAt(healthy.ids, false))
+    const proof = await publishTo(healthy.ids, duePodsOf(healthy.ids, false))
     await until('it has proven to be well', options.withinMs, async () => {
       const [{ lastSuccessAt }] = await pod.db('pods').whereIn('id', healthy.ids).select('lastSuccessAt')
       return lastSuccessAt !== null
@@ -110,7 +110,7 @@ export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsRep
     const latencies: number[] = []
     const messages: number[] = []
     for (let index = 0; index < options.posts; index += 1) {
-      const { id, milliseconds } = await publishTo([...ids, ...healthy.ids], knocks)
+      const { id, milliseconds } = await publishTo([...ids, ...healthy.ids], duePods)
       messages.push(id)
       latencies.push(milliseconds)
     }

@@ -1,6 +1,6 @@
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { isIdle } from '../../src/jobs/operations/queue-facts.js'
-import { knock } from '../../src/jobs/outbox/enqueue-deliveries.js'
+import { enqueueDeliveries } from '../../src/jobs/outbox/enqueue-deliveries.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
@@ -99,7 +99,7 @@ export async function runFanOut(options: FanOutOptions): Promise<FanOutReport> {
 async function writePosts(pod: Pod, pods: readonly number[], posts: number): Promise<readonly Chain[]> {
   const { guid } = await createUser(pod, { username: 'ann', password: 'the password of ann' })
   const { id: senderId, address: author } = await Person.query(pod.db).findOne({ guid }).throwIfNotFound()
-  const knocks = pods.map((podId) => ({ podId, proven: false }))
+  const duePods = pods.map((podId) => ({ podId, proven: false }))
   const chains: Chain[] = []
   for (let index = 0; index < posts; index += 1) {
     const post = newGuid()
@@ -122,7 +122,7 @@ async function writePosts(pod: Pod, pods: readonly number[], posts: number): Pro
     const ids: number[] = []
     for (const [record, guid, verb, entity] of steps) {
       ids.push((await writeMessage(pod, { senderId, record, guid, verb, entity, pods })).id)
-      await knock(pod, knocks).catch(() => {}) // the sweeper finds them
+      await enqueueDeliveries(pod, duePods).catch(() => {}) // the sweeper finds them
     }
     chains.push({ post: ids[0] ?? Number.NaN, after: ids.slice(1) })
   }

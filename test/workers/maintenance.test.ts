@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { birthdaysJob, defineJob, patient, pruneJob } from '../../src/jobs/definitions.js'
-import { findDeafQueues } from '../../src/jobs/operations/probe-queues.js'
+import { findUnservedQueues } from '../../src/jobs/operations/probe-queues.js'
 import { isIdle, queueFacts } from '../../src/jobs/operations/queue-facts.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import type { Schedule } from '../../src/jobs/queues/schedule-jobs.js'
@@ -151,18 +151,18 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
       timeout: 10_000,
       interval: 50,
     })
-    expect(await running.health()).toMatchObject({ queue: true, deaf: [], lastSweep: expect.any(Number) })
+    expect(await running.health()).toMatchObject({ queue: true, unresponsive: [], lastSweep: expect.any(Number) })
 
     await pod.db('periodic').update({ lastRunAt: new Date(0) })
     await running.close()
-    expect(await running.health()).toMatchObject({ ready: false, database: true, queue: true, deaf: QUEUES })
+    expect(await running.health()).toMatchObject({ ready: false, database: true, queue: true, unresponsive: QUEUES })
   })
 
   it('reports the queues without a worker', async () => {
     workers = startQuickWorkers(pod, { handlers, queues: ['notify', 'fetch'] })
-    expect(await findDeafQueues(pod, ['notify', 'fetch'], 10_000)).toEqual([])
+    expect(await findUnservedQueues(pod, ['notify', 'fetch'], 10_000)).toEqual([])
 
-    expect(await findDeafQueues(pod, ['notify', 'outbound'], 300)).toEqual(['outbound'])
+    expect(await findUnservedQueues(pod, ['notify', 'outbound'], 300)).toEqual(['outbound'])
     expect(await pod.db('outbox')).toEqual([])
   })
 

@@ -3,7 +3,11 @@ import { createUser } from '../../src/domain/accounts/accounts.js'
 import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
 import { checkPodJob } from '../../src/jobs/definitions.js'
 import { queueFacts } from '../../src/jobs/operations/queue-facts.js'
-import { type Knock, knock, knockAfter } from '../../src/jobs/outbox/enqueue-deliveries.js'
+import {
+  type DuePod,
+  enqueueDeliveries,
+  enqueueDeliveriesAfterCommit,
+} from '../../src/jobs/outbox/enqueue-deliveries.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import { findOverduePods } from '../../src/persistence/outbound/due-deliveries.js'
@@ -68,11 +72,11 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     await writeMessage(pod, { senderId: ann.id, entity, pods: pods.map(({ id }) => id) })
   }
 
-  async function knockAt(...pods: readonly ListeningPod[]): Promise<void> {
-    await knock(pod, await knocksAt(pods))
+  async function enqueueFor(...pods: readonly ListeningPod[]): Promise<void> {
+    await enqueueDeliveries(pod, await duePodsOf(pods))
   }
 
-  function knocksAt(pods: readonly ListeningPod[]): Promise<readonly Knock[]> {
+  function duePodsOf(pods: readonly ListeningPod[]): Promise<readonly DuePod[]> {
     return Promise.all(
       pods.map(async (other) => ({ podId: other.id, proven: (await other.row()).lastSuccessAt !== null })),
     )
@@ -88,8 +92,8 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     await write(fresh, proven)
     workers = startQuickWorkers(pod, { handlers, queues })
 
-    const knocks = await knocksAt([fresh, proven])
-    await pod.db.transaction(async (transaction) => knockAfter(pod, transaction, knocks))
+    const duePods = await duePodsOf([fresh, proven])
+    await pod.db.transaction(async (transaction) => enqueueDeliveriesAfterCommit(pod, transaction, duePods))
     await untilIdle(pod)
 
     expect([fresh, proven].map(({ got }) => got.length)).toEqual([1, 1])
@@ -100,23 +104,23 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     const enqueueEach = vi.fn(pod.jobs.enqueueEach)
     const watched = { ...pod, jobs: { ...pod.jobs, enqueueEach } }
     const other = await otherPod()
-    const knockIn = (fails: boolean) =>
+    const enqueueIn = (fails: boolean) =>
       pod.db.transaction(async (transaction) => {
-        knockAfter(watched, transaction, [{ podId: other.id, proven: false }])
+        enqueueDeliveriesAfterCommit(watched, transaction, [{ podId: other.id, proven: false }])
         if (fails) throw new Error('something is wrong')
       })
 
-    await expect(knockIn(true)).rejects.toThrow('something is wrong')
+    await expect(enqueueIn(true)).rejects.toThrow('something is wrong')
     expect(enqueueEach).not.toHaveBeenCalled()
-    await knockIn(false)
+    await enqueueIn(false)
     expect(enqueueEach).toHaveBeenCalledOnce()
   })
 
   it('receive their jobs in chunks of pods, so that other work does not wait for all of them', async () => {
     const enqueueEach = vi.fn(pod.jobs.enqueueEach)
-    const knocks = Array.from({ length: 1_100 }, (_, podId) => ({ podId, proven: true }))
+    const duePods = Array.from({ length: 1_100 }, (_, podId) => ({ podId, proven: true }))
 
-    await knock({ jobs: { ...pod.jobs, enqueueEach } }, knocks)
+    await enqueueDeliveries({ jobs: { ...pod.jobs, enqueueEach } }, duePods)
 
     expect(enqueueEach.mock.calls.map(([, each]) => each.length)).toEqual([500, 500, 100])
     expect(await waiting('outbound')).toBe(1_100)
@@ -125,7 +129,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
   it('have one job for a pod, and one more that follows the running one', async () => {
     const other = await otherPod()
     await write(other)
-    for (let n = 0; n < 5; n += 1) await knockAt(other)
+    for (let n = 0; n < 5; n += 1) await enqueueFor(other)
     expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(1)
 
     let answerFirst: () => void = () => {}
@@ -144,7 +148,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     workers = startQuickWorkers(pod, { handlers: { 'outbound-slow': counted }, queues: ['outbound-slow'] })
     await vi.waitFor(() => expect(answerFirst.name).toBe('answerFirst'), { interval: 10, timeout: 5_000 })
     await write(other)
-    for (let n = 0; n < 5; n += 1) await knockAt(other)
+    for (let n = 0; n < 5; n += 1) await enqueueFor(other)
     const whileItRuns = await pod.jobs.counts('outbound-slow')
     others.script(`${other.host}/receive/public`, (request, response) => {
       request.resume()
@@ -163,7 +167,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     for (const each of silent) each.answer('nothing')
     const checked = await otherPod()
     await write(...silent)
-    await knockAt(...silent)
+    await enqueueFor(...silent)
     await pod.jobs.enqueueEach(checkPodJob, [{ unique: 'check', data: { podId: checked.id } }])
     const oneSlot = { ...pod, config: { ...pod.config, workerConcurrency: { 'outbound-slow': 1 } } }
     workers = startQuickWorkers(oneSlot, { handlers, queues: ['outbound-slow'], timing: { grace: 10, patience: 500 } })
@@ -210,7 +214,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
   it('recover by themselves after the queue was emptied', async () => {
     const pods = await Promise.all(Array.from({ length: 20 }, () => otherPod()))
     await write(...pods)
-    await knockAt(...pods)
+    await enqueueFor(...pods)
     await stores.emptyQueue()
     await later()
 
@@ -228,12 +232,12 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     const config = { ...pod.config, workerConcurrency: { 'outbound-slow': 4 } }
     workers = startQuickWorkers({ ...pod, config }, { handlers, queues, timing: { grace: 0, patience: 100 } })
 
-    await knockAt(...silent)
+    await enqueueFor(...silent)
     await vi.waitFor(async () => expect((await pod.jobs.counts('outbound-slow')).active).toBe(4), {
       timeout: 5_000,
       interval: 10,
     })
-    await knockAt(healthy)
+    await enqueueFor(healthy)
     await vi.waitFor(async () => expect(await healthy.deliveries()).toEqual([]), { timeout: 5_000, interval: 10 })
 
     expect(healthy.got).toHaveLength(1)

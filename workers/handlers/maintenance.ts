@@ -10,7 +10,7 @@ import {
 } from '../../src/jobs/definitions.js'
 import { sweepAllNow, type Work } from '../../src/jobs/outbox/outbox.js'
 import type { Schedule } from '../../src/jobs/queues/schedule-jobs.js'
-import { wakeWaiting } from '../../src/jobs/waiting/waiting-messages.js'
+import { resumeWaiting } from '../../src/jobs/waiting/waiting-messages.js'
 import { readDatabaseTime, recordRun } from '../../src/persistence/database/periodic-runs.js'
 import { giveUpDeliveries } from '../../src/persistence/outbound/due-deliveries.js'
 import { purgeDeletedPosts } from '../../src/persistence/posts/delete-posts.js'
@@ -40,7 +40,7 @@ export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, Work> = {
   'check-pods': (pod) => enqueuePodChecks(pod),
   birthdays: (pod) => notifyContactsOfBirthdays(pod),
   'purge-posts': (pod) => purgePosts(pod),
-  'wake-waiting': (pod, { data }) => wakeWaiting(pod, data.things),
+  'wake-waiting': (pod, { data }) => resumeWaiting(pod, data.things),
 }
 
 /** What is kept too long, table by table. A dead letter is kept for 30 days, a tombstone for 400. */

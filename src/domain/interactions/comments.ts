@@ -93,7 +93,7 @@ export async function createComment(
         commentsCount: transaction.raw('comments_count + 1'),
         interactedAt: transaction.raw('greatest(interacted_at, ?)', [createdAt]),
       })
-    const notifications = await notifyAbout(transaction, { comments: [comment.id] }, createdAt)
+    const notifications = await notifyAbout(transaction, { comments: [comment.id], moveActivity: true }, createdAt)
     await enqueueDispatchAndAnnouncement(
       pod,
       transaction,

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { raw } from 'objection'
-import { knock } from '../../jobs/outbox/enqueue-deliveries.js'
+import { enqueueDeliveries } from '../../jobs/outbox/enqueue-deliveries.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
 import { giveUpDeliveries } from '../../persistence/outbound/due-deliveries.js'
 import { deletePerson } from '../../persistence/people/delete-person.js'
@@ -56,7 +56,7 @@ export async function putPodToSleep({ db }: Pick<Pod, 'db'>, podId: number): Pro
 /** Clears the failures of a pod and enqueues its due deliveries. */
 export async function wakePod(pod: Pick<Pod, 'db' | 'jobs'>, podId: number): Promise<void> {
   await OtherPod.query(pod.db).findById(podId).patch({ offlineSince: null, failures: 0, nextTryAt: null })
-  await knock(pod, [{ podId, proven: false }])
+  await enqueueDeliveries(pod, [{ podId, proven: false }])
 }
 
 async function giveUpAllDeliveries(db: Knex): Promise<void> {

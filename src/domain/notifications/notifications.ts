@@ -26,6 +26,8 @@ export interface NotificationCauses {
   readonly sharing?: readonly { readonly userId: number; readonly personId: number }[]
   /** Private posts that another local user received just now. The posts themselves can be older. */
   readonly delivered?: readonly { readonly userId: number; readonly postId: number }[]
+  /** Moves the posts of the comments forward in the activity streams of those involved, with the same statement. */
+  readonly moveActivity?: boolean
 }
 
 /**
@@ -37,10 +39,18 @@ export async function notifyAbout(
   causes: NotificationCauses,
   now: Date,
 ): Promise<readonly number[]> {
-  const { posts = [], comments = [], likes = [], reshares = [], sharing = [], delivered = [] } = causes
+  const {
+    posts = [],
+    comments = [],
+    likes = [],
+    reshares = [],
+    sharing = [],
+    delivered = [],
+    moveActivity = false,
+  } = causes
   const all = { posts, comments, likes, reshares, sharing, delivered }
   if (Object.values(all).every((rows) => rows.length === 0)) return []
-  return insertCausedNotifications(transaction, all, now)
+  return insertCausedNotifications(transaction, { ...all, moveActivity }, now)
 }
 
 /** Lists the viewer's notifications, newest first; oldest first for a page after a position. */

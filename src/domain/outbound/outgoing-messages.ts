@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { knockAfter } from '../../jobs/outbox/enqueue-deliveries.js'
+import { enqueueDeliveriesAfterCommit } from '../../jobs/outbox/enqueue-deliveries.js'
 import { deleteCreations, type RecordKey } from '../../persistence/outbound/cancel-deliveries.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from '../../persistence/outbound/delivery-priority.js'
 import {
@@ -40,7 +40,7 @@ export async function enqueueMessage(
 ): Promise<void> {
   const row = rowOf(message)
   const reached = await insertDeliveries(transaction, row, audience)
-  knockAfter(pod, transaction, reached)
+  enqueueDeliveriesAfterCommit(pod, transaction, reached)
 }
 
 /** Stores any number of messages for one person each, as `enqueueMessage`. */
@@ -50,7 +50,7 @@ export async function enqueuePersonalMessages(
   messages: readonly (OutgoingMessage & { readonly personId: number })[],
 ): Promise<void> {
   const reached = await insertPersonalDeliveries(transaction, messages.map(rowOf))
-  knockAfter(pod, transaction, reached)
+  enqueueDeliveriesAfterCommit(pod, transaction, reached)
 }
 
 /** A relayable of another pod that the subscribers of a local post receive. */
@@ -63,7 +63,7 @@ export async function enqueueRelays(
   relays: readonly Relay[],
 ): Promise<void> {
   const reached = await insertRelays(transaction, relays.map(rowOf))
-  knockAfter(pod, transaction, reached)
+  enqueueDeliveriesAfterCommit(pod, transaction, reached)
 }
 
 function rowOf<Message extends OutgoingMessage>(message: Message) {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
-import { lockThings, waitAndWake } from '../../jobs/waiting/waiting-messages.js'
+import { lockThings, parkAndResume } from '../../jobs/waiting/waiting-messages.js'
 import { isUniqueViolation } from '../../persistence/database/errors.js'
 import { inTransaction, retryAfterLockTimeout } from '../../persistence/database/transactions.js'
 import { addNamedParticipant } from '../../persistence/inbound/insert-conversations.js'
@@ -56,7 +56,7 @@ async function save(pod: Pod, transaction: Knex.Transaction, found: DiscoveredPe
     const identity = { ...guids, address, publicKey, podId, refreshedAt: began }
     const { id } = await Person.insertWithProfile(transaction, identity, profileOf(hcard, podUrl))
     await addNamedParticipant(transaction, { id, address })
-    await waitAndWake(pod, transaction, [], [person])
+    await parkAndResume(pod, transaction, [], [person])
   } else {
     await Person.refreshProfile(transaction, known.id, profileOf(hcard, podUrl), began)
     if (known.guidAtPod !== null) await restoreOwnGuids(transaction, [known.id])

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
-import { mayWaitAgain } from '../../jobs/waiting/waiting-messages.js'
+import { mayWaitAgain, raiseCountsAndResume } from '../../jobs/waiting/waiting-messages.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
+import { NO_COUNTS } from '../../persistence/inbound/raise-counts.js'
 import { markPeopleProven } from '../../persistence/people/person-guids.js'
 import type { Pod } from '../../pod/pod.js'
 import { answerSendersToClosedAccounts } from './answer-closed-accounts.js'
@@ -11,10 +12,10 @@ import { countDailyBytes, ignoreOverDailyBytes } from './daily-bytes.js'
 import { followUp } from './follow-up.js'
 import { openEnvelopes } from './open-envelopes.js'
 import { countBatch, timeStep } from './receive-metrics.js'
-import { recordNotifications } from './record-notifications.js'
+import { recordNotificationsAndActivity } from './record-notifications.js'
 import { resolveReferences } from './resolve-references.js'
 import { retractIgnoredRelayables } from './retract-ignored-relayables.js'
-import { claimResumedMessages, parkMessages, requestChecksOfOfflinePods } from './settle-messages.js'
+import { claimResumedMessages, parkWaitingMessages, requestChecksOfOfflinePods } from './settle-messages.js'
 import { lockEntities } from './store/lock-entities.js'
 import type { StorableEntity } from './store/storable-entity.js'
 import { storeEntities } from './store/store-entities.js'
@@ -88,9 +89,10 @@ export async function commitBatch(pod: Pod, batch: SortedBatch): Promise<Committ
     await proveSigners(transaction, ready)
     const stored = await storeEntities(pod, transaction, ready, now)
     await answerSendersToClosedAccounts(pod, transaction, rejected)
-    await parkMessages(pod, transaction, parked, stored)
+    const resumable = await parkWaitingMessages(pod, transaction, parked, stored.records)
+    await raiseCountsAndResume(pod, transaction, stored.uncounted ?? NO_COUNTS, resumable)
     // After the counters: counting locks the post of a comment, which decides whose activity the comment moves.
-    const notifications = await recordNotifications(pod, transaction, stored.records)
+    const notifications = await recordNotificationsAndActivity(pod, transaction, stored.records)
     await followUp(pod, transaction, stored.records, notifications)
     await retractIgnoredRelayables(pod, transaction, [...rejected, ...stored.rejected])
     await requestChecksOfOfflinePods(transaction, ready)

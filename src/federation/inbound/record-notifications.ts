@@ -5,8 +5,11 @@ import type { Pod } from '../../pod/pod.js'
 import { isRemoteAddress } from '../discovery/pod-location.js'
 import type { StoredRecord } from './batch.js'
 
-/** Notifies local people about the stored records. Returns the ids of the notifications. */
-export async function recordNotifications(
+/**
+ * Notifies local people about the stored records, and moves commented posts forward in the activity streams of those involved. Returns
+ * the ids of the notifications.
+ */
+export async function recordNotificationsAndActivity(
   pod: Pod,
   transaction: Knex.Transaction,
   records: readonly StoredRecord[],
@@ -24,7 +27,7 @@ export async function recordNotifications(
     ),
     reshares: idsOf(({ entity }) => entity.type === 'reshare' && isLocalAddress(pod, entity.root_author)),
   }
-  return notifyAbout(transaction, causes, pod.now())
+  return notifyAbout(transaction, { ...causes, moveActivity: true }, pod.now())
 }
 
 function isLocalAddress(pod: Pod, address: string | undefined): boolean {

@@ -1,13 +1,12 @@
 import type { Knex } from 'knex'
 import { takeRows } from '../../jobs/outbox/outbox.js'
-import { type ParkedMessage, waitAndWake } from '../../jobs/waiting/waiting-messages.js'
+import { type ParkedMessage, parkMessages, type Thing } from '../../jobs/waiting/waiting-messages.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
 import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
-import type { Arrival, InboundMessage, StepResult, WaitingMessage } from './batch.js'
+import type { Arrival, InboundMessage, StepResult, StoredRecord, WaitingMessage } from './batch.js'
 import { providedThings } from './store/lock-entities.js'
 import type { StorableEntity } from './store/storable-entity.js'
-import type { StoredEntities } from './store/store-entities.js'
 
 type SortedBatch = StepResult<Arrival<StorableEntity>>
 
@@ -29,19 +28,14 @@ export async function claimResumedMessages(
 }
 
 /** Parks the waiting messages and resumes those that waited for a stored entity. The same statement raises the counters. */
-export async function parkMessages(
+export function parkWaitingMessages(
   pod: Pod,
   transaction: Knex.Transaction,
   waiting: readonly WaitingMessage[],
-  { records, uncounted }: StoredEntities,
-): Promise<void> {
-  await waitAndWake(
-    pod,
-    transaction,
-    waiting.map(parkedMessageOf),
-    records.flatMap(({ arrival }) => providedThings(arrival)),
-    uncounted,
-  )
+  records: readonly StoredRecord[],
+): Promise<readonly Thing[]> {
+  const things = records.flatMap(({ arrival }) => providedThings(arrival))
+  return parkMessages(pod, transaction, waiting.map(parkedMessageOf), things)
 }
 
 function parkedMessageOf({ message, ...wait }: WaitingMessage): ParkedMessage {

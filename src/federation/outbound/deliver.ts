@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { knock } from '../../jobs/outbox/enqueue-deliveries.js'
+import { enqueueDeliveries } from '../../jobs/outbox/enqueue-deliveries.js'
 import { DELIVERY_LIMITS, type DeliveryLimits } from '../../limits.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import {
@@ -40,7 +40,7 @@ export async function deliver(pod: Pod, podId: number, { lane, signal, ...option
   const other = await leasePod(pod.db, lease)
   if (other === undefined) {
     const isInWrongLane = lane === 'outbound' && (await isLeasableWhenUnproven(pod.db, podId))
-    if (isInWrongLane) await knock(pod, [{ podId, proven: false }])
+    if (isInWrongLane) await enqueueDeliveries(pod, [{ podId, proven: false }])
     return
   }
   let end: DrainEnd = 'broken off'
@@ -50,8 +50,8 @@ export async function deliver(pod: Pod, podId: number, { lane, signal, ...option
     if (end !== 'released') await releasePod(pod.db, podId, owner)
   }
   // A run that broke off is not enqueued again: its obstacle still exists. The sweeper finds the deliveries later.
-  if (end === 'time over') await knock(pod, [{ podId, proven: lane === 'outbound' }])
-  if (end === 'yielded') await knock(pod, [{ podId, proven: false }])
+  if (end === 'time over') await enqueueDeliveries(pod, [{ podId, proven: lane === 'outbound' }])
+  if (end === 'yielded') await enqueueDeliveries(pod, [{ podId, proven: false }])
 }
 
 async function drainPod(leased: LeasedDelivery): Promise<DrainEnd> {

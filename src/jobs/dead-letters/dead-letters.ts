@@ -6,7 +6,7 @@ import {
   reviveDeliveries,
 } from '../../persistence/outbound/dead-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
-import { knock } from '../outbox/enqueue-deliveries.js'
+import { enqueueDeliveries } from '../outbox/enqueue-deliveries.js'
 import { outboxIdOf, unmarkFailed } from '../outbox/outbox.js'
 import { QUEUES, type QueueName } from '../queues/queue-names.js'
 
@@ -107,8 +107,8 @@ function deliveriesAmong(letters: readonly FoundLetter[]): readonly number[] {
 
 async function replayDeliveries(pod: Pieces, ids: readonly number[]): Promise<void> {
   const pods = await reviveDeliveries(pod.db, ids)
-  const knocks = pods.map((podId) => ({ podId, proven: false }))
-  await knock(pod, knocks).catch(() => {}) // the sweeper finds them too
+  const duePods = pods.map((podId) => ({ podId, proven: false }))
+  await enqueueDeliveries(pod, duePods).catch(() => {}) // the sweeper finds them too
 }
 
 async function replayRows(pod: Pieces, letters: readonly FoundLetter[]): Promise<void> {

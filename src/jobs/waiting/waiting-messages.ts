@@ -25,8 +25,8 @@ const TIMES = 3
 const PATIENCE = 6 * 3_600
 /** Under load a parent is often in a batch that has not committed yet. */
 const GRACE = 1_000
-/** Messages that one transaction wakes. */
-const WOKEN_AT_ONCE = 1_000
+/** Messages that one transaction resumes. */
+const RESUMED_AT_ONCE = 1_000
 
 /**
  * In front of a parent that is here, but that the author of the message does not receive. The message waits as for any unknown
@@ -63,8 +63,8 @@ export interface ParkedMessage {
   readonly signed?: boolean | undefined
 }
 
-/** What the outbox row of a woken message carries beside its body. */
-export interface WokenMessage {
+/** What the outbox row of a resumed message carries beside its body. */
+export interface ResumedMessage {
   readonly recipientGuid: string | null
   readonly times: number
   /** Its time is over: if the thing is still unknown now, it ends as a dead letter. */
@@ -76,7 +76,7 @@ export function fetchesLeftAfter(times: number): number {
   return Math.floor(LOOKUP_LIMITS.fetchesOfMessage / 2 ** times)
 }
 
-export function mayWaitAgain({ times, last }: Pick<WokenMessage, 'times' | 'last'>): boolean {
+export function mayWaitAgain({ times, last }: Pick<ResumedMessage, 'times' | 'last'>): boolean {
   return !last && times < TIMES
 }
 
@@ -115,17 +115,15 @@ const lockedThings = `
   ) as sorted`
 
 /**
- * Stores messages that wait, has somebody asked for what they wait for, and turns those that waited for what is here by now
- * into outbox rows. The locks of all these things must be held. What was stored is counted by the last statement of this, since
- * a lone message has few to spend.
+ * Stores messages that wait, and enqueues fetches of the things they wait for. The locks of all these things must be held. Returns
+ * the things that are stored by now: those given, and those that other transactions have stored meanwhile.
  */
-export async function waitAndWake(
+export async function parkMessages(
   pod: Pick<Pod, 'jobs' | 'log'>,
   transaction: Knex.Transaction,
   waiting: readonly ParkedMessage[],
   stored: readonly Thing[],
-  counts = NO_COUNTS,
-): Promise<void> {
+): Promise<readonly Thing[]> {
   const meanwhile = await thingsHere(transaction, [...new Set(waiting.map(({ waitsFor }) => waitsFor))])
   // In one order: photos have no locks, and two posts may bring the same ones.
   const here = [...new Set([...stored, ...meanwhile])].toSorted()
@@ -138,34 +136,57 @@ export async function waitAndWake(
   )
   await insertWaiting(transaction, kept, asked)
   await boundUnproven(pod, transaction, kept)
-  if (here.length === 0) return
-  const woken = await wake(transaction, here, counts)
-  handOverAfter(pod, transaction, woken)
-  if (woken.length === WOKEN_AT_ONCE) await enqueueJobsOfKind(pod, transaction, wakeWaitingJob, [{ things: here }])
+  return here
 }
 
-/** Turns messages that wait for things which are here into outbox rows, in transactions of bounded size. */
-export async function wakeWaiting(pod: Pick<Pod, 'jobs' | 'db'>, things: readonly string[]): Promise<void> {
-  let woken = WOKEN_AT_ONCE
-  while (woken === WOKEN_AT_ONCE) {
-    woken = await pod.db.transaction(async (transaction) => {
-      const rows = await wake(transaction, things, NO_COUNTS)
+/**
+ * Raises the counters of what was stored, and turns messages that wait for these things into outbox rows. One statement for both:
+ * a batch of one message stays within its number of statements.
+ */
+export async function raiseCountsAndResume(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  counts: Counts,
+  things: readonly Thing[],
+): Promise<void> {
+  if (things.length === 0) return
+  const resumed = await resume(transaction, things, counts)
+  handOverAfter(pod, transaction, resumed)
+  if (resumed.length === RESUMED_AT_ONCE) await enqueueJobsOfKind(pod, transaction, wakeWaitingJob, [{ things }])
+}
+
+/** Parks messages, and resumes those that wait for things that are stored by now. */
+export async function parkAndResume(
+  pod: Pick<Pod, 'jobs' | 'log'>,
+  transaction: Knex.Transaction,
+  waiting: readonly ParkedMessage[],
+  stored: readonly Thing[],
+): Promise<void> {
+  await raiseCountsAndResume(pod, transaction, NO_COUNTS, await parkMessages(pod, transaction, waiting, stored))
+}
+
+/** Turns messages that wait for stored things into outbox rows, in transactions of bounded size. */
+export async function resumeWaiting(pod: Pick<Pod, 'jobs' | 'db'>, things: readonly string[]): Promise<void> {
+  let resumed = RESUMED_AT_ONCE
+  while (resumed === RESUMED_AT_ONCE) {
+    resumed = await pod.db.transaction(async (transaction) => {
+      const rows = await resume(transaction, things, NO_COUNTS)
       handOverAfter(pod, transaction, rows)
       return rows.length
     })
   }
 }
 
-/** No further try can help this outbox row: its job is a dead letter, and who waited for its effect is woken for the last time. */
+/** Marks an outbox row as a dead letter, and resumes the messages that waited for its effect for the last time. */
 export async function giveUp(pod: Pick<Pod, 'jobs' | 'db'>, outboxId: number): Promise<void> {
   await pod.db.transaction(async (transaction) => {
     await markFailed(transaction, outboxId)
-    handOverAfter(pod, transaction, await wakeLast(transaction, 'asked_by = ?', outboxId))
+    handOverAfter(pod, transaction, await resumeLast(transaction, 'asked_by = ?', outboxId))
   })
 }
 
-/** The backstop: messages whose time is over become jobs once more, and unproven ones are given up. Returns how many become jobs. */
-export async function wakeOverdue(
+/** Resumes messages whose time is over, and gives up unproven ones. Returns the number of resumed messages. */
+export async function resumeOverdue(
   pod: Pick<Pod, 'jobs' | 'log'>,
   transaction: Knex.Transaction,
   limit: number,
@@ -174,7 +195,7 @@ export async function wakeOverdue(
   const overdue = `id in (
     select id from waiting where due_at <= now() and signed order by due_at limit ? for update skip locked
   )`
-  const rows = await wakeLast(transaction, overdue, limit)
+  const rows = await resumeLast(transaction, overdue, limit)
   if (rows.length > 0) handOverAfter(pod, transaction, rows)
   return rows.length
 }
@@ -317,32 +338,31 @@ function digestOf({ recipientGuid, payload }: ParkedMessage): string {
 }
 
 /**
- * The oldest of what waits for these things, up to a limit. Joined and not `= any(…)`, for the reason that post-surroundings.ts
- * tells.
+ * Resumes the oldest messages that wait for these things, up to a limit. Joined and not `= any(…)`: see post-references.ts.
  */
-async function wake(
+async function resume(
   transaction: Knex.Transaction,
   things: readonly string[],
   counts: Counts,
 ): Promise<readonly OutboxJob[]> {
   const which = `using (
     select waiting.id from unnest(${opaqueParam('$1', 'text[]')}) as thing join waiting on waits_for = thing
-    order by waiting.id limit ${WOKEN_AT_ONCE}
+    order by waiting.id limit ${RESUMED_AT_ONCE}
   ) as oldest where waiting.id = oldest.id`
-  const statement = woken(which, false, `, ${raiseCountsSteps(2)}`)
-  return queryPrepared(transaction, 'woken', statement, [things, ...raiseCountsValues(counts)])
+  const statement = resumed(which, false, `, ${raiseCountsSteps(2)}`)
+  return queryPrepared(transaction, 'resumed', statement, [things, ...raiseCountsValues(counts)])
 }
 
-/** What must not wait any longer. */
-async function wakeLast(transaction: Knex.Transaction, which: string, value: number): Promise<readonly OutboxJob[]> {
-  const { rows } = await transaction.raw(woken(`where ${which}`, true), [value])
+/** Resumes messages for the last time: they wait no longer. */
+async function resumeLast(transaction: Knex.Transaction, which: string, value: number): Promise<readonly OutboxJob[]> {
+  const { rows } = await transaction.raw(resumed(`where ${which}`, true), [value])
   return rows
 }
 
-/** A message came in by the queue of its channel, and goes back to it. */
-function woken(which: string, last: boolean, alongside = ''): string {
+/** Each message returns to the queue by which it was received. */
+function resumed(which: string, last: boolean, alongside = ''): string {
   return `
-    with woken as (
+    with resumed as (
       delete from waiting ${which} returning waiting.*
     )${alongside}
     insert into outbox (queue, name, data, payload, accepted_at)
@@ -352,7 +372,7 @@ function woken(which: string, last: boolean, alongside = ''): string {
       jsonb_build_object('recipientGuid', recipient_guid, 'times', times, 'last', ${last}),
       payload,
       accepted_at
-    from woken order by woken.id
+    from resumed order by resumed.id
     returning id, queue, name`
 }
 

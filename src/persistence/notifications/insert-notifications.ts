@@ -6,18 +6,20 @@ import { type NotificationCauseRows, recipientSteps } from './notification-recip
 
 /**
  * Inserts the notifications of any number of causes with one statement. An unread notification about the same target is extended
- * instead. Returns the ids of new and extended ones. Commented posts move forward in activity streams.
+ * instead. Returns the ids of new and extended ones. With `moveActivity`, commented posts move
+ * forward in activity streams.
  */
 export async function insertCausedNotifications(
   transaction: Knex.Transaction,
-  causes: NotificationCauseRows,
+  { moveActivity = false, ...causes }: NotificationCauseRows & { readonly moveActivity?: boolean },
   now: Date,
 ): Promise<readonly number[]> {
   const values: unknown[] = [now]
   const { names, steps, occurrences } = recipientSteps(causes, values)
   if (names.length === 0) return []
-  const text = causedNotifications(steps, occurrences, causes.comments.length > 0)
-  const name = `caused-notifications ${names.join(' ')}`
+  const isMoving = moveActivity && causes.comments.length > 0
+  const text = causedNotifications(steps, occurrences, isMoving)
+  const name = `caused-notifications ${names.join(' ')}${isMoving ? ' moving' : ''}`
   const written = await queryPrepared<{ id: number }>(transaction, name, text, values)
   return written.map(({ id }) => id)
 }
@@ -38,7 +40,7 @@ const NOW = opaqueParam('$1', 'timestamptz')
  * Inserts notifications and their actors. Blocks, muted posts and closed accounts suppress them. Mentions conflict on their unique
  * index; the rest merges into unread rows, inserted in key order so that two transactions cannot deadlock.
  */
-function causedNotifications(steps: string, occurrences: string, isCommented: boolean): string {
+function causedNotifications(steps: string, occurrences: string, moveActivity: boolean): string {
   return `
   with ${steps}, wanted as (
     select
@@ -83,7 +85,7 @@ function causedNotifications(steps: string, occurrences: string, isCommented: bo
     group by written.id, wanted.actor_id
     order by written.id, min(wanted.place)
     on conflict do nothing
-  )${isCommented ? `, moved_activity as (${moveActivitySql('select post_id from comment')})` : ''}
+  )${moveActivity ? `, moved_activity as (${moveActivitySql('select post_id from comment')})` : ''}
   select id from written`
 }
 
