@@ -2,7 +2,7 @@ import type { Job } from 'bullmq'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
 import { openPacking, type PackingLimits } from '../../src/jobs/inbound/pack-messages.js'
-import { openLedger } from '../../src/jobs/inbound/queue-size-estimate.js'
+import { openQueueSizeEstimate } from '../../src/jobs/inbound/queue-size-estimate.js'
 import type { QueueCounts } from '../../src/jobs/queues/inspect-queues.js'
 import { RECEIVE_LIMITS } from '../../src/limits.js'
 import type { Pod } from '../../src/pod/pod.js'
@@ -319,33 +319,33 @@ describe('the admission of messages', () => {
 
 describe('the queue size estimate', () => {
   it('removes the oldest jobs first', () => {
-    const ledger = openLedger()
+    const ledger = openQueueSizeEstimate()
     for (const bytes of [100, 20, 3]) ledger.add({ messages: 1, bytes }).arrived()
 
-    ledger.look()(2)
+    estimate.beginCount()(2)
 
-    expect(ledger.total()).toEqual({ messages: 2, bytes: 23 })
+    expect(estimate.total()).toEqual({ messages: 2, bytes: 23 })
   })
 
   it('counts a message that arrives during the measurement once', () => {
-    const ledger = openLedger()
+    const ledger = openQueueSizeEstimate()
     const seen = ledger.look()
     ledger.add({ messages: 2, bytes: 50 }).arrived()
 
     seen(0)
-    expect(ledger.total()).toEqual({ messages: 2, bytes: 50 })
+    expect(estimate.total()).toEqual({ messages: 2, bytes: 50 })
 
-    ledger.look()(1)
-    expect(ledger.total()).toEqual({ messages: 2, bytes: 50 })
+    estimate.beginCount()(1)
+    expect(estimate.total()).toEqual({ messages: 2, bytes: 50 })
   })
 
   it('assumes that jobs of other processes are as large as its own recent ones', () => {
-    const ledger = openLedger()
+    const ledger = openQueueSizeEstimate()
     for (let job = 0; job < 200; job += 1) ledger.add({ messages: 10, bytes: 1_000 }).arrived()
 
-    ledger.look()(400)
+    estimate.beginCount()(400)
 
-    const { messages, bytes } = ledger.total()
+    const { messages, bytes } = estimate.total()
     expect([Math.round(messages / 10), Math.round(bytes / 1_000)]).toEqual([400, 400])
   })
 })

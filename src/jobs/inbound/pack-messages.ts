@@ -3,7 +3,8 @@ import type { Pod } from '../../pod/pod.js'
 import { type DataOf, receivePrivateJob, receivePublicJob } from '../definitions.js'
 import { groupCommit } from '../group-commit.js'
 import { QueueUnavailable } from '../queues/queue-unavailable.js'
-import { type Backlog, type BacklogLimits, neighbourhoodOf, openBacklog, type Source } from './inbound-backlog.js'
+import { type Backlog, type BacklogLimits, openBacklog } from './inbound-backlog.js'
+import { type NetworkSource, networkOf } from './source-shares.js'
 
 /** An envelope with the network address that posted it. */
 interface PublicMessage {
@@ -12,10 +13,10 @@ interface PublicMessage {
 }
 type PrivateMessage = DataOf<typeof receivePrivateJob>['messages'][number]
 
-/** The way from the door to the queue. Both promises resolve once the queue has acknowledged the job with the message in it. */
+/** Packs received messages into jobs. Both promises resolve once the queue has acknowledged the job of the message. */
 export interface Packing extends Pick<Backlog, 'refusalOf' | 'hold' | 'facts' | 'close'> {
-  acceptPublic(envelope: string, source: Source): Promise<void>
-  acceptPrivate(message: PrivateMessage, source: Source): Promise<void>
+  acceptPublic(envelope: string, source: NetworkSource): Promise<void>
+  acceptPrivate(message: PrivateMessage, source: NetworkSource): Promise<void>
 }
 
 export interface PackingLimits extends BacklogLimits {
@@ -23,24 +24,24 @@ export interface PackingLimits extends BacklogLimits {
 }
 
 /**
- * A second job sets out beside one that is on its way only with so many messages: whatever is in it, a job costs Redis and the
- * processes at its two ends half a millisecond. Fewer wait until the first one has arrived, a moment later.
+ * A second job is added beside one that is not acknowledged yet only with so many messages: every job costs Redis and the two
+ * processes half a millisecond. Fewer messages wait until the first job is acknowledged.
  */
 const WORTH_A_SECOND_JOB = 32
 
 /**
- * A pod that is busy would be busy with nothing but jobs if they stayed small, long before there are too many messages for it, and
- * all of them would wait longer than these. One that is not busy takes a job of this size in less time.
+ * Makes jobs larger under load. With small jobs their overhead would use up the machine long before the messages do, and every
+ * message would wait longer than these milliseconds.
  */
 const WHILE_BUSY = { after: 12, slow: 2, enough: 48, ms: 8 }
 
-/** The first that are behind all others when the queue hands out work; messages that nobody keeps waiting have no priority. */
+/** A priority: jobs with one come after all jobs without. */
 const APART = 10
 
-/** Jobs with one large message on their way to the queue; a second one would take the connections that small messages need. */
+/** Jobs of large messages that are added at a time; a second one would take the connections that small messages need. */
 const LARGE_AT_ONCE = 1
 
-/** Messages that come together share a job; whoever fills the queue is packed apart, in jobs that let the others pass. */
+/** Messages that are received together share a job. A source over its share is packed apart, in jobs that come later. */
 export function openPacking(
   pod: Pick<Pod, 'jobs' | 'config' | 'now'>,
   limits: PackingLimits = { ...RECEIVE_LIMITS, bytes: pod.config.inboundBytes },
@@ -58,7 +59,7 @@ export function openPacking(
         pod.jobs.enqueue(receivePrivateJob, { acceptedAt: pod.now().toISOString(), messages }, { priority }),
       ),
     )
-  // Large messages are jobs of their own and take long: in one line with small ones they would keep those waiting.
+  // Large messages are jobs of their own and take long: small ones must not wait behind them.
   const publicly = {
     small: { together: packPublic(), apart: packPublic(APART) },
     large: { together: packPublic(undefined, LARGE_AT_ONCE), apart: packPublic(APART, LARGE_AT_ONCE) },
@@ -70,7 +71,7 @@ export function openPacking(
 
   function lineOf<Line>(
     lines: Readonly<Record<'small' | 'large', Readonly<Record<'together' | 'apart', Line>>>>,
-    source: Source,
+    source: NetworkSource,
     bytes: number,
   ): Line {
     const size = bytes > RECEIVE_LIMITS.bytesPerJob ? 'large' : 'small'
@@ -80,11 +81,11 @@ export function openPacking(
   return {
     ...backlog,
     acceptPublic: (envelope, source) => {
-      const message = { envelope, source: neighbourhoodOf(source) }
+      const message = { envelope, source: networkOf(source) }
       return lineOf(publicly, source, lengthOfPublic(message))([message])
     },
     acceptPrivate: (message, source) =>
-      lineOf(privately, source, lengthOfPrivate(message))([withSource(message, neighbourhoodOf(source))]),
+      lineOf(privately, source, lengthOfPrivate(message))([withSource(message, networkOf(source))]),
   }
 }
 
@@ -112,12 +113,15 @@ function groups<Message>(
     items: RECEIVE_LIMITS.messagesPerJob,
     bytes: RECEIVE_LIMITS.bytesPerJob,
     sizeOf,
-    // The queue has a time limit of its own, but a message may have waited for its group before.
-    patience: { ms: acknowledgedMs, error: () => new QueueUnavailable('The queue did not take the message in time.') },
+    // Covers the wait for a group as well as the request to the queue.
+    patience: {
+      ms: acknowledgedMs,
+      error: () => new QueueUnavailable('The queue did not accept the message in time.'),
+    },
   }
 }
 
-/** Envelopes and coats are base64: a character is a byte. */
+/** Envelopes are base64: a character is a byte. */
 function lengthOfPublic({ envelope }: PublicMessage): number {
   return envelope.length
 }

@@ -1,85 +1,85 @@
-/** What a job of gathered messages holds. */
-export interface Packed {
+/** The size of a job of packed messages. */
+export interface PackedSize {
   readonly messages: number
   readonly bytes: number
 }
 
-/** How much is in a queue that only tells how many jobs it has. */
-export interface Ledger {
-  /** A job on its way to the queue; the functions tell whether it has arrived. */
-  add(job: Packed): { arrived(): void; failed(): void }
-  /** Begins a look at the queue; the function takes how many jobs there are. */
-  look(): (jobs: number) => void
-  total(): Packed
+/** Estimates the size of a queue that counts only jobs. */
+export interface QueueSizeEstimate {
+  /** A job on its way to the queue; one of the functions reports the result. */
+  add(job: PackedSize): { acknowledged(): void; failed(): void }
+  /** Called before the jobs of the queue are counted; the function takes their number. */
+  beginCount(): (jobs: number) => void
+  total(): PackedSize
 }
 
-interface Entry extends Packed {
-  /** The look before which it was in the queue; what was on its way meanwhile may be seen or not. */
-  seenFrom: number
+interface Entry extends PackedSize {
+  /** The first count that is sure to include the job: it was in the queue when the count began. */
+  countedFrom: number
 }
 
 /**
- * Those of the longest ago are the ones that have gone. Of jobs by other processes nothing is known but their number; they are
- * taken for as large as ours lately.
+ * Assumes that the oldest jobs of this process have ended first. Of jobs of other processes only the number is known; each is
+ * estimated by the average of the recent jobs of this process.
  */
-export function openLedger(): Ledger {
-  const lately = { messages: 1, bytes: 4 * 1024 }
+export function openQueueSizeEstimate(): QueueSizeEstimate {
+  const average = { messages: 1, bytes: 4 * 1024 }
   const total = { messages: 0, bytes: 0 }
-  let ours: Entry[] = []
+  let own: Entry[] = []
   let others = 0
-  let looks = 0
+  let counts = 0
 
-  function count({ messages, bytes }: Packed, sign: 1 | -1): void {
+  function addToTotal({ messages, bytes }: PackedSize, sign: 1 | -1): void {
     total.messages += sign * messages
     total.bytes += sign * bytes
   }
 
-  function forgetOldest(jobs: number, look: number): void {
-    let gone = 0
-    ours = ours.filter((entry) => {
-      if (entry.seenFrom > look || gone === jobs) return true
-      gone += 1
-      count(entry, -1)
+  function removeOldest(jobs: number, count: number): void {
+    let removed = 0
+    own = own.filter((entry) => {
+      if (entry.countedFrom > count || removed === jobs) return true
+      removed += 1
+      addToTotal(entry, -1)
       return false
     })
   }
 
   return {
     add(job) {
-      const entry: Entry = { ...job, seenFrom: Number.POSITIVE_INFINITY }
-      ours.push(entry)
-      count(entry, 1)
+      const entry: Entry = { ...job, countedFrom: Number.POSITIVE_INFINITY }
+      own.push(entry)
+      addToTotal(entry, 1)
       return {
-        arrived() {
-          entry.seenFrom = looks + 1
-          lately.messages += (job.messages - lately.messages) / WEIGHT
-          lately.bytes += (job.bytes - lately.bytes) / WEIGHT
+        acknowledged() {
+          entry.countedFrom = counts + 1
+          average.messages += (job.messages - average.messages) / JOBS_OF_AVERAGE
+          average.bytes += (job.bytes - average.bytes) / JOBS_OF_AVERAGE
         },
         failed() {
-          const index = ours.lastIndexOf(entry)
+          const index = own.lastIndexOf(entry)
           if (index === -1) return
-          ours.splice(index, 1)
-          count(entry, -1)
+          own.splice(index, 1)
+          addToTotal(entry, -1)
         },
       }
     },
 
-    look() {
-      looks += 1
-      const now = looks
+    beginCount() {
+      counts += 1
+      const count = counts
       return (jobs) => {
-        const seen = ours.filter(({ seenFrom }) => seenFrom <= now).length
-        forgetOldest(Math.max(0, seen - jobs), now)
-        others = Math.max(0, jobs - ours.length)
+        const counted = own.filter(({ countedFrom }) => countedFrom <= count).length
+        removeOldest(Math.max(0, counted - jobs), count)
+        others = Math.max(0, jobs - own.length)
       }
     },
 
     total: () => ({
-      messages: Math.round(total.messages + others * lately.messages),
-      bytes: Math.round(total.bytes + others * lately.bytes),
+      messages: Math.round(total.messages + others * average.messages),
+      bytes: Math.round(total.bytes + others * average.bytes),
     }),
   }
 }
 
-/** How many jobs it takes until the average has forgotten the earlier ones. */
-const WEIGHT = 16
+/** The weight of a job in the average is one divided by this. */
+const JOBS_OF_AVERAGE = 16

@@ -1,0 +1,94 @@
+import type { JobQueues } from '../queues/job-queues.js'
+import type { QueueName } from '../queues/queue-names.js'
+import { openQueueSizeEstimate, type PackedSize, type QueueSizeEstimate } from './queue-size-estimate.js'
+
+const INBOUND = ['inbound', 'inbound-private'] as const satisfies readonly QueueName[]
+export type InboundQueue = (typeof INBOUND)[number]
+
+interface SizeOptions {
+  readonly jobs: Pick<JobQueues, 'counts' | 'hasRoom'>
+  /** Milliseconds between two counts. */
+  readonly countEveryMs: number
+  /** Called after each count. */
+  onCounted(): void
+}
+
+/** The estimated size of the inbound queues. */
+export interface InboundQueueSize {
+  total(): PackedSize
+  /** False: the store of the queue is nearly full. */
+  hasRoom(): boolean
+  /** Adds a job to the queue, and counts it as long as it may be there. */
+  add(queue: InboundQueue, job: PackedSize, add: () => Promise<void>): Promise<void>
+  /** Counts now, or when the last count is old enough, and again until the queues are empty. */
+  keepCounting(): void
+  close(): void
+}
+
+/** Counts the jobs of the queues once a second as long as there are any. The first message starts the first count at once. */
+export function openInboundQueueSize({ jobs, countEveryMs, onCounted }: SizeOptions): InboundQueueSize {
+  const estimates: Readonly<Record<InboundQueue, QueueSizeEstimate>> = {
+    inbound: openQueueSizeEstimate(),
+    'inbound-private': openQueueSizeEstimate(),
+  }
+  let countedAt = Number.NEGATIVE_INFINITY
+  let timer: NodeJS.Timeout | undefined
+  let isClosed = false
+  let hasRoom = true
+
+  function total(): PackedSize {
+    const [shared, personal] = [estimates.inbound.total(), estimates['inbound-private'].total()]
+    return { messages: shared.messages + personal.messages, bytes: shared.bytes + personal.bytes }
+  }
+
+  function keepCounting(): void {
+    if (timer !== undefined || isClosed) return
+    const delay = countedAt + countEveryMs - performance.now()
+    timer = setTimeout(countAll, Math.max(0, delay)).unref()
+  }
+
+  async function countAll(): Promise<void> {
+    countedAt = performance.now()
+    await Promise.all([checkRoom(), ...INBOUND.map(count)])
+    timer = undefined
+    onCounted()
+    if (total().messages > 0 || !hasRoom) keepCounting()
+  }
+
+  async function checkRoom(): Promise<void> {
+    hasRoom = await jobs.hasRoom().catch(() => hasRoom)
+  }
+
+  async function count(queue: InboundQueue): Promise<void> {
+    const noteCount = estimates[queue].beginCount()
+    try {
+      const { waiting, active, delayed } = await jobs.counts(queue)
+      noteCount(waiting + active + delayed)
+    } catch {
+      // The queue is unavailable: it accepts no job meanwhile, so that the estimate stays valid.
+    }
+  }
+
+  return {
+    total,
+    hasRoom: () => hasRoom,
+    keepCounting,
+
+    async add(queue, job, add) {
+      const entry = estimates[queue].add(job)
+      keepCounting()
+      try {
+        await add()
+        entry.acknowledged()
+      } catch (error) {
+        entry.failed()
+        throw error
+      }
+    },
+
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+    },
+  }
+}
