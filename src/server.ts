@@ -5,7 +5,7 @@ import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type Config, readConfig } from './config/config.js'
 import { keepAddress } from './config/kept-address.js'
 import { endUnstarted, StartError } from './errors/start-error.js'
-import { keepFigures } from './jobs/operations/persisted-counters.js'
+import { persistCounters } from './jobs/operations/persisted-counters.js'
 import { HTTP_LIMITS, WORK_LIMITS } from './limits.js'
 import { openLog } from './logging/log.js'
 import { openMetrics } from './operations/metrics.js'
@@ -43,7 +43,7 @@ async function startWeb(config: Config): Promise<() => Promise<void>> {
   const metrics = openMetrics(pod)
   showCryptoMetrics(metrics.registry, crypto)
   const app = await buildApp(pod, { metrics })
-  const figures = keepFigures(pod, metrics.registry)
+  const figures = persistCounters(pod, metrics.registry)
   const operator = await buildOperatorApp({ log: pod.log, metrics, readiness: app.readiness })
 
   const address = await listen(

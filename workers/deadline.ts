@@ -1,8 +1,8 @@
 import { OutOfTime } from './job-outcome.js'
 
 /**
- * Gives a handler its time and no more: a slot is never held by one that does not listen to its signal. What it still does
- * afterwards has no effect, because its outbox row is gone or somebody else has deleted it.
+ * Rejects when a handler exceeds its time, also when it ignores its signal, so that it frees its slot. Its later effects roll back,
+ * because its outbox row is gone.
  */
 export async function withDeadline<Result>(
   milliseconds: number,
@@ -16,7 +16,10 @@ export async function withDeadline<Result>(
     reject(error)
   }
   const stop = () => end(new OutOfTime('stopped', 'The process stops.'))
-  const timer = setTimeout(() => end(new OutOfTime('timeout', `The job had its ${milliseconds} ms.`)), milliseconds)
+  const timer = setTimeout(
+    () => end(new OutOfTime('timeout', `The job exceeded its ${milliseconds} ms.`)),
+    milliseconds,
+  )
   if (stopping.aborted) stop()
   stopping.addEventListener('abort', stop, { once: true })
   try {

@@ -1,6 +1,6 @@
 /**
- * What the queue is told about a failure: the fault as reason, and the way to it. Messages of errors stay in the log of this
- * process; they may quote what was decrypted or stored, and a dead letter is kept for a month.
+ * A failure as the queue stores it: the fault as reason, and a stack without messages. Messages of errors stay in the log of this
+ * process, because they may quote decrypted content, and a dead letter is kept for a month.
  */
 export class FailedJob extends Error {
   readonly fault: string
@@ -8,7 +8,7 @@ export class FailedJob extends Error {
   constructor(fault: string, fate: 'retry' | 'dead', cause?: unknown) {
     super(fault, { cause })
     this.fault = fault
-    // BullMQ knows by this name that there is nothing left to try.
+    // BullMQ makes no further attempt after an error of this name.
     this.name = fate === 'dead' ? 'UnrecoverableError' : 'FailedJob'
     if (cause instanceof Error) this.stack = `${fault}: ${kindOf(cause)}\n${framesOf(cause)}`
   }

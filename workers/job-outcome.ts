@@ -4,35 +4,35 @@ import { isDatabaseUnavailable } from '../src/persistence/database/errors.js'
 import { outcomeOf, ProtocolError } from '../src/protocol/errors.js'
 import { FailedJob } from './failed-job.js'
 
-/** Everything that can become of a run. */
+/** The outcome of one run of a job. */
 export type Outcome =
-  /** The effect is there, by us or by somebody else. */
+  /** The effect is committed, by this run or by another worker. */
   | { readonly kind: 'done' }
-  /** It is wrong, or was turned down, and stays so: a line in the log and no more. */
+  /** Permanently invalid or refused: logged, not retried. */
   | { readonly kind: 'drop'; readonly fault: string; readonly error: Error }
-  /** The next try may go better; after the last one it is a dead letter. */
+  /** The next attempt may succeed; after the last one the job is a dead letter. */
   | { readonly kind: 'retry'; readonly fault: string; readonly error: unknown }
-  /** No further try can help, but the operator may. */
+  /** No further attempt can succeed; the job is a dead letter for the operator. */
   | { readonly kind: 'dead'; readonly fault: string; readonly error: Error }
-  /** Our own database is in trouble: nothing was tried. */
-  | { readonly kind: 'ours'; readonly error: unknown }
+  /** The database of this pod is unavailable: the work was not attempted. */
+  | { readonly kind: 'unavailable'; readonly error: unknown }
 
-/** Decides by class and field what an error means, never by its text. */
+/** Classifies an error by its class and fields, never by its text. */
 export function outcomeOfError(error: unknown): Outcome {
   if (error instanceof AlreadyDone) return { kind: 'done' }
   if (error instanceof Refusal) return { kind: 'drop', fault: error.reason, error }
   if (error instanceof ProtocolError) {
-    // Only messages wait for things, and they say so without an error; here the back-off does the waiting.
+    // Only messages wait for entities, and without an error; other jobs wait by their back-off.
     const kind = outcomeOf[error.fault] === 'drop' ? 'drop' : 'retry'
     return { kind, fault: error.fault, error }
   }
   if (error instanceof FailedJob) return { kind: 'dead', fault: error.fault, error }
   if (error instanceof OutOfTime) return { kind: 'retry', fault: error.fault, error }
-  if (isDatabaseUnavailable(error)) return { kind: 'ours', error }
+  if (isDatabaseUnavailable(error)) return { kind: 'unavailable', error }
   return { kind: 'retry', fault: 'internal', error }
 }
 
-/** The handler had its time, or the process is about to end. */
+/** The handler exceeded its time, or the process stops. */
 export class OutOfTime extends Error {
   override name = 'OutOfTime'
   readonly fault: 'timeout' | 'stopped'

@@ -4,7 +4,7 @@ import { type Config, readConfig } from '../src/config/config.js'
 import { endUnstarted, StartError } from '../src/errors/start-error.js'
 import { registerReceiveMetrics } from '../src/federation/inbound/receive-metrics.js'
 import { registerDeliveryMetrics } from '../src/federation/outbound/delivery-metrics.js'
-import { keepFigures } from '../src/jobs/operations/persisted-counters.js'
+import { persistCounters } from '../src/jobs/operations/persisted-counters.js'
 import { showWaitingFigures } from '../src/jobs/waiting/waiting-metrics.js'
 import { WORK_LIMITS } from '../src/limits.js'
 import { openLog } from '../src/logging/log.js'
@@ -33,7 +33,7 @@ let closing = false
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void end())
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
-  // What is in hand comes back as a stalled job; a half-broken process is worse than none.
+  // Running jobs return as stalled jobs; a process in an unknown state must not go on.
   process.on(event, fail)
 }
 
@@ -45,7 +45,7 @@ try {
   endUnstarted(error)
 }
 
-/** Opens everything in the order in which it is needed, and returns what closes it in the other. */
+/** Opens the parts in the order of their dependencies; returns a function that closes them in reverse order. */
 async function startWorker(config: Config): Promise<() => Promise<void>> {
   log = openLog(config, 'worker')
   const keepsPictures = config.workerQueues.includes('photos')
@@ -72,7 +72,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   registerDeliveryMetrics(metrics.registry)
   showJobFigures(metrics.registry)
   showWaitingFigures(metrics.registry)
-  const figures = keepFigures(pod, metrics.registry)
+  const figures = persistCounters(pod, metrics.registry)
   const operator = await buildOperatorApp({
     log: pod.log,
     metrics,
@@ -80,11 +80,11 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   })
   const admin = await listenForOperator(operator, config.adminListen, ADMIN_PORTS.worker)
   const watchdog = endWhenStuck(workers, (health) => fail(new Stuck(health)))
-  pod.log.info({ queues: config.workerQueues, admin }, 'the worker works')
+  pod.log.info({ queues: config.workerQueues, admin }, 'worker started')
   process.send?.({ ready: true, address: null, admin })
 
   return async () => {
-    pod.log.info('finishing the jobs in hand')
+    pod.log.info('worker stopping, running jobs finish')
     watchdog.stop()
     await Promise.all([uploads?.stop(), workers.close()])
     await closeApp(operator, 0)
@@ -94,31 +94,31 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   }
 }
 
-/** Not a reason to end: the workers begin when it comes. */
+/** An unavailable queue does not stop the process: the workers start when it answers. */
 function whatIsMissing(error: Error): readonly string[] {
   return [error.message]
 }
 
 async function readiness(workers: RunningWorkers): Promise<Readiness> {
-  const { ready, database, lastSweep, deaf } = await workers.health()
+  const { ready, database, lastSweep, unresponsive } = await workers.health()
   return {
     ready: ready && !closing,
     database: database ? 'ok' : 'away',
-    queues: deaf.length === 0 ? 'ok' : `nothing heard from ${deaf.join(', ')}`,
+    queues: unresponsive.length === 0 ? 'ok' : `no answer from ${unresponsive.join(', ')}`,
     sweep: lastSweep === null ? 'never' : `${Math.round(lastSweep)} s ago`,
   }
 }
 
-/** Everything answers, and yet nothing moves: a fresh process is the cure. */
+/** The stores answer, but the connections of the workers do not: only a new process recovers. */
 class Stuck extends Error {
   override name = 'Stuck'
 
-  constructor({ deaf }: WorkersHealth) {
-    super(`The worker hears nothing from its queues any more: ${deaf.join(', ')}.`)
+  constructor({ unresponsive }: WorkersHealth) {
+    super(`The queues no longer answer the worker: ${unresponsive.join(', ')}.`)
   }
 }
 
-/** The second signal does not wait. Before the start is done there is nothing to finish. */
+/** The second signal ends the process at once, as does one before the start is complete. */
 async function end(): Promise<void> {
   if (closing || close === undefined) process.exit(closing ? 1 : 0)
   closing = true
@@ -132,7 +132,7 @@ async function end(): Promise<void> {
 }
 
 function fail(error: unknown): never {
-  if (log) log.fatal({ err: error }, 'the worker process ends')
+  if (log) log.fatal({ err: error }, 'worker failed')
   else console.error(error)
   process.exit(1)
 }

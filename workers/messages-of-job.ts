@@ -7,15 +7,15 @@ import { findMessageRows, type MessageRow, outboxIdOf } from '../src/jobs/outbox
 import type { ResumedMessage } from '../src/jobs/waiting/waiting-messages.js'
 import type { Pod } from '../src/pod/pod.js'
 
-/** Whether a job carries messages; others come by the same queues. */
+/** Whether a job carries messages; the inbound queues have other jobs too. */
 export function carriesMessages({ name }: Job): boolean {
   return name === receivePublicJob.name || name === receivePrivateJob.name
 }
 
-/** Rows are read together: a parent that comes wakes a thousand children at once. */
+/** Rows are read in groups: a stored parent resumes up to a thousand messages at once. */
 const READING = { atOnce: 2, items: 256, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 }
 
-/** Finds the messages of a job: those it carries, or that of its outbox row, which is none once the row is gone. */
+/** Finds the messages of a job: those it carries, or the one of its outbox row, if the row still exists. */
 export function messageReader({ db }: Pick<Pod, 'db'>): (job: Job) => Promise<readonly InboundMessage[]> {
   const readRows = groupCommit(READING, (ids: readonly number[]) => findMessageRows(db, ids))
   return async (job) => {
@@ -44,10 +44,10 @@ function messageOfRow({ id, data, payload, acceptedAt }: MessageRow): InboundMes
 }
 
 /**
- * Gives each of these messages of a job a job of its own; what it was packed with is no reason to wait or to die. One of them may
- * end this worker before the job that they come from is done: then they are named again, and are there once.
+ * Adds a job for each of these messages of a job, so that none fails or waits because of another. The names of the jobs are derived
+ * from their content: when this worker dies before the packed job has ended, the next one adds no second copy.
  */
-export async function goOnAlone(
+export async function splitJob(
   pod: Pick<Pod, 'jobs'>,
   job: Job,
   messages: readonly InboundMessage[],

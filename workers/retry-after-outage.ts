@@ -5,12 +5,12 @@ import type { Pod } from '../src/pod/pod.js'
 import { outcomeOfError } from './job-outcome.js'
 
 const ASK_EVERY = 500
-/** Outages and deadlocks that one attempt of a job outlives; a handler that causes them itself gets no further. */
+/** Runs that one attempt of a job may take during outages and deadlocks. A handler that causes them itself fails after these. */
 const RUNS = 4
-/** A transaction that is too large fails each time, and holds up others each time. */
+/** A transaction that is too large fails every time, and delays others every time. */
 const RUNS_OF_TOO_MUCH = 2
 
-/** Work that is begun again when our own database is back, unless it is away again and again. */
+/** Repeats work after an outage of the database, up to a number of runs. */
 export async function despiteOutages<Result>(
   pod: Pick<Pod, 'db'>,
   stopping: AbortSignal,
@@ -21,15 +21,15 @@ export async function despiteOutages<Result>(
       return await work()
     } catch (error) {
       const isWorthIt =
-        run < (isResourceLimitError(error) ? RUNS_OF_TOO_MUCH : RUNS) && outcomeOfError(error).kind === 'ours'
+        run < (isResourceLimitError(error) ? RUNS_OF_TOO_MUCH : RUNS) && outcomeOfError(error).kind === 'unavailable'
       if (!isWorthIt || !(await databaseAnswers(pod, stopping))) throw error
     }
   }
 }
 
 /**
- * Waits until the database answers. Every job that meets an outage waits here with its slot, so the worker takes nothing new
- * and the outage costs no attempt. False: the process stops first.
+ * Waits until the database answers. Jobs wait here in their slots, so that the worker takes no new ones and the outage costs no
+ * attempt. False: the process stops first.
  */
 async function databaseAnswers({ db }: Pick<Pod, 'db'>, stopping: AbortSignal): Promise<boolean> {
   while (!stopping.aborted) {

@@ -8,28 +8,28 @@ import { withDeadline } from './deadline.js'
 import { FailedJob } from './failed-job.js'
 import { type Outcome, outcomeOfError } from './job-outcome.js'
 import { despiteOutages } from './retry-after-outage.js'
-import { isSuspect, type SuspectLine } from './suspects.js'
+import { isSuspect, type SuspectQueue } from './suspects.js'
 
-/** `never`: which data a job carries is known to its definition alone. */
+/** `never`: the data type of a job is known to its definition alone. */
 export type Handler = (pod: Pod, work: Work<never>, deadline: AbortSignal) => Promise<void>
 
-/** What a queue's worker can do, by the name of the job. */
+/** The handlers of a queue, by the name of the job. */
 export type HandlerTable = Readonly<Record<string, Handler>>
 
 export interface RunnerOptions {
   readonly handlers: HandlerTable
   /** Milliseconds a handler has. */
   readonly deadline: number
-  /** Ends what is in hand, as an ordinary failed attempt. */
+  /** Aborts running jobs, as an ordinary failed attempt. */
   readonly stopping: AbortSignal
-  readonly suspects: SuspectLine
+  readonly suspects: SuspectQueue
 }
 
-/** The runner of every queue but the inbound ones, whose jobs are merged. */
+/** The runner of all queues except the inbound ones, whose jobs are merged. */
 export function jobRunner(pod: Pod, options: RunnerOptions): (job: Job) => Promise<void> {
-  setMaxListeners(0, options.stopping) // every job in hand listens
+  setMaxListeners(0, options.stopping) // every running job listens
   return async (job) => {
-    if (isHollow(job)) return sayLost(pod, job)
+    if (isEvicted(job)) return logEvicted(pod, job)
     const run = () => runJob({ ...pod, log: logOf(pod, job) }, options, job)
     try {
       await (isSuspect(job) ? options.suspects(job, run) : run())
@@ -39,20 +39,20 @@ export function jobRunner(pod: Pod, options: RunnerOptions): (job: Job) => Promi
   }
 }
 
-/** A Redis that evicts may have thrown away all but the number of a job. Nobody could replay it; what has a row comes again. */
-function isHollow({ name }: Job): boolean {
+/** A Redis that evicts keys may have lost all but the id of a job. It cannot be replayed; a job of an outbox row is added again. */
+function isEvicted({ name }: Job): boolean {
   return !name
 }
 
-function sayLost({ log }: Pick<Pod, 'log'>, { queueName: queue, id: jobId }: Job): void {
-  log.warn({ queue, jobId }, 'the queue has thrown away what this job was')
+function logEvicted({ log }: Pick<Pod, 'log'>, { queueName: queue, id: jobId }: Job): void {
+  log.warn({ queue, jobId }, 'job data evicted by the queue')
 }
 
 function logOf({ log }: Pick<Pod, 'log'>, job: Job): Logger {
   return log.child({ queue: job.queueName, job: job.name, jobId: job.id, attempt: job.attemptsMade + 1 })
 }
 
-/** Runs one job to an end that is not a failure, or throws. */
+/** Runs one job; throws when it has failed. */
 async function runJob(pod: Pod, { handlers, deadline, stopping }: RunnerOptions, job: Job): Promise<void> {
   const handle = Object.hasOwn(handlers, job.name) ? handlers[job.name] : undefined
   if (handle === undefined) throw new FailedJob('unknown_name', 'dead')
@@ -66,17 +66,17 @@ async function runJob(pod: Pod, { handlers, deadline, stopping }: RunnerOptions,
       await withDeadline(deadline, stopping, (signal) => handle(pod, taken as Work as Work<never>, signal))
       await work.finishIfOpen()
     } catch (error) {
-      if (await endsHere(pod, work, outcomeOfError(error))) return
+      if (await completesJob(pod, work, outcomeOfError(error))) return
       throw error
     }
   })
 }
 
-/** Outcomes that complete the job. */
-async function endsHere(pod: Pod, work: TakenWork | undefined, outcome: Outcome): Promise<boolean> {
+/** Whether the outcome completes the job. */
+async function completesJob(pod: Pod, work: TakenWork | undefined, outcome: Outcome): Promise<boolean> {
   switch (outcome.kind) {
     case 'done':
-      pod.log.debug('somebody else has done it')
+      pod.log.debug('job already done')
       return true
     case 'drop':
       pod.log.warn({ err: outcome.error, fault: outcome.fault }, 'dropped')
@@ -84,12 +84,12 @@ async function endsHere(pod: Pod, work: TakenWork | undefined, outcome: Outcome)
       return true
     case 'retry':
     case 'dead':
-    case 'ours':
+    case 'unavailable':
       return false
   }
 }
 
-/** Turns a failure into what BullMQ understands; the outbox row of a job without further tries is marked first. */
+/** Turns a failure into an error for BullMQ; first marks the outbox row of a job without further attempts. */
 export async function endOfFailure(pod: Pod, job: Job, failure: unknown): Promise<FailedJob> {
   const log = logOf(pod, job)
   const outcome = outcomeOfError(failure)
@@ -97,18 +97,17 @@ export async function endOfFailure(pod: Pod, job: Job, failure: unknown): Promis
   const error = 'error' in outcome ? outcome.error : undefined
   const isDead = outcome.kind === 'dead' || !hasFurtherTries(job)
   if (isDead || fault === 'internal') log.error({ err: error, fault, dead: isDead }, 'failed')
-  else
-    log.info({ fault, reason: error instanceof Error ? error.message : undefined }, 'failed, and will be tried again')
+  else log.info({ fault, reason: error instanceof Error ? error.message : undefined }, 'job failed, will be retried')
 
   const outboxId = outboxIdOf(job.data)
   if (isDead && outboxId !== undefined) {
-    // Without the mark the sweeper brings it back, which is no harm.
-    await giveUp(pod, outboxId).catch((err) => log.warn({ err }, 'could not mark the outbox row'))
+    // Without the mark the sweeper adds the job again, which does no harm.
+    await giveUp(pod, outboxId).catch((err) => log.warn({ err }, 'outbox row not marked as failed'))
   }
   return error instanceof FailedJob ? error : new FailedJob(fault, isDead ? 'dead' : 'retry', error)
 }
 
-/** Whether a failure now would not be the last one. */
+/** Whether the job has another attempt after a failure now. */
 export function hasFurtherTries(job: Job): boolean {
   return job.attemptsMade + 1 < (job.opts.attempts ?? 1)
 }

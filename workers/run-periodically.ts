@@ -1,5 +1,5 @@
-/** Does something now and again and again, one run at a time. What goes wrong in a run is for the run to tell. */
-export function repeat(every: number, run: () => Promise<void>): { stop(): Promise<void> } {
+/** Runs a function now and at an interval, one run at a time. The function handles its own errors. */
+export function runPeriodically(every: number, run: () => Promise<void>): { stop(): Promise<void> } {
   let underWay: Promise<void> | undefined
 
   function turn(): void {
@@ -11,7 +11,7 @@ export function repeat(every: number, run: () => Promise<void>): { stop(): Promi
   turn()
   const timer = setInterval(turn, every)
   return {
-    /** Resolves when the last run has come to its end. */
+    /** Resolves when the last run has ended. */
     async stop() {
       clearInterval(timer)
       await underWay

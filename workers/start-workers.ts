@@ -7,17 +7,17 @@ import type { ServeOptions } from '../src/jobs/queues/serve-queue.js'
 import { isDatabaseReachable } from '../src/persistence/database/database.js'
 import { findSecondsSinceRun } from '../src/persistence/database/periodic-runs.js'
 import type { Pod } from '../src/pod/pod.js'
-import { openRoom } from './adaptive-concurrency.js'
-import { lookAfterSchedules } from './handlers/maintenance.js'
+import { openAdaptiveConcurrency } from './adaptive-concurrency.js'
+import { keepSchedules } from './handlers/maintenance.js'
 import { inboundRunner, isInbound } from './inbound-runner.js'
 import { countJob, noteJobWait } from './job-metrics.js'
 import { type HandlerTable, jobRunner } from './run-job.js'
-import { openSuspectLine } from './suspects.js'
+import { openSuspectQueue } from './suspects.js'
 import { startSweeping } from './sweeper.js'
 
-/** Jobs in hand at a time. Slots of the outbound queues do nothing but wait for sockets, so there are many. */
+/** Jobs that run at a time. Those of the outbound queues mostly wait for sockets, so there are many. */
 const CONCURRENCY: Readonly<Record<QueueName, number>> = {
-  inbound: 32, // at least: see room.ts
+  inbound: 32, // at least: see adaptive-concurrency.ts
   'inbound-private': 8,
   fetch: 16,
   'fetch-unproven': 64,
@@ -30,15 +30,15 @@ const CONCURRENCY: Readonly<Record<QueueName, number>> = {
 }
 
 interface Timing {
-  /** Milliseconds a job is safe from others after its worker was last heard of. */
+  /** Milliseconds a job is locked after the last sign of life of its worker. */
   readonly lock: number
-  /** Milliseconds between two looks for jobs whose worker is gone. */
+  /** Milliseconds between two searches for jobs whose worker is gone. */
   readonly stalledCheck: number
   /** Milliseconds a handler has. */
   readonly deadline: number
-  /** Milliseconds after which a stopping process takes the jobs in hand away from their handlers … */
+  /** Milliseconds after which a stopping process aborts its running jobs … */
   readonly grace: number
-  /** … and after which it waits for nothing more. */
+  /** … and after which it stops waiting for them. */
   readonly patience: number
   backoff(attemptsMade: number): number
 }
@@ -53,11 +53,11 @@ const TIMING: Timing = {
 }
 
 export interface WorkersOptions {
-  /** What to do with the jobs of each queue that is served; those that carry messages need none. */
+  /** Handlers of the jobs of each served queue; jobs that carry messages need none. */
   readonly handlers: Readonly<Partial<Record<QueueName, HandlerTable>>>
   /** Not set: those of the configuration. */
   readonly queues?: readonly QueueName[]
-  /** What differs from the usual times; for tests, which cannot wait for minutes. */
+  /** Replaces single times; for tests, which cannot wait for minutes. */
   readonly timing?: Partial<Timing>
 }
 
@@ -67,33 +67,33 @@ export interface WorkersHealth {
   readonly queue: boolean
   /** Seconds since the sweeper last ran, anywhere; null: never, or unknown. */
   readonly lastSweep: number | null
-  /** As `RunningWorkers.deaf`. */
-  readonly deaf: readonly QueueName[]
+  /** As `RunningWorkers.unresponsive`. */
+  readonly unresponsive: readonly QueueName[]
 }
 
 export interface RunningWorkers {
-  /** No new job; those in hand finish, or fail as an ordinary attempt when their time is over. */
+  /** Starts no new job. Running ones finish, or fail as an ordinary attempt when their time is over. */
   close(): Promise<void>
   health(): Promise<WorkersHealth>
-  /** Queues of which their worker here has heard nothing for too long. */
-  deaf(): readonly QueueName[]
+  /** Queues that have not answered the worker of this process for too long. */
+  unresponsive(): readonly QueueName[]
 }
 
-/** Longer than the deadline: while every slot is busy with a slow job, nothing is asked of the queue. */
-const HEARD_WITHIN_MS = 60_000
+/** Longer than the deadline: while every slot runs a slow job, the worker sends no request. */
+const ANSWERED_WITHIN_MS = 60_000
 const SWEPT_WITHIN = 45
-const ASK_EVERY_MS = 250
+const CHECK_EVERY_MS = 250
 
-/** Lets this process work on the queues it serves. */
+/** Starts the workers of this process. */
 export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers {
   const timing = { ...TIMING, ...options.timing }
   const queues = options.queues ?? pod.config.workerQueues
   const stopping = new AbortController()
-  const suspects = openSuspectLine()
-  let inHand = 0
+  const suspects = openSuspectQueue()
+  let running = 0
 
   async function countedWhile(queue: QueueName, job: Job, run: (job: Job) => Promise<void>): Promise<void> {
-    inHand += 1
+    running += 1
     noteJobWait(queue, Date.now() - (job.timestamp + job.delay))
     const began = performance.now()
     try {
@@ -103,21 +103,21 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
       countJob(queue, 'failed', performance.now() - began)
       throw error
     } finally {
-      inHand -= 1
+      running -= 1
     }
   }
 
-  /** Takes more jobs in hand while they hold little. */
-  function serveInRoom(queue: QueueName, run: (job: Job) => Promise<void>, serving: ServeOptions): ObservedWorker {
-    const room = openRoom()
+  /** Runs more jobs at a time while they carry few messages. */
+  function serveAdaptively(queue: QueueName, run: (job: Job) => Promise<void>, serving: ServeOptions): ObservedWorker {
+    const load = openAdaptiveConcurrency()
     const worker = pod.jobs.serve(
       queue,
       async (job) => {
-        worker.concurrency = room.enter(job)
+        worker.concurrency = load.begin(job)
         try {
           await countedWhile(queue, job, run)
         } finally {
-          room.leave(job)
+          load.end(job)
         }
       },
       serving,
@@ -131,50 +131,50 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
     const run = isInbound(queue) ? inboundRunner(pod, queue, runner) : jobRunner(pod, runner)
     const given = pod.config.workerConcurrency[queue]
     const serving = { ...timing, concurrency: given ?? CONCURRENCY[queue] }
-    if (queue === 'inbound' && given === undefined) return serveInRoom(queue, run, serving)
+    if (queue === 'inbound' && given === undefined) return serveAdaptively(queue, run, serving)
     return pod.jobs.serve(queue, (job) => countedWhile(queue, job, run), serving)
   })
   const looksAfterAll = queues.includes('maintenance')
-  const schedules = looksAfterAll ? lookAfterSchedules(pod) : undefined
+  const schedules = looksAfterAll ? keepSchedules(pod) : undefined
   const sweeping = looksAfterAll ? startSweeping(pod) : undefined
 
   async function close(): Promise<void> {
     const closed = Promise.all([schedules?.stop(), sweeping?.stop(), ...workers.map((worker) => worker.close())])
     const over = new AbortController()
-    const ended = Promise.race([closed, nobodyToWaitFor(over.signal)])
+    const ended = Promise.race([closed, allEndedOrUnreachable(over.signal)])
     await within(timing.grace, ended)
     stopping.abort()
     await within(timing.patience - timing.grace, ended)
     over.abort()
   }
 
-  /** While the queue is away its workers cannot close; nothing is in hand then that could still be handed back. */
-  async function nobodyToWaitFor(over: AbortSignal): Promise<void> {
-    while (!over.aborted && (inHand > 0 || (await queueReachable(pod)))) {
-      await pause(ASK_EVERY_MS, undefined, { signal: over }).catch(() => {})
+  /** During an outage of the queue its workers cannot close, and running jobs cannot be returned to it. */
+  async function allEndedOrUnreachable(over: AbortSignal): Promise<void> {
+    while (!over.aborted && (running > 0 || (await queueReachable(pod)))) {
+      await pause(CHECK_EVERY_MS, undefined, { signal: over }).catch(() => {})
     }
   }
 
   async function health(): Promise<WorkersHealth> {
     const [database, queue] = await Promise.all([isDatabaseReachable(pod.db), queueReachable(pod)])
-    // It may go away between two questions, and whoever asks for health must hear that, not die of it.
+    // The database may become unavailable between the two requests: that is part of the result, not an error.
     const lastSweep = database ? await findSecondsSinceRun(pod.db, 'sweep').catch(() => null) : null
     const isSwept = lastSweep !== null && lastSweep < SWEPT_WITHIN
     return {
-      ready: database && queue && isSwept && deaf().length === 0,
-      ...{ database, queue, lastSweep, deaf: deaf() },
+      ready: database && queue && isSwept && unresponsive().length === 0,
+      ...{ database, queue, lastSweep, unresponsive: unresponsive() },
     }
   }
 
-  function deaf(): readonly QueueName[] {
-    return queues.filter((_, index) => isDeaf(workers[index]))
+  function unresponsive(): readonly QueueName[] {
+    return queues.filter((_, index) => isUnresponsive(workers[index]))
   }
 
-  return { close, health, deaf }
+  return { close, health, unresponsive }
 }
 
-function isDeaf(worker: ObservedWorker | undefined): boolean {
-  return worker === undefined || !worker.isRunning() || Date.now() - worker.lastAnswerAt > HEARD_WITHIN_MS
+function isUnresponsive(worker: ObservedWorker | undefined): boolean {
+  return worker === undefined || !worker.isRunning() || Date.now() - worker.lastAnswerAt > ANSWERED_WITHIN_MS
 }
 
 async function queueReachable({ jobs }: Pod): Promise<boolean> {

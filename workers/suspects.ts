@@ -2,23 +2,23 @@ import type { Job } from 'bullmq'
 import { WORK_LIMITS } from '../src/limits.js'
 import { FailedJob } from './failed-job.js'
 
-/** Was this job in hand when a worker died? Runs that neither succeeded nor failed took their worker with them. */
+/** Whether the job was running when a worker died: a run that neither succeeded nor failed ended with its worker. */
 export function isSuspect(job: Job): boolean {
   return job.attemptsStarted - 1 - job.attemptsMade > 0
 }
 
-/** Lets a suspect run when no other one does. */
-export type SuspectLine = (job: Job, run: () => Promise<void>) => Promise<void>
+/** Runs suspects one at a time. */
+export type SuspectQueue = (job: Job, run: () => Promise<void>) => Promise<void>
 
 /**
- * Many jobs are in hand when a worker dies, and one of them is the cause. So suspects run one at a time in a process, each
- * start is noted in the job before and taken back after, and only these notes count against it.
+ * Many jobs run when a worker dies, and one of them is the cause. So suspects run one at a time in a process. Each start is noted in
+ * the job before the run and removed after it; a job with too many notes is a dead letter.
  */
-export function openSuspectLine(): SuspectLine {
-  let line: Promise<unknown> = Promise.resolve()
+export function openSuspectQueue(): SuspectQueue {
+  let last: Promise<unknown> = Promise.resolve()
   return (job, run) => {
-    const turn = line.then(() => runAlone(job, run))
-    line = turn.catch(() => {})
+    const turn = last.then(() => runAlone(job, run))
+    last = turn.catch(() => {})
     return turn
   }
 }

@@ -9,18 +9,18 @@ import { queryPreparedRow } from '../src/persistence/database/database.js'
 import { recordRun } from '../src/persistence/database/periodic-runs.js'
 import { findOverduePods, OVERDUE_PODS } from '../src/persistence/outbound/due-deliveries.js'
 import type { Pod } from '../src/pod/pod.js'
-import { repeat } from './run-periodically.js'
+import { runPeriodically } from './run-periodically.js'
 
 const AGAIN = { within: 10_000, again: true } as const
 const LOOK_EVERY = 4_000
 
 /**
- * Looks every four seconds whether something was left behind. A timer, not a job: it needs no queue that may be away or emptied,
- * and on an idle pod a look costs one small statement, where a job costs ten.
+ * Checks every four seconds for work without a job. A timer, not a job: it does not depend on a queue that may be unavailable or
+ * emptied, and on an idle pod a check costs one small statement, where a job costs ten.
  */
 export function startSweeping(pod: Pod, every = LOOK_EVERY): { stop(): Promise<void> } {
   let boundedAt = Number.NEGATIVE_INFINITY
-  return repeat(every, async () => {
+  return runPeriodically(every, async () => {
     try {
       const { due, silent, waits } = await look(pod)
       if (due) await sweep(pod)
@@ -30,17 +30,17 @@ export function startSweeping(pod: Pod, every = LOOK_EVERY): { stop(): Promise<v
         await boundMessages(pod)
       }
     } catch (err) {
-      pod.log.debug({ err }, 'could not sweep') // who waits for it sees by its health when it was last done
+      pod.log.debug({ err }, 'sweep failed') // health shows when the last sweep was
     }
   })
 }
 
 interface Look {
-  /** Something is to be swept. */
+  /** Something is due. */
   readonly due: boolean
-  /** Others see by what is noted that sweeping goes on; it is time for that. */
+  /** The last run was noted too long ago: health reads that note. */
   readonly silent: boolean
-  /** Messages wait for something, or are dead letters. */
+  /** There are waiting messages or dead letters, which have bounds. */
   readonly waits: boolean
 }
 
@@ -59,8 +59,8 @@ export async function look({ db }: Pick<Pod, 'db'>): Promise<Look> {
 }
 
 /**
- * Adds again what no job has picked up: the hand-over was lost, or the queue was emptied, or has thrown away single things. One
- * run at a time in all processes; what it adds twice is the same job.
+ * Adds jobs again for rows that no job has picked up: the hand-over was lost, or the queue was emptied or has evicted keys. One run
+ * at a time in all processes; a job that still exists is not added twice.
  */
 export async function sweep(pod: Pod): Promise<void> {
   await pod.db.transaction(async (transaction) => {
@@ -68,7 +68,7 @@ export async function sweep(pod: Pod): Promise<void> {
     await failUnknownQueues(transaction)
     await resumeOverdue(pod, transaction, WORK_LIMITS.sweptRows)
 
-    // Mostly there is nothing, and then the queues need not be asked.
+    // Mostly no row is left, and then the queues are not counted.
     const isAnythingLeft = (await leftBehind(transaction, QUEUES, 1)).length > 0
     const rows = isAnythingLeft ? await leftBehind(transaction, await queuesWithRoom(pod), WORK_LIMITS.sweptRows) : []
     if (rows.length > 0) {
@@ -91,7 +91,7 @@ async function enqueueDeliveriesAgain(pod: Pod, transaction: Pod['db']): Promise
   await enqueueDeliveries(pod, duePods, AGAIN)
 }
 
-/** At hosts whose retry is due, and at those whose job was lost. */
+/** For hosts whose retry is due, and for those whose job was lost. */
 async function lookUpSignersAgain(pod: Pod, transaction: Pod['db']): Promise<void> {
   const hosts = await forgottenHosts(transaction, WORK_LIMITS.sweptRows)
   if (hosts.length === 0 || !(await queuesWithRoom(pod)).includes('fetch-unproven')) return

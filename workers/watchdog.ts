@@ -9,19 +9,19 @@ export interface WatchdogTimes {
 }
 
 /**
- * Clients of a queue have been seen to lose their connection for good while all else looked healthy. A process that hears
- * nothing for two minutes although the stores answer is better replaced; while they are away, another one would hear no more.
+ * Ends a process whose workers get no answer for two minutes although the stores answer. Clients of a queue have lost their
+ * connection for good while all else was healthy. During an outage of the stores a new process would not help.
  */
 export function endWhenStuck(
-  workers: Pick<RunningWorkers, 'deaf' | 'health'>,
+  workers: Pick<RunningWorkers, 'unresponsive' | 'health'>,
   end: (health: WorkersHealth) => void,
   { every, after }: WatchdogTimes = { every: LOOK_EVERY, after: STUCK_AFTER },
 ): { stop(): void } {
   let wellAt = performance.now()
   const timer = setInterval(async () => {
-    // The stores are asked only if there is something to ask about.
-    const now = workers.deaf().length > 0 ? await workers.health() : undefined
-    const isStuck = now?.database && now.queue && now.deaf.length > 0
+    // The stores are checked only when a worker gets no answer.
+    const now = workers.unresponsive().length > 0 ? await workers.health() : undefined
+    const isStuck = now?.database && now.queue && now.unresponsive.length > 0
     if (!isStuck) wellAt = performance.now()
     else if (performance.now() - wellAt >= after) end(now)
   }, every)

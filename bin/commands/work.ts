@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { isIdle, type QueueFacts, queueFacts } from '../../src/jobs/operations/queue-facts.js'
-import { type Lately, lately } from '../../src/jobs/operations/recent-activity.js'
+import { type RecentActivity, recentActivity } from '../../src/jobs/operations/recent-activity.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
@@ -35,7 +35,7 @@ export function workCommands(program: Command): void {
 }
 
 async function status(options: OutputOptions): Promise<void> {
-  const { facts, past } = await withPod(async (pod) => ({ facts: await factsOf(pod), past: await lately(pod) }))
+  const { facts, past } = await withPod(async (pod) => ({ facts: await factsOf(pod), past: await recentActivity(pod) }))
   print(options, { ...facts, lately: past }, [...describe(facts, past), '', ...describePast(past)])
 }
 
@@ -66,7 +66,7 @@ async function nothingLeft(pod: Pod): Promise<boolean> {
   }
 }
 
-function describe(facts: QueueFacts, { perMinute }: Lately): string[] {
+function describe(facts: QueueFacts, { perMinute }: RecentActivity): string[] {
   const { queues, outbox, deliveries } = facts
   return [
     ...(queues === null
@@ -92,7 +92,7 @@ function describe(facts: QueueFacts, { perMinute }: Lately): string[] {
 }
 
 /** The activity of the last hour. */
-function describePast({ received, takenIn, tries }: Lately): string[] {
+function describePast({ received, takenIn, tries }: RecentActivity): string[] {
   const { stored, passedOver: ignored, wrong: rejected, waited: deferred, dead: failed } = takenIn
   return [
     'In the last hour:',

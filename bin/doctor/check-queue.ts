@@ -1,4 +1,4 @@
-import { findDeafQueues } from '../../src/jobs/operations/probe-queues.js'
+import { findUnservedQueues } from '../../src/jobs/operations/probe-queues.js'
 import { queueFacts } from '../../src/jobs/operations/queue-facts.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import type { Pod } from '../../src/pod/pod.js'
@@ -29,7 +29,7 @@ async function checkWorkers(pod: Pod): Promise<readonly Finding[]> {
   const workers = await Promise.all(QUEUES.map(async (queue) => ({ queue, count: await pod.jobs.workers(queue) })))
   const alone = workers.filter(({ count }) => count === 0).map(({ queue }) => queue)
   const served = QUEUES.filter((queue) => !alone.includes(queue))
-  const silent = await findDeafQueues(pod, served, ANSWER_WITHIN)
+  const silent = await findUnservedQueues(pod, served, ANSWER_WITHIN)
   if (alone.length + silent.length === 0) {
     return [ok('workers', `A job through each of the ${QUEUES.length} queues was answered.`)]
   }

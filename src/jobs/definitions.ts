@@ -3,7 +3,7 @@ import type { TextIds } from '../persistence/models/mention.js'
 import type { AnnouncedRows } from '../persistence/notifications/announcements.js'
 import { QUEUES, type QueueName } from './queues/queue-names.js'
 
-/** Everything that is said about a job once: where it waits, what it is called, how often it is tried, what it carries. */
+/** The definition of a job: its queue, name, options and data. */
 export interface JobDefinition<Queue extends QueueName, Name extends string, Data> {
   readonly queue: Queue
   readonly name: Name
@@ -16,7 +16,7 @@ export type AnyJob = JobDefinition<QueueName, string, unknown>
 
 export type DataOf<Job> = Job extends JobDefinition<QueueName, string, infer Data> ? Data : never
 
-/** One handler for each of these jobs; leaving one out, or adding a stranger, does not compile. */
+/** One handler for each of these jobs; a missing or an unknown one does not compile. */
 export type Handlers<Jobs extends AnyJob, Pod, Work> = {
   readonly [Job in Jobs as Job['name']]: (
     pod: Pod,
@@ -33,7 +33,7 @@ export function defineJob<Data>() {
   ): JobDefinition<Queue, Name, Data> => ({ queue, name, options })
 }
 
-/** Eleven tries in about five hours; what still fails then is a dead letter for the operator. */
+/** Eleven attempts in about five hours; after the last one the job is a dead letter for the operator. */
 export const patient = {
   attempts: 11,
   backoff: { type: 'federation' },
@@ -42,20 +42,20 @@ export const patient = {
   stackTraceLimit: 3,
 } as const satisfies JobsOptions
 
-/** Its schedule brings it back, so a failure is nothing to keep. */
+/** A scheduled job runs again anyway, so that a failed one is not kept. */
 const periodic = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const satisfies JobsOptions
 
-/** Public messages that came together: envelopes as they were posted. */
+/** Public messages that were received together: envelopes as they were posted. */
 export const receivePublicJob = defineJob<{
   readonly acceptedAt: string
   readonly messages: readonly string[]
   /** The network address that posted each message; absent: none is known. */
   readonly sources?: readonly (string | null)[]
-  /** It has failed among others, and runs without them from now on. */
+  /** The message has failed in a batch, and runs without others from now on. */
   readonly alone?: boolean
 }>()('inbound', 'receive-public', patient)
 
-/** The same for messages that were encrypted for people of this pod; private keys must not delay public traffic. */
+/** The same for messages encrypted for local people; private-key work must not delay public messages. */
 export const receivePrivateJob = defineJob<{
   readonly acceptedAt: string
   readonly messages: readonly {
@@ -66,7 +66,7 @@ export const receivePrivateJob = defineJob<{
   readonly alone?: boolean
 }>()('inbound-private', 'receive-private', patient)
 
-/** A record whose coming has to be told to other pods. */
+/** A record that has to be sent to other pods. */
 export type OutgoingRecord =
   | {
       readonly record:
@@ -80,9 +80,9 @@ export type OutgoingRecord =
         | 'message'
       readonly guid: string
     }
-  /** Of one of our people; to all contacts, or to one person. */
+  /** Of a local person; to all contacts, or to one person. */
   | { readonly record: 'profile'; readonly personId: number; readonly to?: number }
-  /** What is between a user and a person, as it was when this was written. */
+  /** The relation of a user to a person, as it was when this was written. */
   | {
       readonly record: 'contact'
       readonly userId: number
@@ -91,10 +91,10 @@ export type OutgoingRecord =
       readonly blocking: boolean
     }
 
-/** Finds out who should hear of a record, and writes a delivery for each. */
+/** Determines the recipients of a record, and writes a delivery for each. */
 export const dispatchJob = defineJob<OutgoingRecord>()('outbound', 'dispatch', patient)
 
-/** Comments, likes and votes of people of other pods under local posts. */
+/** Comments, likes and votes of remote people on local posts. */
 export interface RelayedRecords {
   readonly relays: readonly { readonly record: 'comment' | 'like' | 'poll_participation'; readonly guid: string }[]
 }
@@ -102,10 +102,10 @@ export interface RelayedRecords {
 /** Finds the subscribers of the posts, and writes deliveries for a batch of relayables. */
 export const dispatchRelaysJob = defineJob<RelayedRecords>()('relay', 'dispatch-relays', patient)
 
-/** Lets those who listen know of what has been written. */
+/** Sends live events about new records. */
 export const announceJob = defineJob<AnnouncedRows>()('notify', 'announce', patient)
 
-/** Asks the authors of public posts, of any number that came together, for what will be said under them. */
+/** Subscribes to the interactions on public posts that were received together. */
 export const participateJob = defineJob<{ readonly postGuids: readonly string[] }>()('relay', 'participate', {
   ...patient,
   priority: 10,
@@ -114,39 +114,39 @@ export const participateJob = defineJob<{ readonly postGuids: readonly string[] 
 /** The work is in rows and the job only starts it, so that a failed job is not kept. */
 const startOnly = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const satisfies JobsOptions
 
-/** Sends one pod what is due: pods that have proven to answer have a lane of their own. */
+/** Sends the due deliveries of one pod; pods that have answered before have a queue of their own. */
 export const deliverJob = defineJob<{ readonly podId: number }>()('outbound', 'deliver', startOnly)
 export const deliverSlowlyJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'deliver', {
   ...startOnly,
   priority: 10,
 })
 
-/** Looks how another pod is. Goes before deliveries: pods that never answer hold all slots as long as there are new ones. */
+/** Checks another pod. Comes before deliveries: those to pods that never answer would hold all slots. */
 export const checkPodJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'check-pod', startOnly)
 
-/** Find out who has an address, and remember it. */
+/** Discovers the person of an address, and stores them. */
 export const discoverPersonJob = defineJob<{ readonly address: string }>()('fetch', 'discover-person', patient)
 
-/** Looks up the signers at one host that messages name and no signature has proven; which ones is in `signer_lookups`. */
+/** Looks up the unproven signers of one host that messages claim; they are in `signer_lookups`. */
 export const discoverSignersJob = defineJob<{ readonly host: string }>()(
   'fetch-unproven',
   'discover-signers',
   startOnly,
 )
 
-/** The same for somebody who is only mentioned: those who matter go first, and a failure is the end of it. */
+/** The same for a person who is only mentioned: with a lower priority, and without a retry. */
 export const discoverMentionedJob = defineJob<{
   readonly address: string
-  /** A public text of our own people, which goes to whoever it names. */
+  /** A local public text, which is sent to the people it mentions. */
   readonly namedIn?: NamingText
-  /** Texts of other pods, which send them themselves: here they only show whom they name. */
+  /** Remote texts, in which the mention is stored; their own pods deliver them. */
   readonly arrivedIn?: TextIds
 }>()('fetch', 'discover-mentioned', { ...patient, priority: 10 })
 
-/** The same for somebody who is searched for: whoever asks looks for a moment, and asks again if they still want to know. */
+/** The same for a person who is searched for: without a retry, because the user repeats the search. */
 export const discoverSearchedJob = defineJob<{ readonly address: string }>()('fetch', 'discover-searched', startOnly)
 
-/** Fetch the recent public posts of a person who was found by a search; behind everything else, and a failure is the end of it. */
+/** Fetches the recent public posts of a person who was found by a search; with the lowest priority, and without a retry. */
 export const fetchStreamJob = defineJob<{ readonly address: string }>()('fetch', 'fetch-stream', {
   ...startOnly,
   priority: 100,
@@ -163,85 +163,85 @@ export interface NamingText {
   readonly guid: string
 }
 
-/** Something public that another pod has. */
+/** A public entity of another pod. */
 export interface WantedEntity {
   readonly type: 'post' | 'poll' | 'comment'
   readonly guid: string
-  /** Who is asked: the pod of the person with this address, or the pod at this host. */
+  /** The source: the pod of the person with this address, or the pod at this host. */
   readonly from: string
-  /** Who is asked when that one does not have it. */
+  /** The second source, when the first one does not have it. */
   readonly orFrom?: string | undefined
-  /** Only something of this author will do. */
+  /** Only an entity of this author is accepted. */
   readonly author?: string | undefined
-  /** It is here already, but the author of what refers to it does not receive it: it is fetched as if it were unknown. */
+  /** It is stored already, but not visible to the author of the message that refers to it: it is fetched as if it were unknown. */
   readonly isUnreadable?: true
-  /** How many things have led to this one. */
+  /** Length of the chain of references that has led to it. */
   readonly depth: number
   /** How many more fetches this one may cause, all levels together; not set: as for the first of a message, below it none. */
   readonly fetchesLeft?: number | undefined
 }
 
-/** Something linked that anybody may look up without an account. */
+/** Fetches a linked entity for an anonymous visitor. */
 export const lookUpLinkedJob = defineJob<WantedEntity>()('fetch-unproven', 'look-up-linked', startOnly)
 
 export const fetchEntityJob = defineJob<WantedEntity>()('fetch', 'fetch-entity', patient)
 
-/** The same for something that is only linked. */
+/** The same for an entity that is only linked. */
 export const fetchLinkedJob = defineJob<WantedEntity>()('fetch', 'fetch-linked', { ...patient, priority: 10 })
 
-/** Find the pods that somebody should look at again. */
+/** Finds the pods that have to be checked again. */
 export const checkPodsJob = defineJob<object>()('maintenance', 'check-pods', periodic)
 
-/** Tell of the birthdays of the day. */
+/** Creates the notifications of birthdays. */
 export const birthdaysJob = defineJob<object>()('maintenance', 'birthdays', periodic)
 
-/** Resume messages that wait for these things, beyond those that the transaction which stored them has resumed. */
+/** Resumes messages that wait for these things, beyond those that the storing transaction has resumed. */
 export const wakeWaitingJob = defineJob<{ readonly things: readonly string[] }>()(
   'maintenance',
   'wake-waiting',
   patient,
 )
 
-/** Delete soft-deleted posts with what is under them. */
+/** Deletes soft-deleted posts with their interactions. */
 export const purgePostsJob = defineJob<object>()('maintenance', 'purge-posts', periodic)
 
-/** Delete what was kept long enough. */
+/** Deletes expired rows. */
 export const pruneJob = defineJob<object>()('maintenance', 'prune', periodic)
 
-/** A picture that a web process has taken in, and what is to become of it. */
+/** A picture that a web process has received, and its use. */
 export interface Upload {
   /** Of the photo. */
   readonly guid: string
-  /** Where it lies, in the folder of uploads. */
+  /** Its name in the folder of uploads. */
   readonly file: string
-  /** Under which its sizes will be found; the ending says what it is. */
+  /** The name of its sizes; the extension gives the format. */
   readonly name: string
   readonly userId: number
   readonly use: PhotoUse
-  /** Whom a published one is for. */
+  /** The aspects to which a published one is visible. */
   readonly aspectIds: readonly number[]
   /** What the photo shows, in words. */
   readonly altText?: string
 }
 
-/** Kept until it becomes part of a post, shown as the picture of its owner, or given to some of their contacts. */
+/** Kept for a later post, used as profile picture, or published to aspects. */
 export type PhotoUse = 'pending' | 'profile' | 'published'
 
-/** Makes a photo of an upload. Somebody waits for it, so what fails is tried again soon or not at all. */
+/** Makes a photo of an upload. A user waits for it, so that it is retried soon or not at all. */
 export const makePhotoJob = defineJob<Upload>()('photos', 'make-photo', {
   ...patient,
   attempts: 3,
   backoff: { type: 'fixed', delay: 1_000 },
 })
 
-/** Deletes the files of photos that are gone; the database asks for it itself (migration 0022). */
+/** Deletes the files of deleted photos; a trigger of the database writes its row (migration 0022). */
 export const removePhotoFilesJob = defineJob<{ readonly names: readonly string[] }>()(
   'photos',
   'remove-photo-files',
   patient,
 )
 
-/** Does nothing but finish its outbox row: whoever waits for that knows that a worker serves the queue. */
+/** Only finishes its outbox row, which shows that a worker serves the queue. */
 export function probeJob<Queue extends QueueName>(queue: Queue): JobDefinition<Queue, 'probe', object> {
   return defineJob<object>()(queue, 'probe', { attempts: 1, removeOnComplete: true, removeOnFail: true })
 }
@@ -278,7 +278,7 @@ export const JOB_DEFINITIONS: readonly AnyJob[] = [
   ...QUEUES.map(probeJob),
 ]
 
-/** The wait after a failure: 15 s at first, longer each time, with jitter so that a burst does not come back as a burst. */
+/** Milliseconds after a failed attempt: 15 s at first, longer each time, with jitter so that a burst is spread. */
 export function federationBackoff(attemptsMade: number, random = Math.random): number {
   const n = attemptsMade - 1
   return Math.round((n ** 4 + 15 + random() * 9 * (n + 1)) * 1_000)

@@ -1,26 +1,25 @@
 export interface GroupCommitLimits<Item> {
-  /** How many groups may be under way; what comes meanwhile makes the next group larger. */
+  /** Groups that may run at a time; items added meanwhile make the next group larger. */
   readonly atOnce: number
-  /** So many are worth a group beside those that are under way; fewer wait until one of them ends. Not set: any are. */
+  /** Items that start a group beside running ones; fewer wait until one of those ends. Not set: any number. */
   readonly enough?: number
-  /** A group that takes longer than this is slow: beside it any number of items is enough. Not set: however long it takes. */
+  /** Beside a group that runs longer than this, any number of items starts the next one. Not set: never. */
   readonly slowMs?: number
-  /** How a group grows while many are coming. Not set: it sets out with whatever is there. */
-  readonly swell?: Swell
-  /** Of a group; a caller who brings more than these has a group of their own. */
+  /** How a group grows under load. Not set: it starts with the items that wait. */
+  readonly growth?: Growth
+  /** Limits of a group; a call with more has a group of its own. */
   readonly items: number
   readonly bytes: number
   sizeOf(item: Item): number
-  /** How long a caller waits, from the call to the answer; not set: for as long as it takes. */
-  readonly patience?: { readonly ms: number; error(): Error }
+  /** The time limit of a call, from its start to its result. Not set: none. */
+  readonly timeLimit?: { readonly ms: number; error(): Error }
 }
 
 /**
- * Once a group of at least `after` items has taken `slow` milliseconds or longer, whatever it waits for is busy, and fewer groups
- * leave more room for the work in them: the next one sets out when it has `enough`, when nobody came for a millisecond, or after
- * `ms` at the latest.
+ * After a group of at least `after` items has taken `slow` milliseconds or longer, its target is under load, and fewer, larger groups
+ * cost less: the next one starts with `enough` items, when none was added for a millisecond, or after `ms` at the latest.
  */
-interface Swell {
+interface Growth {
   readonly after: number
   readonly slow: number
   readonly enough: number
@@ -29,39 +28,39 @@ interface Swell {
 
 interface Entry<Item, Result> {
   readonly items: readonly Item[]
-  /** Its caller has given up; whatever comes of it now, nobody hears it. */
-  isOver: boolean
+  /** Its time limit has passed; its result is discarded. */
+  isExpired: boolean
   resolve(result: Result): void
   reject(error: unknown): void
 }
 
 /**
- * Group commit: runs what many callers bring in few groups, and tells each caller how its group went. A lone caller goes at
- * once: only who comes in a crowd waits for more of it.
+ * Group commit: runs the items of many calls in few groups; each call gets the result of its group. A single call starts at once:
+ * only calls under load wait for others.
  */
 export function groupCommit<Item, Result>(
   limits: GroupCommitLimits<Item>,
   run: (items: readonly Item[]) => Promise<Result>,
 ): (items: readonly Item[]) => Promise<Result> {
-  const line: Entry<Item, Result>[] = []
-  const { atOnce, enough = 1, slowMs = Number.POSITIVE_INFINITY, swell } = limits
-  /** When the groups under way began, the oldest first. */
+  const pending: Entry<Item, Result>[] = []
+  const { atOnce, enough = 1, slowMs = Number.POSITIVE_INFINITY, growth } = limits
+  /** Start times of the running groups, the oldest first. */
   const starts = new Map<object, number>()
   let slowTimer: NodeJS.Timeout | undefined
-  let underWay = 0
-  let isDue = false
+  let running = 0
+  let isScheduled = false
   let isBusy = false
   let isGrowing = false
 
   function startGroups(): void {
-    isDue = false
-    while (line.length > 0 && isTime()) {
-      const group = takeGroup(line, limits)
+    isScheduled = false
+    while (pending.length > 0 && mayStart()) {
+      const group = takeGroup(pending, limits)
       if (group.length === 0) return
       void runGroup(group)
     }
-    if (line.length > 0 && underWay > 0 && underWay < atOnce) lookWhenSlow()
-    if (swell !== undefined && line.length > 0 && underWay === 0 && !isGrowing) void grow(swell.ms)
+    if (pending.length > 0 && running > 0 && running < atOnce) startWhenSlow()
+    if (growth !== undefined && pending.length > 0 && running === 0 && !isGrowing) void grow(growth.ms)
   }
 
   function ageOfOldest(): number {
@@ -69,35 +68,35 @@ export function groupCommit<Item, Result>(
     return performance.now() - oldest
   }
 
-  function lookWhenSlow(): void {
+  function startWhenSlow(): void {
     if (slowMs === Number.POSITIVE_INFINITY || slowTimer !== undefined) return
-    const look = () => {
+    const start = () => {
       slowTimer = undefined
       startGroups()
     }
-    slowTimer = setTimeout(look, Math.max(1, slowMs - ageOfOldest()))
+    slowTimer = setTimeout(start, Math.max(1, slowMs - ageOfOldest()))
   }
 
-  function isTime(): boolean {
-    const waiting = itemsIn(line)
-    if (underWay > 0) return underWay < atOnce && (waiting >= enough || ageOfOldest() >= slowMs)
-    return swell === undefined || !isBusy || waiting >= swell.enough
+  function mayStart(): boolean {
+    const waiting = itemsIn(pending)
+    if (running > 0) return running < atOnce && (waiting >= enough || ageOfOldest() >= slowMs)
+    return growth === undefined || !isBusy || waiting >= growth.enough
   }
 
   async function grow(ms: number): Promise<void> {
     isGrowing = true
     const until = performance.now() + ms
-    for (let seen = -1; underWay === 0 && line.length !== seen && performance.now() < until; ) {
-      seen = line.length
+    for (let seen = -1; running === 0 && pending.length !== seen && performance.now() < until; ) {
+      seen = pending.length
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
     isGrowing = false
-    isBusy = false // whoever came has waited; the next group tells again
+    isBusy = false // the waiting calls have waited; the next group measures again
     startGroups()
   }
 
   async function runGroup(group: readonly Entry<Item, Result>[]): Promise<void> {
-    underWay += 1
+    running += 1
     const start = performance.now()
     starts.set(group, start)
     try {
@@ -106,33 +105,33 @@ export function groupCommit<Item, Result>(
     } catch (error) {
       for (const entry of group) entry.reject(error)
     }
-    underWay -= 1
+    running -= 1
     starts.delete(group)
-    if (swell) isBusy = itemsIn(group) >= swell.after && performance.now() - start >= swell.slow
+    if (growth) isBusy = itemsIn(group) >= growth.after && performance.now() - start >= growth.slow
     startGroups()
   }
 
   return (items) =>
     new Promise((resolve, reject) => {
-      line.push(enter(items, limits, resolve, reject))
-      if (isDue || underWay >= atOnce) return
-      isDue = true
+      pending.push(entryOf(items, limits, resolve, reject))
+      if (isScheduled || running >= atOnce) return
+      isScheduled = true
       setImmediate(startGroups)
     })
 }
 
-function enter<Item, Result>(
+function entryOf<Item, Result>(
   items: readonly Item[],
-  { patience }: GroupCommitLimits<Item>,
+  { timeLimit }: GroupCommitLimits<Item>,
   resolve: (result: Result) => void,
   reject: (error: unknown) => void,
 ): Entry<Item, Result> {
-  const entry = { items, isOver: false, resolve, reject }
-  if (patience === undefined) return entry
+  const entry = { items, isExpired: false, resolve, reject }
+  if (timeLimit === undefined) return entry
   const timer = setTimeout(() => {
-    entry.isOver = true
-    reject(patience.error())
-  }, patience.ms)
+    entry.isExpired = true
+    reject(timeLimit.error())
+  }, timeLimit.ms)
   return Object.assign(entry, {
     resolve(result: Result) {
       clearTimeout(timer)
@@ -145,21 +144,21 @@ function enter<Item, Result>(
   })
 }
 
-function itemsIn<Item, Result>(line: readonly Entry<Item, Result>[]): number {
-  return line.reduce((sum, { items }) => sum + items.length, 0)
+function itemsIn<Item, Result>(pending: readonly Entry<Item, Result>[]): number {
+  return pending.reduce((sum, { items }) => sum + items.length, 0)
 }
 
-/** From the front of the line, as many as fit; always at least one, however large it is. */
+/** Takes as many entries from the front as fit; always at least one. */
 function takeGroup<Item, Result>(
-  line: Entry<Item, Result>[],
+  pending: Entry<Item, Result>[],
   limits: GroupCommitLimits<Item>,
 ): readonly Entry<Item, Result>[] {
   const group: Entry<Item, Result>[] = []
   let passed = 0
   let items = 0
   let bytes = 0
-  for (const entry of line) {
-    if (!entry.isOver) {
+  for (const entry of pending) {
+    if (!entry.isExpired) {
       items += entry.items.length
       bytes += entry.items.reduce((sum, item) => sum + limits.sizeOf(item), 0)
       if (group.length > 0 && (items > limits.items || bytes > limits.bytes)) break
@@ -167,6 +166,6 @@ function takeGroup<Item, Result>(
     }
     passed += 1
   }
-  line.splice(0, passed)
+  pending.splice(0, passed)
   return group
 }

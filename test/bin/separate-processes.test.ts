@@ -16,7 +16,7 @@ it('runs web and worker on their own; a worker that stops takes nothing with it'
   const worker = start(['worker', '--json', '--queues', 'notify,maintenance'], settings)
   const [{ address }] = await Promise.all([
     web.logged((line) => line.name === 'web' && line.msg === 'web process started'),
-    worker.logged((line) => line.name === 'worker' && line.msg === 'the worker works'),
+    worker.logged((line) => line.name === 'worker' && line.msg === 'worker started'),
   ])
   const { queues } = JSON.parse((await pod(['status', '--json'], settings)).stdout)
   expect(queues).toMatchObject({ notify: { workers: 1 }, maintenance: { workers: 1 }, inbound: { workers: 0 } })

@@ -155,7 +155,7 @@ describe('group commit for a busy caller', () => {
 
   /** Finishes a group of this size after this many milliseconds. */
   async function afterGroup(size: number, milliseconds: number) {
-    const { groups, bring } = openGroups({ items: 9, swell })
+    const { groups, bring } = openGroups({ items: 9, growth })
     const answers = Promise.all(Array.from({ length: size }, () => bring(['first'])))
     await aTurn()
     await vi.advanceTimersByTimeAsync(milliseconds)

@@ -4,7 +4,7 @@ import { replayDeadLetters } from '../../src/jobs/dead-letters/dead-letters.js'
 import { JOB_DEFINITIONS as jobs, makePhotoJob, receivePublicJob } from '../../src/jobs/definitions.js'
 import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
-import { goOnAlone, messageReader } from '../../workers/messages-of-job.js'
+import { messageReader, splitJob } from '../../workers/messages-of-job.js'
 import { sweep } from '../../workers/sweeper.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
@@ -103,7 +103,7 @@ describe.each(queueBackends)('the options of a job, with the queue in $store', (
     const alone: JobsOptions[] = []
     await optionsOfNext(3, async (job) => {
       if (job.data.messages.length === 1) return void alone.push(ofDefinition(job.opts))
-      await goOnAlone(pod, job, await messageReader(pod)(job), { alone: true })
+      await splitJob(pod, job, await messageReader(pod)(job), { alone: true })
     })
     const options = { ...ofDefinition(receivePublicJob.options), priority }
     expect(alone).toEqual([options, options])

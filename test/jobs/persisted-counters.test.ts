@@ -2,8 +2,8 @@ import { Counter, Registry } from 'prom-client'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { registerReceiveMetrics } from '../../src/federation/inbound/receive-metrics.js'
 import { registerDeliveryMetrics } from '../../src/federation/outbound/delivery-metrics.js'
-import { KEPT, keepFigures } from '../../src/jobs/operations/persisted-counters.js'
-import { lately } from '../../src/jobs/operations/recent-activity.js'
+import { PERSISTED_COUNTERS, persistCounters } from '../../src/jobs/operations/persisted-counters.js'
+import { recentActivity } from '../../src/jobs/operations/recent-activity.js'
 import { openMetrics } from '../../src/operations/metrics.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { prune } from '../../workers/handlers/maintenance.js'
@@ -23,9 +23,19 @@ describe('persisted counters of the processes', () => {
   function openProcess() {
     const registry = new Registry()
     const labelNames = ['queue', 'end', 'fault']
-    const takenIn = new Counter({ name: KEPT.takenIn, help: 'Messages.', labelNames, registers: [registry] })
-    const jobs = new Counter({ name: KEPT.jobs, help: 'Jobs.', labelNames: ['queue', 'end'], registers: [registry] })
-    return { takenIn, jobs, figures: keepFigures(pod, registry) }
+    const takenIn = new Counter({
+      name: PERSISTED_COUNTERS.takenIn,
+      help: 'Messages.',
+      labelNames,
+      registers: [registry],
+    })
+    const jobs = new Counter({
+      name: PERSISTED_COUNTERS.jobs,
+      help: 'Jobs.',
+      labelNames: ['queue', 'end'],
+      registers: [registry],
+    })
+    return { takenIn, jobs, figures: persistCounters(pod, registry) }
   }
 
   it('are added up over processes, and stored once', async () => {
@@ -39,7 +49,7 @@ describe('persisted counters of the processes', () => {
 
     await Promise.all([one.figures.close(), other.figures.close()])
 
-    expect((await lately(pod)).takenIn).toEqual({
+    expect((await recentActivity(pod)).takenIn).toEqual({
       stored: 10,
       passedOver: 0,
       wrong: { InvalidSender: 3 },
@@ -59,7 +69,7 @@ describe('persisted counters of the processes', () => {
 
     takenIn.inc({ queue: 'inbound', end: 'stored' })
     await figures.close()
-    expect((await lately(pod)).takenIn.stored).toBe(6)
+    expect((await recentActivity(pod)).takenIn.stored).toBe(6)
   })
 
   it('give rates over full minutes: messages of inbound queues, jobs of the other queues', async () => {
@@ -73,11 +83,11 @@ describe('persisted counters of the processes', () => {
     expect((await lately(pod)).perMinute).toMatchObject({ inbound: 0, fetch: 0 }) // this minute is incomplete
 
     await pod.db.raw(`update figures set minute = minute - interval '3 minutes'`)
-    expect((await lately(pod)).perMinute).toMatchObject({ inbound: 20, fetch: 4, outbound: 0 })
+    expect((await recentActivity(pod)).perMinute).toMatchObject({ inbound: 20, fetch: 4, outbound: 0 })
 
     await pod.db.raw(`update figures set minute = minute - interval '3 minutes'`)
-    expect((await lately(pod)).perMinute).toMatchObject({ inbound: 0, fetch: 0 })
-    expect((await lately(pod)).takenIn).toMatchObject({ stored: 90, passedOver: 10 })
+    expect((await recentActivity(pod)).perMinute).toMatchObject({ inbound: 0, fetch: 0 })
+    expect((await recentActivity(pod)).takenIn).toMatchObject({ stored: 90, passedOver: 10 })
   })
 
   it('are not reported after an hour, and deleted after two days', async () => {
@@ -86,7 +96,7 @@ describe('persisted counters of the processes', () => {
     await figures.close()
     await pod.db.raw(`update figures set minute = minute - interval '47 hours'`)
     await prune(pod)
-    expect([(await lately(pod)).takenIn.stored, await pod.rows('figures')]).toEqual([0, [1]])
+    expect([(await recentActivity(pod)).takenIn.stored, await pod.rows('figures')]).toEqual([0, [1]])
 
     await pod.db.raw(`update figures set minute = minute - interval '2 hours'`)
     await prune(pod)
@@ -101,7 +111,7 @@ describe('persisted counters of the processes', () => {
     registerDeliveryMetrics(registry)
     showJobFigures(registry)
 
-    expect(Object.values(KEPT).filter((name) => registry.getSingleMetric(name) === undefined)).toEqual([])
+    expect(Object.values(PERSISTED_COUNTERS).filter((name) => registry.getSingleMetric(name) === undefined)).toEqual([])
     await app.close()
   })
 })

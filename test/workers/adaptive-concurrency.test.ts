@@ -1,6 +1,6 @@
 import type { Job } from 'bullmq'
 import { describe, expect, it } from 'vitest'
-import { openRoom } from '../../workers/adaptive-concurrency.js'
+import { openAdaptiveConcurrency } from '../../workers/adaptive-concurrency.js'
 
 /** The property of a job that determines the concurrency. */
 const jobOf = (messages: number) =>
@@ -10,26 +10,26 @@ const rowJob = { name: 'receive-public', data: { outboxId: 4711 } } as unknown a
 
 describe('adaptive concurrency', () => {
   it('is low while there are few jobs', () => {
-    const room = openRoom()
+    const room = openAdaptiveConcurrency()
 
-    expect([1, 2, 3].map(() => room.enter(jobOf(1)))).toEqual([32, 32, 32])
+    expect([1, 2, 3].map(() => load.begin(jobOf(1)))).toEqual([32, 32, 32])
   })
 
   it('increases with jobs of one message, up to a limit', () => {
-    const room = openRoom()
-    const sizes = Array.from({ length: 300 }, () => room.enter(jobOf(1)))
+    const room = openAdaptiveConcurrency()
+    const sizes = Array.from({ length: 300 }, () => load.begin(jobOf(1)))
 
     expect([sizes[15], sizes[31], sizes[99], sizes.at(-1)]).toEqual([32, 64, 200, 256])
   })
 
   it('is low while all jobs are full batches, and increases when they have ended', () => {
-    const room = openRoom()
+    const room = openAdaptiveConcurrency()
     const full = Array.from({ length: 32 }, () => jobOf(24))
-    const sizes = full.map((job) => room.enter(job))
+    const sizes = full.map((job) => load.begin(job))
     expect(sizes.at(-1)).toBe(32)
 
-    for (const job of full) room.leave(job)
-    const again = Array.from({ length: 40 }, () => room.enter(rowJob))
+    for (const job of full) load.end(job)
+    const again = Array.from({ length: 40 }, () => load.begin(rowJob))
     expect(again.at(-1)).toBe(80)
   })
 })

@@ -49,7 +49,7 @@ it('the pool queues two hundred tasks beyond the running ones, and rejects one m
   await Promise.all(steps)
 
   expect(refused).toHaveLength(1)
-  expect(outcomeOfError(refused[0]).kind).toBe('ours')
+  expect(outcomeOfError(refused[0]).kind).toBe('unavailable')
 })
 
 it('the pool accepts as many new tasks as it has finished', async () => {

@@ -12,7 +12,7 @@ import { SIGNER_LIMITS } from '../../src/limits.js'
 import type { PodCrypto } from '../../src/pod/pod.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { inboundRunner } from '../../workers/inbound-runner.js'
-import { openSuspectLine } from '../../workers/suspects.js'
+import { openSuspectQueue } from '../../workers/suspects.js'
 import { sweep } from '../../workers/sweeper.js'
 import { cannedCrypto } from '../support/canned-crypto.js'
 import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
@@ -279,7 +279,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
         handlers: {},
         deadline: 60_000,
         stopping: new AbortController().signal,
-        suspects: openSuspectLine(),
+        suspects: openSuspectQueue(),
       })
       let isDead = false
       const worker = pod.jobs.serve('inbound', (job) => (isDead ? new Promise(() => {}) : run(job)), {

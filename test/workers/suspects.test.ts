@@ -3,9 +3,9 @@ import type { ObservedWorker } from '../../src/jobs/bullmq/observed-worker.js'
 import { listDeadLetters, replayDeadLetters } from '../../src/jobs/dead-letters/dead-letters.js'
 import { defineJob, patient, receivePublicJob } from '../../src/jobs/definitions.js'
 import { enqueueJob, type Work } from '../../src/jobs/outbox/outbox.js'
-import { goOnAlone, messageReader } from '../../workers/messages-of-job.js'
+import { messageReader, splitJob } from '../../workers/messages-of-job.js'
 import { type Handler, jobRunner } from '../../workers/run-job.js'
-import { openSuspectLine } from '../../workers/suspects.js'
+import { openSuspectQueue } from '../../workers/suspects.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
 import type { QueuePod } from '../support/queue-pod.js'
 import { untilIdle } from '../support/test-workers.js'
@@ -44,7 +44,7 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
         handlers: { count },
         deadline: 60_000,
         stopping: new AbortController().signal,
-        suspects: openSuspectLine(),
+        suspects: openSuspectQueue(),
       })
       const alive: typeof run = (job) => (dead ? new Promise(() => {}) : run(job))
       worker = pod.jobs.serve('notify', alive, { concurrency: 32, lock: 300, stalledCheck: 150, backoff: () => 10 })
@@ -60,7 +60,7 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
     if (job === undefined) throw new Error('The job has just been added.')
 
     for (let run = 1; run <= 2; run += 1) {
-      await goOnAlone(pod, job, await messageReader(pod)(job), { alone: false })
+      await splitJob(pod, job, await messageReader(pod)(job), { alone: false })
     }
 
     expect((await pod.jobs.counts('inbound')).waiting).toBe(1 + messages.length)

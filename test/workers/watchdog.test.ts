@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { WorkersHealth } from '../../workers/start-workers.js'
 import { endWhenStuck } from '../../workers/watchdog.js'
 
-const well: WorkersHealth = { ready: true, database: true, queue: true, lastSweep: 1, deaf: [] }
-const stuck: WorkersHealth = { ...well, ready: false, deaf: ['fetch'] }
+const well: WorkersHealth = { ready: true, database: true, queue: true, lastSweep: 1, unresponsive: [] }
+const stuck: WorkersHealth = { ...well, ready: false, unresponsive: ['fetch'] }
 
 let health: WorkersHealth
 const ask = vi.fn(async () => health)
@@ -14,7 +14,10 @@ beforeEach(() => {
   end.mockClear()
   ask.mockClear()
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
-  const watchdog = endWhenStuck({ deaf: () => health.deaf, health: ask }, end, { every: 1_000, after: 5_000 })
+  const watchdog = endWhenStuck({ unresponsive: () => health.unresponsive, health: ask }, end, {
+    every: 1_000,
+    after: 5_000,
+  })
   return () => watchdog.stop()
 })
 afterEach(() => {

@@ -15,10 +15,10 @@ import { readDatabaseTime, recordRun } from '../../src/persistence/database/peri
 import { giveUpDeliveries } from '../../src/persistence/outbound/due-deliveries.js'
 import { purgeDeletedPosts } from '../../src/persistence/posts/delete-posts.js'
 import type { Pod } from '../../src/pod/pod.js'
-import { repeat } from '../run-periodically.js'
+import { runPeriodically } from '../run-periodically.js'
 
 const ROWS_A_TURN = 1_000
-/** PostgreSQL forgets no schedule, and each look costs a question for each. */
+/** PostgreSQL loses no schedule, and each check costs a request for each of them. */
 const LOOK_AFTER_EVERY = { redis: 10_000, postgresql: 60_000 }
 
 const schedules: readonly Schedule[] = [
@@ -49,7 +49,7 @@ const leftovers = {
   refresh_tokens: `expires_at < now() - interval '1 day'`,
   authorization_codes: `expires_at < now() - interval '1 day'`,
   oidc_records: 'expires_at < now()',
-  // Anybody may register a client; nobody has ever let these in.
+  // Anyone may register a client; these were never authorized.
   clients: `created_at < now() - interval '30 days'
     and not exists (select from authorizations where authorizations.client_id = clients.id)`,
   invitations: `used_at is null and expires_at < now() - interval '30 days'`,
@@ -71,7 +71,7 @@ const leftovers = {
   idempotency_keys: `created_at < now() - interval '1 day'`,
 } as const
 
-/** Deletes in small bites: nobody waits long for a lock of ours. */
+/** Deletes in small batches, so that other transactions do not wait long for its locks. */
 export async function prune(pod: Pod): Promise<void> {
   for (let given = ROWS_A_TURN; given === ROWS_A_TURN; ) given = await giveUpDeliveries(pod.db, ROWS_A_TURN)
   for (const [table, isLeftover] of Object.entries(leftovers)) {
@@ -90,28 +90,28 @@ async function purgePosts(pod: Pod): Promise<void> {
   if (posts > 0) pod.log.info({ posts }, 'deleted posts purged')
 }
 
-/** A day begins once, whichever process notices it first, and however wrong its clock is. */
+/** By the clock of the database: clocks of processes may be wrong. */
 async function notifyContactsOfBirthdays(pod: Pod): Promise<void> {
   const now = await readDatabaseTime(pod.db)
   const notifications = await notifyOfTodaysBirthdays({ ...pod, now: () => now })
   if (notifications > 0) pod.log.info({ notifications }, 'told of birthdays')
 }
 
-/**
- * Keeps the schedules alive: an emptied Redis has forgotten them. It has forgotten the jobs as well then, so every outbox row
- * is due.
- */
-export function lookAfterSchedules(pod: Pod): { stop(): Promise<void> } {
-  const looking = repeat(LOOK_AFTER_EVERY[pod.config.redisUrl === undefined ? 'postgresql' : 'redis'], async () => {
-    try {
-      if (await pod.jobs.keepSchedules('maintenance', schedules)) await sweepAllNow(pod.db)
-    } catch (err) {
-      pod.log.debug({ err }, 'could not look after the schedules')
-    }
-  })
+/** Restores the schedules that an emptied Redis has lost. It has lost the jobs as well, so every outbox row is due then. */
+export function keepSchedules(pod: Pod): { stop(): Promise<void> } {
+  const looking = runPeriodically(
+    LOOK_AFTER_EVERY[pod.config.redisUrl === undefined ? 'postgresql' : 'redis'],
+    async () => {
+      try {
+        if (await pod.jobs.keepSchedules('maintenance', schedules)) await sweepAllNow(pod.db)
+      } catch (err) {
+        pod.log.debug({ err }, 'schedules not checked')
+      }
+    },
+  )
   const othersEnded = pod.jobs
     .endOtherSchedules('maintenance', schedules)
-    .catch((err) => pod.log.debug({ err }, 'could not end schedules'))
+    .catch((err) => pod.log.debug({ err }, 'old schedules not removed'))
   return {
     async stop() {
       await Promise.all([looking.stop(), othersEnded])

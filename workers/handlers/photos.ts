@@ -14,7 +14,7 @@ import {
   writeDraft,
 } from '../../src/persistence/photos/picture-files.js'
 import type { Pod } from '../../src/pod/pod.js'
-import { repeat } from '../run-periodically.js'
+import { runPeriodically } from '../run-periodically.js'
 import { makePicture } from './make-picture.js'
 
 export const photoHandlers: Handlers<typeof makePhotoJob | typeof removePhotoFilesJob, Pod, Work> = {
@@ -46,7 +46,7 @@ async function makePhoto(pod: Pod, work: Work & { readonly data: Upload }): Prom
 
 /** Deletes now and then what a process that was killed has left behind. */
 export function keepUploadsSwept({ config, log }: Pick<Pod, 'config' | 'log'>): { stop(): Promise<void> } {
-  return repeat(PHOTO_LIMITS.sweepEveryMs, async () => {
+  return runPeriodically(PHOTO_LIMITS.sweepEveryMs, async () => {
     try {
       const uploads = await deleteOldUploads(config.uploadsDir, new Date(Date.now() - PHOTO_LIMITS.uploadAgeMs))
       if (uploads > 0) log.info({ uploads }, 'uploads that nothing has become of are deleted')

@@ -109,12 +109,12 @@ function groups<Message>(
   return {
     atOnce,
     enough: WORTH_A_SECOND_JOB,
-    swell: WHILE_BUSY,
+    growth: WHILE_BUSY,
     items: RECEIVE_LIMITS.messagesPerJob,
     bytes: RECEIVE_LIMITS.bytesPerJob,
     sizeOf,
     // Covers the wait for a group as well as the request to the queue.
-    patience: {
+    timeLimit: {
       ms: acknowledgedMs,
       error: () => new QueueUnavailable('The queue did not accept the message in time.'),
     },

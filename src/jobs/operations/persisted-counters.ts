@@ -4,7 +4,7 @@ import type { Pod } from '../../pod/pod.js'
 import { singleFlight } from '../../throttling/single-flight.js'
 
 /** Counters that somebody asks for who is not in the process that counts. */
-export const KEPT = {
+export const PERSISTED_COUNTERS = {
   /** By the door of a web process. */
   received: 'pod_received_messages_total',
   takenIn: 'pod_inbound_messages_total',
@@ -15,7 +15,7 @@ export const KEPT = {
 const EVERY_MS = 5_000
 
 /** Lets the database know, every few seconds and at the end, what this process has counted. What it has not heard, it hears later. */
-export function keepFigures(
+export function persistCounters(
   { db, log }: Pick<Pod, 'db' | 'log'>,
   registry: Registry,
 ): { readonly keep: () => Promise<void>; close(): Promise<void> } {
@@ -46,7 +46,7 @@ export function keepFigures(
 }
 
 async function countedBy(registry: Registry): Promise<readonly Figure[]> {
-  const metrics = Object.values(KEPT).map((name) => ({ name, metric: registry.getSingleMetric(name) }))
+  const metrics = Object.values(PERSISTED_COUNTERS).map((name) => ({ name, metric: registry.getSingleMetric(name) }))
   const figures = await Promise.all(
     metrics.map(async ({ name, metric }) => {
       const values = metric === undefined ? [] : (await metric.get()).values

@@ -7,7 +7,7 @@ import type { QueueName } from '../queues/queue-names.js'
 const LOOK_EVERY = 50
 
 /** Sends a job that does nothing through each queue, by way of the outbox; returns the queues on which no worker took it in time. */
-export async function findDeafQueues(
+export async function findUnservedQueues(
   pod: Pick<Pod, 'db' | 'jobs'>,
   queues: readonly QueueName[],
   within: number,

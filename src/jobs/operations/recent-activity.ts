@@ -1,12 +1,12 @@
 import { type Figure, sumFigures } from '../../persistence/operations/figures.js'
 import type { Pod } from '../../pod/pod.js'
 import { QUEUES, type QueueName } from '../queues/queue-names.js'
-import { KEPT } from './persisted-counters.js'
+import { PERSISTED_COUNTERS } from './persisted-counters.js'
 
 type Counts = Readonly<Record<string, number>>
 
-/** What the processes of this pod have done lately, as they have told the database. */
-export interface Lately {
+/** What the processes of this pod have done recentActivity, as they have told the database. */
+export interface RecentActivity {
   /** Over the last five minutes: messages of the queues that take in, jobs of all others. */
   readonly perMinute: Readonly<Record<QueueName, number>>
   /** Everything else is of the last hour. At the door of the web processes, by what became of them there. */
@@ -27,19 +27,19 @@ export interface Lately {
 const RATE_MINUTES = 5
 const HOUR = 60
 
-export async function lately({ db }: Pick<Pod, 'db'>): Promise<Lately> {
+export async function recentActivity({ db }: Pick<Pod, 'db'>): Promise<RecentActivity> {
   const [recent, hour] = await Promise.all([
     sumFigures(db, { minutes: RATE_MINUTES, full: true }),
     sumFigures(db, { minutes: HOUR, full: false }),
   ])
   const end = (...ends: readonly string[]) =>
-    hour.filter(({ name, labels }) => name === KEPT.takenIn && ends.includes(String(labels['end'])))
-  const tries = hour.filter(({ name }) => name === KEPT.tries)
+    hour.filter(({ name, labels }) => name === PERSISTED_COUNTERS.takenIn && ends.includes(String(labels['end'])))
+  const tries = hour.filter(({ name }) => name === PERSISTED_COUNTERS.tries)
   const lanes = [...new Set(tries.map(({ labels }) => String(labels['lane'])))]
   return {
     perMinute: perMinute(recent),
     received: byLabel(
-      hour.filter(({ name }) => name === KEPT.received),
+      hour.filter(({ name }) => name === PERSISTED_COUNTERS.received),
       'outcome',
     ),
     takenIn: {
@@ -62,9 +62,10 @@ export async function lately({ db }: Pick<Pod, 'db'>): Promise<Lately> {
 }
 
 /** A job that carries messages carries many. */
-function perMinute(figures: readonly Figure[]): Lately['perMinute'] {
+function perMinute(figures: readonly Figure[]): RecentActivity['perMinute'] {
   const rates = QUEUES.map((queue) => {
-    const counter = queue === 'inbound' || queue === 'inbound-private' ? KEPT.takenIn : KEPT.jobs
+    const counter =
+      queue === 'inbound' || queue === 'inbound-private' ? PERSISTED_COUNTERS.takenIn : PERSISTED_COUNTERS.jobs
     const count = sum(figures.filter(({ name, labels }) => name === counter && labels['queue'] === queue))
     return [queue, count / RATE_MINUTES]
   })

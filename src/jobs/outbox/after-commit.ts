@@ -4,11 +4,11 @@ import type { Pod } from '../../pod/pod.js'
 type Queue = Pick<Pod, 'jobs'>
 
 /**
- * Gathers what a transaction has to tell the queue, and tells it all at once after the commit. What gets lost there has a row,
- * by which the sweeper finds it.
+ * Collects items of a transaction and sends them to the queue together after the commit. Every item has a row, by which the sweeper
+ * finds those that are lost.
  */
 export function afterCommit<Item>(
-  tell: (pod: Queue, items: readonly Item[]) => Promise<void>,
+  send: (pod: Queue, items: readonly Item[]) => Promise<void>,
 ): (pod: Queue, inner: Knex.Transaction, items: readonly Item[]) => void {
   const pending = new WeakMap<Knex.Transaction, Item[]>()
   return (pod, inner, items) => {
@@ -22,13 +22,13 @@ export function afterCommit<Item>(
     const mine = [...items]
     pending.set(transaction, mine)
     transaction.executionPromise.then(
-      () => tell(pod, mine).catch(() => {}),
-      () => {}, // rolled back: there is nothing to tell
+      () => send(pod, mine).catch(() => {}),
+      () => {}, // rolled back: nothing to send
     )
   }
 }
 
-/** What runs inside another transaction commits with that. */
+/** A nested transaction commits with its parent. */
 function outermost(transaction: Knex.Transaction): Knex.Transaction {
   return transaction.parentTransaction ? outermost(transaction.parentTransaction) : transaction
 }

@@ -9,32 +9,32 @@ import { QUEUES, type QueueName } from '../queues/queue-names.js'
 import { afterCommit } from './after-commit.js'
 
 const HAND_OVER_WITHIN = 500
-/** So many are made up in one go, some 40 ms. */
+/** The client builds a bulk request at once: some 40 ms for so many jobs. */
 const HANDED_OVER_AT_ONCE = 500
 
 /** Columns have milliseconds: rounded up, a row would be due only in the next one. */
 const NOW = `date_trunc('milliseconds', now())`
 
-/** What a handler is given to do, and the way to say that it is done. */
+/** The input of a handler, and the function that completes it. */
 export interface Work<Data = unknown> {
   readonly data: Data
-  /** The body of a message that waited, and when the web process accepted it. */
+  /** The body of a resumed message, and when the web process accepted it. */
   readonly payload: string | undefined
   readonly acceptedAt: Date | undefined
   /** Of the row; not set: the job has none. */
   readonly outboxId?: number | undefined
-  /** The person of this pod who has written what the row is about. */
+  /** The local author of the record of the row. */
   readonly senderId?: number | undefined
   /**
-   * Deletes the outbox row in the transaction of the effect. Throws AlreadyDone, so that everything rolls back, when
-   * somebody else has done the work meanwhile.
+   * Deletes the outbox row in the transaction of the effect. Throws AlreadyDone, so that everything rolls back, when another worker
+   * has done the work meanwhile.
    */
   finish(transaction: Knex.Transaction): Promise<void>
 }
 
 export interface TakenWork extends Work {
   readonly outboxId: number | undefined
-  /** Deletes the row of a handler that had no transaction of its own to do it in. */
+  /** Deletes the row after a handler without a transaction of its own. */
   finishIfOpen(): Promise<void>
 }
 
@@ -43,7 +43,7 @@ export class AlreadyDone extends Error {
   override name = 'AlreadyDone'
 }
 
-/** Stores what must follow from a change in the change's own transaction; the queue gets it after the commit. */
+/** Stores a job in the transaction of the change that causes it; adds it to the queue after the commit. */
 export async function enqueueJob<Definition extends AnyJob>(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
@@ -74,11 +74,11 @@ export async function enqueueJobsOfKind<Definition extends AnyJob>(
   )
 }
 
-/** Something to do, whatever it is. */
+/** A job with its data. */
 export interface NewJob {
   readonly job: AnyJob
   readonly data: unknown
-  /** The person of this pod whose rows are dispatched in order. */
+  /** The local person whose rows are dispatched in order. */
   readonly senderId?: number
 }
 
@@ -86,12 +86,12 @@ export function newJob<Definition extends AnyJob>(job: Definition, data: DataOf<
   return { job, data }
 }
 
-/** Has records of one person of this pod sent to other pods, after all that they have written before. */
+/** A job that dispatches a record of a local person, after all records they have written before. */
 export function newDispatchJob(senderId: number, record: OutgoingRecord): NewJob {
   return { job: dispatchJob, data: record, senderId }
 }
 
-/** The same for jobs of any kinds: what is written together is one statement. */
+/** The same for jobs of any kinds, with one statement. */
 export async function enqueueJobs(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
@@ -121,7 +121,7 @@ const newWork = `
   order by place
   returning id`
 
-/** Hands rows that this transaction has written to the queue after its commit; what gets lost there, the sweeper adds. */
+/** Adds the jobs of rows that this transaction has written after its commit; the sweeper adds lost ones. */
 export const handOverAfter = afterCommit<OutboxJob>(({ jobs }, rows) => {
   const handOver = handOvers.get(jobs) ?? openHandOver(jobs)
   handOvers.set(jobs, handOver)
@@ -132,7 +132,7 @@ type HandOver = (rows: readonly OutboxJob[]) => Promise<void>
 
 const handOvers = new WeakMap<Pod['jobs'], HandOver>()
 
-/** What commits while others are handed over goes together: PostgreSQL takes ten jobs at three times the cost of one. */
+/** Rows committed during a hand-over go together in the next one: ten jobs cost PostgreSQL three times as much as one. */
 function openHandOver(jobs: Pod['jobs']): HandOver {
   return groupCommit(
     { atOnce: 1, items: HANDED_OVER_AT_ONCE, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
@@ -140,7 +140,7 @@ function openHandOver(jobs: Pod['jobs']): HandOver {
   )
 }
 
-/** Finds what a job is about; `undefined` when its outbox row is gone and there is nothing left to do. */
+/** Reads the work of a job; `undefined` when its outbox row is gone, so that nothing is left to do. */
 export async function takeWork(db: Knex, data: unknown): Promise<TakenWork | undefined> {
   const outboxId = outboxIdOf(data)
   if (outboxId === undefined) {
@@ -210,7 +210,7 @@ export async function isInOutbox(db: Knex, outboxId: number): Promise<boolean> {
   return (await db('outbox').where({ id: outboxId }).first('id')) !== undefined
 }
 
-/** True for a record that nobody has dispatched yet. Its row may be locked by a dispatch that waits for the record. */
+/** True for a record that is not dispatched yet. Its row may be locked by a dispatch that waits for the record. */
 export async function isUndispatched(
   transaction: Knex.Transaction,
   senderId: number,
@@ -225,7 +225,7 @@ export async function isUndispatched(
 
 async function nothing(): Promise<void> {}
 
-/** Rows of messages that have waited. */
+/** The outbox row of a resumed message. */
 export interface MessageRow {
   readonly id: number
   readonly data: unknown
@@ -233,7 +233,7 @@ export interface MessageRow {
   readonly acceptedAt: Date
 }
 
-/** Those of these rows that are still there. */
+/** Reads the rows that still exist. */
 export async function findMessageRows(db: Knex, ids: readonly number[]): Promise<readonly MessageRow[]> {
   if (ids.length === 0) return []
   return queryPrepared<MessageRow>(db, 'messages-of-rows', messagesOfRows, [ids])
@@ -245,8 +245,8 @@ const messagesOfRows = `
   where payload is not null`
 
 /**
- * Deletes rows in the transaction of what they are about; returns those that were there, for whose work nobody has done yet. In one
- * order, as the sweeper: else two of them could wait for each other.
+ * Deletes rows in the transaction of their effect; returns those that existed, whose work is not done yet. In the order of their ids, as
+ * the sweeper: otherwise two transactions could deadlock.
  */
 export async function takeRows(db: Knex, ids: readonly number[]): Promise<ReadonlySet<number>> {
   if (ids.length === 0) return new Set()
@@ -264,12 +264,12 @@ export function outboxIdOf(data: unknown): number | undefined {
   return isRowsJob && typeof data.outboxId === 'number' ? data.outboxId : undefined
 }
 
-/** The job of this row is a dead letter: the sweeper leaves the row alone until the operator replays it. */
+/** Marks the row of a dead letter: the sweeper skips it until the operator replays it. */
 export async function markFailed(db: Knex, outboxId: number): Promise<void> {
   await db('outbox').where({ id: outboxId }).update({ failedAt: db.fn.now() })
 }
 
-/** Rows that no job has picked up for too long, the oldest first. */
+/** Rows that no job has done for too long, the oldest first. */
 export async function leftBehind(
   transaction: Knex.Transaction,
   queues: readonly QueueName[],
@@ -285,14 +285,14 @@ export async function leftBehind(
   return rows
 }
 
-/** Rows that were added again; the next look at them is a minute away. */
+/** Marks rows whose jobs were added again; they are due again in a minute. */
 export async function sweptAgain(transaction: Knex.Transaction, rows: readonly OutboxJob[]): Promise<void> {
   await transaction.raw(`update outbox set sweep_at = now() + interval '1 minute' where id = any(?)`, [
     rows.map((row) => row.id),
   ])
 }
 
-/** The queue has lost its memory: every row is due again, not only those that were due anyway. */
+/** Makes every row due now, after the queue was emptied. */
 export async function sweepAllNow(db: Knex): Promise<void> {
   await db('outbox')
     .whereNull('failedAt')
@@ -300,14 +300,14 @@ export async function sweepAllNow(db: Knex): Promise<void> {
     .update({ sweepAt: db.raw(NOW) })
 }
 
-/** The jobs of these rows may run again: from now on the sweeper sees to them. */
+/** Removes the mark of a dead letter, so that the sweeper adds the jobs of these rows. */
 export async function unmarkFailed(db: Knex, outboxIds: readonly number[]): Promise<void> {
   await db('outbox')
     .whereIn('id', [...outboxIds])
     .update({ failedAt: null, sweepAt: db.raw(NOW) })
 }
 
-/** Rows of a newer version, for a queue that this one does not have, are dead letters and not a loop. */
+/** Makes rows of unknown queues, written by a newer version, dead letters; otherwise the sweeper would repeat them forever. */
 export async function failUnknownQueues(transaction: Knex.Transaction): Promise<void> {
   await transaction('outbox')
     .whereNull('failedAt')
