@@ -18,7 +18,7 @@ import {
   upsertRecord,
 } from '../../persistence/accounts/oidc-records.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Library } from './library.js'
+import type { Library } from './provider-internals/load-library.js'
 
 /** Set by the pod for authorization requests without a `redirect_uri`; only their codes are exchanged without one. */
 export const REDIRECT_URI_OMITTED = 'redirect_uri_omitted'

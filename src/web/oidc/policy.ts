@@ -1,5 +1,5 @@
 import type { Client, interactionPolicy, KoaContextWithOIDC } from 'oidc-provider'
-import type { Library } from './library.js'
+import type { Library } from './provider-internals/load-library.js'
 
 /** Decides when the user must sign in, and when the user must consent to the access of a client. */
 export function promptPolicy({ interactionPolicy, errors }: Library): interactionPolicy.Prompt[] {

@@ -10,13 +10,14 @@ import { OIDC_LIMITS } from '../../limits.js'
 import { renewRefreshToken } from '../../persistence/accounts/issued-tokens.js'
 import type { Pod } from '../../pod/pod.js'
 import { openAdapters, REDIRECT_URI_OMITTED } from './adapter.js'
-import { customiseProvider } from './customise-provider.js'
 import { answerFault, watchFaults } from './faults.js'
-import { type Library, loadLibrary } from './library.js'
 import { OIDC_PATHS } from './paths.js'
 import { promptPolicy } from './policy.js'
+import { type Library, loadLibrary } from './provider-internals/load-library.js'
+import { patchModels } from './provider-internals/patch-models.js'
 import { keepRequestCookies } from './request-cookies.js'
 import { ClaimsFault, requestedScopes, ScopeFault } from './scope-rules.js'
+import { shapeAnswers } from './shape-answers.js'
 
 /** Opens the authorization server on the first request, because that may generate its signing key. */
 export function providerOf(pod: Pod): () => Promise<Provider> {
@@ -47,12 +48,14 @@ async function openProvider(pod: Pod): Promise<Provider> {
     },
   })
   provider.proxy = true // trusts the forwarded headers, which `oidcRoutes` sets
-  customiseProvider(provider, library, {
+  patchModels(provider, library, {
     isSecret: isClientSecret,
     async subject(address, clientId) {
       const client = await findClient(pod, clientId)
       return client === undefined ? address : findSubject(pod, address, client)
     },
+  })
+  shapeAnswers(provider, {
     renew: (refreshToken) =>
       renewRefreshToken(pod.db, hashToken(refreshToken), {
         lifetime: OIDC_LIMITS.refreshTokenSeconds,
