@@ -2,11 +2,10 @@ import { type Command, Option } from 'commander'
 import {
   type DeadLetter,
   type DeadLetterFilter,
-  dropDeadLetters,
   listDeadLetters,
-  replayDeadLetters,
   showDeadLetter,
-} from '../../src/jobs/dead-letters/dead-letters.js'
+} from '../../src/jobs/dead-letters/find-dead-letters.js'
+import { dropDeadLetters, replayDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
 import { QUEUES, type QueueName } from '../../src/jobs/queues/queue-names.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { CommandError } from '../command-error.js'

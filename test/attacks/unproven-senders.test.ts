@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { dropDeadLetters, listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters/dead-letters.js'
+import { listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters/find-dead-letters.js'
+import { dropDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
 import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
 import { RECEIVE_LIMITS, SIGNER_LIMITS, WAITING_LIMITS } from '../../src/limits.js'
 import { postBy } from '../support/entities.js'

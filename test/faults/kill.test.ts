@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { listDeadLetters } from '../../src/jobs/dead-letters/dead-letters.js'
+import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
 import { migrate } from '../../src/persistence/database/database.js'
 import { startProcess, type TestProcess } from '../support/child-process.js'

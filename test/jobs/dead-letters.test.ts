@@ -1,10 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import {
-  dropDeadLetters,
-  listDeadLetters,
-  replayDeadLetters,
-  showDeadLetter,
-} from '../../src/jobs/dead-letters/dead-letters.js'
+import { listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters/find-dead-letters.js'
+import { dropDeadLetters, replayDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
 import { enqueueJob, type Work } from '../../src/jobs/outbox/outbox.js'
 import type { Handler } from '../../workers/run-job.js'

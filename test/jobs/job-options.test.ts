@@ -1,6 +1,6 @@
 import { type Job, type JobsOptions, UnrecoverableError } from 'bullmq'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { replayDeadLetters } from '../../src/jobs/dead-letters/dead-letters.js'
+import { replayDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
 import { JOB_DEFINITIONS as jobs, makePhotoJob, receivePublicJob } from '../../src/jobs/definitions.js'
 import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { listDeadLetters } from '../../src/jobs/dead-letters/dead-letters.js'
+import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import type { AssailedPod, LocalClient } from '../faults/matrix/assailed-pod.js'
 import { type Answer, askToReceive, publish, type Written } from '../faults/matrix/senders.js'
 import { type Burst, type LocalPost, makeBurst } from '../soak/burst-messages.js'

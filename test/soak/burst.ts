@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createUser } from '../../src/domain/accounts/accounts.js'
-import { listDeadLetters } from '../../src/jobs/dead-letters/dead-letters.js'
+import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { isIdle } from '../../src/jobs/operations/queue-facts.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'

@@ -1,4 +1,4 @@
-import { listDeadLetters } from '../../src/jobs/dead-letters/dead-letters.js'
+import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import type { Pod } from '../../src/pod/pod.js'
 import type { LikeEntity } from '../../src/protocol/entities/relayables.js'
 import type { Follower } from '../support/event-stream.js'

@@ -1,12 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import type { ObservedWorker } from '../../src/jobs/bullmq/observed-worker.js'
-import {
-  dropDeadLetters,
-  listDeadLetters,
-  replayDeadLetters,
-  showDeadLetter,
-} from '../../src/jobs/dead-letters/dead-letters.js'
+import { listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters/find-dead-letters.js'
+import { dropDeadLetters, replayDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
 import { receivePublicJob } from '../../src/jobs/definitions.js'
 import { SIGNER_LIMITS } from '../../src/limits.js'
 import type { PodCrypto } from '../../src/pod/pod.js'

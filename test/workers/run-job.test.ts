@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Refusal } from '../../src/domain/refusals.js'
-import { listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters/dead-letters.js'
+import { listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
 import { enqueueJob, sweepAllNow, type Work } from '../../src/jobs/outbox/outbox.js'
 import { ProtocolError } from '../../src/protocol/errors.js'

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { ObservedWorker } from '../../src/jobs/bullmq/observed-worker.js'
-import { listDeadLetters, replayDeadLetters } from '../../src/jobs/dead-letters/dead-letters.js'
+import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
+import { replayDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
 import { defineJob, patient, receivePublicJob } from '../../src/jobs/definitions.js'
 import { enqueueJob, type Work } from '../../src/jobs/outbox/outbox.js'
 import { messageReader, splitJob } from '../../workers/messages-of-job.js'

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { listDeadLetters, replayDeadLetters } from '../../../src/jobs/dead-letters/dead-letters.js'
+import { listDeadLetters } from '../../../src/jobs/dead-letters/find-dead-letters.js'
+import { replayDeadLetters } from '../../../src/jobs/dead-letters/replay-dead-letters.js'
 import { defineJob, patient } from '../../../src/jobs/definitions.js'
 import { Person } from '../../../src/persistence/models/person.js'
 import type { ProfileEntity } from '../../../src/protocol/entities/people.js'

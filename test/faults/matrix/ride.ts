@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { inject } from 'vitest'
-import { listDeadLetters } from '../../../src/jobs/dead-letters/dead-letters.js'
+import { listDeadLetters } from '../../../src/jobs/dead-letters/find-dead-letters.js'
 import { type Burst, type LocalPost, makeBurst } from '../../soak/burst-messages.js'
 import { wrongsOf } from '../../soak/burst-outcome.js'
 import { until } from '../../soak/until.js'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { listDeadLetters } from '../../../src/jobs/dead-letters/dead-letters.js'
+import { listDeadLetters } from '../../../src/jobs/dead-letters/find-dead-letters.js'
 import { receivePublicJob } from '../../../src/jobs/definitions.js'
 import { until } from '../../soak/until.js'
 import { postBy } from '../../support/entities.js'

@@ -1,0 +1,78 @@
+import type { Job } from 'bullmq'
+import { deleteDeadDeliveries, reviveDeliveries } from '../../persistence/outbound/dead-deliveries.js'
+import { enqueueDeliveries } from '../outbox/enqueue-deliveries.js'
+import { unmarkFailed } from '../outbox/outbox.js'
+import { QUEUES } from '../queues/queue-names.js'
+import { type DeadLetterFilter, type FoundLetter, findLetters, type Pieces } from './find-dead-letters.js'
+
+/** Rows that one statement changes or deletes: a payload may have megabytes, in thousands of pieces. */
+const ROWS_AT_ONCE = 100
+
+/**
+ * Runs dead letters again, with all their attempts; returns their number. A job that runs twice has the effect of one run. Letters
+ * without their payload stay.
+ */
+export async function replayDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}): Promise<number> {
+  const letters = (await findLetters(pod, filter)).filter(({ isEmpty = false }) => !isEmpty)
+  for (const ids of chunksOf(deliveriesAmong(letters))) await replayDeliveries(pod, ids)
+  for (const some of chunksOf(letters.filter(({ outboxId }) => outboxId !== undefined))) await replayRows(pod, some)
+  for (const { outboxId, deliveryId, job } of letters) {
+    if (outboxId === undefined && deliveryId === undefined) await replayJob(job)
+  }
+  return letters.length
+}
+
+/** Deletes dead letters; returns their number. */
+export async function dropDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}): Promise<number> {
+  const letters = await findLetters(pod, filter)
+  for (const ids of chunksOf(deliveriesAmong(letters))) await deleteDeadDeliveries(pod.db, ids)
+  for (const ids of chunksOf(letters.flatMap(({ outboxId }) => outboxId ?? []))) {
+    await pod
+      .db('outbox')
+      .whereIn('id', [...ids])
+      .whereNotNull('failedAt')
+      .delete()
+  }
+  for (const { job } of letters) await job?.remove()
+  return letters.length
+}
+
+function chunksOf<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
+  const count = Math.ceil(items.length / ROWS_AT_ONCE)
+  return Array.from({ length: count }, (_, index) => items.slice(index * ROWS_AT_ONCE, (index + 1) * ROWS_AT_ONCE))
+}
+
+function deliveriesAmong(letters: readonly FoundLetter[]): readonly number[] {
+  return letters.flatMap(({ deliveryId }) => deliveryId ?? [])
+}
+
+async function replayDeliveries(pod: Pieces, ids: readonly number[]): Promise<void> {
+  const pods = await reviveDeliveries(pod.db, ids)
+  const duePods = pods.map((podId) => ({ podId, proven: false }))
+  await enqueueDeliveries(pod, duePods).catch(() => {}) // the sweeper finds them too
+}
+
+async function replayRows(pod: Pieces, letters: readonly FoundLetter[]): Promise<void> {
+  // The rows come first: when a later step fails, the sweeper adds the jobs.
+  const ids = letters.flatMap(({ outboxId }) => outboxId ?? [])
+  await unmarkFailed(pod.db, ids)
+  for (const { job } of letters) await job?.remove()
+  const rows = letters.flatMap(({ outboxId, queue, name }) => {
+    const known = QUEUES.find((each) => each === queue)
+    return known === undefined || outboxId === undefined ? [] : [{ id: outboxId, queue: known, name }]
+  })
+  await pod.jobs.handOver(rows).catch(() => {})
+}
+
+async function replayJob(job: Job | undefined): Promise<void> {
+  if (job === undefined) return
+  await job.updateData(withoutNotes(job.data))
+  await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })
+}
+
+/** Crashes before the replay must not count against the job: the cause may be repaired. */
+function withoutNotes(data: unknown): unknown {
+  if (typeof data !== 'object' || data === null || !('suspectStarts' in data)) return data
+  const { suspectStarts: _, ...rest } = data
+  return rest
+}
