@@ -26,8 +26,9 @@ const waitSeconds = new Histogram({
   registers: [],
 })
 
+/** A job whose data Redis has evicted has no time: it is not counted. */
 export function noteJobWait(queue: QueueName, ms: number): void {
-  waitSeconds.observe({ queue }, Math.max(0, ms) / 1_000)
+  if (!Number.isNaN(ms)) waitSeconds.observe({ queue }, Math.max(0, ms) / 1_000)
 }
 
 export function countJob(queue: QueueName, end: 'done' | 'failed', ms: number): void {
