@@ -3,7 +3,7 @@ import type { QueueName } from '../queues/queue-names.js'
 import { openQueueSizeEstimate, type PackedSize, type QueueSizeEstimate } from './queue-size-estimate.js'
 
 const INBOUND = ['inbound', 'inbound-private'] as const satisfies readonly QueueName[]
-export type InboundQueue = (typeof INBOUND)[number]
+type InboundQueue = (typeof INBOUND)[number]
 
 interface SizeOptions {
   readonly jobs: Pick<JobQueues, 'counts' | 'hasRoom'>
