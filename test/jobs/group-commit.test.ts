@@ -128,7 +128,7 @@ describe('group commit', () => {
   })
 
   it('rejects a caller that has waited too long, queued or in a group, and runs nothing for a rejected caller', async () => {
-    const { groups, bring } = openGroups({ atOnce: 1, patience: { ms: 20, error: () => new Error('too late') } })
+    const { groups, bring } = openGroups({ atOnce: 1, timeLimit: { ms: 20, error: () => new Error('too late') } })
     const first = bring(['a'])
     await aTurn()
     const second = bring(['b'])
@@ -147,7 +147,7 @@ describe('group commit', () => {
 })
 
 describe('group commit for a busy caller', () => {
-  const swell = { after: 2, slow: 5, enough: 5, ms: 3 }
+  const growth = { after: 2, slow: 5, enough: 5, ms: 3 }
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] })
     return () => vi.useRealTimers()

@@ -319,8 +319,8 @@ describe('the admission of messages', () => {
 
 describe('the queue size estimate', () => {
   it('removes the oldest jobs first', () => {
-    const ledger = openQueueSizeEstimate()
-    for (const bytes of [100, 20, 3]) ledger.add({ messages: 1, bytes }).arrived()
+    const estimate = openQueueSizeEstimate()
+    for (const bytes of [100, 20, 3]) estimate.add({ messages: 1, bytes }).acknowledged()
 
     estimate.beginCount()(2)
 
@@ -328,9 +328,9 @@ describe('the queue size estimate', () => {
   })
 
   it('counts a message that arrives during the measurement once', () => {
-    const ledger = openQueueSizeEstimate()
-    const seen = ledger.look()
-    ledger.add({ messages: 2, bytes: 50 }).arrived()
+    const estimate = openQueueSizeEstimate()
+    const seen = estimate.beginCount()
+    estimate.add({ messages: 2, bytes: 50 }).acknowledged()
 
     seen(0)
     expect(estimate.total()).toEqual({ messages: 2, bytes: 50 })
@@ -340,8 +340,8 @@ describe('the queue size estimate', () => {
   })
 
   it('assumes that jobs of other processes are as large as its own recent ones', () => {
-    const ledger = openQueueSizeEstimate()
-    for (let job = 0; job < 200; job += 1) ledger.add({ messages: 10, bytes: 1_000 }).arrived()
+    const estimate = openQueueSizeEstimate()
+    for (let job = 0; job < 200; job += 1) estimate.add({ messages: 10, bytes: 1_000 }).acknowledged()
 
     estimate.beginCount()(400)
 

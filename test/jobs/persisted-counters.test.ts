@@ -80,7 +80,7 @@ describe('persisted counters of the processes', () => {
     jobs.inc({ queue: 'fetch', end: 'done' }, 15)
     jobs.inc({ queue: 'fetch', end: 'failed' }, 5)
     await figures.close()
-    expect((await lately(pod)).perMinute).toMatchObject({ inbound: 0, fetch: 0 }) // this minute is incomplete
+    expect((await recentActivity(pod)).perMinute).toMatchObject({ inbound: 0, fetch: 0 }) // this minute is incomplete
 
     await pod.db.raw(`update figures set minute = minute - interval '3 minutes'`)
     expect((await recentActivity(pod)).perMinute).toMatchObject({ inbound: 20, fetch: 4, outbound: 0 })

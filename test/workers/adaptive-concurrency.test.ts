@@ -10,20 +10,20 @@ const rowJob = { name: 'receive-public', data: { outboxId: 4711 } } as unknown a
 
 describe('adaptive concurrency', () => {
   it('is low while there are few jobs', () => {
-    const room = openAdaptiveConcurrency()
+    const load = openAdaptiveConcurrency()
 
     expect([1, 2, 3].map(() => load.begin(jobOf(1)))).toEqual([32, 32, 32])
   })
 
   it('increases with jobs of one message, up to a limit', () => {
-    const room = openAdaptiveConcurrency()
+    const load = openAdaptiveConcurrency()
     const sizes = Array.from({ length: 300 }, () => load.begin(jobOf(1)))
 
     expect([sizes[15], sizes[31], sizes[99], sizes.at(-1)]).toEqual([32, 64, 200, 256])
   })
 
   it('is low while all jobs are full batches, and increases when they have ended', () => {
-    const room = openAdaptiveConcurrency()
+    const load = openAdaptiveConcurrency()
     const full = Array.from({ length: 32 }, () => jobOf(24))
     const sizes = full.map((job) => load.begin(job))
     expect(sizes.at(-1)).toBe(32)
