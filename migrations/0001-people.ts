@@ -33,7 +33,7 @@ export const people: Migration = {
         id bigint generated always as identity primary key,
         guid text collate "C" not null unique check (length(guid) between 16 and 255),
         address text collate "C" not null unique check (address = lower(address) and length(address) <= 255),
-        -- Null: the person lives here.
+        -- Null: a local person.
         pod_id bigint references pods,
         public_key text not null,
         -- Copied from the profile, so that a list of people reads one table.

@@ -77,7 +77,7 @@ export const work: Migration = {
       create index deliveries_due_at on deliveries (due_at) where state = 'waiting';
       create index deliveries_died_at on deliveries (died_at) where state = 'dead';
 
-      -- Who deleted it is part of the key: a stranger's retraction must not stand in the place of one that counts.
+      -- The deleter is part of the key: an unauthorised retraction must not replace a valid one.
       create table tombstones (
         target_type text not null,
         guid text collate "C" not null,

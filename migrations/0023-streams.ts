@@ -27,7 +27,7 @@ export const streams: Migration = {
       create index post_visibilities_of_author
         on post_visibilities (user_id, author_id, created_at desc, post_id desc);
 
-      -- Only for people who live here: others have no streams here.
+      -- Only for local people: remote people have no streams here.
       alter table likes add column post_created_at timestamptz(3);
       update likes set post_created_at = posts.created_at from posts, users
       where posts.id = likes.post_id and users.person_id = likes.author_id;

@@ -3,7 +3,7 @@ import { type Migration, now } from './migration.js'
 export const live: Migration = {
   async up(db) {
     await db.raw(`
-      -- What people who listen are told of, for as long as somebody may come back and ask what they have missed. Written one
+      -- Events for live streams, kept for as long as a client may reconnect and request missed ones. Written one
       -- transaction after the other: the ids are in the order of the commits.
       create table announcements (
         id bigint generated always as identity primary key,

@@ -3,7 +3,7 @@ import type { Migration } from './migration.js'
 export const lastWrites: Migration = {
   async up(db) {
     await db.raw(`
-      -- How far in the log of the database somebody has come who has written something or was told of something: a replica
+      -- The WAL position of the last write or event of a user: a replica
       -- that is not as far would show them a past. Unlogged: it is over within seconds, and a replica must not have it.
       create unlogged table last_writes (
         user_id bigint primary key references users on delete cascade,

@@ -10,7 +10,7 @@ export const provenPeople: Migration = {
       drop index people_public_key;
 
       alter table people
-        -- The first valid signature of the person; null: none, or the person lives here.
+        -- The first valid signature of the person; null: none, or a local person.
         add column proven_at timestamptz(3),
         -- The guid of the person on their own pod, where another person has it here; \`guid\` is one that this pod made then.
         add column guid_at_pod text collate "C" check (length(guid_at_pod) between 16 and 255 and guid_at_pod <> guid);

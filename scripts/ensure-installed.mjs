@@ -1,5 +1,5 @@
 // Installs and builds what is missing, before `npm start`, `npm test` and `npm run dev`. It needs nothing but Node, and its
-// syntax is old enough for a Node that is too old to be told so.
+// syntax also runs on a Node that is too old, so that it can report this.
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'

@@ -15,7 +15,7 @@ export const ORDINARY = {
   privateShare: 0.2,
   /** Of those who follow somebody, those whom such a post is for. */
   audienceShare: 0.5,
-  /** Pods that a public post goes to, and reactions that a post draws; whoever has the post is told of each. */
+  /** Pods that a public post goes to, and reactions to a post; each is relayed to all pods with the post. */
   podsPerPost: 25,
   reactionsPerPost: 6,
   /** Pictures of a post; how many of them an answer of the API makes a client load, and how large they are there. */

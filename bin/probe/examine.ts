@@ -24,12 +24,12 @@ async function comparedWithKnown(
   const known = await Person.byAddress(db, address)
   if (known === undefined) return []
   const key = readPublicKey(now.publicKey ?? '')?.export({ type: 'spki', format: 'pem' })
-  if (known.guid === now.guid && known.publicKey === key) return [ok('known', 'Guid and key are those we know.')]
-  const what = known.guid === now.guid ? 'the key' : 'the guid'
+  if (known.guid === now.guid && known.publicKey === key) return [ok('known', 'Guid and key match the stored ones.')]
+  const what = known.guid === now.guid ? 'The key' : 'The guid'
   return [
     fail(
       'known',
-      `We know ${what} of ${address} as another one since ${known.createdAt.toISOString()}: nothing of theirs is taken in.`,
+      `${what} of ${address} differs from the stored one of ${known.createdAt.toISOString()}: this pod rejects their messages.`,
     ),
   ]
 }
