@@ -22,7 +22,7 @@ describe('two people on two pods, who only use the API', { timeout: 60_000 }, ()
   let alice: Person
   let bob: Person
   let carol: Person
-  /** Guids of what they write. */
+  /** Guids of the entities they write. */
   let post: string
   let comment: string
   let reshare: string

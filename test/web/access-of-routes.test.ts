@@ -4,7 +4,7 @@ import { isScope } from '../../src/domain/accounts/scopes.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { startTestPod } from '../support/test-pod.js'
 
-/** All that anybody may ask for without saying who they are. Whoever adds to this list thinks twice. */
+/** All routes that need no authentication. An addition to this list needs a security review. */
 const PUBLIC = [
   '*',
   '/',
@@ -70,7 +70,7 @@ it('names scopes for every route that is not on the list of public ones', async 
   }
 })
 
-it('does not start with a route that says nothing about it', async () => {
+it('does not start with a route that declares no access', async () => {
   await using pod = await startTestPod()
   const forgetful: FastifyPluginAsync = async (app) => {
     app.get('/forgotten', async () => 'a secret')

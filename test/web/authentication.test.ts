@@ -203,7 +203,7 @@ describe('authentication', () => {
     const headers = ['Host', 'pod.example', 'Authorization', token, 'authorization', `Bearer ${UNKNOWN}`]
 
     const asked = get({ port, host: '127.0.0.1', path: '/api/v1/user', headers })
-    const [response] = (await once(asked, 'response')) as [IncomingMessage] // the one thing this event has
+    const [response] = (await once(asked, 'response')) as [IncomingMessage] // the only argument of this event
     response.resume()
 
     expect(response.statusCode).toBe(400)

@@ -7,7 +7,7 @@ import { HTTP_LIMITS } from '../../src/limits.js'
 import { closeApp } from '../../src/web/server/close-app.js'
 import { openHttpServer } from '../../src/web/server/http-server.js'
 
-/** Far more than a test may take: whoever waits for it does not end. */
+/** Far longer than any test: a shutdown that waits for it does not end. */
 const FOR_EVER = 600_000
 
 describe('closeApp', () => {

@@ -78,7 +78,7 @@ describe('compression', () => {
     expect((await get('/api/v1/streams/main', accepted)).headers['content-encoding']).toBe(coding)
   })
 
-  it('leaves what is short, what failed, what was written and pictures as they are', async () => {
+  it('leaves short responses, errors, responses to writes, and pictures unchanged', async () => {
     const created = await pod.inject({
       method: 'POST',
       url: '/api/v1/posts',

@@ -24,7 +24,7 @@ describe('coordinates in an answer', () => {
     expect(JSON.parse(written)).toEqual({ lat: degrees })
   })
 
-  it('stay as they are in what somebody wrote', () => {
+  it('leave user texts unchanged', () => {
     const json = JSON.stringify({ body: '"lat":1e-7,"lng":1}', title: { lat: '1' } })
 
     expect(withDecimalPoints(json)).toBe(json)

@@ -64,7 +64,7 @@ describe('errors', () => {
   })
 
   it.each(['refused-unforeseen', 'bug', 'no-error', 'bad-sql'])(
-    'says nothing about what is our fault (%s)',
+    'reveals nothing about internal errors (%s)',
     async (path) => {
       const { response, status, body } = await ask(path)
 

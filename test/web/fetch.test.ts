@@ -190,7 +190,7 @@ describe('GET /fetch/:type/:guid', () => {
   })
 
   it.each(['evil.example/x', 'a@evil.example', 'evil.example?', 'evil example', 'evil.example#'])(
-    'sends nobody to what is recorded as pod %s and is no host',
+    'does not redirect to an invalid host recorded for a pod: %s',
     async (host) => {
       const person = await addStranger(pod.pod, `zoe@${newGuid()}.example`)
       await pod.pod.db('pods').where({ id: person.podId }).update({ host })

@@ -43,7 +43,7 @@ describe('readForm', () => {
     expect(Reflect.get({}, 'polluted')).toBeUndefined()
   })
 
-  it('reads whatever a browser may write for a flat form', () => {
+  it('reads every encoding that a browser may use for a flat form', () => {
     const name = fc.string({ minLength: 1, unit: 'grapheme' }).filter((text) => !/[[\]]/.test(text))
     fc.assert(
       fc.property(fc.dictionary(name, fc.string({ unit: 'grapheme' })), (fields) => {

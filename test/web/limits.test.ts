@@ -137,7 +137,7 @@ describe('limits of a connection', () => {
     expect(answer).toContain('{"code":431,')
   })
 
-  it('refuses what is not HTTP', async () => {
+  it('rejects data that is not HTTP', async () => {
     await listenWith({})
     const socket = await dial()
     socket.write('hello?\r\n\r\n')

@@ -78,7 +78,7 @@ describe('NodeInfo', () => {
   })
 
   it.each(['2.0', '2.1'] as const)(
-    'says in version %s what this pod is, and nothing more (case 27)',
+    'describes this pod in version %s, and reveals nothing more (case 27)',
     async (version) => {
       const { version: release } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
 

@@ -9,7 +9,7 @@ it('is in the repository as the routes describe it (npm run openapi writes it)',
   expect(JSON.parse(written)).toEqual(await describeApi())
 })
 
-it('is what the pod serves', async () => {
+it('matches the document that the pod serves', async () => {
   await using pod = await startTestPod()
 
   const response = await pod.inject('/api/docs/json')
@@ -29,7 +29,7 @@ it('is shown on a page that has nothing above it, neither a logo nor a field to 
   expect(script.body).toContain('"layout":"BaseLayout"')
 })
 
-it('is OpenAPI 3.1, and tells for each call what it does and which scopes it needs', async () => {
+it('is OpenAPI 3.1, and describes each call with its scopes', async () => {
   const document = (await describeApi()) as Description // made of nothing but this
 
   expect(document.openapi).toMatch(/^3\.1\./)

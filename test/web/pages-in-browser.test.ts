@@ -55,7 +55,7 @@ describe('every page', () => {
   })
 })
 
-/** What is tried in a browser; without one there is nothing to try. */
+/** The views to test in a browser; empty without a browser. */
 const views: readonly View[] =
   executablePath === undefined
     ? []
@@ -154,7 +154,7 @@ describe.each(sizes)('in Chromium, %i pixels wide,', (width) => {
     )
   }, 60_000)
 
-  it('what has the focus has an outline', async () => {
+  it('the focused element has an outline', async () => {
     await withPage(view, (page) =>
       eachPage(page, async (name) => {
         const count = Number(await page.locator('a, button, input:not([type=hidden]), summary').count())

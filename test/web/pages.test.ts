@@ -18,7 +18,7 @@ describe('pages', () => {
     expect(response.body).toContain('username@pod.example')
   })
 
-  it('shows the name of the pod as a text, whatever it is', async () => {
+  it('shows any pod name as text', async () => {
     const { body } = await pod.inject('/')
 
     expect(body).toContain('&#60;b&#62;Tom &#38; Anna&#60;/b&#62;')
@@ -77,7 +77,7 @@ describe('pages', () => {
   })
 
   describe('the description of the API', () => {
-    it('is a page that loads only what the pod serves', async () => {
+    it('is a page that loads only resources of the pod', async () => {
       const page = await pod.inject('/api/docs')
 
       expect(page.statusCode).toBe(200)

@@ -30,7 +30,7 @@ describe('routedUrl', () => {
   })
 })
 
-describe('what a path is for', () => {
+describe('the classification of paths', () => {
   it('does not take a name that only begins alike for the same folder', () => {
     expect(answersJson('/apian')).toBe(false)
     expect(isPrivate('/api-docs')).toBe(false)

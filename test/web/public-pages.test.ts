@@ -210,7 +210,7 @@ describe('GET /posts/:guid', () => {
       }
     })
 
-    it('says that a page is empty, and leads to the first one', async () => {
+    it('an empty page has a notice and a link to the first page', async () => {
       const { statusCode, body } = await get(`${path}?before=1-1`)
 
       expect([statusCode, shownIn(body)]).toEqual([200, []])
@@ -232,7 +232,7 @@ describe('GET /posts/:guid', () => {
     })
   })
 
-  it('shows of a reshare what it shares, and says so where that is gone', async () => {
+  it('shows the root of a reshare, or a notice if the root is deleted', async () => {
     const root = await addPost(pod.pod, quin, { text: 'The *root*' })
     const reshare = await createReshare(pod.pod, await viewerOf(pod.pod, ann), root.guid)
 
@@ -245,7 +245,7 @@ describe('GET /posts/:guid', () => {
     expect([after.statusCode, after.body.includes('The reshared post was deleted.')]).toEqual([200, true])
   })
 
-  it('hides what is not safe for work behind a word, and from those who look in from outside', async () => {
+  it('hides posts that are not safe for work behind a summary, and from search engines and link previews', async () => {
     const post = await publish({ text: 'A secret #NSFW' })
 
     const { body } = await get(`/posts/${post.guid}`)
@@ -255,7 +255,7 @@ describe('GET /posts/:guid', () => {
     expect(body).not.toContain('og:description')
   })
 
-  it('is JSON for who asks for it', async () => {
+  it('is JSON for clients that accept JSON', async () => {
     const post = await publish({
       text: '**Tea** with @{quin@q.example}',
       poll: { question: 'Tea?', answers: ['Yes', 'No'] },
@@ -286,7 +286,7 @@ describe('GET /posts/:guid', () => {
     })
   })
 
-  it('is nothing for a private post, an unknown one, and one of somebody who has left (case 31)', async () => {
+  it('is a 404 for a private post, an unknown post and a post of a closed account (case 31)', async () => {
     const { left } = await pod.people('left')
     const gone = await publish({}, left)
     const hidden = await addPost(pod.pod, await personOf(ann), { public: false })
@@ -317,7 +317,7 @@ describe('GET /posts/:guid', () => {
 })
 
 describe('GET /people/:guid', () => {
-  it('shows somebody with what they show to everybody, and their public posts, the newest first', async () => {
+  it('shows the public profile and the public posts of a person, the newest first', async () => {
     const { eve } = await pod.people('eve')
     await eve.editProfile({
       firstName: '<b>Eve</b>',
@@ -344,7 +344,7 @@ describe('GET /people/:guid', () => {
     expect(body).not.toMatch(/A secret|<b>Eve|<x>|evil\.example/)
   })
 
-  it('keeps to itself what is not for everybody', async () => {
+  it('hides private profile fields', async () => {
     const { kim } = await pod.people('kim')
     await kim.editProfile({
       bio: 'secret bio',
@@ -407,7 +407,7 @@ describe('GET /people/:guid', () => {
     expect(body).toContain(`<a href="/posts/${post.guid}">Read more<span class="for-readers"> of this post</span></a>`)
   })
 
-  it('sends to where somebody lives, answers 404 for who is unknown and 410 for who has left', async () => {
+  it('redirects to the pod of the person, and answers 404 for unknown people and 410 for closed accounts', async () => {
     const { went } = await pod.people('went')
     await closeUser(pod.pod, 'went')
     const away = await addStranger(pod.pod, 'away@q.example')
@@ -431,7 +431,7 @@ describe('GET /people/:guid', () => {
     }
   })
 
-  it('is where other software sends those who want to follow somebody', async () => {
+  it('accepts the follow links of other software', async () => {
     expect(await where('/people?q=acct:ann@p.example')).toEqual([302, `https://p.example/people/${ann.account.guid}`])
     expect(await where('/people?q=quin%40q.example')).toEqual([302, `https://p.example/people/${quin.guid}`])
     for (const query of ['', '?q=', '?q=ann', '?q=nobody@p.example', '?q=a&q=b']) {
@@ -441,7 +441,7 @@ describe('GET /people/:guid', () => {
 })
 
 describe('GET /people/:guid/stream', () => {
-  it('lists the posts before max_time, and ignores what is no time', async () => {
+  it('lists the posts before max_time, and ignores an invalid time', async () => {
     const { tom } = await pod.people('tom')
     const { id } = await personOf(tom)
     const times = ['2024-05-01T00:00:00Z', '2024-05-02T00:00:00Z', '2024-05-03T00:00:00Z'].map((time) => new Date(time))
@@ -483,7 +483,7 @@ describe('GET /people/:guid/stream', () => {
     }
   })
 
-  it('is there only for people who live here', async () => {
+  it('exists for local users only', async () => {
     expect(await where(`/people/${quin.guid}/stream`)).toEqual([404, undefined])
     expect(await where(`/people/${newGuid()}/stream`)).toEqual([404, undefined])
   })
@@ -512,7 +512,7 @@ describe('GET /link', () => {
     expect(await where(`/link?q=web+diaspora://ann@p.example/post/${post.guid}`)).toEqual([302, page])
   })
 
-  it('leads nowhere for what is private, somebody else’s, or no such link', async () => {
+  it('leads nowhere for a private post, an entity of another author, or an invalid link', async () => {
     const post = await publish()
     const hidden = await addPost(pod.pod, await personOf(ann), { public: false })
 

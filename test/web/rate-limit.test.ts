@@ -30,7 +30,7 @@ describe('a rate limit of network addresses', () => {
     expect(() => limit('2001:db8:1:2::1')).not.toThrow()
   })
 
-  it('refuses the networks of a /48 that together do sixteen times what one may', () => {
+  it('rejects the networks of a /48 that together exceed sixteen times the limit of one', () => {
     const limit = openRateLimit({ limit: 'pages', times: 2, perSeconds: 300, sources: 20_000, now })
     for (let request = 0; request < 32; request += 1) limit(addressOf(request))
 

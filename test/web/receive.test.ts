@@ -57,7 +57,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     )
   }
 
-  /** What has been counted since. */
+  /** Counts the outcomes since `before`. */
   function countingFrom(before = outcomes()): () => Record<string, number> {
     return () => {
       const changed = Object.entries(outcomes()).filter(([name, count]) => count !== (before[name] ?? 0))
@@ -65,7 +65,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     }
   }
 
-  /** A client that says how its body comes. */
+  /** A client that controls the framing of the body. */
   async function send(
     headers: Record<string, string>,
     write: (client: ClientRequest) => void,

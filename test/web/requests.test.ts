@@ -66,7 +66,7 @@ describe('paths', () => {
     ['the API itself', 'GET', '/api/v1'],
     ['another version', 'GET', '/api/v2/user'],
     ['a wrong method', 'DELETE', '/api/v1/user'],
-    ['a method that nobody uses', 'PROPFIND', '/api/v1/user'],
+    ['an unused method', 'PROPFIND', '/api/v1/user'],
     ['a guid that no object can have', 'GET', '/api/v1/texts/short'],
     ['a parameter longer than any', 'GET', `/api/v1/tags/${'a'.repeat(301)}`],
     ['a path that cannot be decoded', 'GET', '/api/v1/texts/%zz%ff%'],
@@ -283,7 +283,7 @@ describe('queries', () => {
   })
 
   it.each(['unknown=%1b', `unknown=${'a'.repeat(2_000)}`, 'unknown[]=x&unknown=%00'])(
-    'passes over ?%s, which nobody asks for',
+    'ignores the unknown parameter ?%s',
     async (query) => {
       expect((await pod.inject(`/api/v1/list?page=2&${query}`)).statusCode).toBe(200)
     },

@@ -51,7 +51,7 @@ describe('the web process', () => {
     child.stderr?.on('data', (chunk) => {
       errors += chunk
     })
-    // Whoever keeps the process hears the sentence, and nobody hears it twice.
+    // The parent process receives the message once.
     child.on('message', ({ refused = '' }: { refused?: string }) => {
       errors += refused
     })
@@ -63,7 +63,7 @@ describe('the web process', () => {
           once(child, 'message'),
           ended.then(() => Promise.reject(new Error(errors))),
         ])
-        return message as Ready // what it promises to say
+        return message as Ready // by contract
       },
       exit: async () => {
         const [code] = await ended
@@ -72,7 +72,7 @@ describe('the web process', () => {
     }
   }
 
-  /** Keeps the profiles to itself, so that whoever asks for one waits. */
+  /** Locks the profiles, so that a request for one waits. */
   async function holdUp(): Promise<Client> {
     const client = new Client({ connectionString: pod.pod.config.databaseUrl })
     await client.connect()

@@ -102,7 +102,7 @@ describe('a text as HTML', () => {
     expect(html(text)).toBe(expected)
   })
 
-  it('never holds a tag or an attribute that was not made here, and closes what it opens', () => {
+  it('contains only tags and attributes made by the renderer, and closes them', () => {
     const piece = fc.constantFrom(
       ...[
         '<script>',
@@ -289,7 +289,7 @@ describe('a text without its marks', () => {
     expect(titleOf(text)).toBe(expected)
   })
 
-  it('names people in its title as whoever asks knows them', () => {
+  it('uses the given names of mentioned people in its title', () => {
     const nameOf = ({ address, name }: Mention) => name ?? (address === 'ann@p.example' ? 'Ann' : address)
 
     expect(titleOf('## For @{ann@p.example}', nameOf)).toBe('For Ann')
@@ -298,7 +298,7 @@ describe('a text without its marks', () => {
     )
   })
 
-  it('knows what is referred to at its very end', () => {
+  it('resolves a reference defined at its end', () => {
     expect(titleOf(`[ref][1] ${'x'.repeat(2_000)}\n\n[1]: http://e.com`)).toBe(`ref ${'x'.repeat(63)}...`)
   })
 

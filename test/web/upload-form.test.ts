@@ -14,7 +14,7 @@ import { twoColours } from '../support/pictures.js'
 import { startTestPod, type TestPod } from '../support/test-pod.js'
 
 const PHOTO_BYTES = 64 * 1024
-const SPARE = 4 * 1024 * 1024 // what the sockets in between hold
+const SPARE = 4 * 1024 * 1024 // the capacity of the socket buffers in between
 
 let test: TestPod
 let uploadsDir: string
@@ -62,7 +62,7 @@ function begin() {
   return { client, answer }
 }
 
-it('hears somebody out who sends too much by mistake, and goes on with their connection', async () => {
+it('reads an oversized form to its end, and keeps the connection', async () => {
   const { client, answer } = begin()
   client.end(whole)
 
@@ -75,7 +75,7 @@ it.each([
   ['what stands before the form', Buffer.alloc(0)],
   ['a text', Buffer.from(head.toString().replace(/; filename.*/s, '\r\n\r\n'))],
   ['a name', Buffer.from('--a-boundary-in-between\r\nContent-Disposition: form-data; name="')],
-])('cuts somebody off who sends %s without end', async (_what, beginning) => {
+])('closes the connection of a client that sends %s without end', async (_what, beginning) => {
   const { client, answer } = begin()
   const closed = new Promise((resolve) => client.once('close', resolve))
   client.write(beginning)
@@ -105,7 +105,7 @@ it('keeps nothing of a file whose sender goes away', async () => {
   await expect.poll(spool).toEqual([])
 })
 
-it('answers 503 when no worker has come to it in time, and says when to try again', async () => {
+it('answers 503 with Retry-After when no worker processes it in time', async () => {
   const { client, answer } = begin()
   client.end(formOf([pictureField(await twoColours().png().toBuffer())]).body)
 

@@ -32,7 +32,7 @@ describe('GET /uploads/images/:name', () => {
     ['a1.png', 'image/png'],
     ['thumb_small_a1.png', 'image/png'],
     ['scaled_full_a1.jpeg', 'image/jpeg'],
-  ])('gives %s to everybody, for a year, as what it is called and nothing else', async (name, type) => {
+  ])('serves %s publicly, for a year, with the media type of its name', async (name, type) => {
     const { statusCode, headers, body } = await get(name)
 
     expect([statusCode, body]).toEqual([200, name])

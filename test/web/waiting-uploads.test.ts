@@ -86,7 +86,7 @@ async function fill() {
   return inside
 }
 
-/** Until somebody is cut off who begins only now, and sends as slowly. */
+/** Waits until a slow client that starts now is disconnected. */
 async function aWhile(): Promise<void> {
   const length = 'content-type: application/json\r\ncontent-length: 100'
   expect(await (await send(`read HTTP/1.1\r\n${length}`, '{')).answer).toBe('408')

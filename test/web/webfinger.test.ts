@@ -64,10 +64,10 @@ describe('GET /.well-known/webfinger', () => {
   })
 
   it.each([
-    ['nobody here (case 4)', 'acct:nobody@p.example'],
-    ['somebody of another pod whom we know (case 5)', 'acct:quin@q.example'],
-    ['somebody who has left (case 6)', 'acct:gone@p.example'],
-    ['somebody of this name elsewhere', 'acct:ann@q.example'],
+    ['an unknown local name (case 4)', 'acct:nobody@p.example'],
+    ['a known person of another pod (case 5)', 'acct:quin@q.example'],
+    ['a closed account (case 6)', 'acct:gone@p.example'],
+    ['a local name at another host', 'acct:ann@q.example'],
     ['something that is no address', 'https://p.example/u/ann'],
   ])('answers 404 for %s', async (_who, resource) => {
     await Promise.all([addStrangerOnce(pod), pod.people('gone')])
@@ -80,7 +80,7 @@ describe('GET /.well-known/webfinger', () => {
     '/.well-known/webfinger',
     '/.well-known/webfinger?resource=',
     '/.well-known/webfinger?resource=a&resource=b',
-  ])('answers 400 where nobody is asked for, as in %s (case 7)', async (url) => {
+  ])('answers 400 without a resource, as in %s (case 7)', async (url) => {
     expect((await pod.inject(url)).statusCode).toBe(400)
   })
 
