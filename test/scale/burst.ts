@@ -9,11 +9,11 @@ import type { FakePerson } from '../support/fake-pod.js'
 import { addPost } from '../support/network.js'
 import type { Outcome } from './part.js'
 
-/** What happens while messages come. */
+/** The progress of the burst, for actions during it. */
 export interface Meanwhile {
   /** Resolves when this part of all messages has been accepted. */
   untilAccepted(share: number): Promise<void>
-  /** A client publishes a post, which is looked for in the end. */
+  /** Publishes a post by a client, which is checked at the end. */
   write(client: LocalClient, base?: string): Promise<Written>
 }
 
@@ -24,8 +24,8 @@ const ACCEPTED_WITHIN = 90_000
 const WRITE_EVERY = 250
 
 /**
- * Sends signed messages to both web processes of a pod, as fast as they are answered, while clients write; looks at every row,
- * counter, notification and relay in the end, and that each is there once.
+ * Sends signed messages to both web processes of a pod, as fast as they are answered, while clients write; checks at the end
+ * that every row, counter, notification and relay exists once.
  */
 export async function sendBurst(
   assailed: AssailedPod,
@@ -41,7 +41,7 @@ export async function sendBurst(
   const line = [...burst.envelopes]
   async function send(): Promise<void> {
     for (let envelope = line.pop(); envelope !== undefined; envelope = line.pop()) {
-      // As other pods do: again, until it is accepted.
+      // Retries like other pods until the message is accepted.
       for (;;) {
         const answer = await askToReceive(assailed, '/receive/public', envelope)
         answers.push(answer)
@@ -123,7 +123,7 @@ async function wrongsWith(
     .db('posts')
     .whereIn('authorId', [alice.id, bob.id])
     .select('guid', 'text', 'authorId')
-  // What was not answered may be there or not, but not twice.
+  // A post without a response may exist or not, but not twice.
   const found = rows.filter(({ text }) => texts.has(text))
   const published = found.map(({ guid, authorId }) => ({ guid, author: (authorId === bob.id ? bob : alice).address }))
   const dead = await listDeadLetters(pod)

@@ -6,7 +6,7 @@ import { sendBurst } from './burst.js'
 import { type Outcome, type ScaleOptions, withAll } from './part.js'
 import { provideRedis } from './redis-program.js'
 
-/** The queue in a Redis Cluster of three nodes, of which the busiest is killed in the middle and comes back with its file. */
+/** The queue in a Redis Cluster of three nodes, of which the busiest is killed during the burst and restarts with its data file. */
 export async function scaleCluster({ messages }: ScaleOptions): Promise<Outcome> {
   await provideRedis()
   return withAll(async (undo) => {

@@ -6,7 +6,7 @@ import { scaleProcesses } from './processes.js'
 import { scaleReplica } from './replica.js'
 import { scaleSentinel } from './sentinel.js'
 
-/** What a pod grows into, run for real on this machine. */
+/** Scaled deployments of a pod, run with real processes on this machine. */
 const parts: ReadonlyMap<string, Part> = new Map([
   ['cluster', scaleCluster],
   ['sentinel', scaleSentinel],
@@ -21,11 +21,11 @@ const usage = `npm run scale -- <${[...parts.keys()].join(' | ')} | all> [--mess
 --rounds    how often processes measures each number of processes
 `
 
-/** Two minutes, and what a slow machine takes beside that. */
+/** Two minutes, plus an allowance for a slow machine. */
 const ENDS_AFTER = 10 * 60_000
 
-process.setMaxListeners(0) // each process and server that is started ends with this one
-// What was started dies with this process, which dies as it should.
+process.setMaxListeners(0) // each child process adds a listener that ends it with this one
+// Child processes end with this process, which ends by the signal.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 setTimeout(() => {
   console.error('It took too long.')

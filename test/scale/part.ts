@@ -1,12 +1,12 @@
-/** One thing that is run for real: how it went, in lines for a person. */
+/** The outcome of one part, as lines of text. */
 export interface Outcome {
-  /** What was seen, in the order of the table. */
+  /** The results, in the order of the table. */
   readonly seen: readonly (readonly [name: string, value: string | number])[]
-  /** Everything that is not as it must be, in sentences. */
+  /** All violations, as sentences. */
   readonly wrongs: readonly string[]
 }
 
-/** Why a part cannot run on this machine; that is no failure. */
+/** The reason why a part cannot run on this machine; this is no failure. */
 export class NotHere extends Error {
   override name = 'NotHere'
 }
@@ -16,7 +16,7 @@ export interface ScaleOptions {
   readonly rounds: number
 }
 
-/** Starts all it needs in folders and on ports of its own, and ends it. */
+/** Starts all required processes in its own folders and on its own ports, and ends them. */
 export type Part = (options: ScaleOptions) => Promise<Outcome>
 
 /** Started resources, always ended in reverse order. */

@@ -79,7 +79,7 @@ async function startPgbouncer(program: string, folder: string, database: URL) {
     'pool_mode = session',
     'default_pool_size = 190',
     'max_client_conn = 500',
-    // It refuses to run as root.
+    // PgBouncer refuses to run as root.
     ...(process.geteuid?.() === 0 ? ['user = nobody'] : []),
     '',
   ]

@@ -2,7 +2,7 @@ import { benchProcesses } from '../../bench/processes.js'
 import { NotHere, type Outcome, type ScaleOptions } from './part.js'
 import { provideRedis } from './redis-program.js'
 
-/** What `npm run bench -- processes` measures, as a table of its own. */
+/** The results of `npm run bench -- processes` as a table. */
 export async function scaleProcesses({ rounds }: ScaleOptions): Promise<Outcome> {
   await provideRedis()
   const seen: [string, string][] = []

@@ -3,7 +3,7 @@ import { provide } from './debian-packages.js'
 
 const PACKAGES = ['redis-server', 'redis-tools', 'libjemalloc2', 'liblzf1', 'libatomic1', 'libsystemd0']
 
-/** Also a Valkey will do. */
+/** Redis or Valkey. */
 export async function provideRedis(): Promise<void> {
   if (redisProgram() === undefined) await provide('redis-server', PACKAGES)
 }

@@ -7,7 +7,7 @@ import { type Outcome, type ScaleOptions, withAll } from './part.js'
 
 const LISTS_AT_LEAST = 100
 
-/** What readers have seen. */
+/** Results of the readers. */
 interface Readings {
   lists: number
   withoutOwn: number
@@ -33,7 +33,7 @@ export async function scaleReplica({ messages }: ScaleOptions): Promise<Outcome>
     })
     undo.push(() => assailed.close())
     const { db } = assailed.pod
-    await db.raw(`update access_tokens set created_at = created_at - interval '1 hour'`) // new ones read from the primary
+    await db.raw(`update access_tokens set created_at = created_at - interval '1 hour'`) // reads with new tokens go to the primary
 
     const alive: Readings = { lists: 0, withoutOwn: 0, failed: 0 }
     const dead: Readings = { lists: 0, withoutOwn: 0, failed: 0 }
@@ -77,7 +77,7 @@ export async function scaleReplica({ messages }: ScaleOptions): Promise<Outcome>
   })
 }
 
-/** Each client publishes a post and then reads lists, of which one begins with that post. */
+/** Each client publishes a post and then reads lists, one of which must begin with that post. */
 async function readAlong(
   assailed: AssailedPod,
   write: Meanwhile['write'],
@@ -108,7 +108,7 @@ async function readAlong(
   await Promise.all([live(assailed.alice), live(assailed.bob)])
 }
 
-/** As the metrics of both web processes have it. */
+/** From the metrics of both web processes. */
 async function listsIn(ports: readonly number[]): Promise<Map<string, number>> {
   const sums = new Map<string, number>()
   for (const port of ports) {

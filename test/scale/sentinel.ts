@@ -11,8 +11,8 @@ const HELD_UP = 500
 const FAIL_OVER_WITHIN = 30_000
 
 /**
- * A master with two replicas and three Sentinels. In the middle of a burst the replicas are held up, the master dies for good, and
- * what was on its way to the replicas is lost with it. Once as it is meant to be, and once without asking the replicas.
+ * A master with two replicas and three Sentinels. During a burst the replicas are delayed, the master is killed permanently, and
+ * commands in transit to the replicas are lost with it. Runs once with acknowledgement by replicas, and once without.
  */
 export async function scaleSentinel({ messages }: ScaleOptions): Promise<Outcome> {
   await provideRedis()
@@ -43,7 +43,7 @@ async function failOver(messages: number, replicas: number, settings: readonly s
     let [killedAt, replacedAt] = [0, 0]
     const { seen, wrongs } = await sendBurst(assailed, messages, async ({ untilAccepted }) => {
       await untilAccepted(0.3)
-      // What workers have begun is stored; only what waits can be lost.
+      // Jobs that workers have started are stored; only waiting jobs can be lost.
       for (const worker of assailed.processes.worker) worker.signal('SIGSTOP')
       for (const other of others) other.signal('SIGSTOP')
       await pause(HELD_UP)
@@ -53,7 +53,7 @@ async function failOver(messages: number, replicas: number, settings: readonly s
       for (const other of others) await other.crash()
       await until('there is another master', FAIL_OVER_WITHIN, async () => isAnother(master, await redis.masterPort()))
       replacedAt = Date.now()
-      await master?.start() // as a replica, when the Sentinels have seen it
+      await master?.start() // becomes a replica when the Sentinels have discovered it
     })
     return { seen: [['seconds until there was another master', seconds(replacedAt - killedAt)], ...seen], wrongs }
   })

@@ -8,14 +8,14 @@ import { cannedCrypto } from '../support/canned-crypto.js'
 import { type CrashingDatabase, startCrashingDatabase } from '../support/crashing-database.js'
 import { startTestRedis, type TestRedis } from '../support/redis-server.js'
 
-/** The web half of a pod in this process, on stores of its own that may be killed; its workers are processes. */
+/** The web part of a pod in this process, on its own stores that can be killed; its workers are separate processes. */
 export interface BesiegedPod {
   readonly pod: OpenPod
   readonly database: CrashingDatabase
   readonly redis: TestRedis | undefined
-  /** What a worker process needs to find the same stores. */
+  /** Environment for a worker process on the same stores. */
   readonly environment: NodeJS.ProcessEnv
-  /** Posts a body, and returns the status of the answer. */
+  /** Posts a body and returns the status of the response. */
   post(path: string, body: string): Promise<number>
   close(): Promise<void>
 }

@@ -9,9 +9,9 @@ export interface LocalPost {
   readonly author: string
 }
 
-/** What is posted, and what must be there in the end. */
+/** The messages to send, and the entities that must be stored at the end. */
 export interface Burst {
-  /** In the order of their coming. */
+  /** In order of arrival. */
   readonly envelopes: readonly string[]
   readonly posts: readonly StatusMessageEntity[]
   readonly reshares: readonly ReshareEntity[]
@@ -24,7 +24,7 @@ export interface Burst {
 export interface BurstSize {
   readonly messages: number
   readonly seed: number
-  /** Which part of all is wrong; not set: a twentieth. */
+  /** Fraction of invalid messages; default: a twentieth. */
   readonly broken?: number
   /** One post in this many is never sent: the pod has to fetch it after an interaction with it. */
   readonly keptBack?: number
@@ -92,7 +92,7 @@ export function makeBurst(
   })
   const talkedAbout = new Set([...comments, ...likes].map(({ parent_guid: guid }) => guid))
   const sent = envelopes.filter((_, index) => {
-    const post = posts[index] // they came first
+    const post = posts[index] // posts are at the start of the list
     return post === undefined || index % keptBack !== keptBack - 1 || !talkedAbout.has(post.guid)
   })
   const repeats = Array.from({ length: Math.round(messages * 0.1) }, () => pick(sent))

@@ -4,8 +4,8 @@ import type { Burst, LocalPost } from './burst-messages.js'
 type Counts = ReadonlyMap<string, number>
 
 /**
- * Everything in which the pod differs from what the burst must have made of it, in sentences. People who live there and do
- * something themselves have notifications of other types too, which are not looked at.
+ * All differences between the state of the pod and the expected result of the burst, as sentences. Active local users
+ * have notifications of other types too, which are ignored.
  */
 export async function wrongsOf(
   pod: Pick<Pod, 'db'>,
@@ -39,10 +39,10 @@ async function countsIn({ db }: Pick<Pod, 'db'>, sql: string): Promise<Counts> {
   return new Map(rows.map(({ name, count }: { name: string; count: string }) => [name, Number(count)]))
 }
 
-/** By what comes with a burst. */
+/** Notification types caused by a burst. */
 const CAUSED = /^(commented_on_post|liked|reshared) /
 
-/** Named by whom and what, so that merged and missing ones show up. */
+/** Keys of recipient and target, so that merged and missing notifications are detected. */
 const notifications = `
   select notifications.type || ' ' || posts.guid as name, count(*) as count
   from notifications
@@ -58,7 +58,7 @@ const counters = `
   ) as counted (kind, counter)
   where counter <> 0`
 
-/** Still to be written, or written: that depends on what the workers serve. */
+/** Pending or written, depending on the queues of the workers. */
 const relays = `
   select name, count(*) as count
   from (
@@ -80,7 +80,7 @@ const participations = `
     select about from outbound_messages where record = 'participation'
   ) as asked group by 1`
 
-/** How many announcements there are is a matter of how messages came together. */
+/** The number of announcements depends on the batches of the messages. */
 const leftBehind = `
   select 'waiting for ' || waits_for as name, count(*) as count from waiting group by 1
   union all
@@ -105,7 +105,7 @@ function countersOf({ comments, likes, reshares }: Burst): Counts {
   ])
 }
 
-/** One for each local post and kind of event, with everybody who has caused it. */
+/** One notification for each local post and type of event, with all persons who have caused it. */
 function notificationsOf({ comments, likes, reshares }: Burst, localPosts: readonly LocalPost[]): Counts {
   const local = new Set(localPosts.map(({ guid }) => guid))
   const caused = [
@@ -130,7 +130,7 @@ function participationsOf({ posts, reshares }: Burst): Counts {
   return tally([...posts, ...reshares].map(({ guid }) => guid))
 }
 
-/** What is broken is refused with its reason, once or more often: a batch whose worker dies is taken in again. */
+/** Invalid messages are rejected with their reason, once or more: a batch whose worker is killed is processed again. */
 function unsaid({ broken }: Burst, said: readonly Record<string, unknown>[]): readonly string[] {
   const dropped = said.filter(({ msg }) => msg === 'inbound message rejected')
   const named = new Set(dropped.map(({ fault, guid }) => `${fault} ${guid}`))
@@ -138,7 +138,7 @@ function unsaid({ broken }: Burst, said: readonly Record<string, unknown>[]): re
   const missing = broken.filter(({ fault, guid }) => guid !== undefined && !named.has(`${fault} ${guid}`))
   const nameless = tally(broken.filter(({ guid }) => guid === undefined).map(({ fault }) => fault))
   return [
-    ...missing.map(({ fault, guid }) => `nobody has refused ${guid} as ${fault}`),
+    ...missing.map(({ fault, guid }) => `${guid} was not rejected as ${fault}`),
     ...[...nameless]
       .filter(([fault, count]) => (counted.get(fault) ?? 0) < count)
       .map(([fault, count]) => `${count} must be refused as ${fault}, ${counted.get(fault) ?? 0} were`),

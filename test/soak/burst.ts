@@ -16,17 +16,17 @@ export interface BurstOptions {
   readonly store: 'Redis' | 'PostgreSQL'
   readonly messages: number
   readonly people: number
-  /** How long both workers are left alone until one is killed. */
+  /** Time that both workers run before one is killed. */
   readonly lifeMs: number
   readonly threads: boolean
   readonly seed: number
-  /** For each of its stages. */
+  /** Time limit of each phase. */
   readonly withinMs: number
   report?(line: string): void
 }
 
 export interface BurstReport {
-  /** Everything that is not as it must be, in sentences. */
+  /** All violations, as sentences. */
   readonly wrongs: readonly string[]
   readonly messages: number
   readonly killed: number
@@ -35,14 +35,14 @@ export interface BurstReport {
   readonly settledMs: number
 }
 
-/** What the workers serve; what goes out stays in its rows, where it is counted. */
+/** The queues of the workers; outbound deliveries stay in their rows, where they are counted. */
 const QUEUES = ['inbound', 'inbound-private', 'fetch', 'fetch-unproven', 'maintenance'] as const
 const SENDERS = 16
 const PODS = 5
 
 /**
- * A whole pod under a burst of mixed messages, while its workers are killed again and again and each of its stores once.
- * Senders do as other pods do: they try again until they get their 202.
+ * A whole pod under a burst of mixed messages, while its workers are killed repeatedly and each of its stores once.
+ * Senders retry like other pods until they get 202.
  */
 export async function runBurst(options: BurstOptions): Promise<BurstReport> {
   const [others, besieged] = await Promise.all([startFakePods(), startBesiegedPod(options.store)])

@@ -19,7 +19,7 @@ export function noDeeds(): Deeds {
 
 const READS = ['/streams/main', '/streams/activity', '/notifications', '/conversations', '/aspects', '/user', '/photos']
 
-/** Everybody writes one post, under which others have something to say. */
+/** Each client writes one post, which others comment on. */
 export async function publishAll(clients: readonly PersistentClient[], deeds: Deeds): Promise<readonly LocalPost[]> {
   const written = await Promise.all(
     clients.map(async ({ who, post }) => {

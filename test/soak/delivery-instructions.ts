@@ -5,7 +5,7 @@ export interface DeliveryInstructions {
   readonly environment: NodeJS.ProcessEnv
   readonly othersPort: number
   readonly threads: boolean
-  /** What differs from the usual ones. */
+  /** Settings that differ from the default. */
   readonly limits: Partial<DeliveryLimits>
 }
 

@@ -17,7 +17,7 @@ import { until } from './until.js'
 export interface FanOutOptions {
   readonly store: 'Redis' | 'PostgreSQL'
   readonly pods: number
-  /** Each of them is commented, and taken back again. */
+  /** Each post gets a comment, and is retracted. */
   readonly posts: number
   readonly killEveryMs: number
   readonly threads: boolean
@@ -26,10 +26,10 @@ export interface FanOutOptions {
 }
 
 export interface FanOutReport {
-  /** Everything that is not as it must be, in sentences. */
+  /** All violations, as sentences. */
   readonly wrongs: readonly string[]
   readonly deliveries: number
-  /** What came a second time, because its worker was killed before it could write down that it had arrived. */
+  /** Deliveries repeated because the worker was killed before it stored the success. */
   readonly repeated: number
   readonly killed: number
   readonly settledMs: number
@@ -38,15 +38,15 @@ export interface FanOutReport {
 const QUEUES = ['outbound', 'outbound-slow', 'maintenance'] as const
 const workerFile = new URL('delivery-worker.ts', import.meta.url).pathname
 
-/** A post, and what must not arrive before it. */
+/** A post, and the messages that must not arrive before it. */
 interface Chain {
   readonly post: number
   readonly after: readonly number[]
 }
 
 /**
- * Posts for many pods, while the workers that deliver them are killed again and again, the queue forgets everything once, and
- * every pod fails now and then.
+ * Posts for many pods, while the delivering workers are killed repeatedly, the queue loses all data once, and
+ * every pod fails occasionally.
  */
 export async function runFanOut(options: FanOutOptions): Promise<FanOutReport> {
   const others = await startFakePods()
@@ -159,7 +159,7 @@ function wrongsOf(
   })
 }
 
-/** Each at least once, and the post for the last time before the others. */
+/** Checks that each message arrived at least once, and the last arrival of the post was before the others. */
 function arrivedInOrder(got: readonly number[], { post, after }: Chain): boolean {
   return got.includes(post) && after.every((id) => got.lastIndexOf(post) < got.indexOf(id))
 }

@@ -22,7 +22,7 @@ const LANES = 32
 const LOOK_EVERY = 50
 const createdAt = new Date('2025-05-06T07:08:09Z')
 
-/** A post under which all of them are. */
+/** The post that all comments refer to. */
 export async function makeRoot(people: readonly FakePerson[], base: string): Promise<Root> {
   const [author] = people
   if (author === undefined) throw new Error('The flood needs an author.')
@@ -43,7 +43,7 @@ export function makeMessages({ guid: parent_guid, author, people }: Root, many: 
   })
 }
 
-/** Many sources send them evenly over so many seconds, or as fast as they can, and again where they are refused. What is sent late was due all the same. */
+/** Many sources send evenly over this many seconds, or as fast as possible, and retry refused messages. Latency counts from the due time. */
 export async function sendAtRate(
   base: string,
   messages: readonly FloodMessage[],
@@ -78,7 +78,7 @@ async function isAccepted(base: string, { envelope }: FloodMessage, ip: string):
   }
 }
 
-/** One source sends all of it as fast as it is let in, from a process of its own. Returns when it has sent each, and how many were accepted. */
+/** One source sends all messages as fast as they are accepted, from its own process. Returns the send times and the number accepted. */
 export async function flood(base: string, messages: readonly FloodMessage[], from: string) {
   const loader = openLoader()
   try {
@@ -91,7 +91,7 @@ export async function flood(base: string, messages: readonly FloodMessage[], fro
   }
 }
 
-/** Looks many times a second which comments have come that are waited for. */
+/** Polls many times a second for the expected comments. */
 export function watchArrivals({ db }: Pod) {
   const waiting = new Set<string>()
   const arrived = new Map<string, number>()
@@ -115,7 +115,7 @@ export function watchArrivals({ db }: Pod) {
   const looking = lookAgainAndAgain()
   return {
     expect: (guid: string) => void waiting.add(guid),
-    /** When each of them was there. */
+    /** When each comment was stored. */
     async end(): Promise<ReadonlyMap<string, number>> {
       isOver = true
       await looking

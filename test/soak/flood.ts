@@ -10,16 +10,16 @@ import { noRequests, openClient, type Requests } from './persistent-client.js'
 import { openSurroundings } from './surroundings.js'
 import { until } from './until.js'
 
-/** Messages that show how many the pod takes in a second. */
+/** Messages used to measure how many the pod processes per second. */
 const PROBE = 3_000
 const SECONDS = 6
-/** At least; a shorter line would be over before anybody had to wait for it. */
+/** Minimum size; a shorter queue would be empty before any other source had to wait. */
 const FLOOD_MESSAGES = 3 * (RECEIVE_LIMITS.fairFromMessages + RECEIVE_LIMITS.messagesApart)
-/** Of what the pod can take in while others send theirs. */
+/** Fraction of the messages the pod can process while others send theirs. */
 const FLOOD = 0.8
 const OTHERS = 0.2
 const FLOODER = '198.51.100.1'
-/** One of so many messages of the flooder. */
+/** One in this many messages of the flooding source. */
 const LOOKED_AT = 20
 const DONE_WITHIN = 180_000
 
@@ -50,7 +50,7 @@ async function underFlood(lively: LivelyPod, size: number): Promise<readonly str
   const { pod, web, inhabitants } = lively
   await using references = await openSurroundings(pod, inhabitants)
   const root = await makeRoot(references.strangers, web.base)
-  await takeIn(lively, makeMessages(root, size / 4)) // the first ones meet a cold pod
+  await takeIn(lively, makeMessages(root, size / 4)) // warm-up
   const probe = makeMessages(root, size)
   const began = performance.now()
   await takeIn(lively, probe)
@@ -82,9 +82,9 @@ async function underFlood(lively: LivelyPod, size: number): Promise<readonly str
 interface Measured {
   /** Milliseconds from sending a message until it is stored. */
   readonly others: readonly number[]
-  /** Of some of them. */
+  /** The same for a sample of the messages of the flooding source. */
   readonly flooder: readonly number[]
-  /** Milliseconds of the answers to clients. */
+  /** Milliseconds of the responses to clients. */
   readonly answers: readonly number[]
   readonly failed: readonly string[]
   readonly lost: number
@@ -132,7 +132,7 @@ async function measure(
   }
 }
 
-/** Two people read and one of them writes, ten times a second at most. */
+/** Two users read and one of them writes, at most ten times a second. */
 async function askAgainAndAgain({ web, inhabitants }: LivelyPod, over: AbortSignal): Promise<Requests> {
   const requests = noRequests()
   const [alice, bob] = inhabitants.map((who) => openClient(web.base, who, requests))
@@ -146,7 +146,7 @@ async function askAgainAndAgain({ web, inhabitants }: LivelyPod, over: AbortSign
   return requests
 }
 
-/** Resolves when all is stored. */
+/** Resolves when all messages are stored. */
 async function takeIn({ pod, web }: LivelyPod, messages: readonly FloodMessage[]): Promise<void> {
   await flood(web.base, messages, FLOODER)
   await until('all of it is taken in', DONE_WITHIN, () => isIdle(pod, ['inbound', 'fetch']))

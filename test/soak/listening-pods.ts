@@ -5,16 +5,16 @@ import type { Pod } from '../../src/pod/pod.js'
 import { knowPod } from '../support/deliveries.js'
 import type { FakePods } from '../support/fake-pod.js'
 
-/** Many pods that have been met, and what each of them has taken. */
+/** Many known pods, and the messages that each has accepted. */
 export interface ListeningPods {
   readonly ids: readonly number[]
-  /** How many requests each of them has seen. */
+  /** Number of requests to each pod. */
   readonly asked: readonly number[]
-  /** The messages that each has answered with 202, in the order in which they came. */
+  /** The messages that each pod has answered with 202, in order of arrival. */
   taken(pod: Pod): Promise<readonly (readonly number[])[]>
 }
 
-/** Answers a request that has come in completely. True: it was taken. */
+/** Answers a completely received request. True: the message was accepted. */
 export type Answering = (response: ServerResponse, index: number) => boolean
 
 export async function listeningPods(
@@ -30,7 +30,7 @@ export async function listeningPods(
     ids.push((await knowPod(pod, host)).id)
     others.script(`${host}/receive/public`, async (request: IncomingMessage, response: ServerResponse) => {
       asked[index] = (asked[index] ?? 0) + 1
-      const body = await text(request).catch(() => undefined) // its worker may be killed meanwhile
+      const body = await text(request).catch(() => undefined) // the sending worker may be killed meanwhile
       if (body !== undefined && answer(response, index)) bodies[index]?.push(body)
     })
   }

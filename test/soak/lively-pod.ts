@@ -33,9 +33,9 @@ export interface WatchedProcess extends PodProcess {
   readonly metrics: string
 }
 
-/** A pod as an operator runs it, on stores of its own. */
+/** A pod as an operator runs it, on its own stores. */
 export interface LivelyPod extends AsyncDisposable {
-  /** Its stores, opened beside its processes. */
+  /** The stores of the pod, opened in the test process. */
   readonly pod: OpenPod
   readonly redis: TestRedis | undefined
   readonly web: WatchedProcess
@@ -117,7 +117,7 @@ async function settle(pod: OpenPod, username: string): Promise<Inhabitant> {
   return { userId, personId, username, guid, address, publicKey, token }
 }
 
-/** All share with each other. */
+/** Makes all local users share with each other. */
 async function befriend({ db }: OpenPod, people: readonly Inhabitant[]): Promise<void> {
   const pairs = people.flatMap(({ userId, personId: own }) =>
     people.flatMap(({ personId }) => (personId === own ? [] : [{ userId, personId, sharing: true, receiving: true }])),

@@ -4,18 +4,18 @@ import { soakInbound } from './inbound.js'
 import { soakMixed } from './mixed.js'
 import { soakOutbound } from './outbound.js'
 
-/** What all of them understand. */
+/** Options of all soak runs. */
 export interface SoakOptions {
   readonly seed: number
-  /** Not set: on each there is. */
+  /** Default: each available store. */
   readonly store: string | undefined
-  /** Not set: as much as its own measure says. */
+  /** Default: the size of the run. */
   readonly size: number | undefined
-  /** Of those that go on for a time. */
+  /** Duration of the runs with a time limit. */
   readonly minutes: number | undefined
 }
 
-/** Hours of a hostile life in minutes: too long for every run of the tests, and worth it before a release. */
+/** Long runs under load and faults: too long for the test suite, meant for the time before a release. */
 const soaks: ReadonlyMap<string, (options: SoakOptions) => Promise<boolean>> = new Map([
   ['inbound', soakInbound],
   ['outbound', soakOutbound],
@@ -39,7 +39,7 @@ if (chosen === undefined) {
   )
   process.exit(2)
 }
-// What was started dies with this process, which dies as it should.
+// Child processes end with this process, which ends by the signal.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 const isWell = await chosen({
   seed: Number(values.seed ?? Date.now() % 1_000_000),

@@ -15,25 +15,25 @@ import { startWatch, type VitalSigns } from './vital-signs.js'
 interface LifeMeasure {
   readonly seed: number
   readonly minutes: number
-  /** In public, of one burst. */
+  /** Public messages of one burst. */
   readonly messages: number
   report(line: string): void
 }
 
 interface LifeReport {
   readonly signs: readonly VitalSigns[]
-  /** Milliseconds from the last message of each burst until nothing is left to do. */
+  /** Milliseconds from the last message of each burst until no work is left. */
   readonly lags: readonly number[]
   readonly requests: Requests
   readonly heard: number
-  /** Everything that is not as it must be, in sentences. */
+  /** All violations, as sentences. */
   readonly wrongs: readonly string[]
 }
 
 const PRIVATELY = 20
 const LANES = 16
 const AGAIN_AFTER = 500
-/** After this long without anything to do a pod is at rest: clients have let go of their connections. */
+/** Time after which an idle pod counts as at rest: clients have closed their connections. */
 const CALM_AFTER = 6_000
 const REST = 8_000
 const DONE_WITHIN = 120_000
@@ -47,7 +47,7 @@ interface Scene {
   readonly life: Life & { readonly bursts: Burst[]; readonly talks: Talk[] }
 }
 
-/** Bursts with rests between them, for so many minutes; in the end everything that was away comes back. */
+/** Runs bursts with pauses for this many minutes; at the end all unreachable pods respond again. */
 export async function live(
   lively: LivelyPod,
   references: References,
@@ -97,7 +97,7 @@ export async function live(
   return { signs, lags, requests, heard: events.flat().length, wrongs }
 }
 
-/** Everybody has something to say at once. Resolves, with how many messages there were, when all have their answers. */
+/** Sends all messages at once. Resolves with their number when all have responses. */
 async function sendBurst({ lively, references, clients, life }: Scene, size: BurstSize): Promise<number> {
   const { web, inhabitants } = lively
   const { strangers, friends } = references
@@ -130,7 +130,7 @@ function serveRoots({ others, strangers }: References, { posts }: Burst): void {
   }
 }
 
-/** Until there is nothing left in the line. Senders try again until they get their 202. */
+/** Sends until the list is empty. Senders retry until they get 202. */
 async function sendAll(base: string, line: EncryptedEnvelope[]): Promise<void> {
   for (let next = line.pop(); next !== undefined; next = line.pop()) {
     while ((await statusOf(`${base}${next.path}`, next.body)) !== 202) await pause(AGAIN_AFTER)

@@ -9,7 +9,7 @@ import type { Inhabitant } from './lively-pod.js'
 import type { Requests } from './persistent-client.js'
 import type { Talk } from './private-talk.js'
 
-/** Everything that was sent to a pod, or done on it, and answered with yes. */
+/** All messages and client requests that the pod has acknowledged. */
 export interface Life {
   readonly bursts: readonly Burst[]
   readonly talks: readonly Talk[]
@@ -43,7 +43,7 @@ export async function wrongsOfLife(
     ...missing('conversations', conversations, await pod.db('conversations').pluck('guid')),
     // The API does not return the guid of the first message of a local conversation.
     ...missing('messages', messages, await pod.db('messages').pluck('guid'), deeds.conversations.length),
-    // An upload of which the answer got lost is not done once, but once more.
+    // An upload whose response was lost is repeated, and stored twice.
     ...missing('photos', deeds.photos, photos, requests.askedAgain + requests.failed.length),
     ...dead.map(({ queue, name, fault }) => `a dead letter, ${name} of ${queue}: ${fault}`),
     ...said.filter(({ level }) => Number(level) >= ERROR).map((line) => `an error in the log: ${JSON.stringify(line)}`),

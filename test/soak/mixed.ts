@@ -8,7 +8,7 @@ import { prognosisOf, tableOf } from './prognosis.js'
 import { openSurroundings } from './surroundings.js'
 
 const MINUTES = 8
-/** In one burst. */
+/** Messages of one burst. */
 const MESSAGES = 600
 
 /**

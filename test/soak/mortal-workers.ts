@@ -6,20 +6,20 @@ const burstWorker = new URL('burst-worker.ts', import.meta.url).pathname
 export interface WorkerInstructions {
   readonly environment: NodeJS.ProcessEnv
   readonly othersPort: number
-  /** Whether keys and envelopes are left to threads, as in a real worker. */
+  /** Whether threads process keys and envelopes, as in a real worker. */
   readonly threads: boolean
 }
 
 export interface MortalWorkers {
-  /** Every line that any of them has logged as a warning, or worse. */
+  /** Log lines of all workers at level warning and above. */
   readonly said: readonly Record<string, unknown>[]
   readonly killed: number
-  /** From now on they live. */
+  /** Stops killing workers. */
   spare(): Promise<void>
   close(): Promise<void>
 }
 
-/** Two worker processes. As soon as both have worked for this long, one is killed with everything in hand, and followed by another. */
+/** Runs two worker processes. When both have worked for this long, one is killed with its active jobs, and replaced. */
 export function startMortalWorkers(
   instructions: WorkerInstructions,
   lifeMs: number,
@@ -40,7 +40,7 @@ export function startMortalWorkers(
   const workers = [start(), start()]
   async function killInTurn(): Promise<void> {
     for (let turn = 0; ; turn = 1 - turn) {
-      await Promise.all(workers.map((worker) => worker.said('ready'))) // one that has nothing in hand yet is no loss
+      await Promise.all(workers.map((worker) => worker.said('ready'))) // a kill without active jobs would test nothing
       await pause(lifeMs, undefined, { signal: spared.signal }).catch(() => {})
       if (spared.signal.aborted) return
       await workers[turn]?.kill()

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Inhabitant } from './lively-pod.js'
 
-/** How the requests of all clients have gone so far. */
+/** Results of the requests of all clients so far. */
 export interface Requests {
   answered: number
   /** An overloaded pod answers 503 with Retry-After, and clients retry. */
@@ -19,7 +19,7 @@ export function noRequests(): Requests {
 export interface PersistentClient {
   readonly who: Inhabitant
   get(path: string): Promise<unknown>
-  /** Undefined: it failed. */
+  /** Undefined: the request failed. */
   post(path: string, body: object): Promise<unknown>
 }
 
@@ -66,7 +66,7 @@ async function ask(url: string, request: RequestInit): Promise<{ readonly status
   }
 }
 
-/** What an answer says by this name. */
+/** The field of a response with this name. */
 export function fieldOf(answer: unknown, name: string): string | undefined {
   const value = typeof answer === 'object' && answer !== null ? Reflect.get(answer, name) : undefined
   return typeof value === 'string' ? value : undefined

@@ -5,13 +5,13 @@ import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { envelopeOf, type FakePerson, newGuid } from '../support/fake-pod.js'
 import type { Inhabitant } from './lively-pod.js'
 
-/** A message for one person, as it is posted. */
+/** An encrypted message for one person. */
 export interface EncryptedEnvelope {
   readonly path: string
   readonly body: string
 }
 
-/** What friends say to single people of the pod. */
+/** Private messages of friends to single local users. */
 export interface Talk {
   readonly encryptedEnvelopes: readonly EncryptedEnvelope[]
   readonly posts: readonly StatusMessageEntity[]
@@ -25,7 +25,7 @@ export interface OpenConversation {
   readonly inhabitant: Inhabitant
 }
 
-/** So many private posts and new conversations, and one more message in each conversation that is open already. */
+/** Makes this many private posts and new conversations, and one more message in each open conversation. */
 export function makeTalk(
   friends: readonly FakePerson[],
   inhabitants: readonly Inhabitant[],

@@ -1,28 +1,28 @@
 import type { VitalSigns } from './vital-signs.js'
 
-/** One line of the table in the end. */
+/** One line of the final table. */
 export interface Finding {
   readonly name: string
-  /** Medians at rest, of the second and of the last quarter of the time. */
+  /** Medians at rest, of the second and the last quarter of the run. */
   readonly before: number
   readonly after: number
-  /** By least squares, over all that was measured at rest once it was warm. */
+  /** Slope by least squares, over all measurements at rest after the warm-up. */
   readonly perMinute: number
-  /** Under load. */
+  /** Maximum under load. */
   readonly most: number
   readonly growth: 'none' | 'too much' | 'not known' | 'not judged'
 }
 
-/** What a process takes from the system comes in pieces; what it keeps is exact to a few caches. */
+/** Resident memory grows in steps; memory after garbage collection varies only by a few caches. */
 const RESIDENT = { part: 0.08, megabytes: 10 }
 const KEPT = { megabytes: 2, megabytesPerMinute: 1 }
-/** A pool opens one more when it likes; something that leaks leaks with every message. */
+/** A pool may open a few more connections; a leak grows with every message. */
 const FEW = 3
 
 /**
  * The first quarter is for warming up. From then on, at rest: the median of the last quarter may be no more than that of the
- * second quarter, and 8 % and 10 MB for resident memory; 2 MB, and 1 MB for each minute between the two, for what is kept after
- * everything that is not used was thrown away; 3 for descriptors and connections.
+ * second quarter, plus 8 % and 10 MB for resident memory; 2 MB, plus 1 MB for each minute between the two, for memory after
+ * garbage collection; 3 for descriptors and connections.
  */
 export function prognosisOf(signs: readonly VitalSigns[]): readonly Finding[] {
   const end = signs.at(-1)?.seconds ?? 0

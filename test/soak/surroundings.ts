@@ -9,15 +9,15 @@ import { openTcpProxy } from '../support/tcp-proxy.js'
 import { listeningPods, takes } from './listening-pods.js'
 import type { Inhabitant } from './lively-pod.js'
 
-/** Other pods on ports of this machine: most are well, some take their time, some answer nothing until they come back. */
+/** Other pods on local ports: most are healthy, some are slow, some do not respond until the end of an outage. */
 export interface References extends AsyncDisposable {
   readonly others: FakePods
   /** Authors of public posts; the pod knows half of them. */
   readonly strangers: readonly FakePerson[]
-  /** One on each pod, who shares with everybody on the pod, and they with them. */
+  /** One person on each pod, with mutual sharing with all local users. */
   readonly friends: readonly FakePerson[]
   comeBack(): void
-  /** What did not come to where it was to go, or came too often, in sentences. */
+  /** Missing and repeated deliveries, as sentences. */
   wrongs(): Promise<readonly string[]>
 }
 

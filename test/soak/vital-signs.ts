@@ -5,22 +5,22 @@ import { memoryOf } from '../../bench/processor-time.js'
 import { queueFacts } from '../../src/jobs/operations/queue-facts.js'
 import type { LivelyPod, WatchedProcess } from './lively-pod.js'
 
-/** Only what is measured at rest is compared: under load a process may need more. */
+/** Only values of an idle pod are compared: under load a process may need more. */
 type Phase = 'burst' | 'settling' | 'rest'
 
-/** How a pod was at one moment. */
+/** Measurements of a pod at one time. */
 export interface VitalSigns {
   readonly phase: Phase
-  /** Since the beginning. */
+  /** Seconds since the start. */
   readonly seconds: number
-  /** By name; what a name ends with says how it is judged. */
+  /** By name; the suffix of the name selects the limit. */
   readonly figures: Readonly<Record<string, number>>
 }
 
 const LOOK_EVERY = 5_000
 const MEGABYTE = 2 ** 20
 
-/** Looks every few seconds; what it sees while the phase changes belongs to none. */
+/** Measures every few seconds; discards measurements during a change of phase. */
 export function startWatch(lively: LivelyPod) {
   const monitor = openMonitor(lively)
   const signs: VitalSigns[] = []
@@ -54,7 +54,7 @@ export function startWatch(lively: LivelyPod) {
   return watch
 }
 
-/** Reads all of them; `kept` is what each process holds once everything that it does not use has been thrown away. */
+/** Reads all values; `kept` is the memory of each process after garbage collection. */
 function openMonitor({ pod, redis, web, worker }: LivelyPod) {
   const client = redis && new Redis(redis.url)
   const processes = Object.entries({ web, worker })
@@ -93,11 +93,11 @@ async function figuresOf(name: string, process: WatchedProcess, kept: boolean): 
 async function keptBy(process: WatchedProcess): Promise<number> {
   const answer = process.answer()
   process.tell({ measure: true })
-  const { kept } = (await answer) as { readonly kept: number } // as the hook says it
+  const { kept } = (await answer) as { readonly kept: number } // sent by the hook
   return kept / MEGABYTE
 }
 
-/** Not a number where the process has no time to say it. */
+/** NaN if the process does not respond in time. */
 async function delayOf({ metrics }: WatchedProcess): Promise<number> {
   try {
     const text = await (await fetch(metrics, { signal: AbortSignal.timeout(3_000) })).text()
