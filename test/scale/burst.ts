@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
-import type { AssailedPod, LocalClient } from '../faults/matrix/assailed-pod.js'
+import type { AssailedPod, LocalClient } from '../faults/matrix/pod-under-faults.js'
 import { type Answer, askToReceive, publish, type Written } from '../faults/matrix/senders.js'
 import { type Burst, type LocalPost, makeBurst } from '../soak/burst-messages.js'
 import { wrongsOf } from '../soak/burst-outcome.js'

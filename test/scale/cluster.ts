@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { startAssailedPod } from '../faults/matrix/assailed-pod.js'
+import { startAssailedPod } from '../faults/matrix/pod-under-faults.js'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.js'
 import type { OwnRedis } from '../support/redis-server.js'
 import { sendBurst } from './burst.js'

@@ -1,4 +1,4 @@
-import { type AssailedPod, type LocalClient, startAssailedPod } from '../faults/matrix/assailed-pod.js'
+import { type AssailedPod, type LocalClient, startAssailedPod } from '../faults/matrix/pod-under-faults.js'
 import { callApi } from '../faults/matrix/senders.js'
 import { freePort } from '../support/free-port.js'
 import { startReplicatedDatabase } from '../support/replicated-database.js'

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { startAssailedPod } from '../faults/matrix/assailed-pod.js'
+import { startAssailedPod } from '../faults/matrix/pod-under-faults.js'
 import { until } from '../soak/until.js'
 import { startWatchedRedis } from '../support/redis-sentinel.js'
 import type { OwnRedis } from '../support/redis-server.js'

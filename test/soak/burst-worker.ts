@@ -9,7 +9,7 @@ import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
 import { startWorkers } from '../../workers/start-workers.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { cannedCrypto } from '../support/canned-crypto.js'
-import type { WorkerInstructions } from './mortal-workers.js'
+import type { WorkerInstructions } from './killed-workers.js'
 
 const CLOSED_PORT = 1
 

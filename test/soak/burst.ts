@@ -6,10 +6,10 @@ import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { type FakePods, startFakePods } from '../support/fake-pod.js'
 import { addPost } from '../support/network.js'
-import { type BesiegedPod, startBesiegedPod } from './besieged-pod.js'
 import { type Burst, type LocalPost, makeBurst } from './burst-messages.js'
 import { wrongsOf } from './burst-outcome.js'
-import { type MortalWorkers, startMortalWorkers } from './mortal-workers.js'
+import { type MortalWorkers, startMortalWorkers } from './killed-workers.js'
+import { type BesiegedPod, startBesiegedPod } from './pod-under-load.js'
 import { until } from './until.js'
 
 export interface BurstOptions {

@@ -6,9 +6,9 @@ import type { Pod } from '../../src/pod/pod.js'
 import { startProcess } from '../support/child-process.js'
 import { writeMessage } from '../support/deliveries.js'
 import { newGuid, startFakePods } from '../support/fake-pod.js'
-import { startBesiegedPod } from './besieged-pod.js'
 import { type DeliveryInstructions, REFUSING_PORT } from './delivery-instructions.js'
-import { type Answering, letTimePass, listeningPods, takes } from './listening-pods.js'
+import { startBesiegedPod } from './pod-under-load.js'
+import { type Answering, letTimePass, listeningPods, takes } from './subscribing-pods.js'
 import { until } from './until.js'
 
 export interface DeadPodsOptions {

@@ -8,10 +8,10 @@ import { administer } from '../support/database.js'
 import { writeMessage } from '../support/deliveries.js'
 import { newGuid, startFakePods } from '../support/fake-pod.js'
 import { forgetJobs } from '../support/queue-backends.js'
-import { type BesiegedPod, startBesiegedPod } from './besieged-pod.js'
 import type { DeliveryInstructions } from './delivery-instructions.js'
-import { letTimePass, listeningPods, takes } from './listening-pods.js'
-import { type MortalWorkers, startMortalWorkers } from './mortal-workers.js'
+import { type MortalWorkers, startMortalWorkers } from './killed-workers.js'
+import { type BesiegedPod, startBesiegedPod } from './pod-under-load.js'
+import { letTimePass, listeningPods, takes } from './subscribing-pods.js'
 import { until } from './until.js'
 
 export interface FanOutOptions {

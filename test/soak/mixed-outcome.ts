@@ -4,10 +4,10 @@ import type { LikeEntity } from '../../src/protocol/entities/relayables.js'
 import type { Follower } from '../support/event-stream.js'
 import type { Burst, LocalPost } from './burst-messages.js'
 import { wrongsOf } from './burst-outcome.js'
-import type { Deeds } from './daily-life.js'
-import type { Inhabitant } from './lively-pod.js'
+import type { Deeds } from './client-sessions.js'
+import type { Inhabitant } from './mixed-load-pod.js'
 import type { Requests } from './persistent-client.js'
-import type { Talk } from './private-talk.js'
+import type { Talk } from './private-messages.js'
 
 /** All messages and client requests that the pod has acknowledged. */
 export interface Life {

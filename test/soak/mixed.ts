@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { queueBackends } from '../support/queue-backends.js'
-import { startLivelyPod } from './lively-pod.js'
 import type { SoakOptions } from './main.js'
 import { live } from './mixed-life.js'
+import { startLivelyPod } from './mixed-load-pod.js'
 import type { Requests } from './persistent-client.js'
-import { prognosisOf, tableOf } from './prognosis.js'
-import { openSurroundings } from './surroundings.js'
+import { openSurroundings } from './remote-pods.js'
+import { prognosisOf, tableOf } from './trend.js'
 
 const MINUTES = 8
 /** Messages of one burst. */

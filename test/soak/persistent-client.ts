@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Inhabitant } from './lively-pod.js'
+import type { Inhabitant } from './mixed-load-pod.js'
 
 /** Results of the requests of all clients so far. */
 export interface Requests {

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import type { QueueName } from '../../../src/jobs/queues/queue-names.js'
-import type { AssailedPod } from './assailed-pod.js'
+import type { AssailedPod } from './pod-under-faults.js'
 
 const PREFIX = 'pod-pod.example'
 const LAST_BUT_ONE = 10

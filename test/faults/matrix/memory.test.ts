@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
-import { openRide } from './ride.js'
+import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
+import { openRide } from './scenario-run.js'
 import { store } from './this-run.js'
 
 const MEGABYTE = 2 ** 20

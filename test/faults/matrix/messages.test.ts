@@ -13,7 +13,7 @@ import { envelopeOf, type FakePerson } from '../../support/fake-pod.js'
 import { addPost } from '../../support/network.js'
 import { encryptEnvelopeFor } from '../../support/receiving-pod.js'
 import { ageJobs } from './age-jobs.js'
-import { type AssailedPod, type LocalClient, startAssailedPod } from './assailed-pod.js'
+import { type AssailedPod, type LocalClient, startAssailedPod } from './pod-under-faults.js'
 import { type Answer, askToReceive, callPatiently, publishPatiently, statusesIn } from './senders.js'
 import { store } from './this-run.js'
 

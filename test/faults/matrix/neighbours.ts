@@ -2,7 +2,7 @@ import { OutboundMessage } from '../../../src/persistence/models/outbound-messag
 import { Person } from '../../../src/persistence/models/person.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { writeWebFinger } from '../../../src/protocol/discovery/discovery-documents.js'
-import { listeningPods, takes } from '../../soak/listening-pods.js'
+import { listeningPods, takes } from '../../soak/subscribing-pods.js'
 import type { FakePerson, FakePods } from '../../support/fake-pod.js'
 import type { LocalPerson } from '../../support/inbox.js'
 import { openTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js'

@@ -5,7 +5,7 @@ import type { Pod as OtherPod } from '../../../src/persistence/models/pod.js'
 import { until } from '../../soak/until.js'
 import { knowPod } from '../../support/deliveries.js'
 import { type ScriptedServer, serveHttp, serveRaw } from '../../support/scripted-server.js'
-import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
+import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
 import { publishPatiently } from './senders.js'
 import { store } from './this-run.js'
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../../soak/until.js'
-import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
+import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
 import { callApi, publish, statusesIn } from './senders.js'
 import { store } from './this-run.js'
 

@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis'
 import { expect } from 'vitest'
 import type { OwnRedis } from '../../support/redis-server.js'
-import { type AssailedPod, type AssailedPodOptions, startAssailedPod } from './assailed-pod.js'
-import { openRide, type Ride } from './ride.js'
+import { type AssailedPod, type AssailedPodOptions, startAssailedPod } from './pod-under-faults.js'
+import { openRide, type Ride } from './scenario-run.js'
 import { type Answer, statusesIn } from './senders.js'
 
 /** A pod whose queue is in a Redis that can be stopped. */

@@ -1,8 +1,8 @@
 import type { Client } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { administer } from '../../support/database.js'
-import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
-import { openRide } from './ride.js'
+import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
+import { openRide } from './scenario-run.js'
 import { statusesIn } from './senders.js'
 import { store } from './this-run.js'
 

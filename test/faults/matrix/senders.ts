@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
-import type { AssailedPod, LocalClient } from './assailed-pod.js'
+import type { AssailedPod, LocalClient } from './pod-under-faults.js'
 
 /** Result of one request. */
 export interface Answer {

@@ -7,7 +7,7 @@ import { postBy } from '../../support/entities.js'
 import { envelopeOf, type FakePerson } from '../../support/fake-pod.js'
 import { encryptEnvelopeFor } from '../../support/receiving-pod.js'
 import { ageJobs } from './age-jobs.js'
-import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
+import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
 import { askToReceive } from './senders.js'
 import { store } from './this-run.js'
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type AssailedPod, startAssailedPod } from './assailed-pod.js'
-import { openRide, type Ride } from './ride.js'
+import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
+import { openRide, type Ride } from './scenario-run.js'
 import { chance, store } from './this-run.js'
 
 const KILLS = 20

@@ -6,8 +6,8 @@ import type { Pod } from '../../src/pod/pod.js'
 import { writeWebFinger } from '../../src/protocol/discovery/discovery-documents.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/fake-pod.js'
 import { openTcpProxy } from '../support/tcp-proxy.js'
-import { listeningPods, takes } from './listening-pods.js'
-import type { Inhabitant } from './lively-pod.js'
+import type { Inhabitant } from './mixed-load-pod.js'
+import { listeningPods, takes } from './subscribing-pods.js'
 
 /** Other pods on local ports: most are healthy, some are slow, some do not respond until the end of an outage. */
 export interface References extends AsyncDisposable {

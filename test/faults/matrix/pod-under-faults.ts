@@ -11,7 +11,7 @@ import { migrate, openDatabase, WORKER_LIMITS } from '../../../src/persistence/d
 import { Person } from '../../../src/persistence/models/person.js'
 import { User } from '../../../src/persistence/models/user.js'
 import { type OpenPod, openPod } from '../../../src/pod/open-pod.js'
-import { letTimePass } from '../../soak/listening-pods.js'
+import { letTimePass } from '../../soak/subscribing-pods.js'
 import { until } from '../../soak/until.js'
 import { cannedCrypto } from '../../support/canned-crypto.js'
 import { type CrashingDatabase, startCrashingDatabase } from '../../support/crashing-database.js'

@@ -1,6 +1,6 @@
 import { plain } from '../support/pictures.js'
 import type { LocalPost } from './burst-messages.js'
-import type { Inhabitant } from './lively-pod.js'
+import type { Inhabitant } from './mixed-load-pod.js'
 import { fieldOf, type PersistentClient } from './persistent-client.js'
 
 /** Actions of local users that the API has acknowledged. */

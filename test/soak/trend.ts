@@ -1,4 +1,4 @@
-import type { VitalSigns } from './vital-signs.js'
+import type { VitalSigns } from './process-measurements.js'
 
 /** One line of the final table. */
 export interface Finding {

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { memoryOf } from '../../bench/processor-time.js'
 import { queueFacts } from '../../src/jobs/operations/queue-facts.js'
-import type { LivelyPod, WatchedProcess } from './lively-pod.js'
+import type { LivelyPod, WatchedProcess } from './mixed-load-pod.js'
 
 /** Only values of an idle pod are compared: under load a process may need more. */
 type Phase = 'burst' | 'settling' | 'rest'

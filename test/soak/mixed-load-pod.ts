@@ -15,7 +15,7 @@ import { freePort } from '../support/free-port.js'
 import { memoryFolder } from '../support/memory-folder.js'
 import { type PodProcess, startPodProcess } from '../support/pod-process.js'
 import { startTestRedis, type TestRedis } from '../support/redis-server.js'
-import { makeTables } from './besieged-pod.js'
+import { makeTables } from './pod-under-load.js'
 
 /** A local user, with an API client that has all scopes. */
 export interface Inhabitant {

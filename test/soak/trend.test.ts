@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { prognosisOf } from './prognosis.js'
-import type { VitalSigns } from './vital-signs.js'
+import type { VitalSigns } from './process-measurements.js'
+import { prognosisOf } from './trend.js'
 
 const NAMES = ['web resident, MB', 'web kept, MB', 'web descriptors', 'PostgreSQL connections', 'jobs in line']
 

@@ -6,7 +6,7 @@ import { wrongsOf } from '../../soak/burst-outcome.js'
 import { until } from '../../soak/until.js'
 import type { FakePerson } from '../../support/fake-pod.js'
 import { addPost } from '../../support/network.js'
-import type { AssailedPod } from './assailed-pod.js'
+import type { AssailedPod } from './pod-under-faults.js'
 import { type Answer, askToReceive, publish, publishPatiently, type Written } from './senders.js'
 
 interface Load {
