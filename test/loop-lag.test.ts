@@ -24,13 +24,13 @@ describe('the watch over the event loop', () => {
     vi.useRealTimers()
   })
 
-  it('looks ten times a second while there is something to do', async () => {
+  it('measures ten times a second while there is work', async () => {
     await vi.advanceTimersByTimeAsync(1_000)
 
     expect(told).toEqual(Array.from({ length: 10 }, () => 0))
   })
 
-  it('looks every five seconds while there is nothing, and often again as soon as there is', async () => {
+  it('measures every five seconds while idle, and often again as soon as there is work', async () => {
     utilization = 0.01
     await vi.advanceTimersByTimeAsync(100)
     told.length = 0

@@ -10,7 +10,7 @@ async function makePlace(): Promise<string> {
   return path
 }
 
-it('makes a folder with all that are missing above it, and leaves one that is there as it is', async () => {
+it('makeFolder creates a folder with its missing parents, and leaves an existing one unchanged', async () => {
   const path = join(await makePlace(), 'a', 'b')
 
   await makeFolder(path, 0o700)
@@ -19,7 +19,7 @@ it('makes a folder with all that are missing above it, and leaves one that is th
   expect((await stat(path)).mode & 0o777).toBe(0o700)
 })
 
-it('makes it beside others that make it at the same moment', async () => {
+it('makeFolder works concurrently with other calls for the same folder', async () => {
   const place = await makePlace()
   for (let round = 0; round < 20; round += 1) {
     const above = join(place, String(round), 'b')
@@ -29,7 +29,7 @@ it('makes it beside others that make it at the same moment', async () => {
   }
 })
 
-it('gives up where a file stands in the way', async () => {
+it('makeFolder fails when a file has the same path', async () => {
   const file = join(await makePlace(), 'file')
   await writeFile(file, '')
 
@@ -37,6 +37,6 @@ it('gives up where a file stands in the way', async () => {
   await expect(makeFolder(join(file, 'var'), 0o700)).rejects.toThrow('ENOTDIR')
 })
 
-it('gives up where nothing can be made', async () => {
+it('makeFolder fails where no folder can be created', async () => {
   await expect(makeFolder('/proc/pod/var', 0o700)).rejects.toThrow(/^E[A-Z]+: /)
 })

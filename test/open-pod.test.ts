@@ -29,7 +29,7 @@ async function sentenceOf(work: Promise<unknown>): Promise<string> {
   return error.message
 }
 
-it('waits for a database that is away, but not for one that will not have us', async () => {
+it('opening a pod waits for an unavailable database, but not for one that rejects the login', async () => {
   const stranger = new URL(database.url)
   stranger.password = 'wrong-password'
 
@@ -41,7 +41,7 @@ it('waits for a database that is away, but not for one that will not have us', a
   )
 })
 
-it('does not open accounts that were made with another secret key', async () => {
+it('opening a pod fails for accounts created with another secret key', async () => {
   const pod = await open({})
   await createUser(pod, { username: 'alice', password: 'correct horse' })
   await pod.close()

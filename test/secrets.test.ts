@@ -29,31 +29,31 @@ describe('the secret key', () => {
     expect(await readFile(join(dataDir, 'secret-key'), 'utf8')).toMatch(/^[0-9a-f]{64}$/)
   })
 
-  it('is the setting where there is one, and then no file is made', async () => {
+  it('is the setting if there is one, and then no file is created', async () => {
     const key = await readSecretKey({ secretKey: 'a'.repeat(32), dataDir })
 
     expect(key).toHaveLength(32)
     expect(await readdir(dataDir)).toEqual([])
   })
 
-  it('is not made anew, nor taken for empty, where its file was cut off', async () => {
+  it('is neither regenerated nor treated as empty when its file is truncated', async () => {
     await writeFile(join(dataDir, 'secret-key'), '\n')
 
     await expect(readSecretKey({ secretKey: undefined, dataDir })).rejects.toThrow('it holds no key')
     expect(await readFile(join(dataDir, 'secret-key'), 'utf8')).toBe('\n')
   })
 
-  it('that cannot be kept ends in a sentence', async () => {
+  it('that cannot be stored causes an error in one sentence', async () => {
     await writeFile(join(dataDir, 'file'), '')
 
     await expect(readSecretKey({ secretKey: undefined, dataDir: join(dataDir, 'file') })).rejects.toThrow(StartError)
   })
 })
 
-describe('what is sealed', () => {
+describe('a sealed secret', () => {
   const secrets = openSecrets(Buffer.alloc(32, 1))
 
-  it('opens again with the same key, and never looks the same twice', () => {
+  it('opens with the same key, and differs each time', () => {
     const sealed = secrets.seal('-----BEGIN PRIVATE KEY-----\nä', 'user 1')
 
     expect(secrets.unseal(sealed, 'user 1')).toBe('-----BEGIN PRIVATE KEY-----\nä')
@@ -79,7 +79,7 @@ describe('what is sealed', () => {
     }
   })
 
-  it('that an earlier version has sealed without an owner opens for none, and as unbound', () => {
+  it('of an earlier version without an owner opens for no owner, and as unbound', () => {
     const cipher = createCipheriv('aes-256-gcm', Buffer.alloc(32, 1), Buffer.alloc(12))
     const sealed = Buffer.concat([Buffer.alloc(12), cipher.update('old'), cipher.final(), cipher.getAuthTag()])
 

@@ -3,7 +3,7 @@ import { checkReplica } from '../../bin/doctor/check-replica.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
 import { createTestDatabase } from '../support/database.js'
 
-describe('the doctor, of a replica', () => {
+describe('pod doctor, on a replica', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>
   let db: ReturnType<typeof openDatabase>
   beforeAll(async () => {
@@ -15,16 +15,16 @@ describe('the doctor, of a replica', () => {
     await database.drop()
   })
 
-  it('says nothing where there is none', async () => {
+  it('reports nothing without a replica', async () => {
     expect(await checkReplica(db, { databaseReadUrl: undefined })).toEqual([])
   })
 
-  it('warns of a database that takes writes itself', async () => {
+  it('warns of a replica that accepts writes', async () => {
     const findings = await checkReplica(db, { databaseReadUrl: database.url })
     expect(findings).toEqual([{ check: 'replica', state: 'warn', message: expect.stringContaining('no replica') }])
   })
 
-  it('warns of one that does not answer, without its password', async () => {
+  it('warns of a replica that does not respond, without its password', async () => {
     const [finding] = await checkReplica(db, { databaseReadUrl: 'postgres://pod:hunter2@127.0.0.1:1/pod' })
     expect(finding).toMatchObject({ state: 'warn', message: expect.stringContaining('127.0.0.1:1') })
     expect(finding?.message).not.toContain('hunter2')

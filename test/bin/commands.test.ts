@@ -31,7 +31,7 @@ describe('the commands', { timeout: 60_000 }, () => {
     await place.remove()
   })
 
-  /** What a command that works prints as JSON. */
+  /** The JSON output of a successful command. */
   async function json(...words: string[]) {
     const { code, stdout, stderr } = await pod([...words, '--json'], settings)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -46,7 +46,7 @@ describe('the commands', { timeout: 60_000 }, () => {
   }
 
   describe('user', () => {
-    it('create makes an account with real keys, and shows a password once if it had to make one', async () => {
+    it('create makes an account with real keys, and prints a generated password once', async () => {
       const account = await json('user', 'create', 'bob')
 
       expect(account).toEqual({
@@ -59,7 +59,7 @@ describe('the commands', { timeout: 60_000 }, () => {
       expect(person.publicKey).toMatch(/^-----BEGIN PUBLIC KEY-----\n/)
     })
 
-    it('create refuses what is wrong before it makes keys', async () => {
+    it('create rejects invalid values before it makes keys', async () => {
       expect(await failure('user', 'create', 'alice')).toEqual({ code: 1, stderr: 'The username alice is taken.' })
       expect(await failure('user', 'create', 'Alice')).toMatchObject({ code: 1 })
       expect(await failure('user', 'create', 'dave', '--password', 'short')).toMatchObject({
@@ -79,7 +79,7 @@ describe('the commands', { timeout: 60_000 }, () => {
       })
     })
 
-    it('password takes the new one from the standard input', async () => {
+    it('password reads the new password from standard input', async () => {
       const { code } = await pod(['user', 'password', 'alice', '--password-stdin'], settings, {
         input: 'another horse\nrest',
       })
@@ -90,7 +90,7 @@ describe('the commands', { timeout: 60_000 }, () => {
       })
     })
 
-    it('role gives one of the roles there are', async () => {
+    it('role assigns an existing role', async () => {
       expect(await json('user', 'role', 'alice', 'moderator')).toEqual({ username: 'alice', role: 'moderator' })
       expect(await failure('user', 'role', 'alice', 'king')).toMatchObject({ code: 2 })
     })
@@ -108,7 +108,7 @@ describe('the commands', { timeout: 60_000 }, () => {
   })
 
   describe('token', () => {
-    it('makes one for a year, if nothing else is said, and revoke ends it', async () => {
+    it('creates a token for a year by default, and revoke ends it', async () => {
       const token = await json('token', 'alice', '--scopes', 'profile tags:read')
 
       expect(token).toEqual({
@@ -123,7 +123,7 @@ describe('the commands', { timeout: 60_000 }, () => {
       expect(await failure('token', 'revoke', token.access_token)).toMatchObject({ code: 1 })
     })
 
-    it('names scopes that do not exist, and those that do', async () => {
+    it('lists unknown scopes, and the valid ones', async () => {
       expect(await failure('token', 'alice', '--scopes', 'profile fly')).toEqual({
         code: 1,
         stderr: expect.stringMatching(/^There is no scope fly; there are openid, .*tags:modify\.$/),
@@ -133,7 +133,7 @@ describe('the commands', { timeout: 60_000 }, () => {
       expect(await failure('token', 'nobody', '--scopes', 'profile')).toMatchObject({ code: 1 })
     })
 
-    it('never shows it to the database', async () => {
+    it('never sends the token to the database', async () => {
       const { access_token: token } = await json('token', 'alice', '--scopes', 'profile', '--expires-in', '1h')
 
       const hash = createHash('sha256').update(token).digest()
@@ -155,7 +155,7 @@ describe('the commands', { timeout: 60_000 }, () => {
   })
 
   describe('the log', () => {
-    it.each(['json', 'pretty'])('goes beside the answer, as %s', async (format) => {
+    it.each(['json', 'pretty'])('is written to standard error, as %s', async (format) => {
       const talkative = { ...settings, ALLOW_PRIVATE_ADDRESSES: 'true', LOG_LEVEL: 'warn', LOG_FORMAT: format }
 
       const { stdout, stderr } = await pod(['user', 'show', 'alice', '--json'], talkative)
@@ -164,7 +164,7 @@ describe('the commands', { timeout: 60_000 }, () => {
       expect(stderr).toContain('ALLOW_PRIVATE_ADDRESSES')
     })
 
-    it('goes beside what doctor finds', async () => {
+    it('is written separately from the results of doctor', async () => {
       const talkative = { ...settings, ALLOW_PRIVATE_ADDRESSES: 'true', LOG_LEVEL: 'warn' }
 
       const { stdout, stderr } = await pod(['doctor', '--json'], talkative)
@@ -175,7 +175,7 @@ describe('the commands', { timeout: 60_000 }, () => {
   })
 
   describe('work', () => {
-    it('wait-idle says what is left when its time is over', async () => {
+    it('wait-idle prints the remaining work when its time limit expires', async () => {
       await open.jobs.enqueue(pruneJob, {})
       const [row] = await open.db('outbox').insert({ queue: 'notify', name: 'probe', data: '{}' }).returning('id')
 
@@ -187,14 +187,14 @@ describe('the commands', { timeout: 60_000 }, () => {
       await open.db('outbox').where({ id: row.id }).delete()
     })
 
-    it('status counts it', async () => {
+    it('status counts the pending work', async () => {
       expect(await json('status')).toMatchObject({
         queues: { maintenance: { waiting: 1, workers: 0 }, inbound: { waiting: 0 } },
         outbox: { waiting: 0 },
       })
     })
 
-    it('dead lists, shows, replays and drops what was given up', async () => {
+    it('dead lists, shows, replays and drops dead letters', async () => {
       const [{ id }] = await open
         .db('outbox')
         .insert({ queue: 'notify', name: 'probe', data: '{"about":7}', failedAt: open.db.fn.now() })
@@ -215,7 +215,7 @@ describe('the commands', { timeout: 60_000 }, () => {
       expect(await open.db('outbox').where({ id })).toEqual([])
     })
 
-    it('doctor says what is wrong and what to do, and fails', async () => {
+    it('doctor prints each problem with its remedy, and fails', async () => {
       const { code, stdout, stderr } = await pod(['doctor', '--json'], settings)
 
       const { healthy, findings } = JSON.parse(stdout)
@@ -233,7 +233,7 @@ describe('the commands', { timeout: 60_000 }, () => {
       expect(findings).toContainEqual(expect.objectContaining({ check: 'sealed keys', state: 'ok' }))
     })
 
-    it('doctor notices a secret key that is not the one of the accounts', async () => {
+    it('doctor reports a secret key that does not match the accounts', async () => {
       const { stdout } = await pod(['doctor', '--json'], { ...settings, SECRET_KEY: SECRET_KEY.toUpperCase() })
 
       expect(JSON.parse(stdout).findings).toContainEqual(
@@ -243,7 +243,7 @@ describe('the commands', { timeout: 60_000 }, () => {
   })
 
   describe('config', () => {
-    it('shows what is in force without the secrets in it', async () => {
+    it('prints the effective settings without secrets', async () => {
       const { code, stdout } = await pod(['config', '--json'], {
         SECRET_KEY,
         DATABASE_URL: 'postgres://pod:very-secret@db.example/pod?sslpassword=very-secret',
@@ -285,7 +285,7 @@ describe('the commands', { timeout: 60_000 }, () => {
   })
 
   describe('db', () => {
-    it('status, rollback and migrate take the tables down and up', async () => {
+    it('status, rollback and migrate revert and apply migrations', async () => {
       const own = await createTestDatabase()
       const there = { ...settings, DATABASE_URL: own.url }
       const before = JSON.parse((await pod(['db', 'status', '--json'], there)).stdout)

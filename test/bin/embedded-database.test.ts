@@ -24,7 +24,7 @@ describe('a command while no pod runs', { timeout: 60_000 }, () => {
     },
   )
 
-  it('takes the address of the pod of its data folder, and makes no account under another one', async () => {
+  it('uses the address of the pod of its data folder, and creates no account under another one', async () => {
     const settings = { DATA_DIR: folder.path }
     writeFileSync(join(folder.path, 'address.json'), JSON.stringify({ url: 'http://localhost:5700', pid: process.pid }))
 
@@ -36,7 +36,7 @@ describe('a command while no pod runs', { timeout: 60_000 }, () => {
     expect(JSON.parse((await pod(['user', 'list', '--json'], settings)).stdout)).toHaveLength(1)
   })
 
-  it('makes the embedded database, uses it and stops it', async () => {
+  it('creates the embedded database, uses it and stops it', async () => {
     const settings = { DATA_DIR: folder.path }
 
     const first = await pod(['user', 'create', 'alice', '--json'], settings)
@@ -49,7 +49,7 @@ describe('a command while no pod runs', { timeout: 60_000 }, () => {
     expect(databasePid(folder.path)).toBeUndefined()
   })
 
-  it('works beside others that begin at the same moment', async () => {
+  it('works concurrently with commands that start at the same time', async () => {
     const settings = { DATA_DIR: folder.path }
 
     const names = ['alice', 'bob', 'carol']
@@ -59,7 +59,7 @@ describe('a command while no pod runs', { timeout: 60_000 }, () => {
     expect(databasePid(folder.path)).toBeUndefined()
   })
 
-  it('does not stop the database under another one; who comes too late for that one gets its own', async () => {
+  it('does not stop the database while another command uses it; a later command starts its own', async () => {
     const config = readConfig({ DATA_DIR: folder.path })
     const host = await borrowDatabase(config)
     const guest = await borrowDatabase(config)
@@ -78,7 +78,7 @@ describe('a command while no pod runs', { timeout: 60_000 }, () => {
     expect(databasePid(folder.path)).toBeUndefined()
   })
 
-  it('does not hand out a database that is ending, though its last act is to let one in who waits', async () => {
+  it('does not use a database that is shutting down, although it accepts a waiting connection', async () => {
     const config = readConfig({ DATA_DIR: folder.path })
     const host = await borrowDatabase(config)
     const door = new Client({ connectionString: host.url })

@@ -30,7 +30,7 @@ const comment = write(
 )
 
 describe('pod envelope', () => {
-  it('seals an entity and says what it is', async () => {
+  it('seals an entity and prints its type', async () => {
     const { stdout: envelope } = await run('seal', post, '--sender', annsKey)
 
     expect(envelope).toMatch(/^<\?xml [\s\S]*<\/me:env>\n$/)
@@ -45,7 +45,7 @@ describe('pod envelope', () => {
     })
   })
 
-  it('takes an entity in JSON form as well', async () => {
+  it('accepts an entity in JSON form as well', async () => {
     const entity = write(
       'post.json',
       `\ufeff${JSON.stringify({ entity_type: 'account_deletion', entity_data: { author: 'ann@p.example' } })}`,
@@ -64,14 +64,14 @@ describe('pod envelope', () => {
   it.each([
     ['without a signature', []],
     ['with a wrong signature', ['--author-key', path('ann.key')]],
-  ])('says that a comment sent by its author %s may still be refused', async (_what, words) => {
+  ])('warns that a comment sent by its author %s may still be rejected', async (_what, words) => {
     const { stdout } = await run('seal', comment, '--sender', quinsKey, ...words)
     const opened = await run('open', write('envelope.xml', stdout), ...publicKeys)
 
     expect(opened.stdout).toContain('A pod takes it so only for a post that is by the sender, too.\n')
   })
 
-  it('says nothing of that about a comment with a right signature, or a post', async () => {
+  it('prints no such warning for a comment with a valid signature, or a post', async () => {
     const signed = await run('seal', comment, '--sender', quinsKey, '--author-key', path('quin.key'))
     for (const { stdout } of [signed, await run('seal', post, '--sender', annsKey)]) {
       const opened = await run('open', write('envelope.xml', stdout), ...publicKeys)
@@ -105,7 +105,7 @@ describe('pod envelope open', () => {
     return (await run('seal', payload, '--sender', annsKey, ...words)).stdout
   }
 
-  it('says for whom it has no key', async () => {
+  it('names the person whose key is missing', async () => {
     const { failure, stdout } = await run(
       'open',
       write('e', await sealed(post)),
@@ -136,14 +136,14 @@ describe('pod envelope open', () => {
     expect(await examined(await make())).toMatchObject({ accepted: false, fault, outcome: 'drop' })
   })
 
-  it('refuses what is encrypted for one person and meant for another', async () => {
+  it('rejects a message that is encrypted for one person and addressed to another', async () => {
     const message = await sealed(write('contact.xml', contactFor('bob@b.example')), '--for', path('quin.pub'))
 
     expect(await examined(message, '--recipient', quinsKey)).toMatchObject({ fault: 'RecipientMismatch' })
   })
 })
 
-describe('pod envelope, used wrongly', () => {
+describe('pod envelope, with wrong arguments', () => {
   it.each([
     ['without a sender', ['seal', post]],
     ['with a sender without a key', ['seal', post, '--sender', 'ann@p.example']],
@@ -152,7 +152,7 @@ describe('pod envelope, used wrongly', () => {
     ['with a private key for a public one', ['open', post, '--key', annsKey]],
     ['with a key file that is not there', ['open', post, '--key', `ann@p.example=${path('nothing')}`]],
     ['with a file that is not there', ['open', path('nothing')]],
-  ])('says so %s', async (_what, words) => {
+  ])('reports an error %s', async (_what, words) => {
     vi.spyOn(process.stderr, 'write').mockReturnValue(true)
 
     expect((await run(...words)).failure).toBeInstanceOf(CommanderError)
@@ -175,7 +175,7 @@ describe('pod envelope, used wrongly', () => {
     expect(String(failure)).toContain(reason)
   })
 
-  it('does not add an author where there is none', async () => {
+  it('does not add an author to an entity without one', async () => {
     const { failure } = await run('seal', post, '--sender', annsKey, '--author-key', path('ann.key'))
 
     expect(failure).toEqual(new CommandError('A status_message has no author signature.'))

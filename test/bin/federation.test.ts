@@ -5,7 +5,7 @@ import { cardOf, type FakePerson, type FakePods, newGuid, startFakePods } from '
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod, type Settings } from './program.js'
 
-/** Commands about other pods, of which one is on loopback with everything it needs. */
+/** Commands about other pods, one of which runs completely on loopback. */
 describe('the commands about other pods', { timeout: 60_000 }, () => {
   let place: Place
   let others: FakePods
@@ -78,7 +78,7 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
     },
   )
 
-  it('fetch wants to know where a guid is', async () => {
+  it('fetch requires a pod for a guid', async () => {
     expect(await pod(['fetch', newGuid()], settings)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('--from'),
@@ -86,7 +86,7 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
     expect(await pod(['fetch', newGuid(), '--from', 'a b'], settings)).toMatchObject({ code: 2 })
   })
 
-  it('fetch finds a person and shows who it is', async () => {
+  it('fetch finds a person and prints the profile', async () => {
     const { code, stdout } = await pod(['fetch', `acct:${quin.address}`, '--json'], settings)
 
     expect(code).toBe(0)
@@ -108,7 +108,7 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
     ['a diaspora:// link', () => [`web+diaspora://${quin.address}/post/${post.guid}`]],
     ['its guid and a pod', () => [post.guid, '--from', host]],
     ['its guid and a person', () => [post.guid, '--from', quin.address]],
-  ])('fetch brings a post by %s', async (_what, words) => {
+  ])('fetch stores a post by %s', async (_what, words) => {
     const { code, stdout } = await pod(['fetch', ...words(), '--json'], settings)
 
     expect(code).toBe(0)
@@ -127,7 +127,7 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
     })
   })
 
-  it('fetch brings older posts of a person on demand', async () => {
+  it('fetch stores older posts of a person on demand', async () => {
     const rosa = others.person(`rosa@${host}`)
     const older = { ...post, author: rosa.address, guid: newGuid() }
     others.serve(rosa, older)
@@ -139,7 +139,7 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
     expect(await fetched()).toMatchObject({ kind: 'person', posts_fetched: 0 })
   })
 
-  it('fetch takes for a guid what looks like an address, where a pod is named', async () => {
+  it('fetch treats an argument that looks like an address as a guid when a pod is given', async () => {
     const guid = `abcdef0123456789@${host.split(':')[0]}`
     others.serve(quin, { ...post, guid })
 
@@ -149,14 +149,14 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
     })
   })
 
-  it('fetch shows a text without what would steer the terminal', async () => {
+  it('fetch prints a text without terminal control sequences', async () => {
     const { stdout } = await pod(['fetch', post.guid, '--from', host], settings)
 
     expect(stdout).toContain('Hello #world\ufffd31m')
     expect(stdout).not.toContain('\u009b')
   })
 
-  it('fetch says in a sentence what did not work', async () => {
+  it('fetch prints an error in one sentence', async () => {
     const missing = newGuid()
 
     expect(await pod(['fetch', `nobody@${host}`], settings)).toMatchObject({
@@ -176,7 +176,7 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
     })
   })
 
-  it('probe finds nothing wrong with a pod that does everything right, and notes it', async () => {
+  it('probe reports no errors of a correct pod, and its warnings', async () => {
     serveWell()
 
     const { code, stdout } = await pod(['probe', quin.address, '--json'], settings)

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { buildProgram } from '../../bin/program.js'
 
-/** Every command that does something, with the groups it stands in: `user create`. */
+/** Every executable command with its groups: `user create`. */
 function commandsOf(command: Command, path: readonly string[] = []): (readonly [string, Command])[] {
   const below = command.commands.flatMap((each) => commandsOf(each, [...path, each.name()]))
   const own = command.registeredArguments.length > 0 || command.commands.length === 0
@@ -12,7 +12,7 @@ function commandsOf(command: Command, path: readonly string[] = []): (readonly [
 const commands = commandsOf(await buildProgram())
 
 describe('--help', () => {
-  it('knows the commands', () => {
+  it('lists the commands', () => {
     expect(commands.map(([name]) => name)).toEqual(
       expect.arrayContaining([
         'start',

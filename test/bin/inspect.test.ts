@@ -55,7 +55,7 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
     return JSON.parse(stdout)
   }
 
-  /** Everything that a message could have left behind, apart from people. */
+  /** All rows that a message could have stored, except people. */
   async function traces(): Promise<number> {
     const tables = ['posts', 'comments', 'tags', 'notifications', 'outbox', 'waiting', 'outbound_messages', 'contacts']
     const { rows } = await db.query(
@@ -94,7 +94,7 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
     expect(await traces()).toBe(0)
   })
 
-  it('names the fault of what would be refused, and the step', async () => {
+  it('prints the fault of a message that would be rejected, and the step', async () => {
     const forged = envelopeOf({ ...others.person('mallory@m.example'), address: quin.address }, post)
     const { code, stdout, stderr } = await inspect(forged)
     expect(code).toBe(1)
@@ -108,14 +108,14 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
     })
   })
 
-  it('knows that a message has come before', async () => {
+  it('reports a message that is already stored', async () => {
     expect(await pod(['fetch', post.guid, '--from', quin.address], settings)).toMatchObject({ code: 0 })
     await db.query('delete from outbox')
 
     expect(await inspected(post)).toMatchObject({ end: 'nothing', rows: [], jobs: [] })
   })
 
-  it('says what a retraction would take along', async () => {
+  it('prints what a retraction would delete', async () => {
     const before = await traces()
 
     const result = await inspected({
@@ -130,7 +130,7 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
     expect(await traces()).toBe(before)
   })
 
-  it('follows a comment to the post that it is under', async () => {
+  it('fetches the parent post of a comment', async () => {
     const comment = signedBy(quin, {
       type: 'comment',
       author: quin.address,

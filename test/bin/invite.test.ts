@@ -21,7 +21,7 @@ describe('pod invite', { timeout: 60_000 }, () => {
     expect(Date.parse(expires) - Date.now()).toBeGreaterThan(6.9 * 86_400_000)
   })
 
-  it('says so where an invitation is good for nothing', async () => {
+  it('reports when invitations have no effect', async () => {
     const { stdout } = await pod(['invite'], { ...settings, REGISTRATIONS: 'closed' })
 
     expect(stdout).toContain('REGISTRATIONS is closed')
@@ -35,7 +35,7 @@ describe('pod invite', { timeout: 60_000 }, () => {
     expect(JSON.parse(stderr)).toEqual({ error: 'An invitation lasts from one second to one year.' })
   })
 
-  it('makes none that lasts for ever', async () => {
+  it('refuses an invitation without expiry', async () => {
     const { code, stderr } = await pod(['invite', '--expires-in', '800d'], settings)
 
     expect(code).toBe(1)

@@ -9,7 +9,7 @@ describe('pod start, ended in other ways', { timeout: 60_000 }, () => {
   })
   afterEach(() => folder.remove())
 
-  it('leaves no web and no worker behind when it is killed, and the next one takes the database over', async () => {
+  it('leaves no web and worker processes when it is killed, and the next start takes over the database', async () => {
     const first = await startPod({ DATA_DIR: folder.path })
     first.child.kill('SIGKILL')
     await until(() => !isAlive(first.pids.web) && !isAlive(first.pids.worker))
@@ -24,7 +24,7 @@ describe('pod start, ended in other ways', { timeout: 60_000 }, () => {
     expect(databasePid(folder.path)).toBeUndefined()
   })
 
-  it('takes Ctrl-C, which reaches its whole group, and the echo of npm for one wish to stop', async () => {
+  it('counts Ctrl-C for the whole group and its repetition by npm as one stop request', async () => {
     const pod = await startPod({ DATA_DIR: folder.path, npm_lifecycle_event: 'start' })
 
     process.kill(-(pod.child.pid ?? 0), 'SIGINT')
@@ -33,7 +33,7 @@ describe('pod start, ended in other ways', { timeout: 60_000 }, () => {
     expect(await pod.ended).toBe(0)
     expect(pod.output.stdout).not.toContain('did not end in order')
     expect([pod.pids.web, pod.pids.worker].filter(isAlive)).toEqual([])
-    await until(() => !isAlive(pod.pids.database)) // it ends right after it has taken its file away
+    await until(() => !isAlive(pod.pids.database)) // it ends right after it has deleted its pid file
   })
 
   it('ends at once, with exit code 1, on a second stop signal', async () => {

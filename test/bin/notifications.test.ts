@@ -41,7 +41,7 @@ describe('pod notify', { timeout: 60_000 }, () => {
     expect(JSON.parse((await run()).stdout)).toEqual({ notifications: 0 })
   })
 
-  it('birthdays takes no day that does not exist', async () => {
+  it('birthdays rejects a day that does not exist', async () => {
     const { code, stderr } = await pod(['notify', 'birthdays', '--day', '2026-02-30'], settings)
 
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('It must be a day like 2026-02-28.') })
@@ -60,7 +60,7 @@ describe('pod notify', { timeout: 60_000 }, () => {
     expect(unread.stdout).not.toContain('started_sharing')
   })
 
-  it('list says who is not there', async () => {
+  it('list reports an unknown account', async () => {
     expect(await pod(['notify', 'list', 'zoe'], settings)).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('There is no local account named zoe.'),

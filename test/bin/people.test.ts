@@ -21,7 +21,7 @@ describe('pod people forget', { timeout: 60_000 }, () => {
     await place.remove()
   })
 
-  it('says what it would delete, and deletes it with --yes', async () => {
+  it('prints what it would delete, and deletes it with --yes', async () => {
     const mallory = await addStranger(open, 'mallory@m.example')
     await addPost(open, mallory)
 

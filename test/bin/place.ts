@@ -10,7 +10,7 @@ export interface Place {
   remove(): Promise<void>
 }
 
-/** Of a pod that other pods could know. */
+/** The address of a publicly reachable pod. */
 export const KNOWN_POD = { POD_URL: 'https://pod.example', SECRET_KEY: 'a key that is only good for these tests' }
 
 export async function makePlace(more: Settings = {}): Promise<Place> {

@@ -5,7 +5,7 @@ import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod, type Settings } from './program.js'
 
-/** Commands about what goes out, on tables as a pod has left them. No worker runs. */
+/** Commands about outbound deliveries, on prepared tables. No worker runs. */
 describe('the commands about deliveries', { timeout: 60_000 }, () => {
   let place: Place
   let db: Knex
@@ -51,7 +51,7 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     return id
   }
 
-  it('list and show pods, by what a delivery to them would meet', async () => {
+  it('list and show pods by the state of their deliveries', async () => {
     const fine = await podAt('fine.example', { status: 'no_errors', lastSuccessAt: new Date(), software: 'diaspora' })
     const away = await podAt('away.example', { port: 3000, failures: 2, nextTryAt: new Date(Date.now() + 60_000) })
     await podAt('gone.example', { offlineSince: new Date(0), status: 'dns_failed', lastError: 'no such name' })
@@ -74,7 +74,7 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     expect(nobody).toMatchObject({ code: 1, stderr: 'There is no known pod at nobody.example.\n' })
   })
 
-  it('block a pod that was never met, however its name is written, and not this one', async () => {
+  it('block an unknown pod by any spelling of its name, and never the local pod', async () => {
     expect(await json('pods', 'block', 'https://Never.Example/')).toMatchObject({
       pod: 'never.example',
       state: 'blocked',
@@ -115,7 +115,7 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     expect(await db('comments').pluck('id')).toEqual([])
   })
 
-  it('block a pod, which gives up what waits for it, and let it in again', async () => {
+  it('block a pod, which gives up its pending deliveries, and unblock it', async () => {
     const podId = await podAt('bad.example')
     await db('deliveries').insert({ messageId: await messageAbout(newGuid()), podId })
 
@@ -141,7 +141,7 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     expect(await json('pods', 'show', 'sleepy.example')).not.toMatchObject({ state: 'asleep' })
   })
 
-  it('look at a pod now, and keep what was found', async () => {
+  it('check a pod at once, and store the result', async () => {
     const port = others.server.port
     const host = `localhost:${port}`
     others.script(`${host}/`, (_request, response) => response.end('a pod'))
@@ -149,7 +149,7 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
 
     const { code, stdout } = await pod(['pods', 'probe', host, '--json'], settings)
 
-    expect(code).toBe(1) // it has no NodeInfo
+    expect(code).toBe(1) // the pod has no NodeInfo
     expect(JSON.parse(stdout)).toMatchObject({ status: 'version_failed', offline_since: null, next_try_at: null })
   })
 

@@ -28,7 +28,7 @@ export async function makeFolder(): Promise<{ readonly path: string; remove(): P
     path,
     async remove() {
       const database = databasePid(path)
-      if (database !== undefined && isAlive(database)) process.kill(database, 'SIGQUIT') // a test failed half-way
+      if (database !== undefined && isAlive(database)) process.kill(database, 'SIGQUIT') // a test failed before its cleanup
       await rm(path, { recursive: true, force: true, maxRetries: 20 })
     },
   }
@@ -55,7 +55,7 @@ export async function pod(
   return { code, ...output }
 }
 
-/** A line of the log, as far as tests look at it. */
+/** The fields of a log line that tests use. */
 interface LogLine {
   readonly name?: string
   readonly process?: string
@@ -67,13 +67,13 @@ interface LogLine {
 export interface RunningProgram {
   readonly child: ChildProcess
   readonly output: { readonly stdout: string; readonly stderr: string }
-  /** The next line of its output that fits. */
+  /** The next line of output that matches. */
   logged<Line extends object = LogLine>(fits: (line: Line) => boolean): Promise<Line>
   /** Resolves with the exit code. */
   readonly ended: Promise<number | null>
 }
 
-/** Starts something that runs until it is stopped. */
+/** Starts a command that runs until it is stopped. */
 export function start(words: readonly string[], settings: Settings): RunningProgram {
   const child = launch(words, settings)
   const output = collect(child)
@@ -113,7 +113,7 @@ interface ReadyLine {
 
 export interface StartedPod extends RunningProgram, Omit<ReadyLine, 'ready'> {}
 
-/** Starts a whole pod and waits until it says that it works. */
+/** Starts a whole pod and waits for its log line of readiness. */
 export async function startPod(settings: Settings): Promise<StartedPod> {
   const program = start(['start', '--json'], settings)
   const { address, admin, pids, warnings } = await program.logged<ReadyLine>((line) => line.ready === true)
@@ -130,7 +130,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Looks again and again until it is so; the time limit of the test ends it. */
+/** Polls until the condition is true; the time limit of the test ends it. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await pause(20)
 }

@@ -12,7 +12,7 @@ describe('pod seed', { timeout: 60_000 }, () => {
   })
   afterAll(() => place.remove())
 
-  it('leaves a pod alone that others can reach', async () => {
+  it('refuses a pod that is publicly reachable', async () => {
     const { code, stderr } = await pod(['seed'], { ...settings, POD_URL: 'https://pod.example' })
 
     expect([code, stderr]).toEqual([1, 'Everybody could sign in as alice: pod.example is no pod to play with.\n'])
@@ -26,7 +26,7 @@ describe('pod seed', { timeout: 60_000 }, () => {
     expect((await pod(['user', 'list', '--json'], settings)).stdout).toBe('[]\n')
   })
 
-  it('says what is no address', async () => {
+  it('names an invalid address', async () => {
     const { code, stderr } = await pod(['seed', '--meet', 'alice'], settings)
 
     expect(code).toBe(2)

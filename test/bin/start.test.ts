@@ -6,7 +6,7 @@ import { isAlive, makeFolder, pod, type Settings, type StartedPod, startPod, sta
 
 const PASSWORD = 'correct horse battery'
 
-/** One pod, from its first start on an empty folder to its end; each test finds it as the one before has left it. */
+/** One pod, from its first start on an empty folder to its end; each test continues with the state of the previous one. */
 describe('pod start', { timeout: 60_000 }, () => {
   let folder: Awaited<ReturnType<typeof makeFolder>>
   let settings: Settings
@@ -25,13 +25,13 @@ describe('pod start', { timeout: 60_000 }, () => {
 
   const askForMe = () => statusOf(`${started.address}/api/v1/user`, { headers: { authorization } })
 
-  it('answers when it says that it is ready', async () => {
+  it('responds when it has logged that it is ready', async () => {
     expect(await statusOf(`${started.address}/health/ready`)).toBe(200)
     expect(await statusOf(`${started.admin.web}/metrics`)).toBe(200)
     expect(await statusOf(`${started.admin.worker}/health/ready`)).toBe(200)
   })
 
-  it('serves an account and a token that were made beside it', async () => {
+  it('serves an account and a token created by other commands', async () => {
     const created = await pod(['user', 'create', 'alice', '--password', PASSWORD, '--json'], settings)
     const account = JSON.parse(created.stdout)
     expect(account).toEqual({
@@ -77,7 +77,7 @@ describe('pod start', { timeout: 60_000 }, () => {
     expect(rows.filter(({ superuser }) => superuser)).toEqual([])
   })
 
-  it('has nothing left to do after that', async () => {
+  it('has no work left after that', async () => {
     const { code, stdout } = await pod(['wait-idle', '--timeout', '20', '--json'], settings)
 
     expect({ code, stdout }).toEqual({ code: 0, stdout: '{"idle":true}\n' })
@@ -90,7 +90,7 @@ describe('pod start', { timeout: 60_000 }, () => {
     for (const queue of QUEUES) expect(queues[queue], queue).toMatchObject({ workers: 1 })
   })
 
-  it('does not let a second pod into the same data folder', async () => {
+  it('refuses a second pod in the same data folder', async () => {
     const { code, stderr } = await pod(['start'], settings)
 
     expect(code).toBe(1)
@@ -103,7 +103,7 @@ describe('pod start', { timeout: 60_000 }, () => {
     process.kill(started.pids.web, 'SIGKILL')
     await again
 
-    // On a busy machine it says for a moment that it is too busy.
+    // On a busy machine it answers 503 for a moment.
     await until(async () => (await askForMe()) === 200)
   })
 
@@ -122,7 +122,7 @@ describe('pod start', { timeout: 60_000 }, () => {
     await again
 
     await until(async () => (await askForMe()) === 200)
-    // What workers said last may have gone with it: those jobs are done again when their locks have run out.
+    // The last results of workers may be lost: those jobs run again when their locks have expired.
     expect((await pod(['wait-idle', '--timeout', '100'], settings)).stderr).toBe('')
   }, 150_000)
 
@@ -138,7 +138,7 @@ describe('pod start', { timeout: 60_000 }, () => {
     expect(JSON.parse(stdout)).toMatchObject([{ username: 'alice' }])
   })
 
-  it('warns when it starts at another address than its accounts have', async () => {
+  it('warns when its address differs from that of its accounts', async () => {
     const warnings = () => started.warnings.filter((text) => !text.startsWith('The pod runs as root'))
     expect(started.warnings.length - warnings().length).toBe(process.geteuid?.() === 0 ? 1 : 0)
     expect(warnings()).toEqual([])

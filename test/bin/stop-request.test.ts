@@ -35,7 +35,7 @@ it('a second stop request is urgent', () => {
   expect(asked()).toEqual([true, true])
 })
 
-it('is urgent at once by another signal', () => {
+it('a different signal makes a stop request urgent at once', () => {
   process.emit('SIGTERM', 'SIGTERM')
   process.emit('SIGINT', 'SIGINT')
   expect(asked()).toEqual([true, true])

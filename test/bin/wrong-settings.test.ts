@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder, type Outcome, pod } from './program.js'
 
-/** One sentence or a few, with the way out; no trace of a stack; exit 1. */
+/** A few sentences with the remedy; no stack trace; exit code 1. */
 function expectSentence({ code, stderr }: Outcome, sentence: RegExp): void {
   expect(stderr).toMatch(sentence)
   expect(stderr).not.toMatch(/^\s+at /m)
@@ -29,18 +29,18 @@ describe('a pod with wrong settings', { timeout: 60_000 }, () => {
     await folder.remove()
   })
 
-  it('names a POD_URL that is none', async () => {
+  it('reports an invalid POD_URL', async () => {
     expectSentence(await pod(['start'], { POD_URL: 'pod.example' }), /POD_URL must be a complete address/)
   })
 
-  it('names every wrong setting at once', async () => {
+  it('reports every wrong setting at once', async () => {
     const outcome = await pod(['start'], { PORT: 'many', REDIS_URL: 'localhost' })
 
     expectSentence(outcome, /PORT must be a port number/)
     expectSentence(outcome, /REDIS_URL must be an address/)
   })
 
-  it('says so within seconds when the database cannot be reached, and keeps the password to itself', async () => {
+  it('reports an unreachable database within seconds, without the password', async () => {
     const outcome = await pod(['start'], {
       DATABASE_URL: 'postgres://pod:very-secret@127.0.0.1:1/pod',
       DATA_DIR: folder.path,
@@ -50,7 +50,7 @@ describe('a pod with wrong settings', { timeout: 60_000 }, () => {
     expect(outcome.stdout + outcome.stderr).not.toContain('very-secret')
   })
 
-  it('says the same for a single command', async () => {
+  it('reports the same for a single command', async () => {
     const DATABASE_URL = 'postgres://pod:very-secret@localhost:1/pod'
     for (const words of [
       ['db', 'migrate'],
@@ -63,23 +63,23 @@ describe('a pod with wrong settings', { timeout: 60_000 }, () => {
     }
   })
 
-  it('says that pictures cannot be kept, before anything else is started', async () => {
+  it('reports an unusable folder for pictures before it starts other processes', async () => {
     const outcome = await pod(['start'], { UPLOADS_DIR: '/proc/uploads', DATA_DIR: folder.path, LOG_LEVEL: 'silent' })
 
     expectSentence(outcome, /^Pictures cannot be kept in \/proc\/uploads .* or set another UPLOADS_DIR\.\n$/)
   })
 
-  it('says which port is taken', async () => {
+  it('reports the port that is in use', async () => {
     const outcome = await pod(['start'], { PORT: takenPort, DATA_DIR: folder.path, LOG_LEVEL: 'silent' })
 
     expectSentence(outcome, new RegExp(`^The pod cannot listen on port ${takenPort}.*Set PORT.*\n$`))
   })
 
-  it('says that nothing can be made where DATA_DIR points to', async () => {
+  it('reports that DATA_DIR cannot be created', async () => {
     expectSentence(await pod(['start'], { DATA_DIR: '/proc/pod' }), /\/proc\/pod.*DATA_DIR/)
   })
 
-  it('says which folder cannot be written', async () => {
+  it('reports the folder that cannot be written', async () => {
     const file = join(folder.path, 'a-file')
     await writeFile(file, '')
 
@@ -88,7 +88,7 @@ describe('a pod with wrong settings', { timeout: 60_000 }, () => {
     }
   })
 
-  it('says that the embedded database of the data folder is no database', async () => {
+  it('reports that the embedded database of the data folder is no database', async () => {
     const other = await makeFolder()
     await writeFile(join(other.path, 'postgres'), 'not a folder')
 
@@ -102,7 +102,7 @@ describe('a pod with wrong settings', { timeout: 60_000 }, () => {
     expectSentence(outcome, /There is no database: DATABASE_URL is not set.*npm start/)
   })
 
-  it('says which Node it needs before it does anything else', async () => {
+  it('reports the required Node version before anything else', async () => {
     const pretend = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.18.3" } })'
     const outcome = await pod(['start'], {
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(pretend)}`,

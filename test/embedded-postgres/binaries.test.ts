@@ -31,7 +31,7 @@ it('makes the links that an installation without install scripts lacks', async (
   expect(await readlink(join(folder, 'lib/libpq.so.5'))).toBe('libpq.so.5.18')
 })
 
-it('copies programs that it cannot complete where they are, once, and whole', async () => {
+it('copies programs from a read-only folder once and completely', async () => {
   const home = await makeFolder()
   const installed = await findBinaries()
   const bare = { ...installed, folder: join(home, 'native') }

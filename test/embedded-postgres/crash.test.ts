@@ -7,13 +7,13 @@ import { findRunningEmbeddedPostgres, startEmbeddedPostgres } from '../../embedd
 import { isRoot } from '../../embedded-postgres/run-as.js'
 import { killNow, makeFolder, pidFileLines, query, startElsewhere } from './data-dirs.js'
 
-describe('after a crash', () => {
+describe('an embedded PostgreSQL after a crash', () => {
   let dataDir: string
   beforeAll(async () => {
     dataDir = join(await makeFolder(), 'var')
   })
 
-  it('the server that was killed is noticed, and comes back at the same address with everything committed', async () => {
+  it('a killed server is detected, and restarts at the same address with all committed data', async () => {
     const first = await startEmbeddedPostgres(dataDir)
     await query(first.url, 'create table kept as select 42 as answer')
 
@@ -26,7 +26,7 @@ describe('after a crash', () => {
     await second.stop()
   })
 
-  it('a connection of the killed server that is still at work does not keep the next one from starting', async () => {
+  it('an active backend of the killed server does not prevent the next start', async () => {
     const first = await startEmbeddedPostgres(dataDir, { fast: true })
     const busy = query(
       first.url,
@@ -63,7 +63,7 @@ describe('after a crash', () => {
     await server.stop()
   })
 
-  it('the server of a pod that was killed is taken over, and stopped with the pod that took it', async () => {
+  it('the server of a killed pod is taken over, and stopped with the pod that took it over', async () => {
     const pod = startElsewhere(dataDir)
     const left = await pod.answer
     await killNow(pod.process)
@@ -77,7 +77,7 @@ describe('after a crash', () => {
     expect(await readFile(join(dataDir, 'postgres.log'), 'utf8')).toContain('database system is shut down')
   })
 
-  it('a server that was taken over is noticed when it is killed', async () => {
+  it('a server that was taken over is monitored, and its end is detected', async () => {
     const pod = startElsewhere(dataDir)
     await pod.answer
     await killNow(pod.process)
@@ -88,7 +88,7 @@ describe('after a crash', () => {
     await server.exited
   })
 
-  it('a pid file whose pid belongs to another process by now is no reason not to start', async () => {
+  it('a pid file with the pid of an unrelated process does not prevent a start', async () => {
     const first = await startEmbeddedPostgres(dataDir, { fast: true })
     process.kill(first.pid, 'SIGKILL')
     await first.exited
@@ -103,7 +103,7 @@ describe('after a crash', () => {
     expect(bystander.exitCode ?? bystander.signalCode).toBeNull()
   })
 
-  it('a copy of the folder of a running server is not mistaken for that server', async () => {
+  it('a copy of the folder of a running server is treated as a separate server', async () => {
     const original = await startEmbeddedPostgres(dataDir, { fast: true })
     await query(original.superuserUrl, 'checkpoint')
     const copied = join(await makeFolder(), 'var')
@@ -120,7 +120,7 @@ describe('after a crash', () => {
   })
 })
 
-/** Some process that PostgreSQL would take for its predecessor: it belongs to the same user. */
+/** A process that PostgreSQL would treat as its predecessor: it belongs to the same user. */
 async function startBystander(cluster: string): Promise<ChildProcess> {
   const { uid, gid } = await stat(cluster)
   const bystander = spawn('sleep', ['60'], { cwd: '/', ...(isRoot() ? { uid, gid } : {}) })

@@ -13,11 +13,11 @@ export const NAMELESS = ['-U', '--map-user=54321', '--map-group=54321']
 const folders: string[] = []
 const processes: ChildProcess[] = []
 
-/** A folder that is gone after the tests of a file; a server in its `var` ends with the test. Blanks and umlauts come for free. */
+/** A temporary folder for the tests of a file, with blanks and umlauts in its path; a server in its `var` ends with the test. */
 export async function makeFolder(): Promise<string> {
   const runFolder = await makeRunFolder(process.ppid)
   folders.push(runFolder)
-  // As a project folder is: anybody may walk through.
+  // Like a project folder: accessible for all users.
   await chmod(runFolder, 0o755)
   const folder = join(runFolder, 'pöd data')
   await mkdir(folder, { mode: 0o755 })
@@ -55,7 +55,7 @@ export type Answer =
   | { readonly url: string; readonly pid: number; readonly startedHere: boolean }
   | { readonly refusal: string }
 
-/** Another process that starts the server of this folder and stays. */
+/** Another process that starts the server of this folder and keeps running. */
 export function startElsewhere(
   dataDir: string,
   { nameless = false } = {},

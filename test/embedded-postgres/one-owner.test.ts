@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
 import { makeFolder, query, startElsewhere } from './data-dirs.js'
 
-it('serves one pod and turns the other away when two start on the same empty folder at once', async () => {
+it('a folder serves one pod and refuses the other when two start on it at once', async () => {
   const dataDir = join(await makeFolder(), 'var')
 
   const answers = await Promise.all([startElsewhere(dataDir).answer, startElsewhere(dataDir).answer])
@@ -18,7 +18,7 @@ it('serves one pod and turns the other away when two start on the same empty fol
   expect((await readdir(dataDir)).filter((name) => name !== 'postgres.log')).toEqual(['postgres'])
 })
 
-it('waits for a command that is about to stop the server, and starts it again', async () => {
+it('a pod waits for a command that is stopping the server, and starts it again', async () => {
   const dataDir = join(await makeFolder(), 'var')
   const command = await startEmbeddedPostgres(dataDir, { fast: true })
 
@@ -30,7 +30,7 @@ it('waits for a command that is about to stop the server, and starts it again', 
   expect(await pod.answer).toMatchObject({ url: command.url, startedHere: true })
 })
 
-it('does not take over a server that is ending', async () => {
+it('a pod does not take over a server that is shutting down', async () => {
   const dataDir = join(await makeFolder(), 'var')
   const { url, superuserUrl, pid, stop } = await startEmbeddedPostgres(dataDir, { fast: true })
   const owner = new Client({ connectionString: superuserUrl })

@@ -11,7 +11,7 @@ import {
 } from '../../embedded-postgres/embedded-postgres.js'
 import { makeFolder } from './data-dirs.js'
 
-/** One sentence, with the way out behind a colon. */
+/** One sentence, with the remedy after a colon. */
 async function refusalOf(work: Promise<unknown>): Promise<string> {
   const error = await work.then(
     () => undefined,
@@ -22,8 +22,8 @@ async function refusalOf(work: Promise<unknown>): Promise<string> {
   return error.message
 }
 
-describe('the embedded PostgreSQL says in one sentence', () => {
-  it('that there is none for this kind of machine', async () => {
+describe('the embedded PostgreSQL reports in one sentence', () => {
+  it('that this platform is not supported', async () => {
     expect(await refusalOf(findBinaries('plan9', 'm68k'))).toMatch(/^No PostgreSQL for plan9-m68k .* set DATABASE_URL /)
   })
 
@@ -34,7 +34,7 @@ describe('the embedded PostgreSQL says in one sentence', () => {
     expect(await refusalOf(startEmbeddedPostgres(file))).toMatch(/^The data folder .*var cannot be used .* DATA_DIR\.$/)
   })
 
-  it('that the data were made by another major version', async () => {
+  it('that the data belong to another major version', async () => {
     const dataDir = join(await makeFolder(), 'var')
     const server = await startEmbeddedPostgres(dataDir, { fast: true })
     await server.stop()
@@ -43,7 +43,7 @@ describe('the embedded PostgreSQL says in one sentence', () => {
     expect(await refusalOf(startEmbeddedPostgres(dataDir))).toMatch(/ made by PostgreSQL 17, .* brings PostgreSQL 18: /)
   })
 
-  it('why the database cannot be made, and leaves nothing behind', async () => {
+  it('why the database cannot be created, and leaves no files', async () => {
     const home = join(await makeFolder(), 'var')
     const folder = join(await makeFolder(), 'native')
     await mkdir(home)
@@ -60,7 +60,7 @@ describe('the embedded PostgreSQL says in one sentence', () => {
     expect(await readdir(home)).toEqual([])
   })
 
-  it('that what lies there is not a database', async () => {
+  it('that the folder contains no database', async () => {
     const dataDir = join(await makeFolder(), 'var')
     await mkdir(join(dataDir, 'postgres'), { recursive: true })
     await writeFile(join(dataDir, 'postgres/notes.txt'), 'my own notes')

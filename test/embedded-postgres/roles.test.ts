@@ -8,7 +8,7 @@ import { makeFolder, query } from './data-dirs.js'
 const INSUFFICIENT_PRIVILEGE = { code: '42501' }
 
 describe('the role of web, workers and commands', () => {
-  it('is no superuser in a new cluster, and can make the tables of the pod', async () => {
+  it('is no superuser in a new cluster, and can create the tables of the pod', async () => {
     const server = await startEmbeddedPostgres(join(await makeFolder(), 'var'), { fast: true })
 
     await migrateAll(server.url)
@@ -32,7 +32,7 @@ describe('the role of web, workers and commands', () => {
     await server.stop()
   })
 
-  it('is what a command gets for a server that runs, also while that server is being prepared', async () => {
+  it('is used by a command on a running server, also while that server is being prepared', async () => {
     const dataDir = join(await makeFolder(), 'var')
     const server = await startEmbeddedPostgres(dataDir, { fast: true })
     await query(server.superuserUrl, 'alter role pod_app nologin password null')
@@ -44,7 +44,7 @@ describe('the role of web, workers and commands', () => {
     await server.stop()
   })
 
-  it('loses rights that it was given by hand with the next start', async () => {
+  it('loses manually granted rights at the next start', async () => {
     const dataDir = join(await makeFolder(), 'var')
     const first = await startEmbeddedPostgres(dataDir, { fast: true })
     await query(first.superuserUrl, 'alter role pod_app superuser createdb createrole replication bypassrls')
@@ -57,7 +57,7 @@ describe('the role of web, workers and commands', () => {
   })
 })
 
-/** As all clusters were before the role existed: one superuser owns and does everything. */
+/** A cluster from before the role existed: one superuser owns everything. */
 async function makeClusterOfEarlierVersion(dataDir: string): Promise<void> {
   const server = await startEmbeddedPostgres(dataDir, { fast: true })
   const maintenance = server.superuserUrl.replace(/pod$/, 'postgres')
@@ -105,7 +105,7 @@ async function expectNoRights(url: string): Promise<void> {
   }
 }
 
-/** Members of an extension stay with the superuser: code in C is theirs to change. */
+/** Members of an extension stay owned by the superuser: only a superuser may change C code. */
 const OBJECTS_OF_OTHERS = `
   select oid::regclass::text as name from pg_class
     where relnamespace::regnamespace::text not in ('pg_catalog', 'information_schema', 'pg_toast')

@@ -7,7 +7,7 @@ import { startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres
 import { chooseRunAs, isRoot } from '../../embedded-postgres/run-as.js'
 import { makeFolder, NAMELESS, query, startElsewhere, UNSHARE } from './data-dirs.js'
 
-/** A home as root and careful people have it: closed to everybody else. */
+/** A home folder with mode 0700. */
 async function makeClosedHome(): Promise<string> {
   const folder = await makeFolder()
   await chmod(folder, 0o700)
@@ -16,24 +16,24 @@ async function makeClosedHome(): Promise<string> {
   return home
 }
 
-it('runs PostgreSQL as we are, unless we are root', async () => {
+it('PostgreSQL runs as the current user, unless that is root', async () => {
   const runAs = await chooseRunAs(await findBinaries(), await makeFolder())
 
   expect(runAs).toMatchObject(isRoot() ? { uid: expect.any(Number) } : { kind: 'myself' })
 })
 
-it('serves from a closed home', async () => {
+it('PostgreSQL serves from a closed home', async () => {
   const home = await makeClosedHome()
 
   const server = await startEmbeddedPostgres(home, { fast: true })
 
   expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }])
-  // Nothing was opened to make it work.
+  // No permissions were changed for it.
   expect((await stat(join(home, '..'))).mode & 0o777).toBe(0o700)
   await server.stop()
 })
 
-it('serves a user that has no name, where there are user namespaces, and else says what is missing', async () => {
+it('PostgreSQL runs for a user without a name if user namespaces exist, and otherwise reports what is missing', async () => {
   const { answer } = startElsewhere(join(await makeFolder(), 'var'), { nameless: true })
 
   const inNamespace = spawnSync(UNSHARE, [...NAMELESS, UNSHARE, '-U', 'true']).status === 0
@@ -42,7 +42,7 @@ it('serves a user that has no name, where there are user namespaces, and else sa
   )
 })
 
-it('starts again after a closed home was opened', async () => {
+it('PostgreSQL starts again after a closed home was opened', async () => {
   const home = await makeClosedHome()
   const closed = await startEmbeddedPostgres(home, { fast: true })
   await query(closed.url, 'create table kept as select 42 as answer')

@@ -4,14 +4,14 @@ import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { findRunningEmbeddedPostgres, startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
 import { makeFolder, query } from './data-dirs.js'
 
-/** Made by the first test, and used by those that do not need an empty place. */
+/** Created by the first test, and used by those that do not need an empty folder. */
 let dataDir: string
 beforeAll(async () => {
   dataDir = join(await makeFolder(), 'var')
 })
 
 describe('startEmbeddedPostgres', () => {
-  it('makes a database in an empty place and serves it', async () => {
+  it('creates a database in an empty folder and serves it', async () => {
     const server = await startEmbeddedPostgres(dataDir)
 
     expect(server.startedHere).toBe(true)
@@ -51,7 +51,7 @@ describe('startEmbeddedPostgres', () => {
     await second.stop()
   })
 
-  it('takes a folder relative to the working directory', async () => {
+  it('accepts a folder relative to the working directory', async () => {
     const server = await startEmbeddedPostgres(relative(process.cwd(), dataDir), { fast: true })
 
     expect(await query(server.superuserUrl, `select current_setting('data_directory') as folder`)).toEqual([
@@ -74,7 +74,7 @@ describe('startEmbeddedPostgres', () => {
     await server.stop()
   })
 
-  it('stops in order and leaves nothing running', async () => {
+  it('stops cleanly and leaves no processes', async () => {
     const server = await startEmbeddedPostgres(dataDir, { fast: true })
 
     await Promise.all([server.stop(), server.stop()])
@@ -86,7 +86,7 @@ describe('startEmbeddedPostgres', () => {
     await vi.waitFor(() => expect(() => process.kill(server.pid, 0)).toThrow('ESRCH'))
   })
 
-  it('begins again where an earlier start was interrupted while it made the database', async () => {
+  it('starts over when an earlier start was interrupted during initdb', async () => {
     const fresh = join(await makeFolder(), 'var')
     await mkdir(join(fresh, 'postgres.new-0badcafe/data'), { recursive: true })
     await writeFile(join(fresh, 'postgres.new-0badcafe/data/PG_VERSION'), '18\n')
@@ -98,7 +98,7 @@ describe('startEmbeddedPostgres', () => {
     await server.stop()
   })
 
-  it('makes the database of the pod where an earlier start ended just before that', async () => {
+  it('creates the database of the pod when an earlier start ended just before that', async () => {
     const first = await startEmbeddedPostgres(dataDir, { fast: true })
     await query(first.url.replace(/pod$/, 'postgres'), 'drop database pod')
     await first.stop()
@@ -111,7 +111,7 @@ describe('startEmbeddedPostgres', () => {
 })
 
 describe('findRunningEmbeddedPostgres', () => {
-  it('finds the server that runs, and leaves it running', async () => {
+  it('finds the running server, and leaves it running', async () => {
     expect(await findRunningEmbeddedPostgres(dataDir)).toBeUndefined()
     const server = await startEmbeddedPostgres(dataDir, { fast: true })
 

@@ -141,7 +141,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     ])
   })
 
-  it('a like that is taken back leaves no like', async () => {
+  it('a retracted like leaves no like', async () => {
     await bob.send('POST', `posts/${post.guid}/likes`)
     await arrived()
     await bob.send('DELETE', `posts/${post.guid}/likes`)
@@ -196,7 +196,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     expect((await carol.get<Post>(`posts/${post.guid}`)).interaction_counters).toMatchObject({ reshares: 1 })
   })
 
-  it('what is written while the pod is away arrives in order when it is back', async () => {
+  it('posts written while the pod is unreachable arrive in order when it is back', async () => {
     const before = (await arrivedAtCarol(alice)).length
     const bodies = Array.from({ length: 10 }, (_, index) => `Away ${index + 1}`)
     await proxy.disconnect()
@@ -207,7 +207,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     expect((await arrivedAtCarol(alice)).slice(before)).toEqual(bodies)
   })
 
-  it('a post that is written and deleted while the pod is away leaves nothing there', async () => {
+  it('a post that is written and deleted while the pod is unreachable leaves nothing there', async () => {
     await proxy.disconnect()
     mistake = await say(alice, 'A mistake')
     await alice.send('DELETE', `posts/${mistake.guid}`)

@@ -12,7 +12,7 @@ console.log('pod says ${words} as ' + process.pid)
 `
 }
 
-it('runs what compiles, starts it again after a change that compiles, and ends it with itself', async () => {
+it('dev runs the compiled pod, restarts it after a change that compiles, and ends it on exit', async () => {
   const project = await makeProject({ ...filesOf('1.0.0'), 'bin/pod.ts': pod('one') })
 
   const dev = run(project, 'dev.mjs')
