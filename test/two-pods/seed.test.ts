@@ -61,6 +61,6 @@ describe('pod seed', { timeout: 60_000 }, () => {
   it('changes nothing on a pod with sample data', async () => {
     const { code, stderr } = await left.command('seed')
 
-    expect([code, stderr]).toEqual([1, 'There is a life on this pod already: alice lives here.\n'])
+    expect([code, stderr]).toEqual([1, 'seed needs an empty pod; the account alice already exists.\n'])
   })
 })
