@@ -67,31 +67,31 @@ function withFilter(command: Command): Command {
 }
 
 async function list(options: FilterOptions & { limit: number }): Promise<void> {
-  const letters = await withQueue((pod) => listDeadLetters(pod, filterOf(undefined, options), options.limit))
-  print(options, letters.map(present), [
+  const deadLetters = await withQueue((pod) => listDeadLetters(pod, filterOf(undefined, options), options.limit))
+  print(options, deadLetters.map(present), [
     ...table(
-      letters.map((letter) => [
-        letter.id,
-        letter.queue,
-        letter.name,
-        letter.failedAt.toISOString(),
-        letter.fault ?? '',
+      deadLetters.map((deadLetter) => [
+        deadLetter.id,
+        deadLetter.queue,
+        deadLetter.name,
+        deadLetter.failedAt.toISOString(),
+        deadLetter.fault ?? '',
       ]),
     ),
-    letters.length === 0
+    deadLetters.length === 0
       ? 'There are no dead letters.'
-      : letters.length === 1
+      : deadLetters.length === 1
         ? '1 dead letter'
-        : `${letters.length} dead letters`,
+        : `${deadLetters.length} dead letters`,
   ])
 }
 
 async function show(id: string, options: OutputOptions): Promise<void> {
-  const letter = await withQueue((pod) => showDeadLetter(pod, id))
-  if (letter === undefined) throw new CommandError(`There is no dead letter ${id}.`)
-  const { data, payload, trace } = letter
-  print(options, { ...present(letter), data, payload, trace }, [
-    ...table(Object.entries(present(letter)).map(([name, value]) => [name, String(value ?? '-')])),
+  const deadLetter = await withQueue((pod) => showDeadLetter(pod, id))
+  if (deadLetter === undefined) throw new CommandError(`There is no dead letter ${id}.`)
+  const { data, payload, trace } = deadLetter
+  print(options, { ...present(deadLetter), data, payload, trace }, [
+    ...table(Object.entries(present(deadLetter)).map(([name, value]) => [name, String(value ?? '-')])),
     `data: ${JSON.stringify(data, null, 2)}`,
     ...(payload === null ? [] : [`payload: ${payload}`]),
     ...(trace === null ? [] : [trace]),
@@ -133,14 +133,14 @@ function filterOf(id: string | undefined, { queue, fault }: FilterOptions): Dead
   }
 }
 
-function present(letter: DeadLetter) {
+function present(deadLetter: DeadLetter) {
   return {
-    id: letter.id,
-    queue: letter.queue,
-    name: letter.name,
-    fault: letter.fault,
-    attempts: letter.attempts,
-    created_at: letter.createdAt.toISOString(),
-    failed_at: letter.failedAt.toISOString(),
+    id: deadLetter.id,
+    queue: deadLetter.queue,
+    name: deadLetter.name,
+    fault: deadLetter.fault,
+    attempts: deadLetter.attempts,
+    created_at: deadLetter.createdAt.toISOString(),
+    failed_at: deadLetter.failedAt.toISOString(),
   }
 }

@@ -66,7 +66,7 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
 
   async function resolveChecked(url: URL, hostname: string, signal: AbortSignal): Promise<readonly string[]> {
     const addresses = isIP(hostname) === 0 ? await resolve(url, hostname, signal) : [hostname]
-    for (const address of addresses) checkAddress(url, address)
+    for (const address of addresses) checkAddress(options.allowPrivate, url, address)
     return addresses
   }
 
@@ -82,19 +82,6 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
     return addresses
   }
 
-  function checkAddress(url: URL, address: string | undefined): void {
-    const isPublic = address !== undefined && isPublicAddress(address)
-    if (!isPublic && !isPrivateHostAllowed(options.allowPrivate, url)) {
-      throw new RemotePodError('not_allowed', `${url.host} is not requested: ${address} is not a public address.`)
-    }
-    if (isPublic && url.protocol === 'http:') {
-      throw new RemotePodError(
-        'not_allowed',
-        `${url.host} is not requested: plain http is not allowed for public addresses.`,
-      )
-    }
-  }
-
   async function establish(
     url: URL,
     target: buildConnector.Options,
@@ -107,7 +94,7 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
     } catch (error) {
       throw toRemotePodError(error, `Connecting to ${url.host} failed`)
     }
-    checkAddress(url, tcp.remoteAddress)
+    checkAddress(options.allowPrivate, url, tcp.remoteAddress)
     if (url.protocol === 'http:') return tcp
     try {
       return await untilAborted(startTls(target, tcp), signal)
@@ -128,6 +115,20 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
     open(target).then(
       (socket) => callback(null, socket),
       (error: Error) => callback(error, null),
+    )
+  }
+}
+
+/** Throws unless the address may be connected to: only public addresses, over https, and the hosts of the setting. */
+function checkAddress(allowPrivate: AllowPrivate, url: URL, address: string | undefined): void {
+  const isPublic = address !== undefined && isPublicAddress(address)
+  if (!isPublic && !isPrivateHostAllowed(allowPrivate, url)) {
+    throw new RemotePodError('not_allowed', `${url.host} is not requested: ${address} is not a public address.`)
+  }
+  if (isPublic && url.protocol === 'http:') {
+    throw new RemotePodError(
+      'not_allowed',
+      `${url.host} is not requested: plain http is not allowed for public addresses.`,
     )
   }
 }

@@ -33,7 +33,7 @@ export interface DeadLetterFilter {
 
 export type Pieces = Pick<Pod, 'db' | 'jobs'>
 
-export interface FoundLetter extends Omit<DeadLetterDetails, 'payload'> {
+export interface FoundDeadLetter extends Omit<DeadLetterDetails, 'payload'> {
   readonly outboxId: number | undefined
   readonly deliveryId?: number
   readonly job: Job | undefined
@@ -44,39 +44,41 @@ export interface FoundLetter extends Omit<DeadLetterDetails, 'payload'> {
 const PAGE = 500
 /** The latest first. */
 export async function listDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}, limit = 100): Promise<DeadLetter[]> {
-  const letters = await findLetters(pod, filter, filter.fault === undefined ? limit : Number.POSITIVE_INFINITY)
-  return letters.slice(0, limit).map(({ id, queue, name, fault, attempts, createdAt, failedAt }) => {
+  const deadLetters = await findDeadLetters(pod, filter, filter.fault === undefined ? limit : Number.POSITIVE_INFINITY)
+  return deadLetters.slice(0, limit).map(({ id, queue, name, fault, attempts, createdAt, failedAt }) => {
     return { id, queue, name, fault, attempts, createdAt, failedAt }
   })
 }
 
 export async function showDeadLetter(pod: Pieces, id: string): Promise<DeadLetterDetails | undefined> {
-  const [letter] = await findLetters(pod, { id })
-  if (letter === undefined) return undefined
-  const { outboxId, job: _, deliveryId: __, isEmpty: ___, ...details } = letter
+  const [deadLetter] = await findDeadLetters(pod, { id })
+  if (deadLetter === undefined) return undefined
+  const { outboxId, job: _, deliveryId: __, isEmpty: ___, ...details } = deadLetter
   const [row] = outboxId === undefined ? [] : await pod.db('outbox').where({ id: outboxId }).select('payload')
   return { ...details, payload: row?.payload ?? null }
 }
 
 /** The latest first. */
-export async function findLetters(
+export async function findDeadLetters(
   pod: Pieces,
   filter: DeadLetterFilter,
   limit = Number.POSITIVE_INFINITY,
-): Promise<FoundLetter[]> {
+): Promise<FoundDeadLetter[]> {
   const { id, queue, fault } = filter
   const jobs = await failedJobs(pod, queue, limit)
   const rows = await failedRows(pod, filter, limit)
   const deliveries = await foundDeliveries(pod, filter, limit)
   const byRow = new Map(jobs.map((job) => [outboxIdOf(job.data), job]))
-  const letters = [
-    ...rows.map((row) => letterOfRow(row, byRow.get(row.id))),
+  const deadLetters = [
+    ...rows.map((row) => deadLetterOfRow(row, byRow.get(row.id))),
     // The job of a deleted row has nothing left to do.
-    ...jobs.filter((job) => outboxIdOf(job.data) === undefined).map(letterOfJob),
-    ...deliveries.map(letterOfDelivery),
+    ...jobs.filter((job) => outboxIdOf(job.data) === undefined).map(deadLetterOfJob),
+    ...deliveries.map(deadLetterOfDelivery),
   ]
-  return letters
-    .filter((letter) => (id === undefined || letter.id === id) && (fault === undefined || letter.fault === fault))
+  return deadLetters
+    .filter(
+      (deadLetter) => (id === undefined || deadLetter.id === id) && (fault === undefined || deadLetter.fault === fault),
+    )
     .sort((one, other) => other.failedAt.getTime() - one.failedAt.getTime())
 }
 
@@ -118,7 +120,7 @@ async function failedRows({ db }: Pieces, { id, queue }: DeadLetterFilter, limit
     .select({ isEmpty: db.raw(`payload is null and name in ('receive-public', 'receive-private')`) })
 }
 
-function letterOfRow(row: FailedRow, job: Job | undefined): FoundLetter {
+function deadLetterOfRow(row: FailedRow, job: Job | undefined): FoundDeadLetter {
   const failure = failureOf(job)
   return {
     ...row,
@@ -136,7 +138,7 @@ function faultIn(data: unknown): string | null {
   return hasFault && typeof data.fault === 'string' ? data.fault : null
 }
 
-function letterOfJob(job: Job): FoundLetter {
+function deadLetterOfJob(job: Job): FoundDeadLetter {
   return {
     id: `${job.queueName}/${job.id}`,
     queue: job.queueName,
@@ -161,7 +163,7 @@ async function foundDeliveries(
   return isMeant ? listDeadDeliveries(db, { id: digits === undefined ? undefined : Number(digits), fault, limit }) : []
 }
 
-function letterOfDelivery(delivery: DeadDelivery): FoundLetter {
+function deadLetterOfDelivery(delivery: DeadDelivery): FoundDeadLetter {
   const { id, fault, attempts, createdAt, diedAt, host, port, person, record, guid, verb, status } = delivery
   return {
     id: `delivery-${id}`,

@@ -3,38 +3,38 @@ import { deleteDeadDeliveries, reviveDeliveries } from '../../persistence/outbou
 import { enqueueDeliveries } from '../outbox/enqueue-deliveries.js'
 import { unmarkFailed } from '../outbox/outbox.js'
 import { QUEUES } from '../queues/queue-names.js'
-import { type DeadLetterFilter, type FoundLetter, findLetters, type Pieces } from './find-dead-letters.js'
+import { type DeadLetterFilter, type FoundDeadLetter, findDeadLetters, type Pieces } from './find-dead-letters.js'
 
 /** Rows that one statement changes or deletes: a payload may have megabytes, in thousands of pieces. */
 const ROWS_AT_ONCE = 100
 
 /**
- * Runs dead letters again, with all their attempts; returns their number. A job that runs twice has the effect of one run. Letters
+ * Runs dead letters again, with all their attempts; returns their number. A job that runs twice has the effect of one run. Dead letters
  * without their payload stay.
  */
 export async function replayDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}): Promise<number> {
-  const letters = (await findLetters(pod, filter)).filter(({ isEmpty = false }) => !isEmpty)
-  for (const ids of chunksOf(deliveriesAmong(letters))) await replayDeliveries(pod, ids)
-  for (const some of chunksOf(letters.filter(({ outboxId }) => outboxId !== undefined))) await replayRows(pod, some)
-  for (const { outboxId, deliveryId, job } of letters) {
+  const deadLetters = (await findDeadLetters(pod, filter)).filter(({ isEmpty = false }) => !isEmpty)
+  for (const ids of chunksOf(deliveriesAmong(deadLetters))) await replayDeliveries(pod, ids)
+  for (const some of chunksOf(deadLetters.filter(({ outboxId }) => outboxId !== undefined))) await replayRows(pod, some)
+  for (const { outboxId, deliveryId, job } of deadLetters) {
     if (outboxId === undefined && deliveryId === undefined) await replayJob(job)
   }
-  return letters.length
+  return deadLetters.length
 }
 
 /** Deletes dead letters; returns their number. */
 export async function dropDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}): Promise<number> {
-  const letters = await findLetters(pod, filter)
-  for (const ids of chunksOf(deliveriesAmong(letters))) await deleteDeadDeliveries(pod.db, ids)
-  for (const ids of chunksOf(letters.flatMap(({ outboxId }) => outboxId ?? []))) {
+  const deadLetters = await findDeadLetters(pod, filter)
+  for (const ids of chunksOf(deliveriesAmong(deadLetters))) await deleteDeadDeliveries(pod.db, ids)
+  for (const ids of chunksOf(deadLetters.flatMap(({ outboxId }) => outboxId ?? []))) {
     await pod
       .db('outbox')
       .whereIn('id', [...ids])
       .whereNotNull('failedAt')
       .delete()
   }
-  for (const { job } of letters) await job?.remove()
-  return letters.length
+  for (const { job } of deadLetters) await job?.remove()
+  return deadLetters.length
 }
 
 function chunksOf<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
@@ -42,8 +42,8 @@ function chunksOf<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
   return Array.from({ length: count }, (_, index) => items.slice(index * ROWS_AT_ONCE, (index + 1) * ROWS_AT_ONCE))
 }
 
-function deliveriesAmong(letters: readonly FoundLetter[]): readonly number[] {
-  return letters.flatMap(({ deliveryId }) => deliveryId ?? [])
+function deliveriesAmong(deadLetters: readonly FoundDeadLetter[]): readonly number[] {
+  return deadLetters.flatMap(({ deliveryId }) => deliveryId ?? [])
 }
 
 async function replayDeliveries(pod: Pieces, ids: readonly number[]): Promise<void> {
@@ -52,12 +52,12 @@ async function replayDeliveries(pod: Pieces, ids: readonly number[]): Promise<vo
   await enqueueDeliveries(pod, duePods).catch(() => {}) // the sweeper finds them too
 }
 
-async function replayRows(pod: Pieces, letters: readonly FoundLetter[]): Promise<void> {
+async function replayRows(pod: Pieces, deadLetters: readonly FoundDeadLetter[]): Promise<void> {
   // The rows come first: when a later step fails, the sweeper adds the jobs.
-  const ids = letters.flatMap(({ outboxId }) => outboxId ?? [])
+  const ids = deadLetters.flatMap(({ outboxId }) => outboxId ?? [])
   await unmarkFailed(pod.db, ids)
-  for (const { job } of letters) await job?.remove()
-  const rows = letters.flatMap(({ outboxId, queue, name }) => {
+  for (const { job } of deadLetters) await job?.remove()
+  const rows = deadLetters.flatMap(({ outboxId, queue, name }) => {
     const known = QUEUES.find((each) => each === queue)
     return known === undefined || outboxId === undefined ? [] : [{ id: outboxId, queue: known, name }]
   })

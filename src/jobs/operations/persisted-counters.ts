@@ -5,7 +5,7 @@ import { singleFlight } from '../../throttling/single-flight.js'
 
 /** Counters that somebody asks for who is not in the process that counts. */
 export const PERSISTED_COUNTERS = {
-  /** By the door of a web process. */
+  /** Messages received by the inbound endpoint of a web process. */
   received: 'pod_received_messages_total',
   takenIn: 'pod_inbound_messages_total',
   tries: 'pod_delivery_tries_total',

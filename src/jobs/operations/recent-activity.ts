@@ -9,7 +9,7 @@ type Counts = Readonly<Record<string, number>>
 export interface RecentActivity {
   /** Over the last five minutes: messages of the queues that take in, jobs of all others. */
   readonly perMinute: Readonly<Record<QueueName, number>>
-  /** Everything else is of the last hour. At the door of the web processes, by what became of them there. */
+  /** All figures below are of the last hour. Received messages by outcome at the inbound endpoint. */
   readonly received: Counts
   readonly takenIn: {
     readonly stored: number

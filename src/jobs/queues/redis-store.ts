@@ -174,7 +174,7 @@ async function warningsOf(server: Redis, replicas: number): Promise<readonly str
   const warnings: string[] = []
   if (/^aof_enabled:0/m.test(persistence ?? '')) {
     warnings.push(
-      'Redis keeps no append-only file: when it stops, messages that were accepted and not yet taken in are lost. Set "appendonly yes" (best with "appendfsync always") in its configuration.',
+      'Redis keeps no append-only file: when it stops, messages that were accepted and not stored yet are lost. Set "appendonly yes" (best with "appendfsync always") in its configuration.',
     )
   }
   if (policy !== undefined && policy !== 'noeviction') {
