@@ -125,7 +125,7 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     expect(await json('pods', 'unblock', 'bad.example')).toMatchObject({ state: 'unproven', blocked_at: null, dead: 1 })
   })
 
-  it('put a pod to sleep and wake it', async () => {
+  it('put a pod to sleep and wake it, which revives the deliveries that were given up', async () => {
     const podId = await podAt('sleepy.example', { lastSuccessAt: new Date() })
     await db('deliveries').insert({ messageId: await messageAbout(newGuid()), podId })
 
@@ -133,7 +133,12 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     expect(asleep).toMatchObject({ state: 'asleep', waiting: 0, dead: 1 })
     const { offline_since: since } = asleep as { offline_since: string }
     expect(Date.now() - Date.parse(since)).toBeLessThan(60_000)
-    expect(await json('pods', 'wake', 'sleepy.example')).toMatchObject({ state: 'proven', offline_since: null })
+    expect(await json('pods', 'wake', 'sleepy.example')).toMatchObject({
+      state: 'proven',
+      offline_since: null,
+      waiting: 1,
+      dead: 0,
+    })
 
     await db('pods')
       .where({ id: podId })

@@ -66,7 +66,7 @@ describe('a pod with wrong settings', { timeout: 60_000 }, () => {
   it('reports an unusable folder for pictures before it starts other processes', async () => {
     const outcome = await pod(['start'], { UPLOADS_DIR: '/proc/uploads', DATA_DIR: folder.path, LOG_LEVEL: 'silent' })
 
-    expectSentence(outcome, /^Pictures cannot be kept in \/proc\/uploads .* or set another UPLOADS_DIR\.\n$/)
+    expectSentence(outcome, /^Pictures cannot be stored in \/proc\/uploads .* or set another UPLOADS_DIR\.\n$/)
   })
 
   it('reports the port that is in use', async () => {

@@ -169,7 +169,7 @@ describe('the web process', () => {
     const { code, errors } = await start({ UPLOADS_DIR: '/proc/uploads' }).exit()
 
     expect(code).toBe(1)
-    expect(errors).toMatch(/^Pictures cannot be kept in \/proc\/uploads \(.+\): make it a folder/)
+    expect(errors).toMatch(/^Pictures cannot be stored in \/proc\/uploads \(.+\): make it a folder/)
     expect(errors).not.toContain('    at ')
   })
 

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { raw } from 'objection'
 import { enqueueDeliveries } from '../../jobs/outbox/enqueue-deliveries.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
-import { giveUpDeliveries } from '../../persistence/outbound/due-deliveries.js'
+import { giveUpDeliveries, reviveDeliveriesOfPod } from '../../persistence/outbound/due-deliveries.js'
 import { deletePerson } from '../../persistence/people/delete-person.js'
 import type { Pod } from '../../pod/pod.js'
 
@@ -44,7 +44,7 @@ export async function unblockPod({ db }: Pick<Pod, 'db'>, podId: number): Promis
   await OtherPod.query(db).findById(podId).patch({ blockedAt: null })
 }
 
-/** Treats a pod as if it had been offline for two weeks: no deliveries are stored until a check succeeds or the pod sends a message. */
+/** Treats a pod as if it had been offline for two weeks: no deliveries are stored until a check of the pod succeeds. A message from it requests a check. */
 export async function putPodToSleep({ db }: Pick<Pod, 'db'>, podId: number): Promise<void> {
   const offlineSince = raw('coalesce(offline_since, now())')
   await OtherPod.query(db)
@@ -53,9 +53,10 @@ export async function putPodToSleep({ db }: Pick<Pod, 'db'>, podId: number): Pro
   await giveUpAllDeliveries(db)
 }
 
-/** Clears the failures of a pod and enqueues its due deliveries. */
+/** Clears the failures of a pod, revives deliveries that it lost while asleep, and enqueues what is due. */
 export async function wakePod(pod: Pick<Pod, 'db' | 'jobs'>, podId: number): Promise<void> {
   await OtherPod.query(pod.db).findById(podId).patch({ offlineSince: null, failures: 0, nextTryAt: null })
+  await reviveDeliveriesOfPod(pod.db, podId)
   await enqueueDeliveries(pod, [{ podId, proven: false }])
 }
 

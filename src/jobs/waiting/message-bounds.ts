@@ -90,7 +90,7 @@ interface Excess {
   readonly excess: string
 }
 
-/** Deletes in small bites, so that nobody waits long for a lock of ours; what somebody else holds is on its way anyway. */
+/** Deletes in small batches to keep locks short; skips locked rows, which are being processed. */
 async function deleteExcess(
   pod: Pick<Pod, 'db' | 'log'>,
   limits: WaitingLimits,

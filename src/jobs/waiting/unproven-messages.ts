@@ -86,7 +86,7 @@ export async function boundUnproven(
   )
 }
 
-/** The sources take turns, each with its newest first; what comes after the bound is what goes. */
+/** Ranks messages round-robin over sources, newest first, and deletes those ranked beyond the limit. */
 const boundedOfHosts = `
   with excess as materialized (
     select ranked.id

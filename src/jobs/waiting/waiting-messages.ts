@@ -101,7 +101,7 @@ const LOCK_KEY = `case
   else hashtextextended(thing, 0)
 end`
 
-/** Each once, by the stronger of two locks: who has shared one and wants it alone waits for somebody who does the same. */
+/** Each once, by the stronger of two locks: upgrading a shared lock to an exclusive one could deadlock. */
 const lockedThings = `
   select count(case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end)
   from (

@@ -1,8 +1,8 @@
 /**
  * Lists pages of streams.
  *
- * Which statement returns the main stream? One of three (docs/decisions/0038), all built in `people-stream.ts`, in the order in which
- * `listStreamPage` tries them. The name of the prepared statement tells which one ran:
+ * Which statement returns the main stream? One of three (docs/decisions/0038), all built in `people-stream.ts`. With a remembered
+ * window `listStreamPage` runs `sparse` or `window`, whichever fits; without one, or if that does not fill the page, the third. The name of the prepared statement tells which one ran:
  *
  * | Statement | Built by | Reads | Index |
  * | --- | --- | --- | --- |
