@@ -15,7 +15,10 @@ describe('pod seed', { timeout: 60_000 }, () => {
   it('refuses a pod that is publicly reachable', async () => {
     const { code, stderr } = await pod(['seed'], { ...settings, POD_URL: 'https://pod.example' })
 
-    expect([code, stderr]).toEqual([1, 'Everybody could sign in as alice: pod.example is no pod to play with.\n'])
+    expect([code, stderr]).toEqual([
+      1,
+      'seed is only for pods on localhost: the password of alice is well known, and pod.example is public.\n',
+    ])
   })
 
   it('creates no account when the remote friend is not found', async () => {

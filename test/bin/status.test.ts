@@ -23,6 +23,6 @@ it('status reports received messages, and why messages were refused', { timeout:
   expect(lately).toMatchObject({ received: { accepted: 2 }, takenIn: { stored: 0, wrong: { InvalidEnvelope: 2 } } })
 
   const lines = (await pod(['status'], settings)).stdout
-  expect(lines).toMatch(/^refused +2 InvalidEnvelope$/m)
+  expect(lines).toMatch(/^rejected +2 InvalidEnvelope$/m)
   expect(lines).toMatch(/^queue +waiting .* a minute +workers$/m)
 })

@@ -521,7 +521,6 @@ describe('GET /link', () => {
       `diaspora://ben@p.example/post/${post.guid}`,
       `diaspora://ann@p.example/photo/${post.guid}`,
       `diaspora://nobody@p.example`,
-      `https://p.example/posts/${post.guid}`,
       `see diaspora://ann@p.example/post/${post.guid}`,
       '//evil.example',
       '',
