@@ -3,6 +3,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type EmbeddedServer, startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
+import { administer } from './database.js'
 import { memoryFolder } from './memory-folder.js'
 import { openTcpProxy, type TcpProxy } from './tcp-proxy.js'
 
@@ -33,6 +34,9 @@ export async function startCrashingDatabase(place = memoryFolder()): Promise<Cra
   const folder = await mkdtemp(join(place, 'pod-test-kill-'))
   const saved = `${folder}-saved`
   let server: EmbeddedServer = await startEmbeddedPostgres(folder)
+  await administer(server.superuserUrl, (client) =>
+    client.query('grant set on parameter session_replication_role, deadlock_timeout to pod_app'),
+  )
   const proxy = await openTcpProxy(Number(new URL(server.url).port))
   const leaveNothing = () => {
     const shared = memoryOf(server.pid)

@@ -243,7 +243,7 @@ describe.each(executablePath === undefined ? [] : ['right to left'])('in Chromiu
       const style = (selector: string, name: string) =>
         page.evaluate(`getComputedStyle(document.querySelector('${selector}')).${name}`)
 
-      expect(await style('.text', 'direction')).toBe('rtl')
+      expect(await style('.text p', 'direction')).toBe('rtl')
       expect(await style('.text blockquote', 'borderRightWidth')).toBe('3px')
       expect(await style('.text blockquote', 'borderLeftWidth')).toBe('0px')
       expect(await style('.text pre', 'direction')).toBe('ltr')

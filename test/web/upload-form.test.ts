@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PHOTO_LIMITS } from '../../src/limits.js'
+import { addIdempotency } from '../../src/web/api/idempotency.js'
 import { photoRoutes } from '../../src/web/routes/api/photos.js'
 import { addBodyReaders } from '../../src/web/server/bodies.js'
 import { addValidation } from '../../src/web/server/validation.js'
@@ -25,6 +26,7 @@ beforeAll(async () => {
   test = await startTestPod({
     environment: { UPLOADS_DIR: uploadsDir, PHOTO_BYTES: String(PHOTO_BYTES) },
     async api(app) {
+      addIdempotency(app)
       await addBodyReaders(app)
       addValidation(app)
       await app.register(photoRoutes, { processedWithin: 50 })

@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { type HttpLimits, PHOTO_LIMITS } from '../../src/limits.js'
+import { addIdempotency } from '../../src/web/api/idempotency.js'
 import { photoRoutes } from '../../src/web/routes/api/photos.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { addBodyReaders } from '../../src/web/server/bodies.js'
@@ -39,6 +40,7 @@ async function listenWith(limits: Partial<HttpLimits> = {}, queuedWithin = 60_00
   app = await buildApp(test.pod, {
     limits: { ...UNHURRIED, connectionsCheckMs: 20, ...limits },
     async api(api) {
+      addIdempotency(api)
       await addBodyReaders(api)
       addValidation(api)
       await api.register(photoRoutes, { queuedWithin })
