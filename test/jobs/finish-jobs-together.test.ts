@@ -22,6 +22,8 @@ beforeEach(async () => {
     connectionString: database.url,
     onConnect: (client) => client.query('set search_path = bullmq'),
   })
+  // A connection that is closing when the database is dropped reports an error.
+  pool.on('connect', (client) => client.on('error', () => {}))
 })
 afterEach(async () => {
   await jobs.close()

@@ -74,5 +74,7 @@ function openPool(
   })
   pool.setMaxListeners(0) // every queue and every worker listens for its errors
   pool.on('error', (error) => report('pool', error))
+  // The pool removes its listener before a closing connection has ended; an error without a listener would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
