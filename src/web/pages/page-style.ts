@@ -65,6 +65,7 @@ a.soft { text-decoration: none }
 .text pre code { padding: 0; border: 0 }
 .text hr { margin: 1.25rem 0; border: 0; border-top: 1px solid var(--line) }
 .text blockquote { margin: .75rem 0 0; padding-inline-start: 1rem; border-inline-start: 3px solid var(--edge); color: var(--soft) }
+.text blockquote:has(> :first-child:dir(rtl)) { direction: rtl }
 .text blockquote > :first-child { margin-top: 0 }
 .text img { max-width: 100%; height: auto }
 .text table { display: block; max-width: 100%; margin: .75rem 0 0; overflow-x: auto; border-collapse: collapse }
