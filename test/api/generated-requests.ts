@@ -40,7 +40,9 @@ export interface Operation {
   readonly operationId: string
   readonly parameters?: readonly Parameter[]
   readonly responses?: Readonly<Record<string, { readonly content?: Readonly<Record<string, unknown>> }>>
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
+  readonly requestBody?: {
+    readonly content: Readonly<Record<string, { readonly schema: Schema; readonly example?: unknown }>>
+  }
 }
 
 /** What `describeApi` makes. */
@@ -88,7 +90,7 @@ export function ends({ responses }: Operation): boolean {
 
 function requestOf(path: string, method: string, operation: Operation): fc.Arbitrary<GeneratedRequest> {
   const { operationId, parameters = [], requestBody } = operation
-  const schema = requestBody?.content['application/json']?.schema
+  const { schema, example } = requestBody?.content['application/json'] ?? {}
   const upload = requestBody?.content['multipart/form-data']?.schema
   return fc.record({
     operationId: fc.constant(operationId),
@@ -98,7 +100,12 @@ function requestOf(path: string, method: string, operation: Operation): fc.Arbit
     ),
     path: pathOf(path.replace('/api/v1', '')),
     query: queryOf(parameters.filter((parameter) => parameter.in === 'query')),
-    body: upload !== undefined ? uploadOf(upload) : schema !== undefined ? bodyOf(schema) : seldom(noBody, anyBody),
+    body:
+      upload !== undefined
+        ? uploadOf(upload)
+        : schema !== undefined
+          ? bodyOf(schema, example)
+          : seldom(noBody, anyBody),
     headers: seldom(fc.constant({}), oddHeaders),
     token: seldom<GeneratedRequest['token']>(
       fc.constant(new Known('tokens')),
@@ -152,10 +159,12 @@ function queryOf(parameters: readonly Parameter[]): fc.Arbitrary<GeneratedReques
 
 const noBody: fc.Arbitrary<GeneratedBody> = fc.constant({ form: 'none' })
 
-function bodyOf(schema: Schema): fc.Arbitrary<GeneratedBody> {
+/** Includes the documented example: with many optional fields, a generated value is rarely valid as a whole. */
+function bodyOf(schema: Schema, example?: unknown): fc.Arbitrary<GeneratedBody> {
   const value = seldom(generated('', schema), anything)
   return fc.oneof(
     { weight: 8, arbitrary: value.map((inside) => ({ form: 'JSON' as const, value: inside })) },
+    { weight: example === undefined ? 0 : 2, arbitrary: fc.constant({ form: 'JSON' as const, value: example }) },
     { weight: 2, arbitrary: value.map((inside) => ({ form: 'fields' as const, value: inside })) },
     { weight: 1, arbitrary: fc.constantFrom(...unreadable).map((text) => ({ form: 'text' as const, text })) },
     { weight: 1, arbitrary: anyText().map((text) => ({ form: 'text' as const, text })) },
