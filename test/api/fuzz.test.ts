@@ -82,7 +82,7 @@ async function renew(): Promise<void> {
   await alice.post('/tag_followings', { name: pools.tag[place] })
 }
 
-/** Removes all blocks and makes all people share with each other. */
+/** Makes all people share with each other, and lets alice and bob block only dan, so that an unblock can succeed. */
 async function beFriends(): Promise<void> {
   const { alice, bob, carol, dan, eve, pod } = api
   const all = [alice, bob, carol, dan, eve].map(({ viewer }) => viewer)
@@ -91,6 +91,8 @@ async function beFriends(): Promise<void> {
     all.flatMap(({ personId }) => (personId === own ? [] : [{ userId, personId, sharing: true, receiving: true }])),
   )
   await pod.db('contacts').insert(pairs).onConflict(['userId', 'personId']).merge()
+  const blocked = [alice, bob].map(({ viewer }) => ({ userId: viewer.userId, personId: dan.viewer.personId }))
+  await pod.db('blocks').insert(blocked)
 }
 
 /** Each of these places has its kind: Bob's, Bob's for Alice alone, or Alice's with a poll. */
