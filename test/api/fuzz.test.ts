@@ -82,7 +82,7 @@ async function renew(): Promise<void> {
   await alice.post('/tag_followings', { name: pools.tag[place] })
 }
 
-/** Makes all people share with each other, and lets alice and bob block only dan, so that an unblock can succeed. */
+/** Makes all people share with each other, and lets alice and bob block only eve, so that an unblock can succeed. */
 async function beFriends(): Promise<void> {
   const { alice, bob, carol, dan, eve, pod } = api
   const all = [alice, bob, carol, dan, eve].map(({ viewer }) => viewer)
@@ -91,7 +91,7 @@ async function beFriends(): Promise<void> {
     all.flatMap(({ personId }) => (personId === own ? [] : [{ userId, personId, sharing: true, receiving: true }])),
   )
   await pod.db('contacts').insert(pairs).onConflict(['userId', 'personId']).merge()
-  const blocked = [alice, bob].map(({ viewer }) => ({ userId: viewer.userId, personId: dan.viewer.personId }))
+  const blocked = [alice, bob].map(({ viewer }) => ({ userId: viewer.userId, personId: eve.viewer.personId }))
   await pod.db('blocks').insert(blocked)
 }
 
