@@ -61,18 +61,21 @@ async function fetchAndRun(
   for (;;) {
     const run = await dryRun(pod, message)
     const { waiting } = run
-    const isNew = waiting?.askAt !== undefined && !fetched.has(waiting.waitsFor) && fetched.size < MOST_FETCHED
+    const isNew = waiting?.fetchFrom !== undefined && !fetched.has(waiting.waitsFor) && fetched.size < MOST_FETCHED
     if (!isNew) return { run, fetched: [...fetched.values()] }
     fetched.set(waiting.waitsFor, { step: 'fetch', message: await fetchMissing(pod, waiting) })
   }
 }
 
-async function fetchMissing(pod: Pod, { waitsFor, askAt = '', orAskAt, author }: WaitingMessage): Promise<string> {
+async function fetchMissing(
+  pod: Pod,
+  { waitsFor, fetchFrom = '', orFetchFrom, author }: WaitingMessage,
+): Promise<string> {
   const [kind, name] = partsOf(waitsFor)
   try {
     if (kind === 'person') await discoverPerson(pod, name, { again: true })
     else if (isFetchable(kind)) {
-      const wanted = { ...fetchableOf(kind), guid: name, from: askAt, orFrom: orAskAt, author, depth: 0 }
+      const wanted = { ...fetchableOf(kind), guid: name, from: fetchFrom, orFrom: orFetchFrom, author, depth: 0 }
       await fetchEntity(pod, wanted, { again: true })
     } else return `The ${kind} ${name} cannot be fetched; its author must send it.`
     return `The ${kind} ${name} was fetched and saved.`

@@ -36,8 +36,8 @@ function stopOf({ rejected, ignored, waiting }: DryRun): string {
   if (rejected !== undefined) return `${rejected.fault}: ${rejected.reason}.`
   if (ignored !== undefined) return `Nothing is done about it: ${ignored.reason}.`
   if (waiting === undefined) return 'It goes no further.'
-  const { waitsFor, askAt, orAskAt, fault, patience } = waiting
-  const asked = [askAt, orAskAt].filter((address) => address !== undefined)
+  const { waitsFor, fetchFrom, orFetchFrom, fault, patience } = waiting
+  const asked = [fetchFrom, orFetchFrom].filter((address) => address !== undefined)
   return [
     `${capitalised(nameOf(waitsFor))} is not known here.`,
     asked.length === 0

@@ -3,78 +3,78 @@ import { openSession } from '../persistence/database/database.js'
 import { isDatabaseUnavailable } from '../persistence/database/errors.js'
 import type { Pod } from '../pod/pod.js'
 
-/** What one process notifies the others of at once: that something has changed, never what. A listener looks for itself. */
+/** A notification between processes: something has changed. It has no content; the receiver reads the database. */
 export type Signal = 'announced' | 'access_ended'
 
 export interface Signals {
-  /** Calls after each such signal and whenever one may have been missed; returns what ends that. */
-  hear(signal: Signal, look: () => void): () => void
+  /** Calls the function after each such signal, and when one may be missed; returns a function that ends this. */
+  onSignal(signal: Signal, receive: () => void): () => void
   close(): Promise<void>
 }
 
 const CHANNEL = 'pod_signals'
-const AGAIN_AFTER_MS = 1_000
-/** A connection that is gone for good may look open for long. */
-const LOOK_ANYWAY_MS = 5_000
+const RECONNECT_AFTER_MS = 1_000
+/** Milliseconds between calls without a signal: a lost connection may look open for long. */
+const CHECK_EVERY_MS = 5_000
 
-/** Heard when the transaction commits. */
+/** Sends a signal when the transaction commits. */
 export async function giveSignal(transaction: Knex.Transaction, signal: Signal): Promise<void> {
   await transaction.raw('select pg_notify(?, ?)', [CHANNEL, signal])
 }
 
 /**
- * Listens on one connection, which is opened for the first who wants to hear something. PostgreSQL tells who listens within a
- * millisecond and costs nothing while nothing happens, on whatever the queue runs; it needs a session of its own.
+ * Listens on one connection, opened for the first receiver. PostgreSQL notifies within a millisecond and costs nothing while idle,
+ * also with the queue in Redis. LISTEN needs a session of its own.
  */
 export function openSignals({ db, log }: Pick<Pod, 'db' | 'log'>): Signals {
-  const ears = new Map<Signal, Set<() => void>>()
+  const receivers = new Map<Signal, Set<() => void>>()
   let session: ReturnType<typeof openSession> | undefined
   let again: NodeJS.Timeout | undefined
-  let anyway: NodeJS.Timeout | undefined
+  let checks: NodeJS.Timeout | undefined
   let closed = false
 
-  function tell(signal: string): void {
-    for (const look of ears.get(signal as Signal) ?? []) look() // one that nobody here knows has no ears
+  function notify(signal: string): void {
+    for (const receive of receivers.get(signal as Signal) ?? []) receive() // an unknown signal has no receiver
   }
-  function tellAll(): void {
-    for (const signal of ears.keys()) tell(signal)
+  function notifyAll(): void {
+    for (const signal of receivers.keys()) notify(signal)
   }
 
   async function listen(): Promise<void> {
-    const mine = openSession(db, 'signals')
-    session = mine
-    const lost = () => {
-      if (session !== mine || closed) return
+    const opened = openSession(db, 'signals')
+    session = opened
+    const reconnect = () => {
+      if (session !== opened || closed) return
       session = undefined
-      void mine.end().catch(() => {})
-      again = setTimeout(listen, AGAIN_AFTER_MS)
+      void opened.end().catch(() => {})
+      again = setTimeout(listen, RECONNECT_AFTER_MS)
     }
-    mine.on('error', lost).on('end', lost)
-    mine.on('notification', ({ payload = '' }) => tell(payload))
+    opened.on('error', reconnect).on('end', reconnect)
+    opened.on('notification', ({ payload = '' }) => notify(payload))
     try {
-      await mine.connect()
-      await mine.query(`listen ${CHANNEL}`)
-      tellAll()
+      await opened.connect()
+      await opened.query(`listen ${CHANNEL}`)
+      notifyAll()
     } catch (err) {
       // An outage has lines of its own, and this is tried every second.
       if (isDatabaseUnavailable(err)) log.debug({ err }, 'cannot listen for signals')
       else log.warn({ err }, 'cannot listen for signals; checking every few seconds meanwhile')
-      lost()
+      reconnect()
     }
   }
 
   return {
-    hear(signal, look) {
-      const looks = ears.get(signal) ?? new Set()
-      ears.set(signal, looks.add(look))
-      anyway ??= setInterval(tellAll, LOOK_ANYWAY_MS)
+    onSignal(signal, receive) {
+      const known = receivers.get(signal) ?? new Set()
+      receivers.set(signal, known.add(receive))
+      checks ??= setInterval(notifyAll, CHECK_EVERY_MS)
       if (session === undefined && again === undefined) void listen()
-      return () => void looks.delete(look)
+      return () => void known.delete(receive)
     },
     async close() {
       closed = true
       clearTimeout(again)
-      clearInterval(anyway)
+      clearInterval(checks)
       await session?.end().catch(() => {})
     },
   }

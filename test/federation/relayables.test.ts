@@ -230,10 +230,10 @@ describe('an unknown post', () => {
     const { waiting } = await receiveBatch(pod, [open(remy, commentBy(quin, post)), open(remy, commentBy(remy, post))])
 
     expect(waiting).toMatchObject([
-      { waitsFor: `post:${post.guid}`, fault: 'NotFetchable', askAt: quin.address, orAskAt: remy.address },
-      { waitsFor: `post:${post.guid}`, fault: 'NotFetchable', askAt: remy.address },
+      { waitsFor: `post:${post.guid}`, fault: 'NotFetchable', fetchFrom: quin.address, orFetchFrom: remy.address },
+      { waitsFor: `post:${post.guid}`, fault: 'NotFetchable', fetchFrom: remy.address },
     ])
-    expect(waiting[1]?.orAskAt).toBeUndefined()
+    expect(waiting[1]?.orFetchFrom).toBeUndefined()
     expect(await pod.db('waiting').pluck('waits_for')).toEqual([`post:${post.guid}`, `post:${post.guid}`])
   })
 

@@ -170,7 +170,12 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
 
   it('whose signers are not found become dead letters without payload, and verified ones keep waiting', async () => {
     const thing = 'person:lost@far.example'
-    await park(unproven('lost'), { ...unproven('lost'), payload: 'verified', signed: true, askAt: 'lost@far.example' })
+    await park(unproven('lost'), {
+      ...unproven('lost'),
+      payload: 'verified',
+      signed: true,
+      fetchFrom: 'lost@far.example',
+    })
     let lost: readonly string[] = []
     for (let tries = 0; tries < SIGNER_LIMITS.triesAtUnknownHost; tries += 1) {
       expect(lost).toEqual([])

@@ -219,52 +219,52 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     })
 
     it('cause one fetch, for any number of messages at any time', async () => {
-      const askAt = 'quin@q.example'
-      const messages = Array.from({ length: 50 }, (_, index) => message(`${index}`, { waitsFor: thing, askAt }))
+      const fetchFrom = 'quin@q.example'
+      const messages = Array.from({ length: 50 }, (_, index) => message(`${index}`, { waitsFor: thing, fetchFrom }))
       await park(...messages.slice(0, 20))
       await Promise.all([park(...messages.slice(20, 40)), park(...messages.slice(40))])
 
-      expect(await asks()).toEqual([ask(askAt)])
+      expect(await asks()).toEqual([ask(fetchFrom)])
       expect(await pod.db('waiting').distinct('askedOf')).toEqual([{ askedOf: 'q.example' }])
       expect(await pod.db('waiting').distinct('askedBy')).toHaveLength(1)
     })
 
     it('cause the discovery of a missing person', async () => {
-      await park(message('one', { askAt: 'bob@far.example' }))
+      await park(message('one', { fetchFrom: 'bob@far.example' }))
 
       expect(await asks()).toEqual([{ queue: 'fetch', name: 'discover-person', data: { address: 'bob@far.example' } }])
     })
 
     it('cause one fetch from each sender, independent of the claimed owner', async () => {
-      const orAskAt = 'root@r.example'
-      await park(message('one', { waitsFor: thing, askAt: 'quin@q.example', orAskAt }))
-      await park(message('two', { waitsFor: thing, askAt: 'sam@s.example', orAskAt }))
-      await park(message('three', { waitsFor: thing, askAt: 'liar@l.example' }))
+      const orFetchFrom = 'root@r.example'
+      await park(message('one', { waitsFor: thing, fetchFrom: 'quin@q.example', orFetchFrom }))
+      await park(message('two', { waitsFor: thing, fetchFrom: 'sam@s.example', orFetchFrom }))
+      await park(message('three', { waitsFor: thing, fetchFrom: 'liar@l.example' }))
 
-      expect(await asks()).toEqual([ask('quin@q.example', orAskAt), ask('liar@l.example')])
+      expect(await asks()).toEqual([ask('quin@q.example', orFetchFrom), ask('liar@l.example')])
     })
 
     it('delay the fetch of an entity by a moment, but not the discovery of a person', async () => {
-      await park(message('one', { waitsFor: thing, askAt: 'quin@q.example' }))
+      await park(message('one', { waitsFor: thing, fetchFrom: 'quin@q.example' }))
       await vi.waitFor(async () => expect(await pod.jobs.counts('fetch')).toMatchObject({ delayed: 1, waiting: 0 }))
 
-      await park(message('two', { askAt: 'bob@far.example' }))
+      await park(message('two', { fetchFrom: 'bob@far.example' }))
       await vi.waitFor(async () => expect(await pod.jobs.counts('fetch')).toMatchObject({ delayed: 1, waiting: 1 }))
     })
 
     it('cause no fetch of an entity that is stored by then', async () => {
       await storeBob()
 
-      await park(message('one', { askAt: 'bob@far.example' }))
+      await park(message('one', { fetchFrom: 'bob@far.example' }))
 
       expect(await asks()).toEqual([])
       expect(await woken()).toMatchObject([{ payload: 'one' }])
     })
 
     it('run for the last time when their own fetch has failed, and not when the fetch of other messages has', async () => {
-      await park(message('one', { waitsFor: thing, askAt: 'quin@q.example' }))
-      await park(message('two', { waitsFor: thing, askAt: 'quin@q.example' }))
-      await park(message('other', { waitsFor: thing, askAt: 'sam@s.example' }))
+      await park(message('one', { waitsFor: thing, fetchFrom: 'quin@q.example' }))
+      await park(message('two', { waitsFor: thing, fetchFrom: 'quin@q.example' }))
+      await park(message('other', { waitsFor: thing, fetchFrom: 'sam@s.example' }))
       await park(message('nobody', { waitsFor: thing }))
       const { id } = await pod.db('outbox').whereJsonPath('data', '$.from', '=', 'quin@q.example').first('id')
 
@@ -280,11 +280,11 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     })
 
     it('cause another fetch after the first message with one has been given up', async () => {
-      await park(message('one', { waitsFor: thing, askAt: 'quin@q.example' }))
+      await park(message('one', { waitsFor: thing, fetchFrom: 'quin@q.example' }))
       const { id } = await pod.db('outbox').first('id')
       await giveUp(pod, id)
 
-      await park(message('two', { waitsFor: thing, askAt: 'quin@q.example' }))
+      await park(message('two', { waitsFor: thing, fetchFrom: 'quin@q.example' }))
 
       expect(await asks()).toHaveLength(2)
     })

@@ -132,7 +132,7 @@ it.each<[string, () => Promise<unknown>]>([
         enqueueJobsOfKind(testPod.pod, transaction, discoverPersonJob, [{ address }]),
       ),
   ],
-  ['asked-already', () => park({ ...waiting(), askAt: address })],
+  ['requested-already', () => park({ ...waiting(), fetchFrom: address })],
   ['work', () => takeWork(db, { outboxId: 1 })],
   ['messages-of-rows', () => findMessageRows(db, [1])],
   ['taken-rows', () => takeRows(db, [1])],

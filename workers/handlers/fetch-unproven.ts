@@ -10,10 +10,10 @@ import { countedAt, ifPossible } from './fetch.js'
 
 type UnprovenJob = typeof discoverSignersJob | typeof lookUpPersonJob | typeof lookUpLinkedJob
 
-/** A page waits for it. */
+/** A visitor waits for the page. */
 const within = { within: SERVE_LIMITS.discoveryMs }
 
-/** Look-ups that anybody may cause without a proof or an account: a queue of their own, so that no other work waits behind them. */
+/** Look-ups that need neither a verified signature nor an account. They have a queue of their own, so that no other work waits behind them. */
 export const unprovenHandlers: Handlers<UnprovenJob, Pod, Work> = {
   'discover-signers': (pod, { data: { host } }, deadline) => discoverSigners(pod, host, deadline),
 
@@ -28,11 +28,11 @@ export const unprovenHandlers: Handlers<UnprovenJob, Pod, Work> = {
     ifPossible(pod, () => withLimits(data.from, 'NotFetchable', () => fetchEntity(pod, data, within))),
 }
 
-/** Look-ups in hand: all, and by host. */
-const inHand = new Map<string, number>()
-const inHandOfHost = new Map<string, number>()
+/** Running look-ups: all, and by host. */
+const running = new Map<string, number>()
+const runningOfHost = new Map<string, number>()
 
 async function withLimits(from: string, fault: ProtocolFault, work: () => Promise<unknown>): Promise<void> {
   const { atOnce, atOnceOfHost } = LOOK_UP_LIMITS
-  await countedAt(inHand, atOnce, 'all hosts', fault, () => countedAt(inHandOfHost, atOnceOfHost, from, fault, work))
+  await countedAt(running, atOnce, 'all hosts', fault, () => countedAt(runningOfHost, atOnceOfHost, from, fault, work))
 }

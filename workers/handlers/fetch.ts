@@ -28,7 +28,7 @@ type FetchJob =
   | typeof fetchEntityJob
   | typeof fetchLinkedJob
 
-/** A job is tried again because it failed, so it does not ask whether it failed a moment ago. */
+/** A retried job ignores the cache of recent failures. */
 const again = { again: true }
 
 export const fetchHandlers: Handlers<FetchJob, Pod, Work> = {
@@ -42,7 +42,7 @@ export const fetchHandlers: Handlers<FetchJob, Pod, Work> = {
 
   'discover-searched': (pod, { data: { address } }) =>
     ifPossible(pod, () =>
-      countedAt(inHand, shareOf(pod), address, 'DiscoveryFailed', async () =>
+      countedAt(running, shareOf(pod), address, 'DiscoveryFailed', async () =>
         enqueueFirstStream(pod, await discoverPerson(pod, address)),
       ),
     ),
@@ -64,7 +64,7 @@ async function meetMentioned(
   if (arrivedIn !== undefined) await attachDiscoveredPerson(pod, work, person, arrivedIn)
 }
 
-/** Nothing waits for it: where it cannot be had, that is all there is to it. */
+/** Runs work on which nothing depends: a failure is logged and not retried. */
 export async function ifPossible(pod: Pod, work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
@@ -74,12 +74,12 @@ export async function ifPossible(pod: Pod, work: () => Promise<unknown>): Promis
   }
 }
 
-/** Jobs in hand, by the host that they ask first. */
-const inHand = new Map<string, number>()
+/** Running jobs, by the host of their first request. */
+const running = new Map<string, number>()
 
 /**
- * A slow pod gets as many slots as may ask it at the same time. More jobs for it would do nothing but wait, in slots that
- * other pods need; they come back by their back-off.
+ * Limits the running jobs of a host to its concurrent requests. More jobs would only wait, in slots that other hosts need; they
+ * return by their back-off.
  */
 async function withShareOf(
   pod: Pod,
@@ -89,22 +89,22 @@ async function withShareOf(
 ): Promise<void> {
   const host = splitAddress(from)?.host ?? from
   const isKnown = (await findKnownHosts(pod.db, [host])).has(host)
-  if (isKnown) return countedAt(inHand, shareOf(pod), host, fault, () => work())
-  // Verified senders may name invented hosts too: those take half of a share each, and half of the slots together.
+  if (isKnown) return countedAt(running, shareOf(pod), host, fault, () => work())
+  // Verified senders may name invented hosts too: each gets half of a share, and all together half of the slots.
   const share = Math.max(1, Math.floor(shareOf(pod) / 2))
   const within = { within: SIGNER_LIMITS.unknownHostMs }
-  await countedAt(inHandAtStrangeHosts, shareOf(pod), STRANGE_HOSTS, fault, () =>
-    countedAt(inHand, share, host, fault, () => work(within)),
+  await countedAt(runningAtUnknownHosts, shareOf(pod), UNKNOWN_HOSTS, fault, () =>
+    countedAt(running, share, host, fault, () => work(within)),
   )
 }
 
-const STRANGE_HOSTS = 'hosts where no pod has answered'
-const inHandAtStrangeHosts = new Map<string, number>()
+const UNKNOWN_HOSTS = 'hosts where no pod has answered'
+const runningAtUnknownHosts = new Map<string, number>()
 
-/** Links and mentions in hand, by host. */
-const inHandOfTexts = new Map<string, number>()
+/** Running jobs of links and mentions, by host. */
+const runningOfTexts = new Map<string, number>()
 
-/** What a text only names takes at most half of a host's share, so that the look-up of a sender there never finds it taken. */
+/** Links and mentions take at most half of the share of a host, so that look-ups of its senders always get a slot. */
 async function withHalfShareOf(
   pod: Pod,
   from: string,
@@ -112,27 +112,27 @@ async function withHalfShareOf(
   work: () => Promise<unknown>,
 ): Promise<void> {
   const share = Math.max(1, Math.floor(shareOf(pod) / 2))
-  await countedAt(inHandOfTexts, share, from, fault, () => withShareOf(pod, from, fault, work))
+  await countedAt(runningOfTexts, share, from, fault, () => withShareOf(pod, from, fault, work))
 }
 
-/** Refuses what would be one too many for this host. */
+/** Counts running jobs of a host; refuses one beyond the limit. */
 export async function countedAt(
-  inHand: Map<string, number>,
+  running: Map<string, number>,
   most: number,
   from: string,
   fault: ProtocolFault,
   work: () => Promise<unknown>,
 ): Promise<void> {
   const host = splitAddress(from)?.host ?? from
-  const count = inHand.get(host) ?? 0
-  if (count >= most) throw new ProtocolError(fault, `enough is asked of ${host} for now`)
-  inHand.set(host, count + 1)
+  const count = running.get(host) ?? 0
+  if (count >= most) throw new ProtocolError(fault, `too many requests to ${host} at the moment`)
+  running.set(host, count + 1)
   try {
     await work()
   } finally {
-    const left = (inHand.get(host) ?? 1) - 1
-    if (left > 0) inHand.set(host, left)
-    else inHand.delete(host)
+    const left = (running.get(host) ?? 1) - 1
+    if (left > 0) running.set(host, left)
+    else running.delete(host)
   }
 }
 

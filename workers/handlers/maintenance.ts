@@ -43,7 +43,7 @@ export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, Work> = {
   'wake-waiting': (pod, { data }) => resumeWaiting(pod, data.things),
 }
 
-/** What is kept too long, table by table. A dead letter is kept for 30 days, a tombstone for 400. */
+/** Conditions of expired rows by table. A dead letter is kept for 30 days, a tombstone for 400. */
 const leftovers = {
   access_tokens: `expires_at < now() - interval '1 day'`,
   refresh_tokens: `expires_at < now() - interval '1 day'`,
@@ -58,11 +58,11 @@ const leftovers = {
   outbound_messages: `created_at < now() - interval '1 day'
     and not exists (select from deliveries where deliveries.message_id = outbound_messages.id)`,
   tombstones: `created_at < now() - interval '400 days'`,
-  // Their files go with them.
+  // A trigger deletes their files.
   photos: `pending and created_at < now() - interval '1 day'`,
   refused_uploads: `created_at < now() - interval '1 hour'`,
   figures: `minute < now() - interval '2 days'`,
-  // None that is later than one which stays; the latest stays, to count from.
+  // Only the oldest ones, so that ids have no gap; the latest stays, because clients count from it.
   announcements: `id < coalesce(
     (select min(id) from announcements where created_at >= now() - interval '2 days'),
     (select max(id) from announcements)
@@ -94,7 +94,7 @@ async function purgePosts(pod: Pod): Promise<void> {
 async function notifyContactsOfBirthdays(pod: Pod): Promise<void> {
   const now = await readDatabaseTime(pod.db)
   const notifications = await notifyOfTodaysBirthdays({ ...pod, now: () => now })
-  if (notifications > 0) pod.log.info({ notifications }, 'told of birthdays')
+  if (notifications > 0) pod.log.info({ notifications }, 'birthday notifications created')
 }
 
 /** Restores the schedules that an emptied Redis has lost. It has lost the jobs as well, so every outbox row is due then. */

@@ -4,10 +4,10 @@ import type { PictureFormat } from '../../src/domain/photos/picture-formats.js'
 import { Refusal } from '../../src/domain/refusals.js'
 import { PHOTO_LIMITS } from '../../src/limits.js'
 
-// The library works in threads of its own: one for each picture, so that what is in hand bounds what is taken of the machine.
+// One thread of the library for each picture, so that the concurrency of the queue bounds the load.
 sharp.concurrency(1)
 sharp.cache(false)
-// Nobody shall reach the readers of other formats, whatever a file claims to be.
+// Disables the readers of all other formats, also for files with a wrong type.
 sharp.block({ operation: ['VipsForeignLoad'] })
 sharp.unblock({
   operation: [
@@ -25,12 +25,11 @@ export interface MadePicture {
 }
 
 /**
- * Makes all sizes of a picture from its pixels alone: upright, in the colours of the web, and without anything else that the
- * file carried, be it a place, a thumbnail or a script behind its end. What moves goes on moving, except in thumbnails. Refuses
- * what is damaged or would need too much of the machine.
+ * Makes all sizes of a picture from its pixels alone: upright, in sRGB, and without metadata, embedded thumbnails or appended data.
+ * Animations stay animated, except in thumbnails. Refuses damaged files and those that need too much memory.
  */
 export async function makePicture(bytes: Buffer, format: PictureFormat): Promise<MadePicture> {
-  // Only the beginning is read for this, so that whoever sends something enormous hears what is wrong with it.
+  // Reads only the header, so that a picture that is too large is refused with its reason.
   const facts = await sharp(bytes, { ...READING, limitInputPixels: false })
     .metadata()
     .catch(unreadable)
@@ -43,12 +42,12 @@ export async function makePicture(bytes: Buffer, format: PictureFormat): Promise
 
 const READING = {
   animated: true,
-  // Of a photo that was cut off, somebody would find out too late.
+  // A truncated photo is refused at once.
   failOn: 'error',
   limitInputPixels: PHOTO_LIMITS.pixels,
 } as const
 
-/** The encoders where they are quick and need no second look at the whole picture. */
+/** Encoders with settings that are fast and read the picture once. */
 const write: { readonly [Each in PictureFormat]: (picture: Sharp) => Sharp } = {
   jpeg: (picture) => picture.jpeg({ quality: 88, optimiseCoding: false }),
   png: (picture) => picture.png(),
@@ -56,7 +55,7 @@ const write: { readonly [Each in PictureFormat]: (picture: Sharp) => Sharp } = {
   webp: (picture) => picture.webp({ quality: 88, effort: 2 }),
 }
 
-/** What others build addresses of has these sizes on every pod; nothing is made larger than it is. */
+/** Other pods build addresses of these sizes, so that they are the same on every pod. Pictures are never enlarged. */
 const LARGE_WIDTH = 700
 const thumbnails: readonly (readonly [SizePrefix, ResizeOptions])[] = [
   [PROFILE_PICTURE_PREFIX, { width: 300, height: 1_500, fit: 'inside', withoutEnlargement: true }],
@@ -84,8 +83,8 @@ async function makeSizes(bytes: Buffer, format: PictureFormat): Promise<MadePict
 }
 
 /**
- * As they count against the limit, all frames together. The numbers stand for the memory that a worker was seen to need: where
- * the reader cannot go line by line, a pixel counts double, and with 16 bits a channel it does again.
+ * Pixels as they count against the limit, of all frames. Weighted by measured memory: a pixel counts double where the reader cannot
+ * work line by line, and double again with 16 bits a channel.
  */
 function countPixels({ format, width, height, pageHeight, pages = 1, isProgressive, depth }: Metadata): number {
   if (Math.max(width, pageHeight ?? height) > PHOTO_LIMITS.sidePixels) throw tooLarge()
@@ -96,7 +95,7 @@ function countPixels({ format, width, height, pageHeight, pages = 1, isProgressi
   return pixels
 }
 
-/** The reader and the writer of WebP have all of it in hand; a GIF takes long for each frame. */
+/** WebP is decoded as a whole; a GIF takes long for each frame. */
 const TIMES: Readonly<Record<string, number>> = { webp: 4, gif: 2 }
 
 let lastInLine: Promise<unknown> = Promise.resolve()
@@ -107,9 +106,9 @@ function oneAfterAnother<Result>(make: () => Promise<Result>): Promise<Result> {
   return turn
 }
 
-/** There is no other class of error; what the disk has to do with is not done here. */
+/** The library throws no other class of error; nothing here uses the disk. */
 function unreadable(cause: unknown): never {
-  throw new Refusal('image_invalid', 'The picture is damaged, or has something that nobody can read.', { cause })
+  throw new Refusal('image_invalid', 'The picture is damaged or uses an unsupported feature.', { cause })
 }
 
 function tooLarge(): Refusal {

@@ -25,7 +25,7 @@ export const outboundSlowHandlers: Handlers<
   Pod,
   Work
 > = {
-  // For rows that an earlier version has written: the job has another queue now.
+  // For rows of earlier versions: the job has another queue now.
   participate: (pod, work) => participate(pod, work),
   deliver: (pod, { data: { podId } }, signal) => deliver(pod, podId, { lane: 'outbound-slow', signal }),
   'check-pod': (pod, { data: { podId } }) => checkKnownPod(pod, podId),

@@ -44,7 +44,7 @@ async function makePhoto(pod: Pod, work: Work & { readonly data: Upload }): Prom
   await deleteUploads(uploadsDir, [file])
 }
 
-/** Deletes now and then what a process that was killed has left behind. */
+/** Deletes periodically the uploads that killed processes have left. */
 export function keepUploadsSwept({ config, log }: Pick<Pod, 'config' | 'log'>): { stop(): Promise<void> } {
   return runPeriodically(PHOTO_LIMITS.sweepEveryMs, async () => {
     try {

@@ -6,37 +6,37 @@ import { type CryptoLoad, noteCryptoTask } from './crypto-metrics.js'
 import type * as tasks from './crypto-thread.js'
 import { inParts } from './in-parts.js'
 
-/** Compiled code runs as it is; under vitest and tsx this file is TypeScript, and a thread has to load tsx for itself. */
+/** Under vitest and tsx this file is TypeScript, and each thread has to load tsx for itself. */
 const entry = import.meta.url.endsWith('.ts') ? './from-source.mjs' : './crypto-thread.js'
 const threadFile = new URL(entry, import.meta.url).href
 
-/** Milliseconds a step may take. Two primes of 2048 bits are found by luck, which may keep one waiting. */
+/** Milliseconds. The time to find two primes of 2048 bits varies widely. */
 const KEY_GENERATION_WITHIN = 60_000
-/** Milliseconds a signature may take, waiting for a free thread included: who asks over HTTP has given up by then. */
+/** Milliseconds for a signature, waiting for a free thread included. HTTP clients have given up by then. */
 const SIGNING_WITHIN = 10_000
 /** Milliseconds for a task of envelopes, waiting for a free thread included; a batch has its own deadline behind it. */
 const OPENING_WITHIN = 30_000
-/** A trip to a thread costs as much as a signature, and a task that is longer keeps others waiting. */
+/** A task costs as much as a signature, and a longer task delays others. */
 const ENVELOPES_A_TASK = { least: 32, most: 64 }
 /** A private-key operation of 4096 bits takes as long as sixty verifications. */
 const PRIVATE_KEYS_A_TASK = { least: 1, most: 4 }
 
-/** What a task leaves behind is garbage after it: more room makes no thread faster, only larger. */
+/** The objects of a task are garbage after it: a larger young generation only takes memory. */
 const YOUNG_MB = 16
 
 type Tasks = typeof tasks
 
-/** A step has had its time. */
+/** A task exceeded its time. */
 class ThreadTimeout extends Error {
   override name = 'ThreadTimeout'
 }
 
-/** Nothing is wrong with what was asked, and it may work later. The queue of the pool does not count what can be given up. */
+/** Too many tasks wait; a retry may succeed. The queue of the pool has no limit for tasks with a signal. */
 class ThreadsBusy extends Error {
   override name = 'ThreadsBusy'
 }
 
-/** Threads for private-key work, signatures and documents of other pods. They start with the first step that needs one. */
+/** Threads for private-key work, signatures and documents of other pods. They start with the first task. */
 export function openCryptoPool(
   threads = availableParallelism(),
   keyGenerationWithin = KEY_GENERATION_WITHIN,
@@ -57,7 +57,7 @@ export function openCryptoPool(
     task: Parameters<Tasks[Name]>[0],
     within: number,
   ): Promise<Awaited<ReturnType<Tasks[Name]>>> {
-    if (closed) throw new Error('The threads have been closed.') // the pool would start new ones
+    if (closed) throw new Error('The threads have been closed.') // the pool would start new threads
     if (inHand >= threads + THREAD_LIMITS.tasksQueued) throw new ThreadsBusy('The threads have too much to do.')
     const signal = AbortSignal.timeout(within)
     const began = performance.now()
@@ -65,7 +65,7 @@ export function openCryptoPool(
     try {
       return await pool.run(task, { name, signal })
     } catch (error) {
-      // Not an outage: what was asked may be to blame.
+      // Not an outage: the input may be the cause.
       if (signal.aborted) throw new ThreadTimeout(`${name} took longer than ${within} ms.`, { cause: error })
       throw error
     } finally {

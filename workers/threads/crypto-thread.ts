@@ -11,7 +11,7 @@ import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.j
 import { type KnownKeys, type Opened, openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { signRelayable as sign } from '../../src/protocol/signatures/relayable-signature.js'
 
-/** Named exports are the tasks of the pool; each is one whole step, on a batch: a trip for one message costs more than it saves. */
+/** The tasks of the pool are the named exports. Each works on a batch: a task for one message costs more than it saves. */
 export function generateKeyPair(): KeyPair {
   return generateKeyPairSync('rsa', {
     modulusLength: 4096,
@@ -20,7 +20,7 @@ export function generateKeyPair(): KeyPair {
   })
 }
 
-/** One answer for each message, in order. */
+/** One result for each message, in order. */
 export function openEnvelopes(task: {
   readonly messages: readonly SealedMessage[]
   readonly keys: KnownKeys
@@ -28,7 +28,7 @@ export function openEnvelopes(task: {
   return task.messages.map(({ envelope, receivedAt }) => openEnvelope(envelope, task.keys, receivedAt))
 }
 
-/** The envelopes inside are not verified yet. `undefined`: not readable, for whatever reason. */
+/** Decrypts envelopes; their signatures are not verified yet. `undefined`: cannot be decrypted. */
 export function openEncryptedEnvelopes(task: {
   readonly messages: readonly EncryptedMessage[]
 }): (string | undefined)[] {

@@ -1,10 +1,10 @@
 interface PartLimits {
-  /** So many are worth a trip to a thread. */
+  /** The fewest items for which a task of a thread pays. */
   readonly least: number
   readonly most: number
 }
 
-/** Something for each thread, where there is enough for that, and as much for one as for another: all wait for the last part. */
+/** Splits items into parts of equal size, one for each thread where there are enough: the result waits for the last part. */
 export function inParts<Item>(
   items: readonly Item[],
   { least, most }: PartLimits,

@@ -170,17 +170,17 @@ async function receiveWithReferences(
 
 /** Fetches a missing reference. Returns the number of fetches that the message may still cause. */
 async function fetchMissing(pod: Pod, missing: WaitingMessage, chain: FetchChain): Promise<number> {
-  const { message, waitsFor, askAt, orAskAt, arrival } = missing
+  const { message, waitsFor, fetchFrom, orFetchFrom, arrival } = missing
   const fetchesLeft = fetchesLeftOf(message)
   const [kind, name] = partsOf(waitsFor)
-  if (askAt === undefined) throw notFetchable(`no pod is known that may have ${waitsFor}`)
+  if (fetchFrom === undefined) throw notFetchable(`no pod is known that may have ${waitsFor}`)
   if (kind === 'person') {
     // Except for comments, an envelope with two people would be rejected. So it must not cause look-ups of them.
     const { sender, author } = peekEnvelope(message.envelope)
     const { wanted } = message
     const isPlausible = (sender === author || wanted?.type === 'comment') && (wanted?.author ?? author) === author
     if (!isPlausible) throw notFetchable(`sender ${sender ?? '(none)'} may not send an entity by ${author ?? '(none)'}`)
-    await findOrDiscoverPerson(pod, askAt, chain)
+    await findOrDiscoverPerson(pod, fetchFrom, chain)
     return fetchesLeft
   }
   if (!isFetchable(kind)) throw notFetchable(`${waitsFor} cannot be fetched, it can only be received`)
@@ -188,7 +188,14 @@ async function fetchMissing(pod: Pod, missing: WaitingMessage, chain: FetchChain
   const depth = (message.wanted?.depth ?? 0) + 1
   // Half of the fetches are kept for the links in the text of the message. A reshare has no text, so it keeps none.
   const kept = arrival === undefined || textOf(arrival.entity) === '' ? 0 : Math.floor((fetchesLeft - 1) / 2)
-  const wanted = { ...fetchableOf(kind), guid: name, from: askAt, orFrom: orAskAt, author: missing.author, depth }
+  const wanted = {
+    ...fetchableOf(kind),
+    guid: name,
+    from: fetchFrom,
+    orFrom: orFetchFrom,
+    author: missing.author,
+    depth,
+  }
   await fetchFromEither(pod, { ...wanted, fetchesLeft: fetchesLeft - 1 - kept }, chain)
   return kept
 }

@@ -56,8 +56,8 @@ export interface WaitingMessage {
   /** The fault of its dead letter, when the waiting time is over. */
   readonly fault: ProtocolFault
   /** A person whose pod should have the entity, and a second one. Undefined: no pod is requested, the entity may only arrive. */
-  readonly askAt?: string | undefined
-  readonly orAskAt?: string | undefined
+  readonly fetchFrom?: string | undefined
+  readonly orFetchFrom?: string | undefined
   /** The fetched entity must be by this author. */
   readonly author?: string | undefined
   /** Maximum waiting time in seconds. */

@@ -65,7 +65,7 @@ export async function openEnvelopes(
             break
           }
           const signed = result.sender !== undefined
-          waiting.push({ message, waitsFor: `person:${of}`, fault: 'DiscoveryFailed', askAt: of, sender, signed })
+          waiting.push({ message, waitsFor: `person:${of}`, fault: 'DiscoveryFailed', fetchFrom: of, sender, signed })
         }
         break
       case undefined:

@@ -131,11 +131,11 @@ function unknownReferenceOf(
   }
   const [parent] = parentsOf(entity)
   if (parent === undefined || references.root !== undefined) return undefined
-  const askAt = (entity.type === 'reshare' ? entity.root_author : undefined) ?? entity.author
-  if (hostOf(askAt) === config.host) return undefined // an unknown local entity has been deleted
-  const orAskAt = hostOf(sender) === hostOf(askAt) ? undefined : sender
+  const fetchFrom = (entity.type === 'reshare' ? entity.root_author : undefined) ?? entity.author
+  if (hostOf(fetchFrom) === config.host) return undefined // an unknown local entity has been deleted
+  const orFetchFrom = hostOf(sender) === hostOf(fetchFrom) ? undefined : sender
   const waitsFor: Thing = `${hasUnreadableParent ? UNREADABLE : ''}${parent.kind}:${parent.guid}`
-  return { waitsFor, fault: 'NotFetchable', askAt, orAskAt }
+  return { waitsFor, fault: 'NotFetchable', fetchFrom, orFetchFrom }
 }
 
 /** Longer than a batch takes: the target may be in another batch that has not committed yet. */

@@ -3,7 +3,7 @@ import { addFigures, type Figure } from '../../persistence/operations/figures.js
 import type { Pod } from '../../pod/pod.js'
 import { singleFlight } from '../../throttling/single-flight.js'
 
-/** Counters that somebody asks for who is not in the process that counts. */
+/** Counters that other processes read. */
 export const PERSISTED_COUNTERS = {
   /** Messages received by the inbound endpoint of a web process. */
   received: 'pod_received_messages_total',
@@ -14,25 +14,25 @@ export const PERSISTED_COUNTERS = {
 
 const EVERY_MS = 5_000
 
-/** Lets the database know, every few seconds and at the end, what this process has counted. What it has not heard, it hears later. */
+/** Adds the counts of this process to the database, every few seconds and at the end. After an error they are added later. */
 export function persistCounters(
   { db, log }: Pick<Pod, 'db' | 'log'>,
   registry: Registry,
 ): { readonly keep: () => Promise<void>; close(): Promise<void> } {
-  const told = new Map<string, number>()
+  const persisted = new Map<string, number>()
 
-  async function tell(): Promise<void> {
+  async function persist(): Promise<void> {
     const counted = await countedBy(registry)
-    const news = counted.flatMap((figure): Figure[] => {
-      const count = figure.count - (told.get(keyOf(figure)) ?? 0)
+    const changes = counted.flatMap((figure): Figure[] => {
+      const count = figure.count - (persisted.get(keyOf(figure)) ?? 0)
       return count > 0 ? [{ ...figure, count }] : []
     })
-    await addFigures(db, news)
-    for (const figure of counted) told.set(keyOf(figure), figure.count)
+    await addFigures(db, changes)
+    for (const figure of counted) persisted.set(keyOf(figure), figure.count)
   }
 
   /** Two at the same time would add the same counts twice. */
-  const keep = singleFlight(() => tell().catch((err) => log.debug({ err }, 'could not keep what was counted')))
+  const keep = singleFlight(() => persist().catch((err) => log.debug({ err }, 'counters not persisted')))
 
   const timer = setInterval(keep, EVERY_MS)
   return {
@@ -50,7 +50,7 @@ async function countedBy(registry: Registry): Promise<readonly Figure[]> {
   const figures = await Promise.all(
     metrics.map(async ({ name, metric }) => {
       const values = metric === undefined ? [] : (await metric.get()).values
-      return values.map(({ labels, value }) => ({ name, labels: labels as Figure['labels'], count: value })) // ours all have one
+      return values.map(({ labels, value }) => ({ name, labels: labels as Figure['labels'], count: value })) // every counter has labels
     }),
   )
   return figures.flat()

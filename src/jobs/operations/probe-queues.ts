@@ -6,7 +6,7 @@ import type { QueueName } from '../queues/queue-names.js'
 
 const LOOK_EVERY = 50
 
-/** Sends a job that does nothing through each queue, by way of the outbox; returns the queues on which no worker took it in time. */
+/** Sends an empty job through the outbox and each queue; returns the queues on which no worker has run it in time. */
 export async function findUnservedQueues(
   pod: Pick<Pod, 'db' | 'jobs'>,
   queues: readonly QueueName[],

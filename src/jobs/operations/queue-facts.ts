@@ -10,12 +10,12 @@ interface FactsOfQueue extends QueueCounts {
   readonly workers: number
 }
 
-/** How much work there is, for `pod status`, for metrics and for health. Ages are in seconds. */
+/** The amount of work, for `pod status`, metrics and health. Ages are in seconds. */
 export interface QueueFacts {
-  /** Null: the queue is out of reach. */
+  /** Null: the queue is unavailable. */
   readonly queues: Readonly<Record<QueueName, FactsOfQueue>> | null
   readonly outbox: { readonly waiting: number; readonly dead: number; readonly oldest: number | null }
-  /** Messages that wait for something unknown, by what it is. */
+  /** Waiting messages by the kind of entity they wait for. */
   readonly waitingFor: Readonly<Record<string, number>>
   readonly deliveries: { readonly due: number; readonly waiting: number; readonly dead: number }
   readonly podsAsleep: number
@@ -23,7 +23,7 @@ export interface QueueFacts {
   readonly lastSweep: number | null
 }
 
-/** Asks the queue and the database what there is to do. */
+/** Reads the amount of work from the queue and the database. */
 export async function queueFacts(pod: Pick<Pod, 'db' | 'jobs'>): Promise<QueueFacts> {
   const [queues, rows] = await Promise.all([factsOfQueues(pod).catch(() => null), factsOfRows(pod)])
   return { queues, ...rows }
@@ -77,8 +77,8 @@ const isDue = `state = 'waiting' and due_at <= now() and (next_try_at is null or
   and not ${POD_IS_ASLEEP}`
 
 /**
- * Whether nothing is left to do: no job but the scheduled ones, no outbox row but those of dead letters, no due delivery.
- * Rows are looked at on both sides of the queue: work moves from one to the other.
+ * Whether no work is left: no job but the scheduled ones, no outbox row but those of dead letters, no due delivery. Rows are read before
+ * and after the queue, because work moves between them.
  */
 export async function isIdle(pod: Pick<Pod, 'db' | 'jobs'>, queues: readonly QueueName[] = QUEUES): Promise<boolean> {
   return (await rowsAreIdle(pod, queues)) && (await queuesAreIdle(pod, queues)) && (await rowsAreIdle(pod, queues))

@@ -5,22 +5,22 @@ import { PERSISTED_COUNTERS } from './persisted-counters.js'
 
 type Counts = Readonly<Record<string, number>>
 
-/** What the processes of this pod have done recentActivity, as they have told the database. */
+/** The recent work of all processes, from their persisted counters. */
 export interface RecentActivity {
-  /** Over the last five minutes: messages of the queues that take in, jobs of all others. */
+  /** Over the last five minutes: messages of the inbound queues, jobs of all others. */
   readonly perMinute: Readonly<Record<QueueName, number>>
   /** All figures below are of the last hour. Received messages by outcome at the inbound endpoint. */
   readonly received: Counts
   readonly takenIn: {
     readonly stored: number
-    /** Of what was here already, and of what may not come any more. */
+    /** Repeated and ignored messages. */
     readonly passedOver: number
-    /** The others by their fault. */
+    /** The other outcomes by fault. */
     readonly wrong: Counts
     readonly waited: Counts
     readonly dead: Counts
   }
-  /** Tries to deliver something, by lane and by what became of them. */
+  /** Delivery attempts by lane and outcome. */
   readonly tries: Readonly<Record<string, Counts>>
 }
 
@@ -61,7 +61,7 @@ export async function recentActivity({ db }: Pick<Pod, 'db'>): Promise<RecentAct
   }
 }
 
-/** A job that carries messages carries many. */
+/** Inbound jobs carry many messages, so that messages are counted. */
 function perMinute(figures: readonly Figure[]): RecentActivity['perMinute'] {
   const rates = QUEUES.map((queue) => {
     const counter =

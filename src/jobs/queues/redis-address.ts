@@ -1,12 +1,12 @@
 import { isUrl } from '../../protocol/is-url.js'
-/** Where a Redis is: one server, a cluster that shares the keys out among its nodes, or a master that Sentinels know. */
+/** The address of a Redis: one server, a cluster, or a master that Sentinels know. */
 export type RedisAddress =
   | { readonly kind: 'single'; readonly address: string }
   | ({ readonly kind: 'cluster'; readonly nodes: readonly HostAndPort[] } & Access)
   | ({
       readonly kind: 'sentinel'
       readonly sentinels: readonly HostAndPort[]
-      /** What the Sentinels call the master. */
+      /** The name of the master at the Sentinels. */
       readonly master: string
       readonly db: number
       readonly sentinelPassword: string | undefined
@@ -25,7 +25,7 @@ interface Access {
 
 const SENTINEL_PASSWORD = 'sentinel_password'
 
-/** Undefined: it is no address of a Redis. */
+/** Undefined: not an address of a Redis. */
 export function readRedisAddress(text: string): RedisAddress | undefined {
   const socket = /^unix:(?:\/\/)?(.+)$/.exec(text)?.[1]
   if (socket !== undefined) return { kind: 'single', address: socket }
@@ -43,14 +43,14 @@ export function readRedisAddress(text: string): RedisAddress | undefined {
   return { kind, sentinels: nodes, master, db: Number(db), sentinelPassword, ...access }
 }
 
-/** As it may be shown to anybody. */
+/** The address without passwords, for logs and output. */
 export function withoutRedisPassword(text: string): string {
   return text
     .replace(/(:\/\/[^:@/]*):[^@]*@/, '$1:***@')
     .replace(/([?&][^=&]*(?:pass|key|secret)[^=&]*)=[^&]*/gi, '$1=***')
 }
 
-/** In the words of a person: who is asked. */
+/** The server as messages to the operator name it. */
 export function placeOfRedis(text: string): string {
   const known = readRedisAddress(text)
   const named = (nodes: readonly HostAndPort[]) => nodes.map(({ host, port }) => `${host}:${port}`).join(', ')
@@ -59,7 +59,7 @@ export function placeOfRedis(text: string): string {
   return `Redis on ${text.startsWith('unix:') ? known?.address : new URL(text).host}`
 }
 
-/** No standard library reads an address with several hosts. */
+/** `URL` does not parse an address with several hosts. */
 function partsOf(text: string) {
   const pattern = /^redis(s?)\+(cluster|sentinel):\/\/(?:([^@/?]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/
   const [, secure, kind, user = '', hosts = '', path = '', query = ''] = pattern.exec(text) ?? []

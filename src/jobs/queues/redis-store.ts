@@ -4,7 +4,7 @@ import type { QueueStore, Report } from './queue-store.js'
 import { type RedisAddress, readRedisAddress } from './redis-address.js'
 
 interface RedisStoreOptions {
-  /** How many must have what is added; 0: the server alone. */
+  /** Replicas that must have an added job; 0: none. */
   readonly replicas: number
   /** As in QueueStore. */
   readonly tuned: boolean
@@ -13,23 +13,23 @@ interface RedisStoreOptions {
 
 const CONNECT_TIMEOUT = 2_000
 const COMMAND_TIMEOUT = 1_000
-/** A Redis that was emptied wakes nobody. */
+/** A Redis that was emptied sends no notification of the jobs it has lost. */
 const POLL_SECONDS = 20
-/** A producer is answered at once or not at all; a worker lets Redis wait for a job until it looks by itself. */
+/** Milliseconds without data after which a connection is closed. A blocked worker receives nothing until it polls. */
 const SILENT_PRODUCER = 3_000
 const SILENT_WORKER = POLL_SECONDS * 1_000 + 5_000
-/** Of the memory that it may use. */
+/** The part of `maxmemory` from which new messages are refused. */
 const FULL_SHARE = 0.8
-/** Shorter than the second that a producer has. */
+/** Milliseconds; less than the second that a producer waits. */
 const REPLICATED_WITHIN = 500
 
 /**
- * Producers have a connection of their own: it queues nothing while Redis is away and waits a second at most, where
- * those of the workers wait for as long as it takes.
+ * Producers have a connection of their own: it queues no command while Redis is unavailable and waits a second at most. The
+ * connection of the workers waits without limit.
  */
 export function openRedisStore(redisUrl: string, { replicas, tuned, report }: RedisStoreOptions): QueueStore {
   const address = readRedisAddress(redisUrl)
-  if (address === undefined) throw new Error('This is no address of a Redis.')
+  if (address === undefined) throw new Error('This is not an address of a Redis.')
   const producer = connect(address, { patient: false }).on('error', (error: Error) => report('producer', error))
   const firstContact = new Promise<void>((resolve) => {
     for (const event of ['ready', 'close', 'error']) producer.once(event, () => resolve())
@@ -51,7 +51,7 @@ export function openRedisStore(redisUrl: string, { replicas, tuned, report }: Re
     },
     pollSeconds: POLL_SECONDS,
     isReady: () => producer.status === 'ready',
-    // A cluster keeps keys together that have the same text in braces, and a script may only touch such keys.
+    // Keys with the same text in braces are on the same node of a cluster, as a script requires.
     prefixOf: (pod, queue) => (address.kind === 'cluster' ? `{${pod}-${queue}}` : pod),
     async safely(prefix, add) {
       if (replicas === 0) {
@@ -61,7 +61,7 @@ export function openRedisStore(redisUrl: string, { replicas, tuned, report }: Re
       const link = await links.to(prefix)
       await add()
       const reached = await link.redis.wait(replicas, REPLICATED_WITHIN)
-      // Another connection knows nothing of what was written on this one, and another master may never have had it.
+      // `wait` counts the writes of one connection, and another master may not have the job.
       if (!links.isUnbroken(link, await links.to(prefix))) throw new Error('Redis was replaced while it took the job.')
       if (reached < replicas) throw new Error(`${reached} of ${replicas} replicas of Redis have the job.`)
     },
@@ -70,8 +70,8 @@ export function openRedisStore(redisUrl: string, { replicas, tuned, report }: Re
       return !rooms.includes(false)
     },
     async warnings() {
-      const told = await Promise.all(servers().map(async (server) => warningsOf(server, replicas)))
-      return [...new Set(told.flat())]
+      const found = await Promise.all(servers().map(async (server) => warningsOf(server, replicas)))
+      return [...new Set(found.flat())]
     },
     close: async () => {
       producer.disconnect()
@@ -81,11 +81,11 @@ export function openRedisStore(redisUrl: string, { replicas, tuned, report }: Re
 }
 
 function connect(address: RedisAddress, { patient }: { readonly patient: boolean }): Redis | Cluster {
-  // The default backs off to many seconds; a worker would sleep on long after Redis is back.
+  // The default backs off to many seconds: a worker would wait long after Redis is available again.
   const retryStrategy = (times: number) => Math.min(times * 100, 2_000)
   const options = {
     connectTimeout: CONNECT_TIMEOUT,
-    // A server that was a master until a moment ago still answers.
+    // After a fail-over the former master still answers.
     reconnectOnError: (error) => error.message.includes('READONLY'),
     ...(patient ? { maxRetriesPerRequest: null } : { maxRetriesPerRequest: 0, commandTimeout: COMMAND_TIMEOUT }),
   } satisfies RedisOptions
@@ -93,7 +93,7 @@ function connect(address: RedisAddress, { patient }: { readonly patient: boolean
     return new Redis(address.address, { ...options, retryStrategy, enableOfflineQueue: patient })
   }
   const { tls, username, password } = address
-  // Another server takes the place of one that is frozen or cut off, and connections to that one stay open.
+  // After a fail-over, connections to a server that is frozen or cut off stay open.
   const silence = patient ? SILENT_WORKER : SILENT_PRODUCER
   const access = { ...(username && { username }), ...(password && { password }), ...(tls && { tls: {} }) }
   if (address.kind === 'sentinel') {
@@ -108,7 +108,7 @@ function connect(address: RedisAddress, { patient }: { readonly patient: boolean
       ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
       sentinelCommandTimeout: COMMAND_TIMEOUT,
       sentinelRetryStrategy: retryStrategy,
-      // Not its own detector of fail-overs: that ends a connection for good when it is being made at that moment.
+      // Not the fail-over detector of the library: it ends a connection permanently that is being opened at that moment.
       socketTimeout: silence,
       retryStrategy,
       enableOfflineQueue: patient,
@@ -120,12 +120,12 @@ function connect(address: RedisAddress, { patient }: { readonly patient: boolean
     enableOfflineQueue: patient,
     slotsRefreshTimeout: COMMAND_TIMEOUT,
     slotsRefreshInterval: SILENT_PRODUCER,
-    // Names of nodes are those in their certificates.
+    // Certificates are issued for the names of the nodes.
     ...(tls && { dnsLookup: (host, callback) => callback(null, host) }),
   })
 }
 
-/** A connection to the server that has the keys of a queue, as long as it is the same one. */
+/** The connection to the server with the keys of a queue, and the number of lost connections before it. */
 interface Link {
   readonly redis: Redis
   readonly lost: number
@@ -149,13 +149,13 @@ function openLinks(producer: Redis | Cluster) {
     async to(prefix: string): Promise<Link> {
       return producer instanceof Redis ? { redis: producer, lost } : { redis: await nodeOf(producer, prefix), lost }
     },
-    /** One to a node of a cluster is not opened again: another one takes its place. */
+    /** A connection to a node of a cluster is not reopened but replaced. */
     isUnbroken: (before: Link, after: Link) => before.redis === after.redis && before.lost === after.lost,
   }
 }
 
 /**
- * One that is full to the brim can never be emptied: it refuses the scripts that take a job out, which write before they delete.
+ * Whether there is memory left. A Redis at `maxmemory` cannot be emptied: the scripts that remove a job write before they delete.
  */
 async function hasRoom(server: Redis): Promise<boolean> {
   const memory = await server.info('memory')
@@ -179,12 +179,12 @@ async function warningsOf(server: Redis, replicas: number): Promise<readonly str
   }
   if (policy !== undefined && policy !== 'noeviction') {
     warnings.push(
-      `Redis may throw away waiting jobs when its memory is full: maxmemory-policy is ${policy}. Set it to noeviction.`,
+      `Redis may evict waiting jobs when its memory is full: maxmemory-policy is ${policy}. Set it to noeviction.`,
     )
   }
   if (connected < replicas) {
     warnings.push(
-      `Redis has ${connected} replicas, and a message is only accepted when ${replicas} have it (REDIS_REPLICAS): until there are more, other pods are asked to come later.`,
+      `Redis has ${connected} replicas, and a message is only accepted when ${replicas} have it (REDIS_REPLICAS): until there are more, other pods get 503 and retry later.`,
     )
   }
   return warnings

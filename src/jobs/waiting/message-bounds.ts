@@ -6,12 +6,12 @@ import type { WaitingDropReason } from './waiting-metrics.js'
 
 export type WaitingLimits = { readonly [Name in keyof typeof WAITING_LIMITS]: number }
 
-/** Below this a table cannot hold too much, so that nothing has to be counted. */
+/** A smaller table cannot exceed its bounds, so that its rows are not counted. */
 const UNCOUNTED_BYTES = 32 * 1024 * 1024
 
 /**
- * Keeps waiting and dead messages within their bounds: what is beyond them is deleted, the oldest first, and no statement reads a
- * payload. Bounds of single hosts hold for unproven messages as they are parked; all others are looked at here.
+ * Deletes waiting and dead messages beyond their bounds, the oldest first. No statement reads a payload. The bounds of a host for
+ * unproven messages are applied when they are parked; all other bounds here.
  */
 export async function boundMessages(
   pod: Pick<Pod, 'db' | 'log'>,
@@ -62,7 +62,7 @@ export async function boundMessages(
     })
   }
   if (await isLarge(pod.db, 'outbox', uncountedBytes)) {
-    // octet_length reads the size that stands beside the pointer, and not the payload itself.
+    // octet_length reads the size from the TOAST pointer, not the payload.
     await deleteExcess(pod, limits, {
       table: 'outbox',
       host: 'null',
@@ -90,7 +90,7 @@ interface Excess {
   readonly excess: string
 }
 
-/** Deletes in small batches to keep locks short; skips locked rows, which are being processed. */
+/** Deletes in small batches, so that other transactions do not wait long. Skips locked rows: they are being processed. */
 async function deleteExcess(
   pod: Pick<Pod, 'db' | 'log'>,
   limits: WaitingLimits,
@@ -120,7 +120,7 @@ async function isLarge(db: Knex, table: Excess['table'], bytes: number): Promise
   return rows[0].large
 }
 
-/** Look-ups that no message waits for any more. */
+/** Deletes look-ups for which no message waits. */
 async function endOrphanedLookups(db: Knex, { rowsAtOnce }: WaitingLimits): Promise<void> {
   await db.raw(
     `delete from signer_lookups where address in (

@@ -10,7 +10,7 @@ import { discoverSignersJob } from '../definitions.js'
 import { afterCommit } from '../outbox/after-commit.js'
 import type { AddOptions } from '../queues/add-jobs.js'
 
-/** An unknown signer whom an unproven message names. */
+/** An unknown signer that an unproven message claims. */
 export interface ClaimedSigner {
   readonly address: string
   readonly host: string
@@ -21,13 +21,13 @@ export interface ClaimedSigner {
 export interface SignerHost {
   readonly host: string
   readonly source?: string | undefined
-  /** A pod at this host is known here and not offline. */
+  /** The host has a known pod that is not offline. */
   readonly isKnown: boolean
   /** Its look-ups have failed before. */
   readonly isRetry: boolean
 }
 
-/** Those of these hosts at which a pod has answered before, and is not offline. */
+/** Finds the hosts with a known pod that is not offline. */
 export async function findKnownHosts(db: Knex, hosts: readonly string[]): Promise<ReadonlySet<string>> {
   if (hosts.length === 0) return new Set()
   const rows = await queryPrepared<{ host: string }>(db, 'known-hosts', knownHosts, [[...new Set(hosts)]])
@@ -40,7 +40,7 @@ const isKnownHost = `exists (
 
 const knownHosts = `select host from unnest(${opaqueParam('$1', 'text[]')}) as asked(host) where ${isKnownHost}`
 
-/** Those of these addresses for which a look-up waits already. */
+/** Finds the addresses that already have a look-up. */
 export async function findLookedUp(db: Knex, addresses: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await queryPrepared<{ address: string }>(db, 'looked-up-already', lookedUp, [addresses])
   return new Set(rows.map(({ address }) => address))
@@ -49,7 +49,7 @@ export async function findLookedUp(db: Knex, addresses: readonly string[]): Prom
 const lookedUp = `
   select address from unnest(${opaqueParam('$1', 'text[]')}) as asked(address) join signer_lookups using (address)`
 
-/** Notes who is to be looked up, each once, and has a worker see to their hosts after the commit. */
+/** Stores look-ups, one for each address, and enqueues jobs for their hosts after the commit. */
 export async function addLookups(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
@@ -77,14 +77,15 @@ const newLookups = `
 const ENQUEUED_WITHIN = 500
 const ENQUEUED_AT_ONCE = 500
 
-/** One job for each host after the commit; what gets lost, the sweeper adds. */
+/** Adds one job for each host after the commit; the sweeper adds lost ones. */
 const enqueueSignersAfter = afterCommit<SignerHost>((pod, hosts) =>
   enqueueSigners(pod, hosts, { within: ENQUEUED_WITHIN }),
 )
 
 /**
- * One job for each host, however many of its people are looked up. Known hosts go first. The others are ordered by how many hosts
- * their source, or their domain, has named lately: thousands of invented hosts stand behind one newcomer. Hosts that have failed go last.
+ * Adds one job for each host, however many of its people are looked up. Known hosts come first. The others are ordered by the number of
+ * hosts that their source, or their domain, has named in the last minute: a new pod comes before thousands of invented hosts. Retries come
+ * last.
  */
 export async function enqueueSigners(
   { jobs }: Pick<Pod, 'jobs'>,
@@ -106,7 +107,7 @@ export async function enqueueSigners(
 
 const FIRST = 1
 const RETRIES = 1_000_000
-/** As few as possible are added one by one: each priority is an exchange with the queue. */
+/** Few priorities: the jobs of each one are a request to the queue. */
 const CROWDS = [1, 4, 16, 64, 256, 1_024, 4_096]
 
 function priorityOf({ host, source, isKnown, isRetry }: SignerHost): number {
@@ -147,7 +148,7 @@ export function spendOfSource(source: string | undefined, now = performance.now(
 /** The IPv6 /48 of a column `source`, or the IPv4 address in it. */
 export const SITE_OF_SOURCE = `coalesce(substring(source from '^([0-9a-f]+:[0-9a-f]+:[0-9a-f]+):'), source)`
 
-/** Who is due at this host: each source in turn, so that one that names thousands delays nobody of another. */
+/** Addresses that are due at a host. The sources take turns, so that one with thousands does not delay the others. */
 export async function dueLookups(db: Knex, host: string, limit: number): Promise<readonly string[]> {
   const rows = await queryPrepared<{ address: string }>(db, 'due-signer-lookups', dueOfHost, [host, limit])
   return rows.map(({ address }) => address)
@@ -160,7 +161,7 @@ const dueOfHost = `
   ) as due
   order by turn, created_at, address limit $2`
 
-/** They are known now. */
+/** Deletes the look-ups of people that are found. */
 export async function endLookups(db: Knex, addresses: readonly string[]): Promise<void> {
   if (addresses.length === 0) return
   await queryPrepared(db, 'ended-signer-lookups', endedLookups, [addresses])
@@ -170,7 +171,7 @@ const endedLookups = `
   delete from signer_lookups using unnest(${opaqueParam('$1', 'text[]')}) as ended(address)
   where signer_lookups.address = ended.address`
 
-/** Puts look-ups off that have failed; returns those for which this was the last try. */
+/** Postpones failed look-ups; returns those without further attempts. */
 export async function postponeLookups(
   db: Knex,
   addresses: readonly string[],
@@ -194,7 +195,7 @@ const postponedLookups = `
   where signer_lookups.address = failed.address
   returning signer_lookups.address, signer_lookups.tries`
 
-/** Puts off what our own limits have stopped; that is no try. */
+/** Postpones look-ups stopped by a limit of this pod; that is no attempt. */
 export async function delayLookups(db: Knex, addresses: readonly string[]): Promise<void> {
   await queryPrepared(db, 'delayed-signer-lookups', delayedLookups, [addresses, SIGNER_LIMITS.busySeconds])
 }
@@ -205,12 +206,12 @@ const delayedLookups = `
   from unnest(${opaqueParam('$1', 'text[]')}) as stopped(address)
   where signer_lookups.address = stopped.address`
 
-/** Everybody who is due at a host that does not answer. */
+/** All addresses that are due at a host that does not answer. */
 export async function dueAtHost(db: Knex, host: string): Promise<readonly string[]> {
   return dueLookups(db, host, Number.MAX_SAFE_INTEGER)
 }
 
-/** Hosts whose look-ups are due and that no job has seen to for some time. */
+/** Hosts with due look-ups whose job seems to be lost. */
 export async function forgottenHosts(db: Knex, limit: number): Promise<readonly SignerHost[]> {
   const { rows } = await db.raw(
     `select asked.host, asked.source, asked.tries > 0 as "isRetry", ${isKnownHost} as "isKnown"
@@ -223,5 +224,5 @@ export async function forgottenHosts(db: Knex, limit: number): Promise<readonly 
   return rows
 }
 
-/** A job that was lost is missed after some seconds; a retry is due on time. */
+/** A first look-up counts as lost after five seconds; a retry is due on time. */
 export const FORGOTTEN_LOOKUPS = `next_try_at <= now() - case when tries = 0 then interval '5 seconds' else interval '0' end`

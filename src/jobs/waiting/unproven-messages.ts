@@ -19,8 +19,8 @@ type Pieces = Pick<Pod, 'jobs' | 'log'>
 const PERSON = 'person:'
 
 /**
- * Decides which messages of unknown signers wait, and has their signers looked up. Returns all messages that wait, with the
- * patience that they have. Verified messages, and messages whose signer has arrived meanwhile, pass unchanged.
+ * Decides which messages of unknown signers wait, and enqueues the look-ups of their signers. Returns all messages that wait, with the
+ * time that they wait. Verified messages, and messages whose signer is stored meanwhile, are returned unchanged.
  */
 export async function admitUnproven(
   pod: Pieces,
@@ -67,7 +67,7 @@ function signerOf({ waitsFor }: ParkedMessage): string {
   return waitsFor.slice(PERSON.length)
 }
 
-/** Drops what the hosts of these messages have too much of: of the network address with the most messages the oldest first. */
+/** Drops messages of hosts beyond their bounds: the oldest of the network source with the most messages first. */
 export async function boundUnproven(
   pod: Pieces,
   transaction: Knex.Transaction,
@@ -86,7 +86,7 @@ export async function boundUnproven(
   )
 }
 
-/** Ranks messages round-robin over sources, newest first, and deletes those ranked beyond the limit. */
+/** Deletes and returns rows beyond the bounds. Ranks the sources of a host in turn, each with its newest row first. */
 const boundedOfHosts = `
   with excess as materialized (
     select ranked.id
@@ -108,7 +108,7 @@ interface GivenUp {
   readonly host: string | null
 }
 
-/** Nobody has found these signers: their messages are dead letters, without what they carried. */
+/** Makes messages whose signers cannot be found dead letters, without their payload. */
 export async function giveUpSigners(
   pod: Pieces,
   transaction: Knex.Transaction,
@@ -130,7 +130,7 @@ export async function giveUpSigners(
   noteGivenUp(pod, rows)
 }
 
-/** The same for those that have waited too long. */
+/** The same for unproven messages that have waited too long. */
 export async function giveUpOverdueUnproven(pod: Pieces, transaction: Knex.Transaction, limit: number): Promise<void> {
   const rows = await queryPrepared<GivenUp>(
     transaction,
@@ -173,7 +173,7 @@ interface Dropped {
   readonly reason: WaitingDropReason
 }
 
-/** Hosts that one line of the log names. */
+/** Hosts in one log line. */
 const HOSTS_NAMED = 5
 
 export function noteDropped({ log }: Pick<Pod, 'log'>, all: readonly Dropped[], signed = false): void {

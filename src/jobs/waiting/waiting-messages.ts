@@ -20,26 +20,26 @@ import { enqueueJobsOfKind, handOverAfter, markFailed } from '../outbox/outbox.j
 import type { OutboxJob } from '../queues/add-jobs.js'
 import { admitUnproven, boundUnproven, giveUpOverdueUnproven } from './unproven-messages.js'
 
-/** How often one message may wait: a like for its comment, that for its post, that for its author. */
+/** How often one message may wait: a like for its comment, the comment for its post, the post for its author. */
 const TIMES = 3
 const PATIENCE = 6 * 3_600
-/** Under load a parent is often in a batch that has not committed yet. */
+/** Milliseconds before a fetch: under load a parent is often in a batch that has not committed yet. */
 const GRACE = 1_000
 /** Messages that one transaction resumes. */
 const RESUMED_AT_ONCE = 1_000
 
 /**
- * In front of a parent that is here, but that the author of the message does not receive. The message waits as for any unknown
- * parent and the same pod is asked, so that nobody learns from our requests that a private post exists. It never resumes.
+ * The prefix of a stored parent that is not visible to the author of the message. The message waits as for an unknown parent, and the
+ * same pod gets a request, so that requests do not reveal that a private post exists. It never resumes.
  */
 export const UNREADABLE = 'unreadable-'
 
-/** What something waits for, as the rows say it: `post:<guid>`, `comment:<guid>`, `person:<address>` … */
+/** An entity that messages wait for, as in the rows: `post:<guid>`, `comment:<guid>`, `person:<address>` … */
 export type Thing = `${Kind}:${string}`
 
 type Kind = keyof typeof tables | `${typeof UNREADABLE}${WantedEntity['type']}`
 
-/** A message with what it waits for; its body as its job carried it. */
+/** A message and the entity it waits for; its body is that of its job. */
 export interface ParkedMessage {
   readonly waitsFor: Thing
   /** Set for a private one. */
@@ -48,18 +48,18 @@ export interface ParkedMessage {
   readonly acceptedAt: Date
   /** How often it has waited before. */
   readonly times: number
-  /** Somebody whose pod should have the thing, and somebody else; undefined: it can only come by itself. */
-  readonly askAt?: string | undefined
-  readonly orAskAt?: string | undefined
-  /** Only something of this author will do. */
+  /** Addresses whose pods should have the entity; undefined: it cannot be fetched. */
+  readonly fetchFrom?: string | undefined
+  readonly orFetchFrom?: string | undefined
+  /** Only an entity of this author is accepted. */
   readonly author?: string | undefined
   /** Seconds it waits at most. */
   readonly patience?: number | undefined
-  /** The host of its signer, verified or claimed; its bounds count by it. */
+  /** The host of its signer, verified or claimed; bounds are counted by it. */
   readonly senderHost?: string | undefined
   /** The network address that posted it. */
   readonly source?: string | undefined
-  /** False: its signer is unknown, so that anybody may have sent it. */
+  /** False: its signer is unknown, so that the sender is not proven. */
   readonly signed?: boolean | undefined
 }
 
@@ -67,11 +67,11 @@ export interface ParkedMessage {
 export interface ResumedMessage {
   readonly recipientGuid: string | null
   readonly times: number
-  /** Its time is over: if the thing is still unknown now, it ends as a dead letter. */
+  /** Its time is over: if the entity is still unknown, the message becomes a dead letter. */
   readonly last: boolean
 }
 
-/** How many fetches a message that has waited so often may still cause: each wait gives half of them to what it waits for. */
+/** The fetches that a message may still cause after so many waits: each wait passes half of them on to the entity it waits for. */
 export function fetchesLeftAfter(times: number): number {
   return Math.floor(LOOKUP_LIMITS.fetchesOfMessage / 2 ** times)
 }
@@ -81,8 +81,8 @@ export function mayWaitAgain({ times, last }: Pick<ResumedMessage, 'times' | 'la
 }
 
 /**
- * Takes the locks of all things that a transaction stores or waits for, in one order. Both sides do, so a message that
- * waits and the thing it waits for cannot miss each other. What is only added to is shared with others who add to it.
+ * Takes the locks of all entities that a transaction stores or waits for, in one order. The storing and the waiting transaction both
+ * do, so that a message cannot miss its entity. Parents are locked in shared mode: several transactions may add to them.
  */
 export async function lockThings(
   transaction: Knex.Transaction,
@@ -93,7 +93,7 @@ export async function lockThings(
   await queryPrepared(transaction, 'locked-things', lockedThings, [things, shared])
 }
 
-/** One conversation may name 255 unknown people, and the lock table of a server has a few thousand places for all sessions. */
+/** A bound on locks of people: a conversation may name 255 unknown ones, and the lock table of a server has a few thousand entries. */
 const LOCKS_OF_PEOPLE = 64
 
 const LOCK_KEY = `case
@@ -101,7 +101,7 @@ const LOCK_KEY = `case
   else hashtextextended(thing, 0)
 end`
 
-/** Each once, by the stronger of two locks: upgrading a shared lock to an exclusive one could deadlock. */
+/** Takes each lock once, in its stronger mode: upgrading a shared lock would deadlock with a transaction that does the same. */
 const lockedThings = `
   select count(case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end)
   from (
@@ -124,19 +124,19 @@ export async function parkMessages(
   waiting: readonly ParkedMessage[],
   stored: readonly Thing[],
 ): Promise<readonly Thing[]> {
-  const meanwhile = await thingsHere(transaction, [...new Set(waiting.map(({ waitsFor }) => waitsFor))])
-  // In one order: photos have no locks, and two posts may bring the same ones.
-  const here = [...new Set([...stored, ...meanwhile])].toSorted()
-  const isHere = new Set(here)
-  const kept = await admitUnproven(pod, transaction, waiting, isHere)
-  const asked = await askOnce(
+  const meanwhile = await findStored(transaction, [...new Set(waiting.map(({ waitsFor }) => waitsFor))])
+  // In one order: photos have no locks, and two posts may have the same ones.
+  const available = [...new Set([...stored, ...meanwhile])].toSorted()
+  const isStored = new Set(available)
+  const kept = await admitUnproven(pod, transaction, waiting, isStored)
+  const requested = await requestOnce(
     pod,
     transaction,
-    kept.filter(({ waitsFor, signed = true }) => signed && !isHere.has(waitsFor)),
+    kept.filter(({ waitsFor, signed = true }) => signed && !isStored.has(waitsFor)),
   )
-  await insertWaiting(transaction, kept, asked)
+  await insertWaiting(transaction, kept, requested)
   await boundUnproven(pod, transaction, kept)
-  return here
+  return available
 }
 
 /**
@@ -200,37 +200,37 @@ export async function resumeOverdue(
   return rows.length
 }
 
-/** A thing and the host that is asked for it. */
-type Ask = `${Thing} ${string}`
+/** An entity and the host from which it is requested. */
+type FetchKey = `${Thing} ${string}`
 
 /**
- * Has each thing asked for once, however many wait for it; returns the outbox rows of these jobs. Whose message names a pod
- * that does not have it delays nobody who names another.
+ * Enqueues one fetch for each entity and host, however many messages wait for it; returns the outbox rows of these jobs. A message that
+ * names a pod without the entity does not delay messages that name another pod.
  */
-async function askOnce(
+async function requestOnce(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   waiting: readonly ParkedMessage[],
-): Promise<ReadonlyMap<Ask, number>> {
-  const wanted = new Map<Ask, ParkedMessage>()
+): Promise<ReadonlyMap<FetchKey, number>> {
+  const wanted = new Map<FetchKey, ParkedMessage>()
   for (const message of waiting.toReversed()) {
-    const name = askOf(message)
+    const name = fetchKeyOf(message)
     if (name !== undefined) wanted.set(name, message)
   }
   if (wanted.size === 0) return new Map()
-  const asked = await alreadyAsked(transaction, [...wanted.values()])
-  const people = new Map<Ask, DataOf<typeof discoverPersonJob>>()
-  const entities = new Map<Ask, WantedEntity>()
-  for (const [name, { waitsFor, askAt = '', orAskAt, author, times }] of wanted) {
-    if (asked.has(name)) continue
+  const requested = await findRequested(transaction, [...wanted.values()])
+  const people = new Map<FetchKey, DataOf<typeof discoverPersonJob>>()
+  const entities = new Map<FetchKey, WantedEntity>()
+  for (const [name, { waitsFor, fetchFrom = '', orFetchFrom, author, times }] of wanted) {
+    if (requested.has(name)) continue
     const [kind, key] = partsOf(waitsFor)
     if (kind === 'person') people.set(name, { address: key })
     else if (isFetchable(kind))
       entities.set(name, {
         ...fetchableOf(kind),
         guid: key,
-        from: askAt,
-        orFrom: orAskAt,
+        from: fetchFrom,
+        orFrom: orFetchFrom,
         author,
         depth: 0,
         fetchesLeft: fetchesLeftAfter(times + 1) - 1,
@@ -238,35 +238,37 @@ async function askOnce(
   }
   const finders = await enqueueJobsOfKind(pod, transaction, discoverPersonJob, [...people.values()])
   const fetchers = await enqueueJobsOfKind(pod, transaction, fetchEntityJob, [...entities.values()], { delay: GRACE })
-  return new Map([...asked, ...pairsOf([...people.keys(), ...entities.keys()], [...finders, ...fetchers])])
+  return new Map([...requested, ...pairsOf([...people.keys(), ...entities.keys()], [...finders, ...fetchers])])
 }
 
-function pairsOf(asks: readonly Ask[], rows: readonly number[]): (readonly [Ask, number])[] {
-  return asks.flatMap((ask, index) => {
+function pairsOf(keys: readonly FetchKey[], rows: readonly number[]): (readonly [FetchKey, number])[] {
+  return keys.flatMap((key, index) => {
     const row = rows[index]
-    return row === undefined ? [] : [[ask, row] as const]
+    return row === undefined ? [] : [[key, row] as const]
   })
 }
 
-/** By the host of who is asked last: the sender, who has signed, and not somebody whom they only name. */
-function askOf({ waitsFor, askAt, orAskAt }: ParkedMessage): Ask | undefined {
-  const at = orAskAt ?? askAt
+/** By the host of the last source: the sender, who has signed the message, and not a person it only names. */
+function fetchKeyOf({ waitsFor, fetchFrom, orFetchFrom }: ParkedMessage): FetchKey | undefined {
+  const at = orFetchFrom ?? fetchFrom
   const [kind] = partsOf(waitsFor)
   if (at === undefined || (kind !== 'person' && !isFetchable(kind))) return undefined
   return `${waitsFor} ${splitAddress(at)?.host ?? at}`
 }
 
-async function alreadyAsked(
+async function findRequested(
   transaction: Knex.Transaction,
   waiting: readonly ParkedMessage[],
-): Promise<ReadonlyMap<Ask, number>> {
+): Promise<ReadonlyMap<FetchKey, number>> {
   const things = new Set(waiting.map(({ waitsFor }) => waitsFor))
-  const rows = await queryPrepared<{ ask: Ask; id: number }>(transaction, 'asked-already', askedAlready, [[...things]])
-  return new Map(rows.map(({ ask, id }) => [ask, id]))
+  const rows = await queryPrepared<{ key: FetchKey; id: number }>(transaction, 'requested-already', requestedAlready, [
+    [...things],
+  ])
+  return new Map(rows.map(({ key, id }) => [key, id]))
 }
 
-const askedAlready = `
-  select waits_for || ' ' || asked_of as ask, max(asked_by) as id
+const requestedAlready = `
+  select waits_for || ' ' || asked_of as key, max(asked_by) as id
   from unnest(${opaqueParam('$1', 'text[]')}) as thing join waiting on waits_for = thing
   where asked_by is not null
   group by waits_for, asked_of`
@@ -282,20 +284,20 @@ export function isFetchable(kind: string): kind is FetchableKind {
   return /^(unreadable-)?(post|poll|comment)$/.test(kind)
 }
 
-/** What is fetched for such a thing. */
+/** The entity to fetch. */
 export function fetchableOf(kind: FetchableKind): Pick<WantedEntity, 'type' | 'isUnreadable'> {
   if (!kind.startsWith(UNREADABLE)) return { type: kind as WantedEntity['type'] } // as its type says
   return { type: kind.slice(UNREADABLE.length) as WantedEntity['type'], isUnreadable: true }
 }
 
-/** Sorted, and the same message only once: two batches never wait for each other, and a repeat waits with the first. */
+/** Sorted, so that two batches cannot deadlock. A repeated message is stored once. */
 async function insertWaiting(
   transaction: Knex.Transaction,
   messages: readonly ParkedMessage[],
-  asked: ReadonlyMap<Ask, number>,
+  requested: ReadonlyMap<FetchKey, number>,
 ): Promise<void> {
   if (messages.length === 0) return
-  const asks = messages.map(askOf)
+  const keys = messages.map(fetchKeyOf)
   await queryPrepared(transaction, 'new-waiting', newWaiting, [
     ...rowsAsColumns(messages, ['waitsFor', 'payload', 'acceptedAt']),
     messages.map(({ recipientGuid }) => (recipientGuid === undefined ? receivePublicJob.name : receivePrivateJob.name)),
@@ -303,8 +305,8 @@ async function insertWaiting(
     messages.map(digestOf),
     messages.map(({ times }) => times + 1),
     messages.map(({ patience = PATIENCE }) => patience),
-    messages.map(({ waitsFor }, index) => asks[index]?.slice(waitsFor.length + 1) ?? null),
-    asks.map((ask) => (ask && asked.get(ask)) ?? null),
+    messages.map(({ waitsFor }, index) => keys[index]?.slice(waitsFor.length + 1) ?? null),
+    keys.map((key) => (key && requested.get(key)) ?? null),
     messages.map(({ senderHost }) => senderHost ?? null),
     messages.map(({ source }) => source ?? null),
     messages.map(({ signed = true }) => signed),
@@ -376,7 +378,7 @@ function resumed(which: string, last: boolean, alongside = ''): string {
     returning id, queue, name`
 }
 
-/** Where the things are kept that a message can wait for, and by which column they are known. */
+/** Tables of the entities that a message can wait for, and their key columns. */
 const tables = {
   post: ['posts', 'guid'],
   comment: ['comments', 'guid'],
@@ -390,7 +392,7 @@ const tables = {
   person: ['people', 'address'],
 } as const
 
-async function thingsHere(transaction: Knex.Transaction, things: readonly Thing[]): Promise<readonly Thing[]> {
+async function findStored(transaction: Knex.Transaction, things: readonly Thing[]): Promise<readonly Thing[]> {
   const kinds = Object.entries(tables).filter(([kind]) => things.some((thing) => thing.startsWith(`${kind}:`)))
   if (kinds.length === 0) return []
   const finds = kinds.map(

@@ -1,8 +1,8 @@
 import { Counter, type Registry } from 'prom-client'
 
-/** Why a message that waited, or was about to wait, is not kept. */
+/** Why a waiting message is dropped. */
 export type WaitingDropReason =
-  /** It is longer than an unproven message may be. */
+  /** It is too long for an unproven message. */
   | 'too_large'
   /** The network address that posted it has named too many unknown signers. */
   | 'source_budget'
@@ -10,7 +10,7 @@ export type WaitingDropReason =
   | 'host_bound'
   /** All hosts together have too many messages or bytes. */
   | 'total_bound'
-  /** Its signer could not be found in time; what was given up is counted as a dead letter, without the payload. */
+  /** Its signer was not found in time; it becomes a dead letter without payload. */
   | 'signer_not_found'
   /** There were too many dead letters, or too many bytes of them. */
   | 'dead_bound'

@@ -36,8 +36,8 @@ export function openLiveChannel(pod: Pod, limits: LiveLimits): LiveChannel {
   function watch(): () => void {
     const checkTokens = () => void endInvalidTokens(pod, [...listeners]).catch(report)
     const unsubscribe = [
-      signals.hear('announced', () => void feed.readNew()),
-      signals.hear('access_ended', checkTokens),
+      signals.onSignal('announced', () => void feed.readNew()),
+      signals.onSignal('access_ended', checkTokens),
     ]
     const timers = [
       setInterval(() => {
