@@ -3,9 +3,9 @@ import { readConfig } from '../src/config/config.js'
 import { createUser } from '../src/domain/accounts/accounts.js'
 import { StartError } from '../src/errors/start-error.js'
 import { openPod } from '../src/pod/open-pod.js'
-import { cannedCrypto } from './support/canned-crypto.js'
-import { createTestDatabase, databaseAt, type TestDatabase } from './support/database.js'
-import { openTcpProxy } from './support/tcp-proxy.js'
+import { createTestDatabase, databaseAt, type TestDatabase } from './support/databases/test-database.js'
+import { openTcpProxy } from './support/http/tcp-proxy.js'
+import { cannedCrypto } from './support/pods/fixed-key-crypto.js'
 
 const SECRET_KEY = 'the key that belongs to the accounts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ApiPerson } from '../support/api-pod.js'
-import { type Neighbourhood, openNeighbourhood, publish } from '../support/neighbourhood.js'
+import type { ApiPerson } from '../support/pods/api-pod.js'
+import { type Neighbourhood, openNeighbourhood, publish } from '../support/pods/sample-api-pod.js'
 
 describe.each([
   ['U+055B', '\u055B'],

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type FakePerson, type FakePods, startFakePods } from '../support/fake-pod.js'
-import { newGuid } from '../support/network.js'
-import type { TestPerson } from '../support/people.js'
-import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.js'
+import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
+import type { TestPerson } from '../support/people/local-users.js'
+import { newGuid } from '../support/people/remote-people.js'
+import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
 
 let others: FakePods
 let pod: ReceivingPod

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addToAspect } from '../../src/domain/contacts/contacts.js'
-import { type ApiPerson, expectError } from '../support/api-pod.js'
-import { aspectOf, type Neighbourhood, publish, share } from '../support/neighbourhood.js'
-import { addStranger, newGuid } from '../support/network.js'
-import { queueBackends } from '../support/queue-backends.js'
-import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
-import { reasonOf } from '../support/refusals.js'
+import { reasonOf } from '../support/assertions/refusal-reasons.js'
+import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { type ApiPerson, expectError } from '../support/pods/api-pod.js'
+import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
+import { aspectOf, type Neighbourhood, publish, share } from '../support/pods/sample-api-pod.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
 
 let api: Neighbourhood
 

@@ -5,10 +5,10 @@ import { createComment } from '../../src/domain/interactions/comments.js'
 import { giveSignal } from '../../src/jobs/signals.js'
 import type { ClientApiDialect } from '../../src/persistence/models/client.js'
 import { insertAnnouncements } from '../../src/persistence/notifications/announcements.js'
-import { openEventStream } from '../support/event-stream.js'
-import { type Neighbourhood, openNeighbourhood } from '../support/neighbourhood.js'
-import { allow, CALLBACK, codeIn, postForm, register, registerTestClient } from '../support/oidc-client.js'
-import { statementsDuring } from '../support/statements.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { openEventStream } from '../support/http/event-stream.js'
+import { allow, CALLBACK, codeIn, postForm, register, registerTestClient } from '../support/http/oidc-client.js'
+import { type Neighbourhood, openNeighbourhood } from '../support/pods/sample-api-pod.js'
 
 let api: Neighbourhood
 beforeAll(async () => {

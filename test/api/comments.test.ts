@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { blockPerson } from '../../src/domain/people/blocks.js'
-import { type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
-import { type Neighbourhood, openNeighbourhood, publish } from '../support/neighbourhood.js'
-import { newGuid } from '../support/network.js'
-import { queueBackends } from '../support/queue-backends.js'
-import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
-import { statementsDuring } from '../support/statements.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { newGuid } from '../support/people/remote-people.js'
+import { type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
+import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
+import { type Neighbourhood, openNeighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
 
 let api: Neighbourhood
 let alice: ApiPerson

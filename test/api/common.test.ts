@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hashToken } from '../../src/domain/accounts/token-hash.js'
 import { revokeToken } from '../../src/domain/accounts/tokens.js'
 import { AccessToken } from '../../src/persistence/models/access-token.js'
-import { type ApiPerson, type ApiPod, expectError, startApiPod } from '../support/api-pod.js'
-import { publish } from '../support/neighbourhood.js'
+import { type ApiPerson, type ApiPod, expectError, startApiPod } from '../support/pods/api-pod.js'
+import { publish } from '../support/pods/sample-api-pod.js'
 
 let api: ApiPod
 let alice: ApiPerson

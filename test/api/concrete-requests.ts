@@ -1,4 +1,4 @@
-import { formOf } from '../support/photo-pod.js'
+import { formOf } from '../support/pods/photo-pod.js'
 import type { ApiCall, GeneratedRequest } from './generated-requests.js'
 import { LONE_SURROGATE } from './hostile-values.js'
 import { Known, type PoolName } from './known-values.js'

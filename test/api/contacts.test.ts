@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
-import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
-import { AT_ONCE, statusesOf } from '../support/at-once.js'
-import { aspectOf, type Neighbourhood, share } from '../support/neighbourhood.js'
-import { addStranger, newGuid } from '../support/network.js'
-import { queueBackends } from '../support/queue-backends.js'
-import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
-import { statementsDuring } from '../support/statements.js'
+import { AT_ONCE, statusesOf } from '../support/assertions/concurrent-requests.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
+import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
+import { aspectOf, type Neighbourhood, share } from '../support/pods/sample-api-pod.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
   let api: Neighbourhood

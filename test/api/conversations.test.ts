@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
-import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
-import { openClock } from '../support/clock.js'
-import { type Neighbourhood, openNeighbourhood, share } from '../support/neighbourhood.js'
-import { addStranger, newGuid } from '../support/network.js'
-import { queueBackends } from '../support/queue-backends.js'
-import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
-import { statementsDuring } from '../support/statements.js'
+import { openClock } from '../support/assertions/clock.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
+import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
+import { type Neighbourhood, openNeighbourhood, share } from '../support/pods/sample-api-pod.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
 
 const clock = openClock()
 let api: Neighbourhood

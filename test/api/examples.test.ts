@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { describeApi } from '../../src/web/openapi/document.js'
 import { EXAMPLE, OPERATION_EXAMPLES } from '../../src/web/openapi/examples.js'
-import { formOf, openPhotoPod, type PhotoPod } from '../support/photo-pod.js'
-import { plain } from '../support/pictures.js'
+import { plain } from '../support/files/pictures.js'
+import { formOf, openPhotoPod, type PhotoPod } from '../support/pods/photo-pod.js'
 
 interface Operation {
   readonly operationId: string

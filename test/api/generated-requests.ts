@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { anyText } from '../protocol/arbitrary-entities.js'
-import type { ApiPod } from '../support/api-pod.js'
+import type { ApiPod } from '../support/pods/api-pod.js'
 import {
   anything,
   goodTexts,

@@ -10,12 +10,12 @@ import { addIdempotency } from '../../src/web/api/idempotency.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { addBodyReaders } from '../../src/web/server/bodies.js'
 import { prune } from '../../workers/handlers/maintenance.js'
-import type { ApiAnswer, ApiPerson } from '../support/api-pod.js'
-import { expectError } from '../support/api-pod.js'
-import { type Neighbourhood, openNeighbourhood } from '../support/neighbourhood.js'
-import { formOf, openPhotoPod, type PhotoPod, pictureField } from '../support/photo-pod.js'
-import { noise } from '../support/pictures.js'
-import { startTestPod, type TestPod, UNHURRIED } from '../support/test-pod.js'
+import { noise } from '../support/files/pictures.js'
+import type { ApiAnswer, ApiPerson } from '../support/pods/api-pod.js'
+import { expectError } from '../support/pods/api-pod.js'
+import { startTestPod, type TestPod, UNHURRIED } from '../support/pods/build-pod.js'
+import { formOf, openPhotoPod, type PhotoPod, pictureField } from '../support/pods/photo-pod.js'
+import { type Neighbourhood, openNeighbourhood } from '../support/pods/sample-api-pod.js'
 
 const AT_ONCE = 50
 const A_DAY = 86_400_000

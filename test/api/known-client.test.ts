@@ -1,11 +1,11 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
-import { type ApiAnswer, type ApiPerson, expectError } from '../support/api-pod.js'
-import { openBrowser } from '../support/browser.js'
-import { type Neighbourhood, openNeighbourhood, publish } from '../support/neighbourhood.js'
-import { newGuid } from '../support/network.js'
-import { codeIn, POD, pkce, postForm } from '../support/oidc-client.js'
+import { openBrowser } from '../support/browser/scriptless-browser.js'
+import { codeIn, POD, pkce, postForm } from '../support/http/oidc-client.js'
+import { newGuid } from '../support/people/remote-people.js'
+import { type ApiAnswer, type ApiPerson, expectError } from '../support/pods/api-pod.js'
+import { type Neighbourhood, openNeighbourhood, publish } from '../support/pods/sample-api-pod.js'
 
 /** The requirements of a widely used client app (contract, section 10): typed objects, null only where the client expects it. */
 let api: Neighbourhood

@@ -5,11 +5,11 @@ import { buildApp } from '../../src/web/server/app.js'
 import { listen } from '../../src/web/server/listen.js'
 import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
 import { notifyHandlers } from '../../workers/handlers/notify.js'
-import { type ApiPod, startApiPod } from '../support/api-pod.js'
-import { cannedCrypto } from '../support/canned-crypto.js'
-import { openEventStream } from '../support/event-stream.js'
-import { type ReplicatedDatabase, startReplicatedDatabase } from '../support/replicated-database.js'
-import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
+import { type ReplicatedDatabase, startReplicatedDatabase } from '../support/databases/replicated-database.js'
+import { openEventStream } from '../support/http/event-stream.js'
+import { type ApiPod, startApiPod } from '../support/pods/api-pod.js'
+import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import { startQuickWorkers, untilIdle } from '../support/queues/test-workers.js'
 
 const SOON = { timeout: 10_000, interval: 20 }
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, it, vi } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { type ApiPerson, expectError } from '../support/api-pod.js'
-import { type Neighbourhood, openNeighbourhood, publish } from '../support/neighbourhood.js'
-import { newGuid } from '../support/network.js'
+import { newGuid } from '../support/people/remote-people.js'
+import { type ApiPerson, expectError } from '../support/pods/api-pod.js'
+import { type Neighbourhood, openNeighbourhood, publish } from '../support/pods/sample-api-pod.js'
 
 let api: Neighbourhood
 let alice: ApiPerson

@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net'
 import * as openid from 'openid-client'
 import { type Browser, chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openBrowser } from '../support/browser.js'
-import { findChromium } from '../support/chromium.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { findChromium } from '../support/browser/chromium.js'
+import { openBrowser } from '../support/browser/scriptless-browser.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 /** The URLs between the one that a client opens and the one that receives the response. */
 type SignIn = (address: string, person: { readonly username: string; readonly password: string }) => Promise<URL>

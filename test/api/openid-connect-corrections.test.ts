@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { OIDC_LIMITS } from '../../src/limits.js'
-import { openBrowser } from '../support/browser.js'
+import { openBrowser } from '../support/browser/scriptless-browser.js'
 import {
   allow,
   CALLBACK,
@@ -9,8 +9,8 @@ import {
   register,
   registerTestClient,
   type TestOidcClient,
-} from '../support/oidc-client.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+} from '../support/http/oidc-client.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 const CONSENT = '/api/openid_connect/authorizations'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openBrowser } from '../support/browser.js'
+import { openBrowser } from '../support/browser/scriptless-browser.js'
 import {
   allow,
   CALLBACK,
@@ -10,8 +10,8 @@ import {
   register,
   registerTestClient,
   type TestOidcClient,
-} from '../support/oidc-client.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+} from '../support/http/oidc-client.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 let pod: TestPod
 beforeAll(async () => {

@@ -3,7 +3,7 @@ import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { User } from '../../src/persistence/models/user.js'
-import { openBrowser } from '../support/browser.js'
+import { openBrowser } from '../support/browser/scriptless-browser.js'
 import {
   allow,
   CALLBACK,
@@ -13,8 +13,8 @@ import {
   postForm,
   registerTestClient,
   type TestOidcClient,
-} from '../support/oidc-client.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+} from '../support/http/oidc-client.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 const CONSENT = '/api/openid_connect/authorizations'
 

@@ -5,9 +5,18 @@ import { describe, expect, it } from 'vitest'
 import { authorizeClient } from '../../src/domain/accounts/authorizations.js'
 import { loadSigningKey } from '../../src/domain/accounts/signing-keys.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
-import { openBrowser } from '../support/browser.js'
-import { allow, CALLBACK, codeIn, POD, pkce, postForm, register, registerTestClient } from '../support/oidc-client.js'
-import { startTestPod } from '../support/test-pod.js'
+import { openBrowser } from '../support/browser/scriptless-browser.js'
+import {
+  allow,
+  CALLBACK,
+  codeIn,
+  POD,
+  pkce,
+  postForm,
+  register,
+  registerTestClient,
+} from '../support/http/oidc-client.js'
+import { startTestPod } from '../support/pods/build-pod.js'
 
 it('logs contain no credentials and no user input', async () => {
   const lines: string[] = []

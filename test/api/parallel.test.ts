@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
-import type { ApiPerson } from '../support/api-pod.js'
-import { AT_ONCE, statusesOf } from '../support/at-once.js'
-import { type Neighbourhood, publish } from '../support/neighbourhood.js'
-import { queueBackends } from '../support/queue-backends.js'
-import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
+import { AT_ONCE, statusesOf } from '../support/assertions/concurrent-requests.js'
+import type { ApiPerson } from '../support/pods/api-pod.js'
+import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
+import { type Neighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('fifty at once, with the queue in $store', (backend) => {
   let api: Neighbourhood

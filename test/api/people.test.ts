@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
-import { expectError } from '../support/api-pod.js'
-import { type Neighbourhood, openNeighbourhood } from '../support/neighbourhood.js'
-import { addStranger, newGuid } from '../support/network.js'
-import { statementsDuring } from '../support/statements.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { expectError } from '../support/pods/api-pod.js'
+import { type Neighbourhood, openNeighbourhood } from '../support/pods/sample-api-pod.js'
 
 const DETAILS = { birthday: '1984-01-02', gender: 'yes', location: 'Berlin', bio: 'A cat person.' }
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Photo } from '../../src/persistence/models/photo.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
-import { type Neighbourhood, openNeighbourhood } from '../support/neighbourhood.js'
-import { addStranger, newGuid } from '../support/network.js'
-import { statementsDuring } from '../support/statements.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
+import { type Neighbourhood, openNeighbourhood } from '../support/pods/sample-api-pod.js'
 
 let api: Neighbourhood
 beforeAll(async () => {

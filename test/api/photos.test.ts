@@ -4,12 +4,12 @@ import sharp from 'sharp'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { PHOTO_LIMITS } from '../../src/limits.js'
-import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
-import { addStranger, newGuid } from '../support/network.js'
-import { openPhotoPod, type PhotoPod, pictureField } from '../support/photo-pod.js'
-import { fromPhone, gifOfFrames, noise, pngOfSize, twoColours } from '../support/pictures.js'
-import { queueBackends } from '../support/queue-backends.js'
-import { untilIdle } from '../support/test-workers.js'
+import { fromPhone, gifOfFrames, noise, pngOfSize, twoColours } from '../support/files/pictures.js'
+import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
+import { openPhotoPod, type PhotoPod, pictureField } from '../support/pods/photo-pod.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
+import { untilIdle } from '../support/queues/test-workers.js'
 
 const PHOTO_BYTES = 256 * 1024
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
-import { type ApiAnswer, type ApiPerson, expectError } from '../support/api-pod.js'
-import { type Neighbourhood, publish } from '../support/neighbourhood.js'
-import { newGuid } from '../support/network.js'
-import { queueBackends } from '../support/queue-backends.js'
-import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
+import { newGuid } from '../support/people/remote-people.js'
+import { type ApiAnswer, type ApiPerson, expectError } from '../support/pods/api-pod.js'
+import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
+import { type Neighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
   let api: Neighbourhood

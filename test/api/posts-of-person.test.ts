@@ -5,10 +5,10 @@ import { voteInPoll } from '../../src/domain/interactions/votes.js'
 import { createReport } from '../../src/domain/moderation/reports.js'
 import type { Photo } from '../../src/persistence/models/photo.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
-import { aspectOf, type Neighbourhood, openNeighbourhood, publish, share } from '../support/neighbourhood.js'
-import { addPost, addStranger, newGuid } from '../support/network.js'
-import { statementsDuring } from '../support/statements.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { addPost, addStranger, newGuid } from '../support/people/remote-people.js'
+import { type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
+import { aspectOf, type Neighbourhood, openNeighbourhood, publish, share } from '../support/pods/sample-api-pod.js'
 
 let api: Neighbourhood
 beforeAll(async () => {

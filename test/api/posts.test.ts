@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ApiAnswer, type ApiClient, type ApiPerson, expectError } from '../support/api-pod.js'
-import { aspectOf, type Neighbourhood } from '../support/neighbourhood.js'
-import { addStranger, newGuid } from '../support/network.js'
-import { queueBackends } from '../support/queue-backends.js'
-import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
+import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { type ApiAnswer, type ApiClient, type ApiPerson, expectError } from '../support/pods/api-pod.js'
+import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
+import { aspectOf, type Neighbourhood } from '../support/pods/sample-api-pod.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
   let api: Neighbourhood

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ApiPerson, type ApiPod, expectError, startApiPod } from '../support/api-pod.js'
-import { publish } from '../support/neighbourhood.js'
-import { queueBackends } from '../support/queue-backends.js'
-import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
+import { type ApiPerson, type ApiPod, expectError, startApiPod } from '../support/pods/api-pod.js'
+import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
+import { publish } from '../support/pods/sample-api-pod.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
 
 const DEFAULT_AVATAR = 'https://pod.example/images/user/default.png'
 const NOTHING = { birthday: null, gender: null, location: null, bio: null }

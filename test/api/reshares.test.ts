@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Post } from '../../src/persistence/models/post.js'
-import { type ApiAnswer, type ApiClient, type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
-import { type Neighbourhood, publish } from '../support/neighbourhood.js'
-import { addPost, addStranger, newGuid } from '../support/network.js'
-import { queueBackends } from '../support/queue-backends.js'
-import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
-import { statementsDuring } from '../support/statements.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { addPost, addStranger, newGuid } from '../support/people/remote-people.js'
+import { type ApiAnswer, type ApiClient, type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
+import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
+import { type Neighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
   let api: Neighbourhood

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { SEARCH_LIMITS } from '../../src/limits.js'
-import { postBy } from '../support/entities.js'
-import { type FakePods, startFakePods } from '../support/fake-pod.js'
-import { newGuid, viewerOf } from '../support/network.js'
-import type { TestPerson } from '../support/people.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.js'
+import { postBy } from '../support/federation/entities.js'
+import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
+import type { TestPerson } from '../support/people/local-users.js'
+import { newGuid, viewerOf } from '../support/people/remote-people.js'
+import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('a search by link, with the queue in $store', (backend) => {
   let others: FakePods

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
-import { aspectOf, type Neighbourhood, openNeighbourhood, publish, share } from '../support/neighbourhood.js'
-import { addPost, addStranger } from '../support/network.js'
+import { addPost, addStranger } from '../support/people/remote-people.js'
+import { type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
+import { aspectOf, type Neighbourhood, openNeighbourhood, publish, share } from '../support/pods/sample-api-pod.js'
 
 let api: Neighbourhood
 beforeAll(async () => {

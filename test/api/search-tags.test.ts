@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type ApiPerson, type ApiPod, expectError, readAllPages, startApiPod } from '../support/api-pod.js'
-import { aspectOf, publish } from '../support/neighbourhood.js'
-import { statementsDuring } from '../support/statements.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { type ApiPerson, type ApiPod, expectError, readAllPages, startApiPod } from '../support/pods/api-pod.js'
+import { aspectOf, publish } from '../support/pods/sample-api-pod.js'
 
 let api: ApiPod
 let alice: ApiPerson

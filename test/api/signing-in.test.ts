@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { setPassword } from '../../src/domain/accounts/accounts.js'
 import { createInvitation } from '../../src/domain/accounts/invitations.js'
-import { newAddress, openBrowser } from '../support/browser.js'
-import { allow, CALLBACK, codeIn, POD, postForm, register, registerTestClient } from '../support/oidc-client.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { newAddress, openBrowser } from '../support/browser/scriptless-browser.js'
+import { allow, CALLBACK, codeIn, POD, postForm, register, registerTestClient } from '../support/http/oidc-client.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 const APPLICATIONS = '/api/openid_connect/user_applications'
 const MINUTE = 60_000

@@ -4,10 +4,10 @@ import { subscribeToPost } from '../../src/domain/interactions/post-interactions
 import { voteInPoll } from '../../src/domain/interactions/votes.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { type ApiPerson, expectError, readAllPages } from '../support/api-pod.js'
-import { aspectOf, type Neighbourhood, openNeighbourhood, publish, share } from '../support/neighbourhood.js'
-import { addPost, addStranger, showPost } from '../support/network.js'
-import { statementsDuring } from '../support/statements.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { addPost, addStranger, showPost } from '../support/people/remote-people.js'
+import { type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
+import { aspectOf, type Neighbourhood, openNeighbourhood, publish, share } from '../support/pods/sample-api-pod.js'
 
 const STREAMS = ['main', 'aspects', 'activity', 'mentions', 'tags', 'liked', 'commented'] as const
 const MOMENT = new Date('2025-03-01T08:15:30.250Z')

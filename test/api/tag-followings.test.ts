@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type ApiPerson, type ApiPod, expectError, startApiPod } from '../support/api-pod.js'
-import { AT_ONCE, statusesOf } from '../support/at-once.js'
-import { publish } from '../support/neighbourhood.js'
-import { statementsDuring } from '../support/statements.js'
+import { AT_ONCE, statusesOf } from '../support/assertions/concurrent-requests.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { type ApiPerson, type ApiPod, expectError, startApiPod } from '../support/pods/api-pod.js'
+import { publish } from '../support/pods/sample-api-pod.js'
 
 let api: ApiPod
 let alice: ApiPerson

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { UNREAD_LIMITS } from '../../src/limits.js'
-import type { ApiAnswer, ApiPerson } from '../support/api-pod.js'
-import { type Neighbourhood, openNeighbourhood } from '../support/neighbourhood.js'
+import type { ApiAnswer, ApiPerson } from '../support/pods/api-pod.js'
+import { type Neighbourhood, openNeighbourhood } from '../support/pods/sample-api-pod.js'
 
 describe('counts of unread notifications and conversations', () => {
   let api: Neighbourhood

@@ -1,5 +1,5 @@
-import { type LogBook, openLogBook } from '../support/log-book.js'
-import { type ReceivingPod, type ReceivingPodOptions, startReceivingPod } from '../support/receiving-pod.js'
+import { type LogBook, openLogBook } from '../support/assertions/recorded-log.js'
+import { type ReceivingPod, type ReceivingPodOptions, startReceivingPod } from '../support/pods/inbound-pod.js'
 
 /** A request to the pod; the default path is the public inbound endpoint. */
 export type Sent = string | { readonly path: string; readonly body: string }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { registerTestClient, type TestOidcClient } from '../support/oidc-client.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { registerTestClient, type TestOidcClient } from '../support/http/oidc-client.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 const REQUESTS = 2_000
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { startTestPod } from '../support/test-pod.js'
+import { startTestPod } from '../support/pods/build-pod.js'
 
 const REQUEST = 'GET /health/live HTTP/1.1\r\nhost: pod.example\r\n\r\n'
 const CONNECTIONS = 2_200

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { RECEIVE_LIMITS } from '../../src/limits.js'
 import { buildApp } from '../../src/web/server/app.js'
-import { type FakePods, startFakePods } from '../support/fake-pod.js'
-import { takeMessages } from '../support/taken-messages.js'
+import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
+import { takeMessages } from '../support/queues/inbound-queue-recorder.js'
 import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
 
 const LIMITS = {

@@ -1,5 +1,5 @@
 import { sign } from 'node:crypto'
-import type { FakePerson } from '../support/fake-pod.js'
+import type { FakePerson } from '../support/federation/fake-pods.js'
 
 /** Overrides of envelope fields; omitted fields have valid values. */
 interface Forgery {

@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Pod } from '../../src/pod/pod.js'
 import { buildApp } from '../../src/web/server/app.js'
-import { openTestStores, queueBackends } from '../support/queue-backends.js'
-import { startTestPod, UNHURRIED } from '../support/test-pod.js'
+import { startTestPod, UNHURRIED } from '../support/pods/build-pod.js'
+import { openTestStores, queueBackends } from '../support/queues/queue-backends.js'
 
 const BODY = Buffer.alloc(8 * 1024 * 1024, 'x')
 const FLOOD = 60

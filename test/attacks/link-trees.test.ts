@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { LOOKUP_LIMITS } from '../../src/limits.js'
-import { postBy } from '../support/entities.js'
-import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.js'
+import { postBy } from '../support/federation/entities.js'
+import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 const LINKS = 10
 

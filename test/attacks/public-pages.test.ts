@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { SERVE_LIMITS, TEXT_LIMITS } from '../../src/limits.js'
 import type { Person } from '../../src/persistence/models/person.js'
-import { addStranger, newGuid, viewerOf } from '../support/network.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 /** Nothing that a text may contain takes longer to read. */
 const WORST = '@{a; b@c.de} [x](diaspora://a@b.example/post/0123456789abcdef) *_'

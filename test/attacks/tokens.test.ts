@@ -1,9 +1,18 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openBrowser } from '../support/browser.js'
-import { allow, CALLBACK, codeIn, POD, pkce, postForm, register, registerTestClient } from '../support/oidc-client.js'
-import type { TestPerson } from '../support/people.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { openBrowser } from '../support/browser/scriptless-browser.js'
+import {
+  allow,
+  CALLBACK,
+  codeIn,
+  POD,
+  pkce,
+  postForm,
+  register,
+  registerTestClient,
+} from '../support/http/oidc-client.js'
+import type { TestPerson } from '../support/people/local-users.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 let pod: TestPod
 let alice: TestPerson

@@ -3,10 +3,10 @@ import { listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters/fin
 import { dropDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
 import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
 import { RECEIVE_LIMITS, SIGNER_LIMITS, WAITING_LIMITS } from '../../src/limits.js'
-import { postBy } from '../support/entities.js'
-import { envelopeOf, type FakePerson, type FakePods, startFakePods } from '../support/fake-pod.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.js'
+import { postBy } from '../support/federation/entities.js'
+import { envelopeOf, type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
+import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 import { forgedEnvelope } from './forged-envelope.js'
 
 /** A new person is stored within seconds; this is the bound for a busy machine. */

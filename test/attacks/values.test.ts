@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
-import type { ApiPerson } from '../support/api-pod.js'
-import { type Neighbourhood, openNeighbourhood, publish } from '../support/neighbourhood.js'
-import { addStranger, newGuid } from '../support/network.js'
+import { addStranger, newGuid } from '../support/people/remote-people.js'
+import type { ApiPerson } from '../support/pods/api-pod.js'
+import { type Neighbourhood, openNeighbourhood, publish } from '../support/pods/sample-api-pod.js'
 import { type ApiOperation, readOperations, TELLING, tryCall } from './api-operations.js'
 
 let api: Neighbourhood

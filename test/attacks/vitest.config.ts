@@ -1,12 +1,12 @@
 import { defineConfig } from 'vitest/config'
-import { TableReporter } from '../support/table-reporter.js'
+import { TableReporter } from '../support/vitest/table-reporter.js'
 import { CHECKLIST } from './checklist.js'
 
 /** The security checklist, case by case; ends with a table of it. */
 export default defineConfig({
   test: {
     root: new URL('../..', import.meta.url).pathname,
-    globalSetup: ['test/support/global-setup.ts'],
+    globalSetup: ['test/support/vitest/global-setup.ts'],
     include: ['test/attacks/**/*.test.ts'],
     reporters: ['default', new TableReporter({ checklist: CHECKLIST, pattern: /(?:^|> )(S[0-9]{2}):/ })],
     testTimeout: 60_000,

@@ -6,10 +6,10 @@ import { discoverPerson } from '../../src/federation/discovery/discover-person.j
 import type { RemoteLimits } from '../../src/limits.js'
 import type { RemotePods } from '../../src/pod/pod.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
-import { commentBy, postBy, reshareBy } from '../support/entities.js'
-import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import { addPost, addStranger } from '../support/network.js'
-import { register } from '../support/oidc-client.js'
+import { commentBy, postBy, reshareBy } from '../support/federation/entities.js'
+import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import { register } from '../support/http/oidc-client.js'
+import { addPost, addStranger } from '../support/people/remote-people.js'
 import { type AttackedPod, type Consequences, startAttackedPod } from './attacked-pod.js'
 
 let others: FakePods

@@ -15,11 +15,11 @@ import {
   postBy,
   reshareBy,
   voteBy,
-} from '../support/entities.js'
-import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import { viewerOf } from '../support/network.js'
-import type { TestPerson } from '../support/people.js'
-import { encryptEnvelopeFor, signedBy } from '../support/receiving-pod.js'
+} from '../support/federation/entities.js'
+import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import type { TestPerson } from '../support/people/local-users.js'
+import { viewerOf } from '../support/people/remote-people.js'
+import { encryptEnvelopeFor, signedBy } from '../support/pods/inbound-pod.js'
 import { type AttackedPod, dropped, type Sent, startAttackedPod, TAKEN } from './attacked-pod.js'
 import { dataElement, forgedEnvelope } from './forged-envelope.js'
 

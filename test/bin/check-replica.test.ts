@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkReplica } from '../../bin/doctor/check-replica.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
-import { createTestDatabase } from '../support/database.js'
+import { createTestDatabase } from '../support/databases/test-database.js'
 
 describe('pod doctor, on a replica', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
 import { registerClient } from '../../src/domain/accounts/clients.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
-import { cannedCrypto } from '../support/canned-crypto.js'
+import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod } from './program.js'
 

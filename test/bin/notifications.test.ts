@@ -5,7 +5,7 @@ import { notifyAbout } from '../../src/domain/notifications/notifications.js'
 import { Profile } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
-import { cannedCrypto } from '../support/canned-crypto.js'
+import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod, type Settings } from './program.js'
 

@@ -1,4 +1,4 @@
-import { createTestDatabase } from '../support/database.js'
+import { createTestDatabase } from '../support/databases/test-database.js'
 import { makeFolder, type Settings } from './program.js'
 
 /** A folder and a database for the programs of one test file. */

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
-import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
+import { type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod, type Settings } from './program.js'
 

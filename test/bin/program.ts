@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { memoryFolder } from '../support/memory-folder.js'
+import { memoryFolder } from '../support/files/memory-folder.js'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/bin/pod.js', import.meta.url))
 const NO_ENV_FILE_HERE = fileURLToPath(new URL('.', import.meta.url))

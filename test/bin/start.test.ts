@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findRunningEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
-import { administer } from '../support/database.js'
+import { administer } from '../support/databases/test-database.js'
 import { isAlive, makeFolder, pod, type Settings, type StartedPod, startPod, statusOf, until } from './program.js'
 
 const PASSWORD = 'correct horse battery'

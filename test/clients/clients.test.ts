@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type ApiPod, startApiPod } from '../support/api-pod.js'
+import { type ApiPod, startApiPod } from '../support/pods/api-pod.js'
 
 const folder = fileURLToPath(new URL('typed', import.meta.url))
 

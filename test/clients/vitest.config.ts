@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     root: new URL('../..', import.meta.url).pathname,
-    globalSetup: ['test/support/global-setup.ts'],
+    globalSetup: ['test/support/vitest/global-setup.ts'],
     include: ['test/clients/*.test.ts'],
     testTimeout: 180_000,
     hookTimeout: 180_000,

@@ -11,8 +11,8 @@ import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
-import { cannedCrypto } from '../support/canned-crypto.js'
-import { createTestDatabase, type TestDatabase } from '../support/database.js'
+import { createTestDatabase, type TestDatabase } from '../support/databases/test-database.js'
+import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
 
 const KEYS = { publicKey: 'a public key', privateKey: 'a private key' }
 const PASSWORD = 'correct horse'

@@ -5,7 +5,7 @@ import { listNotifications } from '../../src/domain/notifications/notifications.
 import { Contact } from '../../src/persistence/models/contact.js'
 import { Profile } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
-import { openVillage, type Village } from '../support/village.js'
+import { openVillage, type Village } from '../support/pods/domain-pod.js'
 
 describe('birthdays', () => {
   let village: Village

@@ -5,9 +5,9 @@ import { blockPerson, unblockPerson } from '../../src/domain/people/blocks.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
-import { endsOf, reasonOf } from '../support/refusals.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { endsOf, reasonOf } from '../support/assertions/refusal-reasons.js'
+import { addPost, addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 let testPod: TestPod
 let pod: Pod

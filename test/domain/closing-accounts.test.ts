@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { writeEntity } from '../../src/protocol/entities/registry.js'
-import { addLocal, type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { addPost, addStranger, newGuid } from '../support/network.js'
-import { addAspect, dispatchNow, sentAbout } from '../support/outgoing.js'
+import { addAspect, dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
+import { addPost, addStranger, newGuid } from '../support/people/remote-people.js'
+import { addLocal, type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 describe('closing an account', () => {
   let pod: MeetingPod

@@ -10,8 +10,8 @@ import { Participation } from '../../src/persistence/models/participation.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { verifyRelayable } from '../../src/protocol/signatures/relayable-signature.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { addPost, addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('commenting', () => {
   let pod: TestPod

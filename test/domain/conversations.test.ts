@@ -12,9 +12,9 @@ import {
 import type { ConversationFilter, MessageFilter } from '../../src/persistence/conversations/list-conversations.js'
 import type { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
-import { addStranger, newGuid, viewerOf } from '../support/network.js'
-import { endsOf, reasonOf } from '../support/refusals.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { endsOf, reasonOf } from '../support/assertions/refusal-reasons.js'
+import { addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 let testPod: TestPod
 let pod: Pod

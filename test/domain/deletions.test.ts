@@ -16,9 +16,9 @@ import { Person, Profile } from '../../src/persistence/models/person.js'
 import { Photo } from '../../src/persistence/models/photo.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { purgeDeletedPosts } from '../../src/persistence/posts/delete-posts.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
-import { statementsDuring } from '../support/statements.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { addPost, addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 /** Two transactions wait for each other: one of them is undone. */
 const DEADLOCK = '40P01'

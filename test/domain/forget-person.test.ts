@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { findRemotePerson, forgetPerson } from '../../src/domain/moderation/forget-person.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
-import { commentBy, likeBy, pollWith, postBy, voteBy } from '../support/entities.js'
-import { newGuid } from '../support/fake-pod.js'
-import { nothing, open, receive, sealed } from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { commentBy, likeBy, pollWith, postBy, voteBy } from '../support/federation/entities.js'
+import { newGuid } from '../support/federation/fake-pods.js'
+import { nothing, open, receive, sealed } from '../support/federation/inbound-messages.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 let pod: MeetingPod
 beforeAll(async () => {

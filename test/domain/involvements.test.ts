@@ -6,8 +6,8 @@ import { mutePost, subscribeToPost } from '../../src/domain/interactions/post-in
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import type { Post } from '../../src/persistence/models/post.js'
-import { viewerOf } from '../support/network.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 let test: TestPod
 let ann: Viewer

@@ -11,8 +11,8 @@ import { Like } from '../../src/persistence/models/like.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { verifyRelayable } from '../../src/protocol/signatures/relayable-signature.js'
-import { addPost, newGuid } from '../support/network.js'
-import { openVillage, reasonOf, type Village } from '../support/village.js'
+import { addPost, newGuid } from '../support/people/remote-people.js'
+import { openVillage, reasonOf, type Village } from '../support/pods/domain-pod.js'
 
 describe('liking', () => {
   let village: Village

@@ -15,10 +15,10 @@ import { Notification } from '../../src/persistence/models/notification.js'
 import { Participation } from '../../src/persistence/models/participation.js'
 import type { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
-import { addPost, addStranger, newGuid, showPost, viewerOf } from '../support/network.js'
-import { reasonOf } from '../support/refusals.js'
-import { statementsDuring } from '../support/statements.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { reasonOf } from '../support/assertions/refusal-reasons.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { addPost, addStranger, newGuid, showPost, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 const TIME = new Date('2026-03-01T10:00:00.000Z')
 const minutes = (count: number) => new Date(TIME.getTime() + count * 60_000)

@@ -9,10 +9,10 @@ import {
 import { Contact } from '../../src/persistence/models/contact.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
-import { addAspect, dispatchNow, sentAbout } from '../support/outgoing.js'
-import { statementsDuring } from '../support/statements.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { addAspect, dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
+import { addPost, addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 const A_DAY = 24 * 60 * 60 * 1_000
 

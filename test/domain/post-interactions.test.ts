@@ -5,8 +5,8 @@ import { createLike } from '../../src/domain/interactions/likes.js'
 import { mutePost, setPostHidden, subscribeToPost } from '../../src/domain/interactions/post-interactions.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import type { Post } from '../../src/persistence/models/post.js'
-import { addPost, newGuid } from '../support/network.js'
-import { openVillage, reasonOf, type Village } from '../support/village.js'
+import { addPost, newGuid } from '../support/people/remote-people.js'
+import { openVillage, reasonOf, type Village } from '../support/pods/domain-pod.js'
 
 let village: Village
 let ann: Viewer

@@ -9,8 +9,8 @@ import { Contact } from '../../src/persistence/models/contact.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Photo } from '../../src/persistence/models/photo.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { addStranger, newGuid, viewerOf } from '../support/network.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('publishing a post', () => {
   let pod: TestPod

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { bindPrivateKeys, loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
 import { openSecrets } from '../../src/pod/secrets.js'
-import { viewerOf } from '../support/network.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 const KEY = createHash('sha256').update('a key of this test').digest()
 

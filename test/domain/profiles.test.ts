@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { changeProfile, type ProfileChange } from '../../src/domain/people/profiles.js'
-import { viewerOf } from '../support/network.js'
-import { reasonOf } from '../support/refusals.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { reasonOf } from '../support/assertions/refusal-reasons.js'
+import { viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('changing one’s profile', () => {
   let pod: TestPod

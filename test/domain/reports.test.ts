@@ -3,8 +3,8 @@ import { createComment } from '../../src/domain/interactions/comments.js'
 import { createReport } from '../../src/domain/moderation/reports.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Report } from '../../src/persistence/models/report.js'
-import { addPost } from '../support/network.js'
-import { openVillage, reasonOf, type Village } from '../support/village.js'
+import { addPost } from '../support/people/remote-people.js'
+import { openVillage, reasonOf, type Village } from '../support/pods/domain-pod.js'
 
 describe('reporting', () => {
   let village: Village

@@ -5,8 +5,8 @@ import { createReshare } from '../../src/domain/posts/reshares.js'
 import { Refusal } from '../../src/domain/refusals.js'
 import { Participation } from '../../src/persistence/models/participation.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { addPost, addStranger, newGuid, showPost, viewerOf } from '../support/network.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { addPost, addStranger, newGuid, showPost, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('resharing', () => {
   let pod: TestPod

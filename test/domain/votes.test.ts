@@ -9,8 +9,8 @@ import { Person } from '../../src/persistence/models/person.js'
 import { Poll } from '../../src/persistence/models/poll.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { verifyRelayable } from '../../src/protocol/signatures/relayable-signature.js'
-import { newGuid } from '../support/network.js'
-import { openVillage, reasonOf, type Village } from '../support/village.js'
+import { newGuid } from '../support/people/remote-people.js'
+import { openVillage, reasonOf, type Village } from '../support/pods/domain-pod.js'
 
 describe('voting', () => {
   let village: Village

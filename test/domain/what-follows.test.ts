@@ -4,9 +4,9 @@ import { createComment } from '../../src/domain/interactions/comments.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import type { Pod } from '../../src/pod/pod.js'
-import { addPost } from '../support/network.js'
-import { addAspect } from '../support/outgoing.js'
-import { openVillage, type Village } from '../support/village.js'
+import { addAspect } from '../support/federation/outbound-messages.js'
+import { addPost } from '../support/people/remote-people.js'
+import { openVillage, type Village } from '../support/pods/domain-pod.js'
 
 /** Notifications and messages to other pods, in the transaction of their cause. */
 describe('what follows', () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Client, type QueryResultRow } from 'pg'
 import { afterAll, afterEach } from 'vitest'
 import { findPostmaster } from '../../embedded-postgres/postmaster.js'
-import { makeRunFolder } from '../support/run-folders.js'
+import { makeRunFolder } from '../support/vitest/run-folders.js'
 
 export const UNSHARE = 'unshare'
 export const NAMELESS = ['-U', '--map-user=54321', '--map-group=54321']

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { runBurst } from '../soak/burst.js'
-import { queueBackends } from '../support/queue-backends.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
 
 it.each(queueBackends)(
   'every message of a burst has one effect while processes are killed, with the queue in $store',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { runDeadPods } from '../soak/dead-pods.js'
 import { runFanOut } from '../soak/fan-out.js'
-import { queueBackends } from '../support/queue-backends.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('outbound deliveries, with the queue in $store', ({ store }) => {
   it('arrive at every pod and in order while processes are killed', async () => {

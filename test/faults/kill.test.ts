@@ -2,12 +2,12 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
 import { migrate } from '../../src/persistence/database/database.js'
-import { startProcess, type TestProcess } from '../support/child-process.js'
-import { startCrashingDatabase } from '../support/crashing-database.js'
-import { queueBackends } from '../support/queue-backends.js'
-import { openQueuePod, type QueuePod } from '../support/queue-pod.js'
-import { startTestRedis } from '../support/redis-server.js'
-import { untilIdle } from '../support/test-workers.js'
+import { startCrashingDatabase } from '../support/databases/crashing-database.js'
+import { openQueuePod, type QueuePod } from '../support/pods/queue-pod.js'
+import { startProcess, type TestProcess } from '../support/processes/child-process.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
+import { startTestRedis } from '../support/queues/redis-server.js'
+import { untilIdle } from '../support/queues/test-workers.js'
 
 const JOBS = 2_000
 const worker = new URL('no-op-worker.ts', import.meta.url).pathname

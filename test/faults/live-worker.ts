@@ -1,7 +1,7 @@
 import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
 import { notifyHandlers } from '../../workers/handlers/notify.js'
 import { startWorkers } from '../../workers/start-workers.js'
-import { openQueuePod } from '../support/queue-pod.js'
+import { openQueuePod } from '../support/pods/queue-pod.js'
 import { readInstructions } from './no-op.js'
 
 startWorkers(await openQueuePod(readInstructions()), {

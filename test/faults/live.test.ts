@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startProcess, type TestProcess } from '../support/child-process.js'
-import { type Follower, follow } from '../support/event-stream.js'
-import { type Neighbourhood, publish } from '../support/neighbourhood.js'
-import { queueBackends } from '../support/queue-backends.js'
-import { openNeighbourhoodOn } from '../support/queued-neighbourhood.js'
-import { startWebProcess, type WebProcess } from '../support/web-process.js'
+import { type Follower, follow } from '../support/http/event-stream.js'
+import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
+import { type Neighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { startProcess, type TestProcess } from '../support/processes/child-process.js'
+import { startWebProcess, type WebProcess } from '../support/processes/web-process.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
 
 const POSTS = 240
 const worker = new URL('live-worker.ts', import.meta.url).pathname

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
-import { openQueuePod } from '../support/queue-pod.js'
+import { openQueuePod } from '../support/pods/queue-pod.js'
 import { noOpJob, readInstructions } from './no-op.js'
 
 /** Acts as a web process: each request writes a row and enqueues a job in one transaction. Continues where it was killed. */

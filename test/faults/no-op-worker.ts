@@ -4,7 +4,7 @@ import type { Work } from '../../src/jobs/outbox/outbox.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
 import { startWorkers } from '../../workers/start-workers.js'
-import { openQueuePod } from '../support/queue-pod.js'
+import { openQueuePod } from '../support/pods/queue-pod.js'
 import { type noOpJob, readInstructions } from './no-op.js'
 
 const handlers: Handlers<typeof noOpJob, Pod, Work> = {

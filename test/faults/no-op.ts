@@ -1,5 +1,5 @@
 import { defineJob, patient } from '../../src/jobs/definitions.js'
-import type { Stores } from '../support/queue-pod.js'
+import type { Stores } from '../support/pods/queue-pod.js'
 
 /** The only effect of this job is a row. */
 export const noOpJob = defineJob<{ key: number; milliseconds?: number }>()('notify', 'no-op', patient)

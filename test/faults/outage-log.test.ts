@@ -2,12 +2,12 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
 import { openPod } from '../../src/pod/open-pod.js'
 import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
-import { cannedCrypto } from '../support/canned-crypto.js'
-import { openLogBook } from '../support/log-book.js'
-import { openTestStores, queueBackends } from '../support/queue-backends.js'
-import { openTcpProxy } from '../support/tcp-proxy.js'
-import { startTestPod } from '../support/test-pod.js'
-import { startQuickWorkers } from '../support/test-workers.js'
+import { openLogBook } from '../support/assertions/recorded-log.js'
+import { openTcpProxy } from '../support/http/tcp-proxy.js'
+import { startTestPod } from '../support/pods/build-pod.js'
+import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import { openTestStores, queueBackends } from '../support/queues/queue-backends.js'
+import { startQuickWorkers } from '../support/queues/test-workers.js'
 
 const INFO = 30
 const WARNING = 40

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
 import { enqueueJob, type Work } from '../../src/jobs/outbox/outbox.js'
 import type { Handler } from '../../workers/run-job.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import type { QueuePod } from '../support/queue-pod.js'
-import { openTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
-import { startQuickWorkers } from '../support/test-workers.js'
+import { openTcpProxy, type TcpProxy } from '../support/http/tcp-proxy.js'
+import type { QueuePod } from '../support/pods/queue-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
+import { startQuickWorkers } from '../support/queues/test-workers.js'
 
 const countJob = defineJob<{ key: string }>()('notify', 'count', patient)
 

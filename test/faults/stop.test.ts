@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
 import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
-import { startProcess, type TestProcess } from '../support/child-process.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import type { QueuePod } from '../support/queue-pod.js'
-import { openTcpProxy } from '../support/tcp-proxy.js'
-import { startQuickWorkers } from '../support/test-workers.js'
+import { openTcpProxy } from '../support/http/tcp-proxy.js'
+import type { QueuePod } from '../support/pods/queue-pod.js'
+import { startProcess, type TestProcess } from '../support/processes/child-process.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
+import { startQuickWorkers } from '../support/queues/test-workers.js'
 import { noOpJob } from './no-op.js'
 
 const worker = new URL('no-op-worker.ts', import.meta.url).pathname

@@ -5,12 +5,19 @@ import { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
 import type { AccountMigrationEntity } from '../../src/protocol/entities/people.js'
 import { signMigration } from '../../src/protocol/signatures/migration-signature.js'
-import { profileOf } from '../support/entities.js'
-import { type FakePerson, newGuid } from '../support/fake-pod.js'
-import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
-import { addLocal, type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { addPost } from '../support/network.js'
-import { addAspect } from '../support/outgoing.js'
+import { profileOf } from '../support/federation/entities.js'
+import { type FakePerson, newGuid } from '../support/federation/fake-pods.js'
+import {
+  type LocalPerson,
+  nothing,
+  open,
+  receive,
+  type Stranger,
+  sealed,
+} from '../support/federation/inbound-messages.js'
+import { addAspect } from '../support/federation/outbound-messages.js'
+import { addPost } from '../support/people/remote-people.js'
+import { addLocal, type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 let pod: MeetingPod
 let ann: LocalPerson

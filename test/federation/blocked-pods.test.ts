@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
-import { commentBy, likeBy, postBy } from '../support/entities.js'
-import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import { nothing, open, receive, type Stranger } from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { signedBy } from '../support/receiving-pod.js'
+import { commentBy, likeBy, postBy } from '../support/federation/entities.js'
+import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import { nothing, open, receive, type Stranger } from '../support/federation/inbound-messages.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { signedBy } from '../support/pods/inbound-pod.js'
 
 let others: FakePods
 let pod: MeetingPod

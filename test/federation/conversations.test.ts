@@ -3,9 +3,16 @@ import { savePerson } from '../../src/federation/discovery/save-person.js'
 import { listMessagesOfConversation } from '../../src/persistence/conversations/list-conversations.js'
 import { insertAnnouncements } from '../../src/persistence/notifications/announcements.js'
 import type { ConversationEntity, MessageEntity } from '../../src/protocol/entities/conversations.js'
-import { cardOf, newGuid } from '../support/fake-pod.js'
-import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { cardOf, newGuid } from '../support/federation/fake-pods.js'
+import {
+  type LocalPerson,
+  nothing,
+  open,
+  receive,
+  type Stranger,
+  sealed,
+} from '../support/federation/inbound-messages.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 let pod: MeetingPod
 let ann: LocalPerson

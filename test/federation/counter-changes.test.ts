@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import type { Signer } from '../../src/federation/inbound/find-signers.js'
 import { counterChangesOf } from '../../src/federation/inbound/store/counter-changes.js'
-import { commentBy } from '../support/entities.js'
-import { newGuid, startFakePods } from '../support/fake-pod.js'
+import { commentBy } from '../support/federation/entities.js'
+import { newGuid, startFakePods } from '../support/federation/fake-pods.js'
 
 it('a comment lifts its post by the time of its arrival, not by its own', async () => {
   const others = await startFakePods()

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Entity } from '../../src/protocol/entities/registry.js'
-import { postBy } from '../support/entities.js'
-import { nothing, open, receive, type Stranger } from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { postBy } from '../support/federation/entities.js'
+import { nothing, open, receive, type Stranger } from '../support/federation/inbound-messages.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 const LIMIT = 2_000
 

@@ -12,10 +12,10 @@ import type { Entity } from '../../src/protocol/entities/registry.js'
 import { openEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
-import { knowPod, type ListeningPod, listeningPod, writeMessage } from '../support/deliveries.js'
-import { newGuid } from '../support/fake-pod.js'
-import { openLogBook } from '../support/log-book.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { openLogBook } from '../support/assertions/recorded-log.js'
+import { newGuid } from '../support/federation/fake-pods.js'
+import { knowPod, type ListeningPod, listeningPod, writeMessage } from '../support/federation/recording-pod.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 let pod: MeetingPod
 let ann: Person

@@ -6,9 +6,9 @@ import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import { writeHcard } from '../../src/protocol/discovery/discovery-documents.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
-import { cardOf, type FakePods, newGuid } from '../support/fake-pod.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { publishedHcards } from '../support/published-hcards.js'
+import { cardOf, type FakePods, newGuid } from '../support/federation/fake-pods.js'
+import { publishedHcards } from '../support/federation/published-hcards.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 const DiscoveryFailed = { fault: 'DiscoveryFailed' }
 

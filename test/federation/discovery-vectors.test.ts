@@ -4,7 +4,7 @@ import { podOrigin } from '../../src/federation/discovery/pod-origin.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { readVectors } from '../protocol/vectors.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 const { discovery } = readVectors(new URL('../vectors/federation.json', import.meta.url))
 

@@ -5,12 +5,12 @@ import { DELIVERY_LIMITS } from '../../src/limits.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Participation } from '../../src/persistence/models/participation.js'
 import type { Post } from '../../src/persistence/models/post.js'
-import { newGuid } from '../support/fake-pod.js'
-import type { LocalPerson, Stranger } from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { addPost } from '../support/network.js'
-import { sentAbout } from '../support/outgoing.js'
-import { statementsDuring } from '../support/statements.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { newGuid } from '../support/federation/fake-pods.js'
+import type { LocalPerson, Stranger } from '../support/federation/inbound-messages.js'
+import { sentAbout } from '../support/federation/outbound-messages.js'
+import { addPost } from '../support/people/remote-people.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 let pod: MeetingPod
 let ann: LocalPerson

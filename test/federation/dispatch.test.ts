@@ -19,9 +19,9 @@ import { readEntity } from '../../src/protocol/entities/registry.js'
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
 import { verifyRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 import { readXml } from '../../src/protocol/xml/xml.js'
-import { addPost, addStranger, newGuid, showPost, viewerOf } from '../support/network.js'
-import { addAspect, dispatchNow, dispatchWork, sentAbout } from '../support/outgoing.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { addAspect, dispatchNow, dispatchWork, sentAbout } from '../support/federation/outbound-messages.js'
+import { addPost, addStranger, newGuid, showPost, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 let test: TestPod
 let pod: TestPod['pod']

@@ -8,9 +8,9 @@ import { Post } from '../../src/persistence/models/post.js'
 import type { ReshareEntity, StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { writeEntity } from '../../src/protocol/entities/registry.js'
 import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
-import { postBy, reshareBy } from '../support/entities.js'
-import { envelopeOf, type FakePerson, type FakePods, newGuid } from '../support/fake-pod.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { postBy, reshareBy } from '../support/federation/entities.js'
+import { envelopeOf, type FakePerson, type FakePods, newGuid } from '../support/federation/fake-pods.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 const NotFetchable = { fault: 'NotFetchable' }
 

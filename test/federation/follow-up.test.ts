@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Post } from '../../src/persistence/models/post.js'
 import type { ReshareEntity } from '../../src/protocol/entities/posts.js'
-import { commentBy, postBy, reshareBy } from '../support/entities.js'
-import { newGuid } from '../support/fake-pod.js'
-import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
-import { addLocal, type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { addPost } from '../support/network.js'
+import { commentBy, postBy, reshareBy } from '../support/federation/entities.js'
+import { newGuid } from '../support/federation/fake-pods.js'
+import {
+  type LocalPerson,
+  nothing,
+  open,
+  receive,
+  type Stranger,
+  sealed,
+} from '../support/federation/inbound-messages.js'
+import { addPost } from '../support/people/remote-people.js'
+import { addLocal, type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 let pod: MeetingPod
 let ann: LocalPerson

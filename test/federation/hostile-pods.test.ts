@@ -7,9 +7,9 @@ import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'
 import type { RemoteFault } from '../../src/federation/remote-pod/remote-pod-error.js'
 import { readAllowPrivate } from '../../src/networks/private-hosts.js'
 import type { Pod } from '../../src/pod/pod.js'
-import { type FakePerson, type FakePods, newGuid } from '../support/fake-pod.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { type ScriptedServer, serveHttp } from '../support/scripted-server.js'
+import { type FakePerson, type FakePods, newGuid } from '../support/federation/fake-pods.js'
+import { type ScriptedServer, serveHttp } from '../support/http/scripted-server.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 let others: FakePods
 let pod: MeetingPod

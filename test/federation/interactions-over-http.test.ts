@@ -11,12 +11,20 @@ import { peekEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { outboundHandlers, outboundSlowHandlers, relayHandlers } from '../../workers/handlers/outbound.js'
-import { commentBy, likeBy, participationBy, pollWith, postBy, reshareBy, voteBy } from '../support/entities.js'
-import { envelopeOf, type FakePerson, type FakePods, startFakePods } from '../support/fake-pod.js'
-import { viewerOf } from '../support/network.js'
-import type { TestPerson } from '../support/people.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.js'
+import {
+  commentBy,
+  likeBy,
+  participationBy,
+  pollWith,
+  postBy,
+  reshareBy,
+  voteBy,
+} from '../support/federation/entities.js'
+import { envelopeOf, type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
+import type { TestPerson } from '../support/people/local-users.js'
+import { viewerOf } from '../support/people/remote-people.js'
+import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 /** Deliveries go by https wherever that is the default, and the fake pods have no certificates. */
 function withoutTls(remote: RemotePods): RemotePods {

@@ -5,9 +5,9 @@ import { createComment } from '../../src/domain/interactions/comments.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import type { Person } from '../../src/persistence/models/person.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
-import { addAspect, dispatchNow } from '../support/outgoing.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { addAspect, dispatchNow } from '../support/federation/outbound-messages.js'
+import { addPost, addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 let test: TestPod
 let pod: TestPod['pod']

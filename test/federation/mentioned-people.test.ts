@@ -8,11 +8,18 @@ import { Mention } from '../../src/persistence/models/mention.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { fetchHandlers } from '../../workers/handlers/fetch.js'
-import { commentBy, postBy } from '../support/entities.js'
-import type { FakePerson } from '../support/fake-pod.js'
-import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { addPost } from '../support/network.js'
+import { commentBy, postBy } from '../support/federation/entities.js'
+import type { FakePerson } from '../support/federation/fake-pods.js'
+import {
+  type LocalPerson,
+  nothing,
+  open,
+  receive,
+  type Stranger,
+  sealed,
+} from '../support/federation/inbound-messages.js'
+import { addPost } from '../support/people/remote-people.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 let pod: MeetingPod
 let ann: LocalPerson

@@ -7,10 +7,10 @@ import { AlreadyDone, takeWork } from '../../src/jobs/outbox/outbox.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { fetchHandlers } from '../../workers/handlers/fetch.js'
-import { type FakePods, startFakePods } from '../support/fake-pod.js'
-import { addPost, addStranger, viewerOf } from '../support/network.js'
-import { addAspect, dispatchNow, sentAbout } from '../support/outgoing.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
+import { addAspect, dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
+import { addPost, addStranger, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 let others: FakePods
 let test: TestPod

@@ -5,11 +5,11 @@ import { OutboundMessage } from '../../src/persistence/models/outbound-message.j
 import type { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
 import type { Pod } from '../../src/pod/pod.js'
-import { newGuid } from '../support/fake-pod.js'
-import type { LocalPerson, Stranger } from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { addPost } from '../support/network.js'
-import { sentAbout } from '../support/outgoing.js'
+import { newGuid } from '../support/federation/fake-pods.js'
+import type { LocalPerson, Stranger } from '../support/federation/inbound-messages.js'
+import { sentAbout } from '../support/federation/outbound-messages.js'
+import { addPost } from '../support/people/remote-people.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 let pod: MeetingPod
 let ann: LocalPerson

@@ -5,12 +5,12 @@ import type { ConversationEntity, MessageEntity } from '../../src/protocol/entit
 import type { ContactEntity } from '../../src/protocol/entities/people.js'
 import type { PhotoEntity } from '../../src/protocol/entities/posts.js'
 import { signMigration } from '../../src/protocol/signatures/migration-signature.js'
-import { profileOf } from '../support/entities.js'
-import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import { addPost, viewerOf } from '../support/network.js'
-import type { TestPerson } from '../support/people.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.js'
+import { profileOf } from '../support/federation/entities.js'
+import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import type { TestPerson } from '../support/people/local-users.js'
+import { addPost, viewerOf } from '../support/people/remote-people.js'
+import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('what other pods post about people, with the queue in $store', (backend) => {
   let stores: TestStores

@@ -4,12 +4,19 @@ import { Contact } from '../../src/persistence/models/contact.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
 import type { ContactEntity } from '../../src/protocol/entities/people.js'
-import { profileOf } from '../support/entities.js'
-import { newGuid } from '../support/fake-pod.js'
-import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { addPost } from '../support/network.js'
-import { addAspect } from '../support/outgoing.js'
+import { profileOf } from '../support/federation/entities.js'
+import { newGuid } from '../support/federation/fake-pods.js'
+import {
+  type LocalPerson,
+  nothing,
+  open,
+  receive,
+  type Stranger,
+  sealed,
+} from '../support/federation/inbound-messages.js'
+import { addAspect } from '../support/federation/outbound-messages.js'
+import { addPost } from '../support/people/remote-people.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 let pod: MeetingPod
 let ann: LocalPerson

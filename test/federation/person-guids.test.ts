@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
-import { postBy } from '../support/entities.js'
-import { envelopeOf, type FakePerson, newGuid } from '../support/fake-pod.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { postBy } from '../support/federation/entities.js'
+import { envelopeOf, type FakePerson, newGuid } from '../support/federation/fake-pods.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 let pod: MeetingPod
 let hosts = 0

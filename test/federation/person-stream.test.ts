@@ -2,10 +2,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { fetchPersonStream } from '../../src/federation/discovery/fetch-person-stream.js'
 import { PERSON_STREAM_LIMITS } from '../../src/limits.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
-import { postBy, reshareBy } from '../support/entities.js'
-import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.js'
+import { postBy, reshareBy } from '../support/federation/entities.js'
+import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('the stream of a person of another pod, with the queue in $store', (backend) => {
   let others: FakePods

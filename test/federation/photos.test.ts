@@ -2,11 +2,18 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { upsertPhotos } from '../../src/persistence/inbound/insert-photos.js'
 import { Photo } from '../../src/persistence/models/photo.js'
 import type { PhotoEntity } from '../../src/protocol/entities/posts.js'
-import { photoBy, pollWith, postBy } from '../support/entities.js'
-import { newGuid } from '../support/fake-pod.js'
-import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { addPost } from '../support/network.js'
+import { photoBy, pollWith, postBy } from '../support/federation/entities.js'
+import { newGuid } from '../support/federation/fake-pods.js'
+import {
+  type LocalPerson,
+  nothing,
+  open,
+  receive,
+  type Stranger,
+  sealed,
+} from '../support/federation/inbound-messages.js'
+import { addPost } from '../support/people/remote-people.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 let pod: MeetingPod
 let ann: LocalPerson

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkPod, type PodCheck, savePodCheck } from '../../src/federation/discovery/pod-info.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
-import type { FakePods } from '../support/fake-pod.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import type { FakePods } from '../support/federation/fake-pods.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 const NS = 'http://nodeinfo.diaspora.software/ns/schema/'
 

@@ -7,10 +7,17 @@ import { lockThings, type Thing } from '../../src/jobs/waiting/waiting-messages.
 import { Post } from '../../src/persistence/models/post.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { RetractionEntity } from '../../src/protocol/entities/retraction.js'
-import { commentBy, likeBy, photoBy, pollWith, postBy, voteBy } from '../support/entities.js'
-import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { addPost } from '../support/network.js'
+import { commentBy, likeBy, photoBy, pollWith, postBy, voteBy } from '../support/federation/entities.js'
+import {
+  type LocalPerson,
+  nothing,
+  open,
+  receive,
+  type Stranger,
+  sealed,
+} from '../support/federation/inbound-messages.js'
+import { addPost } from '../support/people/remote-people.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 let pod: MeetingPod
 let ann: LocalPerson

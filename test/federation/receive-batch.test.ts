@@ -7,10 +7,10 @@ import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import { Post } from '../../src/persistence/models/post.js'
 import type { ReshareEntity, StatusMessageEntity } from '../../src/protocol/entities/posts.js'
-import { photoBy, postBy, reshareBy } from '../support/entities.js'
-import { envelopeOf, type FakePerson, newGuid } from '../support/fake-pod.js'
-import { openLogBook } from '../support/log-book.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import { openLogBook } from '../support/assertions/recorded-log.js'
+import { photoBy, postBy, reshareBy } from '../support/federation/entities.js'
+import { envelopeOf, type FakePerson, newGuid } from '../support/federation/fake-pods.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 let pod: MeetingPod
 let quin: FakePerson

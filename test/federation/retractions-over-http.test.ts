@@ -8,12 +8,12 @@ import { Post } from '../../src/persistence/models/post.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import type { CommentEntity } from '../../src/protocol/entities/relayables.js'
 import type { RetractionEntity, TargetType } from '../../src/protocol/entities/retraction.js'
-import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import { viewerOf } from '../support/network.js'
-import { sentAbout } from '../support/outgoing.js'
-import type { TestPerson } from '../support/people.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import { type ReceivingPod, signedBy, startReceivingPod } from '../support/receiving-pod.js'
+import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import { sentAbout } from '../support/federation/outbound-messages.js'
+import type { TestPerson } from '../support/people/local-users.js'
+import { viewerOf } from '../support/people/remote-people.js'
+import { type ReceivingPod, signedBy, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 /** What comes over HTTP, and what can be read afterwards. */
 describe.each(queueBackends)('taking back, with the queue in $store', (backend) => {

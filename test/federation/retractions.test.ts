@@ -13,14 +13,14 @@ import { destroyEntities } from '../../src/persistence/posts/destroy-entities.js
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { RetractionEntity } from '../../src/protocol/entities/retraction.js'
 import { writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
-import { participationBy, postBy } from '../support/entities.js'
-import { type FakePerson, newGuid } from '../support/fake-pod.js'
-import { open, type Stranger } from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { addPost, addStranger } from '../support/network.js'
-import { sentAbout } from '../support/outgoing.js'
-import { signedBy } from '../support/receiving-pod.js'
-import { statementsDuring } from '../support/statements.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { participationBy, postBy } from '../support/federation/entities.js'
+import { type FakePerson, newGuid } from '../support/federation/fake-pods.js'
+import { open, type Stranger } from '../support/federation/inbound-messages.js'
+import { sentAbout } from '../support/federation/outbound-messages.js'
+import { addPost, addStranger } from '../support/people/remote-people.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { signedBy } from '../support/pods/inbound-pod.js'
 
 let pod: MeetingPod
 let ann: User

@@ -8,10 +8,10 @@ import { deliver } from '../../src/federation/outbound/deliver.js'
 import type { Person } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
 import type { Pod, PodCrypto } from '../../src/pod/pod.js'
-import { type ListeningPod, listeningPod } from '../support/deliveries.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { showPost } from '../support/network.js'
-import { addAspect, dispatchNow } from '../support/outgoing.js'
+import { addAspect, dispatchNow } from '../support/federation/outbound-messages.js'
+import { type ListeningPod, listeningPod } from '../support/federation/recording-pod.js'
+import { showPost } from '../support/people/remote-people.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 /** What was signed, by whom it matters: as author of a relayable, or as sender of an envelope. */
 const made = { byAuthor: 0, ofEnvelope: 0 }

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { InboundMessage } from '../../src/federation/inbound/batch.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
-import { commentBy, likeBy, pollWith, postBy, reshareBy, voteBy } from '../support/entities.js'
-import { type LocalPerson, open, type Stranger } from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { addPost } from '../support/network.js'
-import { statementsDuring } from '../support/statements.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { commentBy, likeBy, pollWith, postBy, reshareBy, voteBy } from '../support/federation/entities.js'
+import { type LocalPerson, open, type Stranger } from '../support/federation/inbound-messages.js'
+import { addPost } from '../support/people/remote-people.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 let pod: MeetingPod
 let ann: LocalPerson

@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { movePerson } from '../../src/persistence/people/move-person.js'
 import { listAspectStreamPosts, listStreamPosts, type Stream } from '../../src/persistence/streams/list-streams.js'
-import { commentBy, postBy, reshareBy } from '../support/entities.js'
-import { type LocalPerson, nothing, open, receive, type Stranger, sealed } from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { addPost, newGuid } from '../support/network.js'
-import { addAspect } from '../support/outgoing.js'
+import { commentBy, postBy, reshareBy } from '../support/federation/entities.js'
+import {
+  type LocalPerson,
+  nothing,
+  open,
+  receive,
+  type Stranger,
+  sealed,
+} from '../support/federation/inbound-messages.js'
+import { addAspect } from '../support/federation/outbound-messages.js'
+import { addPost, newGuid } from '../support/people/remote-people.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 let pod: MeetingPod
 let ann: LocalPerson

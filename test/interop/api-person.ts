@@ -1,4 +1,4 @@
-import type { WholePod } from '../support/two-pods.js'
+import type { WholePod } from '../support/processes/whole-pod.js'
 
 const SCOPES =
   'openid profile profile:modify contacts:read contacts:modify conversations interactions notifications public:read public:modify private:read private:modify tags:read'

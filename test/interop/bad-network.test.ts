@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { freePort } from '../support/free-port.js'
-import { startWholePod, startWholePods, untilQuiet, type WholePod } from '../support/two-pods.js'
+import { freePort } from '../support/http/free-port.js'
+import { startWholePod, startWholePods, untilQuiet, type WholePod } from '../support/processes/whole-pod.js'
 import { type ApiPerson, openApiPerson, shareWith } from './api-person.js'
 import { type LossyProxy, openLossyProxy } from './lossy-proxy.js'
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { vi } from 'vitest'
-import { freePort } from '../support/free-port.js'
+import { freePort } from '../support/http/free-port.js'
 
 const PROGRAM = fileURLToPath(new URL('library_peer.rb', import.meta.url))
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { startWholePod, untilQuiet, type WholePod } from '../support/two-pods.js'
+import { startWholePod, untilQuiet, type WholePod } from '../support/processes/whole-pod.js'
 import { type ApiPerson, openApiPerson, shareWith } from './api-person.js'
 import { type LibraryPeer, type LibraryPerson, type Properties, startLibraryPeer } from './library-peer.js'
 

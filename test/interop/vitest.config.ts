@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     root: new URL('../..', import.meta.url).pathname,
-    globalSetup: ['test/support/global-setup.ts'],
+    globalSetup: ['test/support/vitest/global-setup.ts'],
     include: ['test/interop/**/*.test.ts'],
     maxWorkers: 2,
     testTimeout: 60_000,

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { PostgresConnection, PostgresQueueBackend, Worker } from 'bullmq'
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
-import { createTestDatabase } from '../support/database.js'
+import { createTestDatabase } from '../support/databases/test-database.js'
 
 const require = createRequire(import.meta.url)
 /** The folder of the compiled library. */

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { finishJobsTogether } from '../../src/jobs/bullmq/finish-jobs-together.js'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
 import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
-import { createTestDatabase, type TestDatabase } from '../support/database.js'
+import { createTestDatabase, type TestDatabase } from '../support/databases/test-database.js'
 
 const greet = defineJob<{ text: string }>()('notify', 'greet', patient)
 const timing = { concurrency: 64, lock: 5_000, stalledCheck: 5_000, backoff: () => 10 }

@@ -6,8 +6,8 @@ import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import { messageReader, splitJob } from '../../workers/messages-of-job.js'
 import { sweep } from '../../workers/sweeper.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import type { QueuePod } from '../support/queue-pod.js'
+import type { QueuePod } from '../support/pods/queue-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 /** Options that belong to one job and not to its definition. */
 const OF_ONE_JOB = ['deduplication', 'timestamp', 'jobId', 'delay', 'prevMillis', 'repeat']

@@ -13,9 +13,9 @@ import {
 import type { OutboxJob } from '../../src/jobs/queues/add-jobs.js'
 import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { sweep } from '../../workers/sweeper.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import type { QueuePod } from '../support/queue-pod.js'
-import { openTcpProxy } from '../support/tcp-proxy.js'
+import { openTcpProxy } from '../support/http/tcp-proxy.js'
+import type { QueuePod } from '../support/pods/queue-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 const greet = defineJob<{ name: string }>()('notify', 'greet', patient)
 

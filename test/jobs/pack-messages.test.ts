@@ -6,8 +6,8 @@ import { openQueueSizeEstimate } from '../../src/jobs/inbound/queue-size-estimat
 import type { QueueCounts } from '../../src/jobs/queues/inspect-queues.js'
 import { RECEIVE_LIMITS } from '../../src/limits.js'
 import type { Pod } from '../../src/pod/pod.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import { takeMessages } from '../support/taken-messages.js'
+import { takeMessages } from '../support/queues/inbound-queue-recorder.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 const anybody = { ip: '192.0.2.1' }
 

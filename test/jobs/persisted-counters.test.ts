@@ -8,8 +8,8 @@ import { openMetrics } from '../../src/operations/metrics.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { prune } from '../../workers/handlers/maintenance.js'
 import { showJobFigures } from '../../workers/job-metrics.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { UNHURRIED } from '../support/test-pod.js'
+import { UNHURRIED } from '../support/pods/build-pod.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 describe('persisted counters of the processes', () => {
   let pod: MeetingPod

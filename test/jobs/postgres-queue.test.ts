@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
 import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
-import { administer, createTestDatabase, type TestDatabase } from '../support/database.js'
+import { administer, createTestDatabase, type TestDatabase } from '../support/databases/test-database.js'
 
 const greet = defineJob<{ text: string }>()('notify', 'greet', patient)
 const timing = { concurrency: 4, lock: 5_000, stalledCheck: 5_000, backoff: () => 10 }

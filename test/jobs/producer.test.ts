@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import type { QueuePod } from '../support/queue-pod.js'
-import { openTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
+import { openTcpProxy, type TcpProxy } from '../support/http/tcp-proxy.js'
+import type { QueuePod } from '../support/pods/queue-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 const greet = defineJob<{ name: string }>()('notify', 'greet', patient)
 

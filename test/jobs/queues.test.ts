@@ -5,10 +5,10 @@ import { defineJob, federationBackoff, patient } from '../../src/jobs/definition
 import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
 import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
 import { throttledLog } from '../../src/jobs/queues/throttled-log.js'
-import { administer, createTestDatabase } from '../support/database.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import type { QueuePod } from '../support/queue-pod.js'
-import { redisProgram, startTestRedis, whyNoRedis } from '../support/redis-server.js'
+import { administer, createTestDatabase } from '../support/databases/test-database.js'
+import type { QueuePod } from '../support/pods/queue-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
+import { redisProgram, startTestRedis, whyNoRedis } from '../support/queues/redis-server.js'
 
 const log = pino({ level: 'silent' })
 

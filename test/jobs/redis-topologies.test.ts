@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { defineJob, patient } from '../../src/jobs/definitions.js'
 import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
-import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.js'
-import { startWatchedRedis, type WatchedRedis } from '../support/redis-sentinel.js'
-import { type OwnRedis, redisProgram } from '../support/redis-server.js'
+import { type RedisCluster, startRedisCluster } from '../support/queues/redis-cluster.js'
+import { startWatchedRedis, type WatchedRedis } from '../support/queues/redis-sentinel.js'
+import { type OwnRedis, redisProgram } from '../support/queues/redis-server.js'
 
 const greet = defineJob<{ name: string }>()('notify', 'greet', patient)
 const receive = defineJob<{ name: string }>()('inbound', 'receive', patient)

@@ -10,8 +10,8 @@ import {
 } from '../../src/jobs/waiting/waiting-messages.js'
 import { SIGNER_LIMITS, WAITING_LIMITS } from '../../src/limits.js'
 import { limitOfSite } from '../../src/throttling/rate-counters.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import type { QueuePod } from '../support/queue-pod.js'
+import type { QueuePod } from '../support/pods/queue-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 const ATTACKER = '198.51.100.1'
 /** Network addresses in use: budgets are kept per process. */

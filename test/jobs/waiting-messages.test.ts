@@ -9,8 +9,8 @@ import {
   resumeWaiting,
   type Thing,
 } from '../../src/jobs/waiting/waiting-messages.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import type { QueuePod } from '../support/queue-pod.js'
+import type { QueuePod } from '../support/pods/queue-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 const bob = 'person:bob@far.example'
 

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest'
 import { openOutageLog } from '../../src/logging/outage-log.js'
-import { openLogBook } from '../support/log-book.js'
+import { openLogBook } from '../support/assertions/recorded-log.js'
 
 function watchService() {
   const book = openLogBook()

@@ -4,10 +4,10 @@ import type { Post } from '../../src/persistence/models/post.js'
 import { emptyPeople } from '../../src/persistence/people/empty-people.js'
 import { purgeDeletedPosts, ROWS_AT_ONCE } from '../../src/persistence/posts/delete-posts.js'
 import { destroyEntities } from '../../src/persistence/posts/destroy-entities.js'
-import { newGuid } from '../support/fake-pod.js'
-import type { Stranger } from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
-import { addPost } from '../support/network.js'
+import { newGuid } from '../support/federation/fake-pods.js'
+import type { Stranger } from '../support/federation/inbound-messages.js'
+import { addPost } from '../support/people/remote-people.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 const MANY = ROWS_AT_ONCE + 1
 const TABLES_BELOW = ['comments', 'likes', 'participations', 'poll_participations', 'polls'] as const

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { trimInteractions, upsertRecord } from '../../src/persistence/accounts/oidc-records.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 let pod: TestPod
 beforeEach(async () => {

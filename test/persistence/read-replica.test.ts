@@ -4,8 +4,8 @@ import { checkReplica } from '../../bin/doctor/check-replica.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
 import { recordWrites } from '../../src/persistence/database/last-writes.js'
 import { openReadReplica, type ReadReplica } from '../../src/persistence/database/read-replica.js'
-import { createTestDatabase } from '../support/database.js'
-import { type ReplicatedDatabase, startReplicatedDatabase } from '../support/replicated-database.js'
+import { type ReplicatedDatabase, startReplicatedDatabase } from '../support/databases/replicated-database.js'
+import { createTestDatabase } from '../support/databases/test-database.js'
 
 const LIMITS = { ...WEB_LIMITS, pool: 2, checkIntervalMs: 20, responseTimeoutMs: 300, maxAgeMs: 300 }
 const SOON = { timeout: 10_000, interval: 5 }

@@ -49,10 +49,18 @@ import { listTagNames } from '../../src/persistence/posts/list-tags.js'
 import { listStreamPosts, type Stream } from '../../src/persistence/streams/list-streams.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { look } from '../../workers/sweeper.js'
-import { commentBy, likeBy, participationBy, photoBy, postBy, profileOf, reshareBy } from '../support/entities.js'
-import { newGuid } from '../support/fake-pod.js'
-import { type LocalPerson, open, type Stranger, sealed } from '../support/inbox.js'
-import { type MeetingPod, openMeetingPod } from '../support/meeting-pod.js'
+import {
+  commentBy,
+  likeBy,
+  participationBy,
+  photoBy,
+  postBy,
+  profileOf,
+  reshareBy,
+} from '../support/federation/entities.js'
+import { newGuid } from '../support/federation/fake-pods.js'
+import { type LocalPerson, open, type Stranger, sealed } from '../support/federation/inbound-messages.js'
+import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
 
 /** Rows of each table that grows. */
 const MANY = 6_000

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { inject } from 'vitest'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
-import { administer, createTestDatabase, databaseAt, type TestDatabase } from '../support/database.js'
+import { administer, createTestDatabase, databaseAt, type TestDatabase } from '../support/databases/test-database.js'
 
 export interface OpenDatabase {
   readonly url: string

@@ -1,4 +1,4 @@
-import { redisProgram } from '../support/redis-server.js'
+import { redisProgram } from '../support/queues/redis-server.js'
 import { provide } from './debian-packages.js'
 
 const PACKAGES = ['redis-server', 'redis-tools', 'libjemalloc2', 'liblzf1', 'libatomic1', 'libsystemd0']

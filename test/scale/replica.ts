@@ -1,7 +1,7 @@
 import { type AssailedPod, type LocalClient, startAssailedPod } from '../faults/matrix/pod-under-faults.js'
 import { callApi } from '../faults/matrix/senders.js'
-import { freePort } from '../support/free-port.js'
-import { startReplicatedDatabase } from '../support/replicated-database.js'
+import { startReplicatedDatabase } from '../support/databases/replicated-database.js'
+import { freePort } from '../support/http/free-port.js'
 import { type Meanwhile, sendBurst } from './burst.js'
 import { type Outcome, type ScaleOptions, withAll } from './part.js'
 

@@ -8,7 +8,7 @@ import { unprovenHandlers } from '../../workers/handlers/fetch-unproven.js'
 import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
 import { startWorkers } from '../../workers/start-workers.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
-import { cannedCrypto } from '../support/canned-crypto.js'
+import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
 import type { WorkerInstructions } from './killed-workers.js'
 
 const CLOSED_PORT = 1

@@ -1,4 +1,4 @@
-import { plain } from '../support/pictures.js'
+import { plain } from '../support/files/pictures.js'
 import type { LocalPost } from './burst-messages.js'
 import type { Inhabitant } from './mixed-load-pod.js'
 import { fieldOf, type PersistentClient } from './persistent-client.js'

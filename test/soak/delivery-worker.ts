@@ -9,7 +9,7 @@ import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
 import type { Handler } from '../../workers/run-job.js'
 import { startWorkers } from '../../workers/start-workers.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
-import { cannedCrypto } from '../support/canned-crypto.js'
+import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
 import { type DeliveryInstructions, REFUSING_PORT } from './delivery-instructions.js'
 
 const CLOSED_PORT = 1

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isIdle } from '../../src/jobs/operations/queue-facts.js'
 import { RECEIVE_LIMITS } from '../../src/limits.js'
-import { queueBackends } from '../support/queue-backends.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
 import { noDeeds, publishAll } from './client-sessions.js'
 import { type FloodMessage, flood, makeMessages, makeRoot, sendAtRate, watchArrivals } from './flood-load.js'
 import type { SoakOptions } from './main.js'

@@ -1,4 +1,4 @@
-import { queueBackends } from '../support/queue-backends.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
 import { runBurst } from './burst.js'
 import type { SoakOptions } from './main.js'
 

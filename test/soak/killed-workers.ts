@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { startProcess, type TestProcess } from '../support/child-process.js'
+import { startProcess, type TestProcess } from '../support/processes/child-process.js'
 
 const burstWorker = new URL('burst-worker.ts', import.meta.url).pathname
 

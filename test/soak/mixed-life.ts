@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isIdle } from '../../src/jobs/operations/queue-facts.js'
-import { follow } from '../support/event-stream.js'
+import { follow } from '../support/http/event-stream.js'
 import { type Burst, type BurstSize, makeBurst, randomFrom, shuffled } from './burst-messages.js'
 import { liveOn, noDeeds, publishAll } from './client-sessions.js'
 import type { LivelyPod } from './mixed-load-pod.js'

@@ -1,7 +1,7 @@
 import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import type { Pod } from '../../src/pod/pod.js'
 import type { LikeEntity } from '../../src/protocol/entities/relayables.js'
-import type { Follower } from '../support/event-stream.js'
+import type { Follower } from '../support/http/event-stream.js'
 import type { Burst, LocalPost } from './burst-messages.js'
 import { wrongsOf } from './burst-outcome.js'
 import type { Deeds } from './client-sessions.js'

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { queueBackends } from '../support/queue-backends.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
 import type { SoakOptions } from './main.js'
 import { live } from './mixed-life.js'
 import { startLivelyPod } from './mixed-load-pod.js'

@@ -1,4 +1,4 @@
-import { queueBackends } from '../support/queue-backends.js'
+import { queueBackends } from '../support/queues/queue-backends.js'
 import { runDeadPods } from './dead-pods.js'
 import { runFanOut } from './fan-out.js'
 import type { SoakOptions } from './main.js'

@@ -4,9 +4,9 @@ import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
 import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
 import { buildApp } from '../../src/web/server/app.js'
-import { cannedCrypto } from '../support/canned-crypto.js'
-import { type CrashingDatabase, startCrashingDatabase } from '../support/crashing-database.js'
-import { startTestRedis, type TestRedis } from '../support/redis-server.js'
+import { type CrashingDatabase, startCrashingDatabase } from '../support/databases/crashing-database.js'
+import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import { startTestRedis, type TestRedis } from '../support/queues/redis-server.js'
 
 /** The web part of a pod in this process, on its own stores that can be killed; its workers are separate processes. */
 export interface BesiegedPod {

@@ -2,7 +2,7 @@ import type { ConversationEntity, MessageEntity } from '../../src/protocol/entit
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
-import { envelopeOf, type FakePerson, newGuid } from '../support/fake-pod.js'
+import { envelopeOf, type FakePerson, newGuid } from '../support/federation/fake-pods.js'
 import type { Inhabitant } from './mixed-load-pod.js'
 
 /** An encrypted message for one person. */

@@ -4,8 +4,8 @@ import { OutboundMessage } from '../../src/persistence/models/outbound-message.j
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { writeWebFinger } from '../../src/protocol/discovery/discovery-documents.js'
-import { type FakePerson, type FakePods, startFakePods } from '../support/fake-pod.js'
-import { openTcpProxy } from '../support/tcp-proxy.js'
+import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
+import { openTcpProxy } from '../support/http/tcp-proxy.js'
 import type { Inhabitant } from './mixed-load-pod.js'
 import { listeningPods, takes } from './subscribing-pods.js'
 

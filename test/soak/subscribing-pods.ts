@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
 import type { Pod } from '../../src/pod/pod.js'
-import { knowPod } from '../support/deliveries.js'
-import type { FakePods } from '../support/fake-pod.js'
+import type { FakePods } from '../support/federation/fake-pods.js'
+import { knowPod } from '../support/federation/recording-pod.js'
 
 /** Many known pods, and the messages that each has accepted. */
 export interface ListeningPods {

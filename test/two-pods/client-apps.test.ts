@@ -1,9 +1,9 @@
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { ApiAnswer } from '../support/api-pod.js'
-import { type HttpClient, httpClientOf } from '../support/http-client.js'
-import { twoColours } from '../support/pictures.js'
-import { startWholePods, untilQuiet, type WholePod } from '../support/two-pods.js'
+import { twoColours } from '../support/files/pictures.js'
+import type { ApiAnswer } from '../support/pods/api-pod.js'
+import { startWholePods, untilQuiet, type WholePod } from '../support/processes/whole-pod.js'
+import { type HttpClient, httpClientOf } from '../support/processes/whole-pod-client.js'
 
 type Json = ApiAnswer['body']
 

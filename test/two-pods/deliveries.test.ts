@@ -18,8 +18,16 @@ import type { Comment } from '../../src/persistence/models/comment.js'
 import { Participation } from '../../src/persistence/models/participation.js'
 import { Poll } from '../../src/persistence/models/poll.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { contactOf, firstAspectOf, knownAt, meetEachOther, newsOf, seenAt, shareWith } from '../support/inhabitants.js'
-import { type Inhabitant, startWholePods, untilQuiet, type WholePod } from '../support/two-pods.js'
+import { type Inhabitant, startWholePods, untilQuiet, type WholePod } from '../support/processes/whole-pod.js'
+import {
+  contactOf,
+  firstAspectOf,
+  knownAt,
+  meetEachOther,
+  newsOf,
+  seenAt,
+  shareWith,
+} from '../support/processes/whole-pod-users.js'
 
 /** Two pods as their operators would run them. Each test finds them as the one before has left them. */
 describe('two pods', { timeout: 60_000 }, () => {

@@ -3,7 +3,7 @@ import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { fetchEntityJob } from '../../src/jobs/definitions.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { type Inhabitant, startWholePods, type WholePod } from '../support/two-pods.js'
+import { type Inhabitant, startWholePods, type WholePod } from '../support/processes/whole-pod.js'
 
 /** Two pods that know nothing of each other but an address; each test finds them as the one before has left them. */
 describe('two pods', { timeout: 60_000 }, () => {

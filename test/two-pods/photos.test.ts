@@ -1,10 +1,10 @@
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ApiAnswer } from '../support/api-pod.js'
-import { type HttpClient, httpClientOf } from '../support/http-client.js'
-import { firstAspectOf, meetEachOther, shareWith } from '../support/inhabitants.js'
-import { fromPhone } from '../support/pictures.js'
-import { type Inhabitant, startWholePods, untilQuiet, type WholePod } from '../support/two-pods.js'
+import { fromPhone } from '../support/files/pictures.js'
+import type { ApiAnswer } from '../support/pods/api-pod.js'
+import { type Inhabitant, startWholePods, untilQuiet, type WholePod } from '../support/processes/whole-pod.js'
+import { type HttpClient, httpClientOf } from '../support/processes/whole-pod-client.js'
+import { firstAspectOf, meetEachOther, shareWith } from '../support/processes/whole-pod-users.js'
 
 type Sizes = Readonly<Record<'raw' | 'large' | 'medium' | 'small', string>>
 

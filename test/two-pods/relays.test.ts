@@ -9,8 +9,15 @@ import { createReshare } from '../../src/domain/posts/reshares.js'
 import type { Comment } from '../../src/persistence/models/comment.js'
 import { Poll } from '../../src/persistence/models/poll.js'
 import type { Post } from '../../src/persistence/models/post.js'
-import { firstAspectOf, knownAt, meetEachOther, newsOf, seenAt, shareWith } from '../support/inhabitants.js'
-import { type Inhabitant, startWholePods, untilQuiet, type WholePod } from '../support/two-pods.js'
+import { type Inhabitant, startWholePods, untilQuiet, type WholePod } from '../support/processes/whole-pod.js'
+import {
+  firstAspectOf,
+  knownAt,
+  meetEachOther,
+  newsOf,
+  seenAt,
+  shareWith,
+} from '../support/processes/whole-pod-users.js'
 
 /**
  * Two people on two pods follow a person on a third one, and do not know each other. Each test finds the pods as the one before

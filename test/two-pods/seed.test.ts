@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startWholePods, untilQuiet, type WholePod } from '../support/two-pods.js'
+import { startWholePods, untilQuiet, type WholePod } from '../support/processes/whole-pod.js'
 
 interface Seeded {
   readonly username: string

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { expect, it } from 'vitest'
 import { isScope } from '../../src/domain/accounts/scopes.js'
 import { buildApp } from '../../src/web/server/app.js'
-import { startTestPod } from '../support/test-pod.js'
+import { startTestPod } from '../support/pods/build-pod.js'
 
 /** All routes that need no authentication. An addition to this list needs a security review. */
 const PUBLIC = [

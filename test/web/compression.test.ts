@@ -2,9 +2,9 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type NewPost, publishPost } from '../../src/domain/posts/publish-post.js'
 import { OIDC_PATHS } from '../../src/web/oidc/paths.js'
-import { viewerOf } from '../support/network.js'
-import type { TestPerson } from '../support/people.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import type { TestPerson } from '../support/people/local-users.js'
+import { viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 const unpack = { br: brotliDecompressSync, gzip: gunzipSync }
 

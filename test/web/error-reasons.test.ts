@@ -3,8 +3,8 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { describeApi } from '../../src/web/openapi/document.js'
 import { ERROR_REASONS } from '../../src/web/server/error-reasons.js'
-import { type ApiPerson, type ApiPod, startApiPod } from '../support/api-pod.js'
-import { aspectOf } from '../support/neighbourhood.js'
+import { type ApiPerson, type ApiPod, startApiPod } from '../support/pods/api-pod.js'
+import { aspectOf } from '../support/pods/sample-api-pod.js'
 
 let api: ApiPod
 let alice: ApiPerson

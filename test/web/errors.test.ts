@@ -7,7 +7,7 @@ import { Person } from '../../src/persistence/models/person.js'
 import { apiRoutes } from '../../src/web/routes/api/api-routes.js'
 import { buildApp } from '../../src/web/server/app.js'
 import type { RouteRefusals } from '../../src/web/server/error-handler.js'
-import { startTestPod, type TestPod, UNHURRIED } from '../support/test-pod.js'
+import { startTestPod, type TestPod, UNHURRIED } from '../support/pods/build-pod.js'
 
 const SECRET = 'a-text-that-must-stay-inside'
 

@@ -17,9 +17,9 @@ import type { CommentEntity } from '../../src/protocol/entities/relayables.js'
 import { peekEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { type Opened, openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
-import { addPost, addStranger, newGuid, readKey, viewerOf } from '../support/network.js'
-import type { TestPerson } from '../support/people.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import type { TestPerson } from '../support/people/local-users.js'
+import { addPost, addStranger, newGuid, readKey, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('GET /fetch/:type/:guid', () => {
   let pod: TestPod

@@ -4,9 +4,9 @@ import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { readHcard } from '../../src/protocol/discovery/discovery-documents.js'
 import { readMagicEnvelope, verifyMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
-import { addStranger, viewerOf } from '../support/network.js'
-import { statementsDuring } from '../support/statements.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { addStranger, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 const DEFAULT = 'https://p.example/images/user/default.png'
 

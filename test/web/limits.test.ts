@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { HTTP_LIMITS, type HttpLimits } from '../../src/limits.js'
 import { apiRoutes } from '../../src/web/routes/api/api-routes.js'
 import { buildApp } from '../../src/web/server/app.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 const arrivals: string[] = []
 const { promise: released, resolve: release } = deferred()

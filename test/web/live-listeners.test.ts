@@ -7,9 +7,9 @@ import { giveSignal } from '../../src/jobs/signals.js'
 import { LIVE_LIMITS, type LiveLimits } from '../../src/limits.js'
 import { findAnnouncementRange } from '../../src/persistence/notifications/announcements.js'
 import { buildApp } from '../../src/web/server/app.js'
-import type { ApiPerson } from '../support/api-pod.js'
-import { openEventStream } from '../support/event-stream.js'
-import { type Neighbourhood, openNeighbourhood } from '../support/neighbourhood.js'
+import { openEventStream } from '../support/http/event-stream.js'
+import type { ApiPerson } from '../support/pods/api-pod.js'
+import { type Neighbourhood, openNeighbourhood } from '../support/pods/sample-api-pod.js'
 
 describe('live listeners', () => {
   let api: Neighbourhood

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { LOOK_UP_LIMITS } from '../../src/limits.js'
-import { postBy } from '../support/entities.js'
-import { type FakePods, startFakePods } from '../support/fake-pod.js'
-import { newGuid } from '../support/network.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import { type ReceivingPod, startReceivingPod } from '../support/receiving-pod.js'
+import { postBy } from '../support/federation/entities.js'
+import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
+import { newGuid } from '../support/people/remote-people.js'
+import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)(
   'a look-up of an object that this pod does not have, with the queue in $store',

@@ -5,9 +5,9 @@ import { createComment } from '../../src/domain/interactions/comments.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { User } from '../../src/persistence/models/user.js'
-import { addPost, addStranger, viewerOf } from '../support/network.js'
-import { statementsDuring } from '../support/statements.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { addPost, addStranger, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 const count = { type: 'integer', minimum: 0 }
 const text = { type: 'string' }

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { loadLibrary } from '../../src/web/oidc/provider-internals/load-library.js'
-import { testLog } from '../support/test-log.js'
+import { testLog } from '../support/assertions/test-log.js'
 
 const UPGRADE =
   'src/web/oidc/provider-internals was written for oidc-provider 9.13.3: read what it overrides in the new version, then change this test.'

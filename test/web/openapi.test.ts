@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { describeApi } from '../../src/web/openapi/document.js'
-import { startTestPod } from '../support/test-pod.js'
+import { startTestPod } from '../support/pods/build-pod.js'
 
 it('is in the repository as the routes describe it (npm run openapi writes it)', async () => {
   const written = await readFile(new URL('../../docs/openapi.json', import.meta.url), 'utf8')

@@ -12,7 +12,7 @@ import { buildOperatorApp } from '../../src/operations/operator-server.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { listen, listenForOperator } from '../../src/web/server/listen.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('the server of the operator', () => {
   let pod: TestPod

@@ -1,7 +1,7 @@
 import axe from 'axe-core'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findChromium } from '../support/chromium.js'
+import { findChromium } from '../support/browser/chromium.js'
 import {
   LAST_COMMENT,
   OLDEST_POST,
@@ -10,7 +10,7 @@ import {
   type SamplePages,
   signIn,
   type View,
-} from '../support/sample-pages.js'
+} from '../support/browser/sample-pages.js'
 
 const executablePath = findChromium()
 if (executablePath === undefined)

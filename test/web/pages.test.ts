@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('pages', () => {
   let pod: TestPod

@@ -6,10 +6,10 @@ import { createReshare } from '../../src/domain/posts/reshares.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Photo } from '../../src/persistence/models/photo.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
-import type { TestPerson } from '../support/people.js'
-import { statementsDuring } from '../support/statements.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import type { TestPerson } from '../support/people/local-users.js'
+import { addPost, addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 let pod: TestPod
 let ann: TestPerson

@@ -9,11 +9,11 @@ import { openMetrics } from '../../src/operations/metrics.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { buildApp } from '../../src/web/server/app.js'
-import { addStranger, newGuid, readKey } from '../support/network.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import { takeMessages } from '../support/taken-messages.js'
-import { openTcpProxy, type TcpProxy } from '../support/tcp-proxy.js'
-import { UNHURRIED } from '../support/test-pod.js'
+import { openTcpProxy, type TcpProxy } from '../support/http/tcp-proxy.js'
+import { addStranger, newGuid, readKey } from '../support/people/remote-people.js'
+import { UNHURRIED } from '../support/pods/build-pod.js'
+import { takeMessages } from '../support/queues/inbound-queue-recorder.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 const encryptedEnvelope = JSON.stringify({ aes_key: 'k'.repeat(684), encrypted_magic_envelope: 'ZW52ZWxvcGU=' })
 

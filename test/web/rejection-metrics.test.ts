@@ -2,9 +2,9 @@ import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { OIDC_LIMITS } from '../../src/limits.js'
 import { showRejectionMetrics } from '../../src/web/limits/rejection-metrics.js'
-import { openBrowser } from '../support/browser.js'
-import { POD } from '../support/oidc-client.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { openBrowser } from '../support/browser/scriptless-browser.js'
+import { POD } from '../support/http/oidc-client.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 const registry = new Registry()
 let pod: TestPod

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { apiRoutes } from '../../src/web/routes/api/api-routes.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 const Body = Type.Object({
   text: Type.Optional(Type.String()),

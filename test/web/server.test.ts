@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { administer, createTestDatabase } from '../support/database.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { administer, createTestDatabase } from '../support/databases/test-database.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 const entry = fileURLToPath(new URL('../../src/server.ts', import.meta.url))
 

@@ -10,9 +10,9 @@ import { addIdempotency } from '../../src/web/api/idempotency.js'
 import { photoRoutes } from '../../src/web/routes/api/photos.js'
 import { addBodyReaders } from '../../src/web/server/bodies.js'
 import { addValidation } from '../../src/web/server/validation.js'
-import { formOf, pictureField } from '../support/photo-pod.js'
-import { twoColours } from '../support/pictures.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { twoColours } from '../support/files/pictures.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { formOf, pictureField } from '../support/pods/photo-pod.js'
 
 const PHOTO_BYTES = 64 * 1024
 const SPARE = 4 * 1024 * 1024 // the capacity of the socket buffers in between

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('GET /uploads/images/:name', () => {
   let folder: string

@@ -12,8 +12,8 @@ import { photoRoutes } from '../../src/web/routes/api/photos.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { addBodyReaders } from '../../src/web/server/bodies.js'
 import { addValidation } from '../../src/web/server/validation.js'
-import { formOf, pictureField } from '../support/photo-pod.js'
-import { startTestPod, type TestPod, UNHURRIED } from '../support/test-pod.js'
+import { startTestPod, type TestPod, UNHURRIED } from '../support/pods/build-pod.js'
+import { formOf, pictureField } from '../support/pods/photo-pod.js'
 
 const { uploadsOfPerson: INSIDE, uploadsWaitingOfPerson: WAITING } = PHOTO_LIMITS
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { readWebFinger } from '../../src/protocol/discovery/discovery-documents.js'
-import { addStranger } from '../support/network.js'
-import type { TestPerson } from '../support/people.js'
-import { statementsDuring } from '../support/statements.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import type { TestPerson } from '../support/people/local-users.js'
+import { addStranger } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('GET /.well-known/webfinger', () => {
   let pod: TestPod

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
-import type { TestPerson } from '../support/people.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
+import type { TestPerson } from '../support/people/local-users.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 const LIMIT = 5
 

@@ -3,7 +3,7 @@ import { afterAll, expect, it } from 'vitest'
 import { THREAD_LIMITS } from '../../src/limits.js'
 import { outcomeOfError } from '../../workers/job-outcome.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
-import { readKey } from '../support/network.js'
+import { readKey } from '../support/people/remote-people.js'
 
 const crypto = openCryptoPool(1)
 const key = createPrivateKey(readKey('1.private.pem'))

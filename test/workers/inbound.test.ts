@@ -10,10 +10,15 @@ import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { inboundRunner } from '../../workers/inbound-runner.js'
 import { openSuspectQueue } from '../../workers/suspects.js'
 import { sweep } from '../../workers/sweeper.js'
-import { cannedCrypto } from '../support/canned-crypto.js'
-import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import { type ReceivingPod, type ReceivingPodOptions, signedBy, startReceivingPod } from '../support/receiving-pod.js'
+import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import {
+  type ReceivingPod,
+  type ReceivingPodOptions,
+  signedBy,
+  startReceivingPod,
+} from '../support/pods/inbound-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 function postBy(author: FakePerson, fields: Partial<StatusMessageEntity> = {}): StatusMessageEntity {
   return {

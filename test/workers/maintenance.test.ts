@@ -7,9 +7,9 @@ import type { Schedule } from '../../src/jobs/queues/schedule-jobs.js'
 import { maintenanceHandlers, prune } from '../../workers/handlers/maintenance.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { look, startSweeping, sweep } from '../../workers/sweeper.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import type { QueuePod } from '../support/queue-pod.js'
-import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
+import type { QueuePod } from '../support/pods/queue-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
+import { startQuickWorkers, untilIdle } from '../support/queues/test-workers.js'
 
 const greet = defineJob<{ name: string }>()('notify', 'greet', patient)
 const handlers = { maintenance: maintenanceHandlers, notify: { greet: async () => {} } }

@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { afterAll, expect, it } from 'vitest'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
-import { envelopeOf, newGuid } from '../support/fake-pod.js'
+import { envelopeOf, newGuid } from '../support/federation/fake-pods.js'
 
 const crypto = openCryptoPool(2)
 afterAll(() => crypto.close())

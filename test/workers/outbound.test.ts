@@ -16,12 +16,12 @@ import { maintenanceHandlers, prune } from '../../workers/handlers/maintenance.j
 import { outboundHandlers, outboundSlowHandlers } from '../../workers/handlers/outbound.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { sweep } from '../../workers/sweeper.js'
-import { cannedCrypto } from '../support/canned-crypto.js'
-import { type ListeningPod, listeningPod, writeMessage } from '../support/deliveries.js'
-import { type FakePods, newGuid, startFakePods } from '../support/fake-pod.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import type { QueuePod } from '../support/queue-pod.js'
-import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
+import { type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import { type ListeningPod, listeningPod, writeMessage } from '../support/federation/recording-pod.js'
+import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import type { QueuePod } from '../support/pods/queue-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
+import { startQuickWorkers, untilIdle } from '../support/queues/test-workers.js'
 
 const handlers = { outbound: outboundHandlers, 'outbound-slow': outboundSlowHandlers, maintenance: maintenanceHandlers }
 const queues = ['outbound', 'outbound-slow', 'maintenance'] as const

@@ -15,11 +15,11 @@ import { deleteOldUploads, storeUpload } from '../../src/persistence/photos/pict
 import { prune } from '../../workers/handlers/maintenance.js'
 import { keepUploadsSwept, photoHandlers } from '../../workers/handlers/photos.js'
 import { sweep } from '../../workers/sweeper.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/network.js'
-import { twoColours } from '../support/pictures.js'
-import { startTestPod, type TestPod } from '../support/test-pod.js'
-import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
-import { reasonOf } from '../support/village.js'
+import { twoColours } from '../support/files/pictures.js'
+import { addPost, addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { reasonOf } from '../support/pods/domain-pod.js'
+import { startQuickWorkers, untilIdle } from '../support/queues/test-workers.js'
 
 let test: TestPod
 let alice: Viewer

@@ -14,7 +14,7 @@ import {
   pngOfSize,
   twoColours,
   webpOfSize,
-} from '../support/pictures.js'
+} from '../support/files/pictures.js'
 
 /** Processes a file as a worker does, which has only the bytes. */
 async function made(bytes: Buffer) {

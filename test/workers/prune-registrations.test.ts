@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { authorizeClient } from '../../src/domain/accounts/authorizations.js'
 import { registerClient } from '../../src/domain/accounts/clients.js'
 import { prune } from '../../workers/handlers/maintenance.js'
-import { startTestPod } from '../support/test-pod.js'
+import { startTestPod } from '../support/pods/build-pod.js'
 
 it('client registrations without any authorization are deleted after a month', async () => {
   await using pod = await startTestPod()

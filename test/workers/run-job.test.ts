@@ -7,9 +7,9 @@ import { ProtocolError } from '../../src/protocol/errors.js'
 import type { Handler } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { sweep } from '../../workers/sweeper.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import type { QueuePod } from '../support/queue-pod.js'
-import { startQuickWorkers, untilIdle } from '../support/test-workers.js'
+import type { QueuePod } from '../support/pods/queue-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
+import { startQuickWorkers, untilIdle } from '../support/queues/test-workers.js'
 
 const countJob = defineJob<{ key: string }>()('notify', 'count', { ...patient, attempts: 3 })
 const rowJob = defineJob<{ outboxId: number }>()('notify', 'count', patient)

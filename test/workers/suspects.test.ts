@@ -7,9 +7,9 @@ import { enqueueJob, type Work } from '../../src/jobs/outbox/outbox.js'
 import { messageReader, splitJob } from '../../workers/messages-of-job.js'
 import { type Handler, jobRunner } from '../../workers/run-job.js'
 import { openSuspectQueue } from '../../workers/suspects.js'
-import { openTestStores, queueBackends, type TestStores } from '../support/queue-backends.js'
-import type { QueuePod } from '../support/queue-pod.js'
-import { untilIdle } from '../support/test-workers.js'
+import type { QueuePod } from '../support/pods/queue-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
+import { untilIdle } from '../support/queues/test-workers.js'
 
 const countJob = defineJob<{ key: string }>()('notify', 'count', patient)
 

@@ -3,7 +3,7 @@ import { Contact } from '../../persistence/models/contact.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
 import { findMentions } from '../../protocol/mentions.js'
-import { readMentionedAddresses } from '../posts/texts.js'
+import { readMentionedAddresses } from './texts.js'
 
 /** Replaces mentions of people who cannot read a private text by links to their profiles. */
 export async function replaceNonRecipientMentions(

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../../soak/until.js'
-import { openSmallDisk, type SmallDisk } from '../../support/small-disk.js'
+import { openSmallDisk, type SmallDisk } from '../../support/files/small-disk.js'
 import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
 import { openRide } from './scenario-run.js'
 import { statusesIn } from './senders.js'

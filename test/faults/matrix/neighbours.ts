@@ -3,9 +3,9 @@ import { Person } from '../../../src/persistence/models/person.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { writeWebFinger } from '../../../src/protocol/discovery/discovery-documents.js'
 import { listeningPods, takes } from '../../soak/subscribing-pods.js'
-import type { FakePerson, FakePods } from '../../support/fake-pod.js'
-import type { LocalPerson } from '../../support/inbox.js'
-import { openTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js'
+import type { FakePerson, FakePods } from '../../support/federation/fake-pods.js'
+import type { LocalPerson } from '../../support/federation/inbound-messages.js'
+import { openTcpProxy, type TcpProxy } from '../../support/http/tcp-proxy.js'
 
 /** Other pods on local ports, each behind its own proxy; only the last one has a follower of every local user. */
 export interface Neighbours {

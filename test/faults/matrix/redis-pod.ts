@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { expect } from 'vitest'
-import type { OwnRedis } from '../../support/redis-server.js'
+import type { OwnRedis } from '../../support/queues/redis-server.js'
 import { type AssailedPod, type AssailedPodOptions, startAssailedPod } from './pod-under-faults.js'
 import { openRide, type Ride } from './scenario-run.js'
 import { type Answer, statusesIn } from './senders.js'

@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { administer } from '../../support/database.js'
+import { administer } from '../../support/databases/test-database.js'
 import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
 import { openRide } from './scenario-run.js'
 import { statusesIn } from './senders.js'

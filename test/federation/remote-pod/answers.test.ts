@@ -4,8 +4,8 @@ import { setImmediate } from 'node:timers/promises'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { faultOfStatus, RemotePodError } from '../../../src/federation/remote-pod/remote-pod-error.js'
-import { faultOfExchange, testRemotePods } from '../../support/remote-pods.js'
-import { type ScriptedServer, serveHttp, serveRaw } from '../../support/scripted-server.js'
+import { faultOfExchange, testRemotePods } from '../../support/federation/outgoing-http-client.js'
+import { type ScriptedServer, serveHttp, serveRaw } from '../../support/http/scripted-server.js'
 
 const small = { maxBytes: 1000 }
 

@@ -2,8 +2,8 @@ import { connect, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readAllowPrivate } from '../../../src/networks/private-hosts.js'
-import { faultOfExchange, testRemotePods } from '../../support/remote-pods.js'
-import { type ScriptedServer, serveHttp } from '../../support/scripted-server.js'
+import { faultOfExchange, testRemotePods } from '../../support/federation/outgoing-http-client.js'
+import { type ScriptedServer, serveHttp } from '../../support/http/scripted-server.js'
 
 const small = { maxBytes: 1000 }
 

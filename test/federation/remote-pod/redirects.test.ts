@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readAllowPrivate } from '../../../src/networks/private-hosts.js'
-import { faultOfExchange, testRemotePods } from '../../support/remote-pods.js'
-import { type ScriptedServer, serveHttp } from '../../support/scripted-server.js'
+import { faultOfExchange, testRemotePods } from '../../support/federation/outgoing-http-client.js'
+import { type ScriptedServer, serveHttp } from '../../support/http/scripted-server.js'
 
 /** Redirects from `/<status>/<to>` to whatever is behind the status, and answers everything else. */
 async function serveRedirects(): Promise<ScriptedServer & { readonly paths: readonly string[] }> {

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readAllowPrivate } from '../../../src/networks/private-hosts.js'
-import { faultOfExchange, testRemotePods } from '../../support/remote-pods.js'
-import { serveHttp } from '../../support/scripted-server.js'
+import { faultOfExchange, testRemotePods } from '../../support/federation/outgoing-http-client.js'
+import { serveHttp } from '../../support/http/scripted-server.js'
 
 const small = { maxBytes: 1000 }
 

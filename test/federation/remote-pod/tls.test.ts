@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:tls'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readAllowPrivate } from '../../../src/networks/private-hosts.js'
-import { faultOfExchange, testRemotePods } from '../../support/remote-pods.js'
-import { type ScriptedServer, serveHttp, serveHttps, serveRaw } from '../../support/scripted-server.js'
+import { faultOfExchange, testRemotePods } from '../../support/federation/outgoing-http-client.js'
+import { type ScriptedServer, serveHttp, serveHttps, serveRaw } from '../../support/http/scripted-server.js'
 
 // Certificates of an authority of their own, for pod.example and other.example.
 const certificates = new URL('../../fixtures/certificates/', import.meta.url)

@@ -1,0 +1,152 @@
+import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { connect } from 'node:net'
+import { openRemotePods, type RemotePodsOptions } from '../../../src/federation/remote-pod/remote-pods.js'
+import type { RemotePods } from '../../../src/pod/pod.js'
+import { writeHcard, writeWebFinger } from '../../../src/protocol/discovery/discovery-documents.js'
+import { type Entity, writeEntity } from '../../../src/protocol/entities/registry.js'
+import { sealMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
+import { type ScriptedServer, serveHttp } from '../http/scripted-server.js'
+
+/** A person on another pod, with the private key. */
+export interface FakePerson {
+  readonly address: string
+  readonly guid: string
+  readonly publicKey: string
+  readonly privateKey: KeyObject
+}
+
+type Answer = (request: IncomingMessage, response: ServerResponse, url: URL) => void
+
+/**
+ * Other pods, one for each name: one server on loopback, distinguished by the Host header. They give valid responses
+ * until a script replaces them.
+ */
+export interface FakePods extends AsyncDisposable {
+  readonly server: ScriptedServer
+  /** The requests, in order: host and path with query. */
+  readonly requests: readonly string[]
+  /** A person published by the pod of this address; by default without a name, with a small key. */
+  person(address: string, details?: Partial<FakePerson>): FakePerson
+  /** Gives the entity away, signed by the person, under a type and its guid. */
+  serve(signer: FakePerson, entity: Entity & { readonly guid: string }, type?: string): void
+  /** Answers this host and path (without query) in another way. */
+  script(hostAndPath: string, answer: Answer): void
+  /** The document or page as it is served by itself, for scripts that change a part of it. */
+  webFinger(person: FakePerson): ReturnType<typeof writeWebFinger>
+  hcard(person: FakePerson): string
+  /** A way out for which all names lead here, over plain http. */
+  remotePods(options?: Partial<RemotePodsOptions>): RemotePods & { close(): Promise<void> }
+  close(): Promise<void>
+}
+
+/** A port without a listener. */
+const CLOSED_PORT = 1
+
+export async function startFakePods(): Promise<FakePods> {
+  const requests: string[] = []
+  const people = new Map<string, FakePerson>()
+  const scripts = new Map<string, Answer>()
+  const ways: { close(): Promise<void> }[] = []
+
+  const server = await serveHttp((request, response) => {
+    const url = new URL(request.url ?? '/', `http://${request.headers.host}`)
+    requests.push(`${url.host}${url.pathname}${url.search}`)
+    const script = scripts.get(`${url.host}${url.pathname}`)
+    if (script !== undefined) return script(request, response, url)
+    const asked = url.searchParams.get('resource')?.replace(/^acct:/, '')
+    const person = [...people.values()].find(({ address, guid }) => address === asked || url.pathname.endsWith(guid))
+    if (person !== undefined && url.pathname === '/.well-known/webfinger') {
+      return void response.setHeader('content-type', 'application/jrd+json').end(JSON.stringify(webFinger(person)))
+    }
+    if (person !== undefined && url.pathname === `/hcard/users/${person.guid}`) {
+      return void response.setHeader('content-type', 'text/html').end(hcard(person))
+    }
+    response.statusCode = 404
+    response.end()
+  })
+
+  function webFinger({ address, guid }: FakePerson) {
+    return writeWebFinger({ address, guid, podUrl: podUrlOf(address) })
+  }
+
+  function hcard(person: FakePerson): string {
+    return writeHcard(cardOf(person))
+  }
+
+  async function close(): Promise<void> {
+    await Promise.all(ways.map((way) => way.close()))
+    await server.close()
+  }
+
+  return {
+    server,
+    requests,
+    person(address, details = {}) {
+      const person = { address, guid: newGuid(), ...newKeys(), ...details }
+      people.set(address, person)
+      return person
+    },
+    serve(signer, entity, type = 'post') {
+      const envelope = envelopeOf(signer, entity)
+      const path = `${new URL(podUrlOf(signer.address)).host}/fetch/${type}/${encodeURIComponent(entity.guid)}`
+      scripts.set(path, (_request, response) => {
+        response.setHeader('content-type', 'application/magic-envelope+xml').end(envelope)
+      })
+    },
+    script: (hostAndPath, answer) => void scripts.set(hostAndPath, answer),
+    webFinger,
+    hcard,
+    remotePods(options = {}) {
+      const pods = openRemotePods({
+        allowPrivate: 'all',
+        userAgent: 'test/1.0',
+        log: { debug() {}, warn() {} },
+        resolve: async () => ['127.0.0.1'],
+        dial: ({ port }) => connect(port === 443 ? CLOSED_PORT : server.port, '127.0.0.1'),
+        ...options,
+      })
+      ways.push(pods)
+      return pods
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+/** The values of the hCard of such a person. */
+export function cardOf({ address, guid, publicKey }: FakePerson) {
+  const [name = ''] = address.split('@')
+  const image = (size: string) => `${podUrlOf(address)}uploads/${name}-${size}.png`
+  return {
+    guid,
+    publicKey,
+    nickname: name,
+    fullName: `${name} Tester`,
+    firstName: name,
+    lastName: 'Tester',
+    searchable: true,
+    imageUrl: image('large'),
+    imageUrlMedium: image('medium'),
+    imageUrlSmall: image('small'),
+  }
+}
+
+/** A message as the person would send it. */
+export function envelopeOf({ address, privateKey }: FakePerson, entity: Entity): string {
+  return sealMagicEnvelope(writeEntity(entity), address, privateKey)
+}
+
+function podUrlOf(address: string): string {
+  return `https://${address.split('@')[1]}/`
+}
+
+export function newGuid(): string {
+  return randomBytes(16).toString('hex')
+}
+
+/** A small key, because it is generated fast; every person has their own. */
+function newKeys(): Pick<FakePerson, 'publicKey' | 'privateKey'> {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
+  return { publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(), privateKey }
+}

@@ -1,0 +1,40 @@
+import type { InboundMessage } from '../../../src/federation/inbound/batch.js'
+import { receiveBatch } from '../../../src/federation/inbound/receive-batch.js'
+import type { Pod } from '../../../src/pod/pod.js'
+import type { Entity } from '../../../src/protocol/entities/registry.js'
+import { encryptEnvelopeFor } from '../pods/inbound-pod.js'
+import { envelopeOf, type FakePerson } from './fake-pods.js'
+
+/** A person on another pod, with their row here. */
+export type Stranger = FakePerson & { readonly id: number }
+
+/** A local user. */
+export interface LocalPerson {
+  readonly userId: number
+  readonly id: number
+  readonly guid: string
+  readonly address: string
+  readonly publicKey: string
+}
+
+/** As it is sent to everybody. */
+export function open(signer: FakePerson, entity: Entity, acceptedAt = new Date()): InboundMessage {
+  return { envelope: envelopeOf(signer, entity), acceptedAt }
+}
+
+/** As it is sent to one person of this pod. */
+export function sealed(signer: FakePerson, to: LocalPerson, entity: Entity, acceptedAt = new Date()): InboundMessage {
+  return { envelope: encryptEnvelopeFor(to.publicKey, envelopeOf(signer, entity)), recipientGuid: to.guid, acceptedAt }
+}
+
+export const nothing = { waiting: [], rejected: [], ignored: 0 }
+
+/** Receives the messages as one batch; returns the messages that were not stored, by outcome. */
+export async function receive(pod: Pod, ...messages: readonly InboundMessage[]) {
+  const { waiting, rejected, ignored } = await receiveBatch(pod, messages)
+  return {
+    waiting: waiting.map(({ waitsFor }) => waitsFor),
+    rejected: rejected.map(({ fault }) => fault),
+    ignored: ignored.length,
+  }
+}

@@ -1,0 +1,68 @@
+import { dispatch } from '../../../src/federation/outbound/dispatch.js'
+import type { OutgoingRecord } from '../../../src/jobs/definitions.js'
+import { takeWork, type Work } from '../../../src/jobs/outbox/outbox.js'
+import { Aspect } from '../../../src/persistence/models/aspect.js'
+import { Contact } from '../../../src/persistence/models/contact.js'
+import type { OutboundMessage } from '../../../src/persistence/models/outbound-message.js'
+import type { Person } from '../../../src/persistence/models/person.js'
+import type { Pod } from '../../../src/pod/pod.js'
+
+/** Processes the outbox row of a record as the worker does. */
+export async function dispatchNow(pod: Pod, record: OutgoingRecord): Promise<void> {
+  await dispatch(pod, await dispatchWork(pod, record))
+}
+
+export async function dispatchWork(
+  pod: Pod,
+  record: OutgoingRecord,
+): Promise<Work & { readonly data: OutgoingRecord }> {
+  const [row] = await pod
+    .db('outbox')
+    .insert({ queue: 'outbound', name: 'dispatch', data: JSON.stringify(record) })
+    .returning('id')
+  const work = await takeWork(pod.db, { outboxId: row.id })
+  if (work === undefined) throw new Error('The outbox row is gone.')
+  return { ...work, data: record }
+}
+
+/** Each envelope about this guid, with its recipient: an address, or a host for a public delivery. */
+export async function sentAbout(pod: Pod, guid: string): Promise<readonly Sent[]> {
+  const messages: OutboundMessage[] = await pod.db('outboundMessages').where({ guid }).orderBy('id')
+  return Promise.all(
+    messages.map(async ({ id, verb, public: isPublic, entity, senderId }) => {
+      const { rows } = await pod.db.raw(
+        `select coalesce(people.address, pods.host) as target
+         from deliveries
+         join pods on pods.id = deliveries.pod_id
+         left join people on people.id = deliveries.person_id
+         where message_id = ? order by target`,
+        [id],
+      )
+      return { verb, public: isPublic, entity, senderId, to: rows.map((row: { target: string }) => row.target) }
+    }),
+  )
+}
+
+export interface Sent {
+  readonly verb: string
+  readonly public: boolean
+  readonly entity: string
+  readonly senderId: number
+  readonly to: readonly string[]
+}
+
+/** A new aspect of the user with these people in it. */
+export async function addAspect(pod: Pod, userId: number, people: readonly Pick<Person, 'id'>[]): Promise<number> {
+  const { id } = await Aspect.query(pod.db)
+    .insert({ userId, name: `Aspect of ${people.map((person) => person.id).join(', ')}`, position: 9 })
+    .returning('id')
+  for (const person of people) {
+    const contact = await Contact.query(pod.db)
+      .insert({ userId, personId: person.id, receiving: true })
+      .onConflict(['userId', 'personId'])
+      .merge(['receiving'])
+      .returning('id')
+    await pod.db('aspectMemberships').insert({ aspectId: id, contactId: contact.id })
+  }
+  return id
+}

@@ -1,0 +1,107 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { Delivery } from '../../../src/persistence/models/delivery.js'
+import { OutboundMessage } from '../../../src/persistence/models/outbound-message.js'
+import { Person } from '../../../src/persistence/models/person.js'
+import { Pod as OtherPod } from '../../../src/persistence/models/pod.js'
+import type { Pod } from '../../../src/pod/pod.js'
+import { type Entity, writeEntity } from '../../../src/protocol/entities/registry.js'
+import { type FakePerson, type FakePods, newGuid } from './fake-pods.js'
+
+/** A known pod at this host, which may have a port; plain http unless its row has another scheme. */
+export async function knowPod({ db }: Pod, host: string, changes: Partial<OtherPod> = {}): Promise<OtherPod> {
+  const { hostname, port } = new URL(`http://${host}/`)
+  return OtherPod.query(db)
+    .insert({ host: hostname, port: port === '' ? 443 : Number(port), ...changes })
+    .returning('*')
+}
+
+/** A known person of that pod. */
+async function knowPerson({ db }: Pod, { guid, address, publicKey }: FakePerson, podId: number): Promise<Person> {
+  return db.transaction((transaction) => Person.insertWithProfile(transaction, { guid, address, publicKey, podId }))
+}
+
+interface ToWrite {
+  readonly senderId: number
+  readonly entity: Entity
+  readonly record?: string
+  readonly guid?: string
+  readonly verb?: 'create' | 'retract'
+  /** Pods, for a public message. */
+  readonly pods?: readonly number[]
+  /** People with their pods, for a private one. */
+  readonly people?: readonly Person[]
+  readonly priority?: number
+}
+
+/** Writes a message and its deliveries as a dispatch does, and nothing else. */
+export async function writeMessage({ db }: Pod, wish: ToWrite): Promise<OutboundMessage> {
+  const { senderId, entity, record = 'post', verb = 'create', pods = [], people = [], priority = 0 } = wish
+  const guid = wish.guid ?? ('guid' in entity ? entity.guid : newGuid())
+  const message = await OutboundMessage.query(db)
+    .insert({ record, guid, verb, senderId, public: people.length === 0, entity: writeEntity(entity) })
+    .returning('*')
+  const deliveries = [
+    ...pods.map((podId) => ({ messageId: message.id, podId, personId: null, priority })),
+    ...people.map(({ id, podId }) => ({ messageId: message.id, podId, personId: id, priority })),
+  ]
+  await db('deliveries').insert(deliveries)
+  return message
+}
+
+/** Something that was posted to another pod. */
+interface Got {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** The response of a pod: a status, the same with headers, or no response. */
+type Answer = number | { readonly status: number; readonly headers: Record<string, string> } | 'nothing'
+
+/** Another known pod; it answers deliveries with the configured response. */
+export interface ListeningPod {
+  readonly id: number
+  readonly host: string
+  /** In the order in which it came. */
+  readonly got: readonly Got[]
+  answer(answer: Answer, path?: string): void
+  /** A person of this pod. */
+  person(): Promise<FakePerson & { readonly row: Person }>
+  row(): Promise<OtherPod>
+  deliveries(): Promise<readonly Delivery[]>
+}
+
+export async function listeningPod(
+  others: FakePods,
+  pod: Pod,
+  host: string,
+  changes: Partial<OtherPod> = {},
+): Promise<ListeningPod> {
+  const { id } = await knowPod(pod, host, changes)
+  const got: Got[] = []
+  const answers = new Map<string, Answer>()
+  function listen(path: string): void {
+    others.script(`${host}${path}`, async (request, response) => {
+      got.push({ path, headers: request.headers, body: await text(request) })
+      const answer = answers.get(path) ?? 202
+      if (answer === 'nothing') return
+      const { status, headers } = typeof answer === 'number' ? { status: answer, headers: {} } : answer
+      response.writeHead(status, headers).end()
+    })
+  }
+  listen('/receive/public')
+  return {
+    id,
+    host,
+    got,
+    answer: (answer, path = '/receive/public') => void answers.set(path, answer),
+    async person() {
+      const fake = others.person(`p${newGuid().slice(0, 8)}@${host}`)
+      listen(`/receive/users/${fake.guid}`)
+      return { ...fake, row: await knowPerson(pod, fake, id) }
+    },
+    row: async () => OtherPod.query(pod.db).findById(id).throwIfNotFound(),
+    deliveries: async () => Delivery.query(pod.db).where({ podId: id }).orderBy('id'),
+  }
+}

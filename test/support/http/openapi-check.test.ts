@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest'
+import { type Response, readDocumentation } from './openapi-check.js'
+
+const path = '/api/v1/users/0123456789abcdef'
+const avatar = 'https://pod.example/a.png'
+const images = { large: avatar, medium: avatar, small: avatar, raw: avatar }
+const person = {
+  guid: '0123456789abcdef',
+  network_id: 'alice@pod.example',
+  diaspora_id: 'alice@pod.example',
+  name: 'Alice',
+  avatar: images,
+  tags: [],
+  blocked: false,
+  relationship: null,
+  aspects: null,
+}
+
+/** As much of an answer as is looked at. */
+function answerOf(statusCode: number, body: unknown, more: Record<string, string> = {}): Response {
+  const text = body === undefined ? '' : JSON.stringify(body)
+  const headers = { 'cache-control': 'private, no-store', 'content-type': 'application/json; charset=utf-8', ...more }
+  return { statusCode, body: text, headers, json: () => body } as unknown as Response
+}
+
+const check = async (method: string, answer: Response, at = path) =>
+  (await readDocumentation()).check(method, at, answer)
+
+it('accepts responses that the document allows', async () => {
+  await check('GET', answerOf(200, person))
+  await check('GET', answerOf(404, { code: 404, message: 'no', reason: 'person_not_found' }))
+  await check('GET', answerOf(503, { code: 503, message: 'later', reason: 'overloaded' }))
+  await check('POST', answerOf(201, undefined), `${path}/block`)
+  await check('GET', answerOf(404, { code: 404, message: 'no', reason: 'not_found' }), '/api/v1/nonsense')
+})
+
+it.each([
+  ['a field of another type', 'GET', answerOf(200, { ...person, blocked: 'no' }), path],
+  ['a field that is missing', 'GET', answerOf(200, { ...person, tags: undefined, name: undefined }), path],
+  ['two names of one person', 'GET', answerOf(200, { ...person, diaspora_id: 'eve@pod.example' }), path],
+  ['an address without a host', 'GET', answerOf(200, { ...person, avatar: { ...images, small: '/a.png' } }), path],
+  ['a status that nobody documented', 'GET', answerOf(202, person), path],
+  ['a call that nobody documented', 'PUT', answerOf(200, person), path],
+  ['a body where there is none', 'POST', answerOf(201, {}), `${path}/block`],
+  ['no body where there is one', 'GET', answerOf(200, undefined), path],
+  ['an error with the code of another', 'GET', answerOf(404, { code: 500, message: 'no', reason: 'not_found' }), path],
+  ['an error without a reason', 'GET', answerOf(404, { code: 404, message: 'no' }), path],
+  ['an unknown reason', 'GET', answerOf(404, { code: 404, message: 'no', reason: 'nobody' }), path],
+  ['a reason of another operation', 'GET', answerOf(404, { code: 404, message: 'no', reason: 'post_not_found' }), path],
+  ['an error in other words', 'GET', answerOf(404, { error: 'no' }), path],
+  ['a 401 that does not tell how', 'GET', answerOf(401, { code: 401, message: 'no', reason: 'token_missing' }), path],
+  ['an answer for everybody to keep', 'GET', answerOf(200, person, { 'cache-control': 'public' }), path],
+  ['another kind of text', 'GET', answerOf(200, person, { 'content-type': 'text/html' }), path],
+])('does not let pass %s', async (_what, method, answer, at) => {
+  await expect(check(method, answer, at)).rejects.toThrow()
+})
+
+it('looks at the times in an answer, wherever they stand', async () => {
+  const photo = {
+    guid: 'x',
+    created_at: '2025-03-01T08:15:30.250Z',
+    dimensions: { height: null, width: null },
+    sizes: images,
+  }
+  await check('GET', answerOf(200, [photo]), `${path}/photos`)
+
+  const wrong = answerOf(200, [photo, { ...photo, created_at: '2025-03-01T08:15:30Z' }])
+  await expect(check('GET', wrong, `${path}/photos`)).rejects.toThrow('created_at')
+})

@@ -1,0 +1,99 @@
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import { type Account, createUser } from '../../../src/domain/accounts/accounts.js'
+import { ALWAYS_GRANTED, SCOPES, type Scope } from '../../../src/domain/accounts/scopes.js'
+import { mintToken } from '../../../src/domain/accounts/tokens.js'
+import { Person, Profile } from '../../../src/persistence/models/person.js'
+import type { Pod } from '../../../src/pod/pod.js'
+import { byName } from './by-name.js'
+
+const AN_HOUR = 3_600
+
+type Answer = Awaited<ReturnType<FastifyInstance['inject']>>
+
+/** A user of the pod under test, with a client. */
+export interface TestPerson extends TestClient {
+  readonly account: Account
+  /** Another client of theirs, which may do only this (and what every client may). */
+  with(...scopes: Scope[]): Promise<TestClient>
+  editProfile(fields: Partial<Pick<Profile, EditableField>>): Promise<void>
+}
+
+type EditableField =
+  | 'firstName'
+  | 'lastName'
+  | 'bio'
+  | 'location'
+  | 'gender'
+  | 'birthday'
+  | 'searchable'
+  | 'publicDetails'
+  | 'nsfw'
+  | 'tags'
+  | 'imageUrl'
+  | 'imageUrlMedium'
+  | 'imageUrlSmall'
+
+/** A client app that sends its token in the header. */
+interface TestClient {
+  readonly token: string
+  get(url: string, headers?: Record<string, string>): Promise<Answer>
+  post(url: string, body?: object): Promise<Answer>
+  patch(url: string, body?: object): Promise<Answer>
+  delete(url: string): Promise<Answer>
+}
+
+/** Creates people, each once and all concurrently; a second call returns the same people. */
+export function peopleOf(pod: Pod, app: FastifyInstance) {
+  const known = new Map<string, Promise<TestPerson>>()
+
+  function person(name: string): Promise<TestPerson> {
+    const made = known.get(name) ?? makePerson(pod, app, name)
+    known.set(name, made)
+    return made
+  }
+
+  return async <Name extends string>(...names: Name[]): Promise<Record<Name, TestPerson>> => {
+    await Promise.all(names.map(person))
+    return byName(names, person)
+  }
+}
+
+async function makePerson(pod: Pod, app: FastifyInstance, username: string): Promise<TestPerson> {
+  const account = await createUser(pod, { username, password: `the password of ${username}` })
+  const client = (scopes: readonly Scope[]) => makeClient(pod, app, username, scopes)
+  return {
+    account,
+    ...(await client(SCOPES)),
+    with: (...scopes) => client(['openid', ALWAYS_GRANTED, ...scopes]),
+    async editProfile(fields) {
+      const person = await Person.query(pod.db).findOne({ guid: account.guid }).throwIfNotFound()
+      const profile = await Profile.query(pod.db).patchAndFetchById(person.id, fields)
+      const name = `${profile.firstName ?? ''} ${profile.lastName ?? ''}`.trim()
+      const avatarUrl = profile.imageUrlMedium ?? profile.imageUrl
+      await person.$query(pod.db).patch({ name, avatarUrl })
+    },
+  }
+}
+
+async function makeClient(
+  pod: Pod,
+  app: FastifyInstance,
+  username: string,
+  scopes: readonly Scope[],
+): Promise<TestClient> {
+  const { accessToken } = await mintToken(pod, username, { scopes, lifetime: AN_HOUR })
+  const send = (method: InjectOptions['method'], url: string, payload?: object, headers = {}) =>
+    app.inject({
+      method,
+      url,
+      headers: { authorization: `Bearer ${accessToken}`, ...headers },
+      ...(payload && { payload }),
+    } as InjectOptions) // the union of its bodies does not see through the spread
+  return {
+    token: accessToken,
+    get: (url, headers) => send('GET', url, undefined, headers),
+    post: (url, body) => send('POST', url, body),
+    patch: (url, body) => send('PATCH', url, body),
+    delete: (url) => send('DELETE', url),
+  }
+}

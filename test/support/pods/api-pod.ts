@@ -1,0 +1,198 @@
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import { expect } from 'vitest'
+import { ALWAYS_GRANTED, SCOPES, type Scope } from '../../../src/domain/accounts/scopes.js'
+import { mintToken } from '../../../src/domain/accounts/tokens.js'
+import type { Viewer } from '../../../src/domain/accounts/viewers.js'
+import type { OpenPod } from '../../../src/pod/open-pod.js'
+import { type Documentation, type Response, readDocumentation } from '../http/openapi-check.js'
+import { byName } from '../people/by-name.js'
+import type { TestPerson } from '../people/local-users.js'
+import { viewerOf } from '../people/remote-people.js'
+import { startTestPod, type TestPodOptions } from './build-pod.js'
+
+const AN_HOUR = 3_600
+const BASE = '/api/v1'
+
+/** A whole pod with an HTTP client. A call throws if the OpenAPI document does not allow the response. */
+export interface ApiPod extends AsyncDisposable {
+  readonly pod: OpenPod
+  readonly app: FastifyInstance
+  /** Creates the people, once and in this order; a second call returns the same people. */
+  people<Name extends string>(...names: Name[]): Promise<Record<Name, ApiPerson>>
+  call(request: ApiCall): Promise<ApiAnswer>
+  close(): Promise<void>
+}
+
+interface ApiCall {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Below `/api/v1`, or a link of an answer. */
+  readonly path: string
+  readonly token?: string
+  /** An object is sent as JSON, a text as it is. */
+  readonly body?: object | string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Any property, because the tests read many response types. */
+type Json = ReturnType<typeof readJson>
+
+function readJson(response: Response) {
+  return response.json()
+}
+
+export interface ApiAnswer {
+  readonly status: number
+  readonly headers: Response['headers']
+  /** The parsed JSON; undefined without a body. */
+  readonly body: Json
+  readonly text: string
+  readonly links: { readonly next?: string; readonly previous?: string }
+}
+
+/** A client app that sends its token in the header. */
+export interface ApiClient {
+  readonly token: string
+  get(path: string): Promise<ApiAnswer>
+  post(path: string, body?: ApiCall['body']): Promise<ApiAnswer>
+  put(path: string, body?: ApiCall['body']): Promise<ApiAnswer>
+  patch(path: string, body?: ApiCall['body']): Promise<ApiAnswer>
+  delete(path: string): Promise<ApiAnswer>
+}
+
+/** A local user with a client that has all scopes. */
+export interface ApiPerson extends ApiClient {
+  readonly guid: string
+  readonly address: string
+  /** For use cases, where there is no call yet. */
+  readonly viewer: Viewer
+  /** Another client of theirs, which may do only this (and what every client may); the same scopes give the same client. */
+  with(...scopes: Scope[]): Promise<ApiClient>
+  readonly editProfile: TestPerson['editProfile']
+}
+
+export async function startApiPod(options: TestPodOptions = {}): Promise<ApiPod> {
+  const documentation = await readDocumentation()
+  const testPod = await startTestPod(options)
+  const { pod, app } = testPod
+  const call = (request: ApiCall) => ask(app, documentation, request)
+  const known = new Map<string, ApiPerson>()
+
+  async function person(name: string): Promise<ApiPerson> {
+    const made = known.get(name) ?? (await makeApiPerson(pod, call, name, (await testPod.people(name))[name]))
+    known.set(name, made)
+    return made
+  }
+
+  return {
+    pod,
+    app,
+    call,
+    people: (...names) => byName(names, person),
+    close: testPod.close,
+    [Symbol.asyncDispose]: testPod.close,
+  }
+}
+
+/** "err N" of the contract: this status, and a body that contains it. */
+export function expectError(answer: ApiAnswer, status: number): void {
+  expect([answer.status, answer.body]).toEqual([
+    status,
+    expect.objectContaining({ code: status, message: expect.any(String) }),
+  ])
+}
+
+/** All items of a list, page after page, in the direction of `next`. */
+export async function readAllPages(client: ApiClient, path: string): Promise<Json[]> {
+  const items: Json[] = []
+  const seen = new Set<string>()
+  for (let next: string | undefined = path; next !== undefined; ) {
+    const answer: ApiAnswer = await client.get(next)
+    expect(answer.status).toBe(200)
+    if (seen.has(next)) throw new Error(`${next} leads in a circle.`)
+    seen.add(next)
+    if (answer.body.length === 0) throw new Error(`${next} leads to an empty page.`)
+    items.push(...answer.body)
+    next = answer.links.next
+  }
+  return items
+}
+
+async function makeApiPerson(
+  pod: OpenPod,
+  call: ApiPod['call'],
+  name: string,
+  made: TestPerson | undefined,
+): Promise<ApiPerson> {
+  if (made === undefined) throw new Error(`Nobody made ${name}.`)
+  const clients = new Map<string, Promise<ApiClient>>()
+
+  async function mint(scopes: readonly Scope[]): Promise<ApiClient> {
+    const { accessToken } = await mintToken(pod, name, { scopes, lifetime: AN_HOUR })
+    return clientOf(call, accessToken)
+  }
+  function clientWith(scopes: readonly Scope[]): Promise<ApiClient> {
+    const key = [...scopes].sort().join(' ')
+    const client = clients.get(key) ?? mint(scopes)
+    clients.set(key, client)
+    return client
+  }
+
+  return {
+    ...(await clientWith(SCOPES)),
+    guid: made.account.guid,
+    address: made.account.address,
+    viewer: await viewerOf(pod, made),
+    with: (...scopes) => clientWith(['openid', ALWAYS_GRANTED, ...scopes]),
+    editProfile: made.editProfile,
+  }
+}
+
+function clientOf(call: ApiPod['call'], token: string): ApiClient {
+  const send = (method: NonNullable<ApiCall['method']>) => (path: string, body?: ApiCall['body']) =>
+    call({ method, path, token, ...(body !== undefined && { body }) })
+  return {
+    token,
+    get: send('GET'),
+    post: send('POST'),
+    put: send('PUT'),
+    patch: send('PATCH'),
+    delete: send('DELETE'),
+  }
+}
+
+async function ask(
+  app: FastifyInstance,
+  documentation: Documentation,
+  { method = 'GET', path, token, body, headers = {} }: ApiCall,
+): Promise<ApiAnswer> {
+  const url = path.startsWith('https://') ? path.slice(new URL(path).origin.length) : `${BASE}${path}`
+  const response = await app.inject({
+    method,
+    url,
+    headers: { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers },
+    ...(body !== undefined && { payload: body }),
+  } as InjectOptions) // the union of its bodies does not see through the spread
+  documentation.check(method, plainPath(url), response)
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    body: response.body === '' ? undefined : readJson(response),
+    text: response.body,
+    links: readLinks(response.headers.link),
+  }
+}
+
+/** As the document writes it. */
+function plainPath(url: string): string {
+  const [path = ''] = url.split('?')
+  return path
+    .replace(/\/{2,}/g, '/')
+    .replace(/\/$/, '')
+    .replace(/\.json$/, '')
+}
+
+/** With the pattern of a client that is known. */
+function readLinks(header: unknown): ApiAnswer['links'] {
+  const links = String(header ?? '').matchAll(/<([^>]+)>; rel="([^"]+)"/g)
+  return Object.fromEntries(Array.from(links, ([, url, name]) => [name, url]))
+}

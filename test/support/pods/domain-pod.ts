@@ -1,0 +1,57 @@
+import type { Viewer } from '../../../src/domain/accounts/viewers.js'
+import { listNotifications } from '../../../src/domain/notifications/notifications.js'
+import { Refusal } from '../../../src/domain/refusals.js'
+import type { OutgoingRecord } from '../../../src/jobs/definitions.js'
+import { Participation } from '../../../src/persistence/models/participation.js'
+import type { Person } from '../../../src/persistence/models/person.js'
+import type { Post } from '../../../src/persistence/models/post.js'
+import type { Pod } from '../../../src/pod/pod.js'
+import { addStranger, viewerOf } from '../people/remote-people.js'
+import { startTestPod } from './build-pod.js'
+
+/** A pod with three people who know a person on another pod. Their jobs are not processed. */
+export interface Village {
+  readonly pod: Pod
+  readonly ann: Viewer
+  readonly ben: Viewer
+  readonly cem: Viewer
+  readonly quin: Person
+  /** Records for delivery to other pods since the last call, in order. */
+  dispatched(): Promise<readonly OutgoingRecord[]>
+  /** Notifications of a user, newest first: type and actors. */
+  notificationsOf(viewer: Viewer): Promise<readonly (readonly string[])[]>
+  participationsOf(post: Pick<Post, 'id'>): Promise<readonly Pick<Participation, 'guid' | 'authorId' | 'count'>[]>
+  close(): Promise<void>
+}
+
+export async function openVillage(): Promise<Village> {
+  const { pod, people, close } = await startTestPod()
+  const { ann, ben, cem } = await people('ann', 'ben', 'cem')
+  return {
+    pod,
+    ann: await viewerOf(pod, ann),
+    ben: await viewerOf(pod, ben),
+    cem: await viewerOf(pod, cem),
+    quin: await addStranger(pod, 'quin@q.example'),
+    async dispatched() {
+      const rows = await pod.db('outbox').where({ name: 'dispatch' }).delete().returning(['id', 'data'])
+      return rows.toSorted((one, other) => one.id - other.id).map(({ data }) => data)
+    },
+    async notificationsOf(viewer) {
+      const { items: notifications } = await listNotifications(pod, viewer, { limit: 100 })
+      return notifications.map(({ type, actors }) => [type, ...actors.map(({ address }) => address)])
+    },
+    async participationsOf({ id: postId }) {
+      return Participation.query(pod.db).where({ postId }).orderBy('id').select('guid', 'authorId', 'count')
+    },
+    close,
+  }
+}
+
+/** Why something was refused, or that it was not. */
+export function reasonOf(doing: Promise<unknown>): Promise<unknown> {
+  return doing.then(
+    () => 'done',
+    (error: unknown) => (error instanceof Refusal ? error.reason : error),
+  )
+}

@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs'
+import type { KeyPair, PodCrypto } from '../../../src/pod/pod.js'
+import { readDocument } from '../../../src/protocol/discovery/documents.js'
+import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../../src/protocol/envelopes/encrypted-envelope.js'
+import { sealMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
+import { openEnvelope } from '../../../src/protocol/envelopes/open-envelope.js'
+import { signRelayable } from '../../../src/protocol/signatures/relayable-signature.js'
+
+/**
+ * Key pairs from files, in turn: making one takes longer than most tests. They are smaller than real ones, so that signing
+ * needs no thread.
+ */
+export function cannedCrypto(): PodCrypto {
+  let made = 0
+  return {
+    async generateKeyPair() {
+      const pair = pairs[made % pairs.length]
+      made += 1
+      if (pair === undefined) throw new Error('There are no canned keys.')
+      return pair
+    },
+    openEnvelopes: async (messages, keys) =>
+      messages.map(({ envelope, receivedAt }) => openEnvelope(envelope, keys, receivedAt)),
+    openEncryptedEnvelopes: async (messages) =>
+      messages.map(({ encrypted, recipientKey }) => openEncryptedEnvelope(encrypted, recipientKey)),
+    signRelayable: async (relayable, key) => signRelayable(relayable, key),
+    sealEnvelope: async (payload, sender, key) => sealMagicEnvelope(payload, sender, key),
+    encryptEnvelope: async (envelope, recipientKeys) =>
+      recipientKeys.map((key) => writeEncryptedEnvelope(envelope, key)),
+    readDocument: async (document) => readDocument(document),
+  }
+}
+
+const pairs: readonly KeyPair[] = ['1', '2', '3', '4'].map((name) => ({
+  publicKey: readKey(`${name}.public.pem`),
+  privateKey: readKey(`${name}.private.pem`),
+}))
+
+function readKey(file: string): string {
+  return readFileSync(new URL(`../../fixtures/keys/${file}`, import.meta.url), 'utf8')
+}

@@ -1,0 +1,100 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { photoHandlers } from '../../../workers/handlers/photos.js'
+import type { RunningWorkers } from '../../../workers/start-workers.js'
+import type { QueueBackend } from '../queues/queue-backends.js'
+import { startQuickWorkers } from '../queues/test-workers.js'
+import type { ApiAnswer, ApiClient } from './api-pod.js'
+import type { TestPodOptions } from './build-pod.js'
+import { openNeighbourhoodOn } from './queued-sample-api-pod.js'
+import type { Neighbourhood } from './sample-api-pod.js'
+
+/** A field of a form: a text, or the bytes of a file. */
+export interface FormPart {
+  readonly name: string
+  readonly value: string | Buffer
+  readonly fileName?: string
+  readonly type?: string
+}
+
+/** The neighbourhood, with a worker that makes photos. */
+export interface PhotoPod extends Neighbourhood {
+  /** The file as the known client sends it. */
+  upload(who: Pick<ApiClient, 'token'>, picture: Buffer, query?: string): Promise<ApiAnswer>
+  /** Any form. */
+  post(who: Partial<Pick<ApiClient, 'token'>>, parts: readonly FormPart[], query?: string): Promise<ApiAnswer>
+  /** Stored files: public images, and spooled files that are not yet or no longer published. */
+  files(): Promise<{ readonly images: readonly string[]; readonly spool: readonly string[] }>
+  startWorkers(): RunningWorkers
+  readonly uploadsDir: string
+}
+
+export async function openPhotoPod(backend: QueueBackend, options: TestPodOptions = {}): Promise<PhotoPod> {
+  const uploadsDir = await mkdtemp(join(tmpdir(), 'pod-photos-'))
+  const environment = { ...options.environment, UPLOADS_DIR: uploadsDir }
+  const api = await openNeighbourhoodOn(backend, { ...options, environment })
+  const running: RunningWorkers[] = []
+
+  function startWorkers(): RunningWorkers {
+    const workers = startQuickWorkers(api.pod, { handlers: { photos: photoHandlers }, queues: ['photos'] })
+    running.push(workers)
+    return workers
+  }
+  const list = (folder: string) => readdir(join(uploadsDir, folder)).catch(() => [])
+  async function post(
+    who: Partial<Pick<ApiClient, 'token'>>,
+    parts: readonly FormPart[],
+    query = '',
+  ): Promise<ApiAnswer> {
+    const { body, type } = formOf(parts)
+    return api.call({
+      method: 'POST',
+      path: `/photos${query}`,
+      ...(who.token !== undefined && { token: who.token }),
+      body,
+      headers: { 'content-type': type },
+    })
+  }
+  async function close(): Promise<void> {
+    await Promise.all(running.map((workers) => workers.close()))
+    await api.close()
+    await rm(uploadsDir, { recursive: true })
+  }
+
+  return {
+    ...api,
+    uploadsDir,
+    post,
+    upload: (who, picture, query) => post(who, [pictureField(picture)], query),
+    files: async () => ({ images: (await list('images')).toSorted(), spool: await list('spool') }),
+    startWorkers,
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+export function pictureField(value: Buffer): FormPart {
+  return { name: 'image', value, fileName: 'IMG_0001', type: 'application/octet-stream' }
+}
+
+/** As it goes over the wire. */
+export function formOf(parts: readonly FormPart[], boundary = 'a-boundary-in-between'): { body: Buffer; type: string } {
+  const written = parts.flatMap(({ name, value, fileName, type }) => [
+    Buffer.from(
+      [
+        `--${boundary}`,
+        `Content-Disposition: form-data; name="${name}"${fileName === undefined ? '' : `; filename="${fileName}"`}`,
+        ...(type === undefined ? [] : [`Content-Type: ${type}`]),
+        '',
+        '',
+      ].join('\r\n'),
+    ),
+    Buffer.from(value),
+    Buffer.from('\r\n'),
+  ])
+  return {
+    body: Buffer.concat([...written, Buffer.from(`--${boundary}--\r\n`)]),
+    type: `multipart/form-data; boundary=${boundary}`,
+  }
+}

@@ -1,0 +1,63 @@
+import type { Knex } from 'knex'
+import { readConfig } from '../../../src/config/config.js'
+import type { AnyJob } from '../../../src/jobs/definitions.js'
+import { openJobQueues } from '../../../src/jobs/queues/job-queues.js'
+import { openDatabase, WORKER_LIMITS } from '../../../src/persistence/database/database.js'
+import type { Pod } from '../../../src/pod/pod.js'
+import { testLog } from '../assertions/test-log.js'
+
+/** Where a process finds its database and its queue. */
+export interface Stores {
+  readonly databaseUrl: string
+  readonly redisUrl: string | undefined
+  readonly prefix: string
+  /** As in `WORKER_CONCURRENCY`. */
+  readonly concurrency?: string
+  /** Jobs of a test whose options are not the usual ones. */
+  readonly definitions?: readonly AnyJob[]
+}
+
+/** A pod with everything that jobs need, and nothing else. */
+export interface QueuePod extends Pod {
+  close(): Promise<void>
+}
+
+export async function openQueuePod(stores: Stores): Promise<QueuePod> {
+  const log = testLog()
+  const db: Knex = openDatabase({ ...WORKER_LIMITS, url: stores.databaseUrl, applicationName: 'pod test' })
+  const jobs = await openJobQueues({ ...stores, log, tuned: process.env['QUEUE_TUNING'] !== 'off' })
+  let closed: Promise<void> | undefined
+  return {
+    config: readConfig({
+      POD_URL: 'http://pod.example',
+      ...(stores.concurrency !== undefined && { WORKER_CONCURRENCY: stores.concurrency }),
+    }),
+    db,
+    jobs,
+    crypto: {
+      generateKeyPair: noKeys,
+      openEnvelopes: noKeys,
+      openEncryptedEnvelopes: noKeys,
+      signRelayable: noKeys,
+      sealEnvelope: noKeys,
+      encryptEnvelope: noKeys,
+      readDocument: noKeys,
+    },
+    remote: { get: nobodyThere, post: nobodyThere },
+    secrets: { seal: (text) => Buffer.from(text), unseal: String, unsealUnbound: String },
+    log,
+    now: () => new Date(),
+    close() {
+      closed ??= jobs.close().then(() => db.destroy())
+      return closed
+    },
+  }
+}
+
+function noKeys(): Promise<never> {
+  return Promise.reject(new Error('these tests need no keys'))
+}
+
+function nobodyThere(): Promise<never> {
+  return Promise.reject(new Error('these tests ask no other pod'))
+}

@@ -1,0 +1,71 @@
+import { addToAspect } from '../../../src/domain/contacts/contacts.js'
+import { type NewPost, publishPost } from '../../../src/domain/posts/publish-post.js'
+import { Aspect } from '../../../src/persistence/models/aspect.js'
+import { type ApiPerson, type ApiPod, startApiPod } from './api-pod.js'
+import type { TestPodOptions } from './build-pod.js'
+
+/**
+ * Alice and Bob share with each other, Carol shares with Alice; Dan and Eve have no contacts. The names of the posts are those of
+ * the contract: PA and PB are public, RB is Bob's for Alice, XB is Bob's and not for her, LB and LC are polls of Bob and Carol.
+ */
+export interface Neighbourhood extends ApiPod {
+  readonly alice: ApiPerson
+  readonly bob: ApiPerson
+  readonly carol: ApiPerson
+  readonly dan: ApiPerson
+  readonly eve: ApiPerson
+  /** Alice's aspect with Bob in it. */
+  readonly FR: number
+  /** Guids. */
+  readonly PA: string
+  readonly PB: string
+  readonly RB: string
+  readonly XB: string
+  readonly LB: string
+  readonly LC: string
+}
+
+export async function openNeighbourhood(options: TestPodOptions = {}): Promise<Neighbourhood> {
+  const api = await startApiPod(options)
+  const { alice, bob, carol, dan, eve } = await api.people('alice', 'bob', 'carol', 'dan', 'eve')
+  await share(api, alice, bob)
+  await share(api, bob, alice)
+  await share(api, carol, alice)
+  return {
+    ...api,
+    ...{ alice, bob, carol, dan, eve },
+    FR: await aspectOf(api, alice, 'Friends'),
+    PA: await publish(api, alice, { text: 'PA', public: true }),
+    PB: await publish(api, bob, { text: 'PB', public: true }),
+    RB: await publish(api, bob, { text: 'RB', public: false, aspectIds: [await aspectOf(api, bob, 'Friends')] }),
+    XB: await publish(api, bob, { text: 'XB', public: false, aspectIds: [await aspectOf(api, bob, 'Work')] }),
+    LB: await publish(api, bob, { text: 'LB', public: true, poll: { question: 'Noon?', answers: ['y', 'n'] } }),
+    LC: await publish(api, carol, {
+      text: 'LC',
+      public: true,
+      poll: { question: 'Tea?', answers: ['black', 'green'] },
+    }),
+  }
+}
+
+/** Adds a person to an aspect of another user, and makes that person share with the user. */
+export async function share(
+  { pod }: Pick<ApiPod, 'pod'>,
+  who: ApiPerson,
+  whom: Pick<ApiPerson, 'guid'>,
+  aspect = 'Friends',
+): Promise<void> {
+  await addToAspect(pod, who.viewer, { aspectId: await aspectOf({ pod }, who, aspect), personGuid: whom.guid })
+}
+
+/** The id of an aspect that everybody begins with. */
+export async function aspectOf({ pod }: Pick<ApiPod, 'pod'>, { viewer }: ApiPerson, name: string): Promise<number> {
+  const { id } = await Aspect.query(pod.db).findOne({ userId: viewer.userId, name }).throwIfNotFound()
+  return id
+}
+
+/** Returns the guid of a new post. */
+export async function publish({ pod }: Pick<ApiPod, 'pod'>, { viewer }: ApiPerson, post: NewPost): Promise<string> {
+  const { guid } = await publishPost(pod, viewer, post)
+  return guid
+}

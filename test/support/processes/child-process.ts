@@ -1,0 +1,58 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+
+export interface TestProcess {
+  readonly pid: number
+  /** How it ended, once it has. */
+  readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+  /** Resolves with the first message that has this field. */
+  said(field: string): Promise<Record<string, unknown>>
+  /** Calls for each message from now on. */
+  listen(hear: (message: Record<string, unknown>) => void): void
+  signal(signal: NodeJS.Signals): void
+  /** kill -9: it can finish nothing. */
+  kill(): Promise<void>
+}
+
+/** A process of our own code, straight from its source. */
+export function startProcess(file: string, instructions: object): TestProcess {
+  const child = spawn(process.execPath, ['--import', 'tsx', file, JSON.stringify(instructions)], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  const messages: Record<string, unknown>[] = []
+  child.on('message', (message: Record<string, unknown>) => messages.push(message))
+  const ended = once(child, 'exit').then(([code, signal]) => ({ code, signal }))
+  const killWithUs = () => void child.kill('SIGKILL')
+  process.once('exit', killWithUs)
+  void ended.then(() => process.off('exit', killWithUs))
+
+  return {
+    pid: child.pid ?? Number.NaN,
+    ended,
+    said: (field) => firstWith(child, messages, field),
+    listen: (hear) => void child.on('message', hear),
+    signal: (signal) => void child.kill(signal),
+    async kill() {
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+async function firstWith(
+  child: ChildProcess,
+  messages: readonly Record<string, unknown>[],
+  field: string,
+): Promise<Record<string, unknown>> {
+  for (;;) {
+    const found = messages.find((message) => field in message)
+    if (found) return found
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`the process ended without a word of ${field}`)
+    await Promise.race([once(child, 'message'), once(child, 'exit')])
+  }
+}

@@ -1,0 +1,82 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { saidByTests } from '../assertions/test-log.js'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const entries = { web: 'src/server', worker: 'workers/main' } as const
+
+/** A process of a pod as the Procfile starts it: straight from its source, or compiled, where COMPILED_POD names the folder. */
+export interface PodProcess {
+  readonly pid: number
+  /** Of a web process: `http://127.0.0.1:40123`. */
+  readonly base: string
+  /** Everything it has logged so far. */
+  readonly said: readonly Record<string, unknown>[]
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
+  signal(signal: NodeJS.Signals): void
+  /** To the modules that were loaded before it. */
+  tell(message: object): void
+  /** The next message from one of these modules. */
+  answer(): Promise<unknown>
+  /** kill -9: it can finish nothing. */
+  kill(): Promise<void>
+}
+
+/** Resolves when it is ready. Preloaded modules are loaded first, and may replace its parts. */
+export async function startPodProcess(
+  kind: keyof typeof entries,
+  settings: NodeJS.ProcessEnv,
+  folder: string,
+  preloaded: readonly string[] = [],
+): Promise<PodProcess> {
+  const compiled = process.env['COMPILED_POD']
+  const entry = compiled === undefined ? join(root, `${entries[kind]}.ts`) : join(compiled, `${entries[kind]}.js`)
+  const loaders = compiled === undefined ? [import.meta.resolve('tsx')] : []
+  const child = fork(entry, {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], DATA_DIR: folder, PORT: '0', ADMIN_LISTEN: '', ...settings },
+    execArgv: [...loaders, ...preloaded].flatMap((module) => ['--import', module]),
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  })
+  const killWithUs = () => void child.kill('SIGKILL')
+  process.once('exit', killWithUs)
+  const ended = once(child, 'exit').then(([code, signal]) => {
+    process.off('exit', killWithUs)
+    return { code, signal }
+  })
+  const said = hear(child)
+  const base = await untilReady(child, ended, kind)
+  return {
+    pid: child.pid ?? Number.NaN,
+    base,
+    said,
+    ended,
+    signal: (signal) => void child.kill(signal),
+    tell: (message) => void child.send(message),
+    answer: async () => (await once(child, 'message'))[0],
+    async kill() {
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+async function untilReady(child: ChildProcess, ended: Promise<unknown>, kind: string): Promise<string> {
+  const failed = ended.then(() => Promise.reject(new Error(`The ${kind} process ended before it was ready.`)))
+  failed.catch(() => undefined)
+  const [{ address }] = (await Promise.race([once(child, 'message'), failed])) as [{ address: string | null }] // the first message
+  return address === null ? '' : new URL(address).origin
+}
+
+function hear(child: ChildProcess): readonly Record<string, unknown>[] {
+  const said: Record<string, unknown>[] = []
+  if (!child.stdout) throw new Error('The process has no output.')
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    if (line.startsWith('{')) said.push(JSON.parse(line))
+    if (saidByTests !== undefined) console.log(line)
+  })
+  return said
+}

@@ -1,0 +1,168 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { accessSync, constants } from 'node:fs'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { Redis } from 'ioredis'
+import { memoryFolder } from '../files/memory-folder.js'
+import { freePort } from '../http/free-port.js'
+
+/** Why the Redis half of the tests does not run here, and how to make it run; `undefined` when it does. */
+export function whyNoRedis(): string | undefined {
+  if (givenRedisUrl() !== undefined || redisProgram() !== undefined) return undefined
+  return 'The Redis half of the queue tests did NOT run: there is no redis-server or valkey-server on the PATH. Install one (apt-get install redis-server), or set TEST_REDIS_URL to a Redis that tests may write to.'
+}
+
+export interface TestRedis {
+  readonly url: string
+  /** In front of every key of these tests. */
+  readonly prefix: string
+  /** Forgets everything these tests have written. */
+  empty(): Promise<void>
+  /** Throws away those of their keys that are like this, as a server does that is short of memory. */
+  evict(pattern: string): Promise<void>
+  /** kill -9, and a restart from its file. Absent for a Redis that the tests did not start. */
+  readonly crash: (() => Promise<void>) | undefined
+  /** Stops it for longer. Absent for a Redis that the tests did not start. */
+  readonly own: OwnRedis | undefined
+  stop(): Promise<void>
+}
+
+/** A server of this test file's own; without the program, a corner of the one that the environment names. */
+export async function startTestRedis(...settings: readonly string[]): Promise<TestRedis> {
+  const prefix = `test-${process.pid}-${Date.now().toString(36)}`
+  const program = redisProgram()
+  const own = program === undefined ? undefined : await startRedisServer(program, settings)
+  const url = own?.url ?? givenRedisUrl()
+  if (url === undefined) throw new Error(whyNoRedis())
+  const client = new Redis(url)
+  client.on('error', () => {})
+
+  async function empty(): Promise<void> {
+    if (own) {
+      await client.flushall()
+      return
+    }
+    await evict('*')
+  }
+
+  async function evict(pattern: string): Promise<void> {
+    const keys = await client.keys(`${prefix}:${pattern}`)
+    if (keys.length > 0) await client.del(...keys)
+  }
+
+  return {
+    url,
+    prefix,
+    empty,
+    evict,
+    crash: own?.crash,
+    own,
+    async stop() {
+      if (!own) await empty()
+      client.disconnect()
+      await own?.stop()
+    },
+  }
+}
+
+export interface OwnRedis {
+  readonly url: string
+  crash(): Promise<void>
+  /** kill -9, and gone until it is started again. */
+  kill(): Promise<void>
+  /** The same for one that has written nothing down: it is empty when it is started again. */
+  lose(): Promise<void>
+  start(): Promise<void>
+  signal(signal: NodeJS.Signals): void
+  stop(): Promise<void>
+}
+
+/** Keeps what messages that were accepted rely on: an append-only file. */
+export async function startRedisServer(program: string, extra: readonly string[]): Promise<OwnRedis> {
+  const folder = await mkdtemp(join(memoryFolder(), 'pod-test-redis-'))
+  const port = await freePort()
+  const settings = [
+    '--port',
+    `${port}`,
+    '--bind',
+    '127.0.0.1',
+    '--appendonly',
+    'yes',
+    '--save',
+    '',
+    '--dir',
+    folder,
+    ...extra,
+  ]
+  let server = await start()
+  const leaveNothing = () => void server.kill('SIGKILL')
+  process.once('exit', leaveNothing)
+
+  async function start(): Promise<ChildProcess> {
+    const started = spawn(program, settings, { stdio: 'ignore' })
+    await untilReady(port, started)
+    return started
+  }
+
+  async function kill(): Promise<void> {
+    const ended = new Promise((resolve) => server.once('exit', resolve))
+    if (server.exitCode === null && server.kill('SIGKILL')) await ended
+  }
+
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    async crash() {
+      await kill()
+      server = await start()
+    },
+    kill,
+    async lose() {
+      await kill()
+      await Promise.all((await readdir(folder)).map((name) => rm(join(folder, name), { recursive: true })))
+    },
+    async start() {
+      server = await start()
+    },
+    signal: (signal) => void server.kill(signal),
+    async stop() {
+      process.off('exit', leaveNothing)
+      await kill()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function untilReady(port: number, server: ChildProcess): Promise<void> {
+  const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 20, maxRetriesPerRequest: null })
+  client.on('error', () => {})
+  const died = new Promise<never>((_, reject) => {
+    server.once('error', reject)
+    server.once('exit', (code) => reject(new Error(`the Redis of the tests ended at once with ${code}`)))
+  })
+  died.catch(() => {}) // it is meant to end one day
+  try {
+    await Promise.race([client.ping(), died])
+  } finally {
+    client.disconnect()
+  }
+}
+
+export function redisProgram(): string | undefined {
+  const folders = (process.env['PATH'] ?? '').split(delimiter)
+  return ['redis-server', 'valkey-server']
+    .flatMap((name) => folders.map((folder) => join(folder, name)))
+    .find(isProgram)
+}
+
+function givenRedisUrl(): string | undefined {
+  return process.env['TEST_REDIS_URL'] ?? process.env['REDIS_URL']
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}

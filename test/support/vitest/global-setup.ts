@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import type { TestProject } from 'vitest/node'
+import { type EmbeddedServer, startEmbeddedPostgres } from '../../../embedded-postgres/embedded-postgres.js'
+import { migrateQueue } from '../../../src/jobs/queues/queue-schema.js'
+import { migrate, openDatabase, WORKER_LIMITS } from '../../../src/persistence/database/database.js'
+import { administer, databaseAt, type TestDatabases } from '../databases/test-database.js'
+import { makeRunFolder, removeRunFoldersNow, sweepKilledRuns } from './run-folders.js'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    testDatabases: TestDatabases
+  }
+}
+
+/** Several files have whole pods at the same time. */
+const CONNECTIONS = 600
+
+let undo: () => Promise<void>
+
+/**
+ * What tests need beyond the rights of a pod: databases of their own, rows that are written without checks of foreign keys, and
+ * patience with statements that are cancelled.
+ */
+const RIGHTS_OF_TESTS = `
+  alter role pod_app createdb;
+  grant set on parameter session_replication_role, deadlock_timeout to pod_app`
+
+/** One server for the whole run, with one migrated database that each test file gets a copy of. */
+export async function setup(project: TestProject): Promise<void> {
+  const given = process.env['TEST_DATABASE_URL']
+  const server =
+    given === undefined ? await startServer() : { url: given, superuserUrl: given, stop: async () => undefined }
+  const prefix = `pod_test_${process.pid}_${randomBytes(3).toString('hex')}`
+  undo = async () => {
+    if (given !== undefined) await dropAll(given, prefix)
+    await server.stop()
+  }
+  const { url, superuserUrl: superuser } = server
+  project.provide('testDatabases', { server: url, superuser, template: `${prefix}_template`, prefix })
+  await createTemplate(server.url, `${prefix}_template`)
+}
+
+export async function teardown(): Promise<void> {
+  await undo?.()
+}
+
+async function createTemplate(server: string, name: string): Promise<void> {
+  await administer(server, (client) => client.query(`create database ${name}`))
+  const url = databaseAt(server, name)
+  const db = openDatabase({ ...WORKER_LIMITS, url, applicationName: 'test template' })
+  try {
+    await migrate(db)
+  } finally {
+    await db.destroy()
+  }
+  await migrateQueue(url)
+}
+
+async function startServer(): Promise<Pick<EmbeddedServer, 'url' | 'superuserUrl' | 'stop'>> {
+  await sweepKilledRuns()
+  const folder = await makeRunFolder(process.pid)
+  const leaveNothing = () => removeRunFoldersNow(process.pid)
+  process.once('exit', leaveNothing)
+  const server = await startEmbeddedPostgres(folder, { fast: true, maxConnections: CONNECTIONS })
+  await administer(server.superuserUrl, (client) => client.query(RIGHTS_OF_TESTS))
+  return {
+    ...server,
+    async stop() {
+      await server.stop()
+      await rm(folder, { recursive: true, force: true })
+      process.off('exit', leaveNothing)
+    },
+  }
+}
+
+async function dropAll(server: string, prefix: string): Promise<void> {
+  await administer(server, async (client) => {
+    const { rows } = await client.query<{ name: string }>(
+      'select datname as name from pg_database where starts_with(datname, $1)',
+      [prefix],
+    )
+    for (const { name } of rows) await client.query(`drop database if exists ${name} with (force)`)
+  })
+}
