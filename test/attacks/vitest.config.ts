@@ -8,7 +8,7 @@ export default defineConfig({
     root: new URL('../..', import.meta.url).pathname,
     globalSetup: ['test/support/vitest/global-setup.ts'],
     include: ['test/attacks/**/*.test.ts'],
-    reporters: ['default', new TableReporter({ checklist: CHECKLIST, pattern: /(?:^|> )(S[0-9]{2}):/ })],
+    reporters: ['default', new TableReporter({ checklist: CHECKLIST, pattern: /(?:^|> )(S[0-9]{2,3}):/ })],
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

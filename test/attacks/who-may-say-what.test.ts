@@ -296,7 +296,10 @@ describe('S05: a guid that is taken', () => {
     const photo = photoBy(quin)
     await pod.send(envelopeOf(quin, postBy(quin, { poll, photos: [photo] })))
 
-    for (const theft of [{ poll: { ...pollWith('y', 'n'), guid: poll.guid } }, { photos: [photo] }]) {
+    for (const theft of [
+      { poll: { ...pollWith('y', 'n'), guid: poll.guid } },
+      { photos: [photoBy(mallory, { guid: photo.guid })] },
+    ]) {
       const { changes } = await pod.send(envelopeOf(mallory, postBy(mallory, theft)))
       expect(changes).toMatchObject({ posts: 1 }) // without the part
     }
