@@ -1,8 +1,61 @@
-import * as limits from '../src/limits.js'
+import * as domainAccounts from '../src/domain/accounts/limits.js'
+import * as domain from '../src/domain/limits.js'
+import * as domainPeople from '../src/domain/people/limits.js'
+import * as domainPhotos from '../src/domain/photos/limits.js'
+import * as domainPosts from '../src/domain/posts/limits.js'
+import * as federationDiscovery from '../src/federation/discovery/limits.js'
+import * as federationInbound from '../src/federation/inbound/limits.js'
+import * as federationOutbound from '../src/federation/outbound/limits.js'
+import * as federationRemotePod from '../src/federation/remote-pod/limits.js'
+import * as jobsInbound from '../src/jobs/inbound/limits.js'
+import * as jobsWaiting from '../src/jobs/waiting/limits.js'
+import * as persistenceDatabase from '../src/persistence/database/limits.js'
+import * as persistenceNotifications from '../src/persistence/notifications/limits.js'
+import * as persistenceOutbound from '../src/persistence/outbound/limits.js'
+import * as persistencePhotos from '../src/persistence/photos/limits.js'
+import * as pod from '../src/pod/limits.js'
+import * as protocolDiscovery from '../src/protocol/discovery/limits.js'
+import * as webApi from '../src/web/api/limits.js'
+import * as webLive from '../src/web/live/limits.js'
+import * as webOidc from '../src/web/oidc/limits.js'
+import * as webPages from '../src/web/pages/limits.js'
+import * as webRoutesFederation from '../src/web/routes/federation/limits.js'
+import * as webServer from '../src/web/server/limits.js'
+import * as workers from '../workers/limits.js'
+import * as workersThreads from '../workers/threads/limits.js'
 
 type Group = Readonly<Record<string, unknown>>
 
-/** What happens beyond each limit of `src/limits.ts`. Without an entry the value is only an interval or a duration. */
+/** All files with fixed limits, in the order of the page. */
+export const limitFiles: Readonly<Record<string, Readonly<Record<string, Group>>>> = {
+  'src/web/server/limits.ts': webServer,
+  'src/web/api/limits.ts': webApi,
+  'src/web/live/limits.ts': webLive,
+  'src/web/oidc/limits.ts': webOidc,
+  'src/domain/accounts/limits.ts': domainAccounts,
+  'src/web/pages/limits.ts': webPages,
+  'src/web/routes/federation/limits.ts': webRoutesFederation,
+  'src/domain/limits.ts': domain,
+  'src/domain/posts/limits.ts': domainPosts,
+  'src/domain/people/limits.ts': domainPeople,
+  'src/persistence/notifications/limits.ts': persistenceNotifications,
+  'src/persistence/photos/limits.ts': persistencePhotos,
+  'src/domain/photos/limits.ts': domainPhotos,
+  'src/jobs/inbound/limits.ts': jobsInbound,
+  'src/federation/inbound/limits.ts': federationInbound,
+  'src/jobs/waiting/limits.ts': jobsWaiting,
+  'src/federation/discovery/limits.ts': federationDiscovery,
+  'src/protocol/discovery/limits.ts': protocolDiscovery,
+  'src/federation/remote-pod/limits.ts': federationRemotePod,
+  'src/federation/outbound/limits.ts': federationOutbound,
+  'src/persistence/outbound/limits.ts': persistenceOutbound,
+  'src/persistence/database/limits.ts': persistenceDatabase,
+  'workers/limits.ts': workers,
+  'workers/threads/limits.ts': workersThreads,
+  'src/pod/limits.ts': pod,
+}
+
+/** What happens beyond each limit. Without an entry the value is only an interval or a duration. */
 const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   HTTP_LIMITS: {
     headerBytes: '431',
@@ -41,6 +94,8 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     recipientsOfConversation: '422',
     passwordCharacters: '422',
     passwordBytes: '422',
+    mentionsOfText: 'shown, without notification',
+    tagsOfText: 'shown, but not in the stream of the tag',
   },
   WRITE_LIMITS: {
     users: 'the oldest entry is removed',
@@ -72,6 +127,8 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     startsAlone: 'a dead letter `crashed`',
     sweptRows: 'left for the next run',
     sweptInto: 'the row waits',
+  },
+  PROCESS_LIMITS: {
     closeMs: 'the process exits',
   },
   THREAD_LIMITS: {
@@ -82,11 +139,12 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     envelopes: 'the oldest entry is removed',
     envelopeBytes: 'the oldest entry is removed',
     signaturesUnderWay: '503 with `Retry-After`',
+  },
+  PUBLIC_POST_LIMITS: {
     postsOfPerson: 'left out',
     commentsOnPage: 'left out, with a note',
     excerptCharacters: 'truncated',
     namesOnPage: 'shown as plain text',
-    discoveryMs: 'not found',
   },
   PAGE_LIMITS: {
     cachedPages: 'the oldest entry is removed',
@@ -96,7 +154,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     threadMegabytes: 'the thread ends, and the request fails with 500',
     sources: 'the oldest entry is removed',
   },
-  LOOK_UP_LIMITS: {
+  ANONYMOUS_LOOKUP_LIMITS: {
     waitMs: '202, with a page that reloads itself',
     reloads: '503 with `Retry-After`',
     ofAddress: '429 with `Retry-After`',
@@ -105,6 +163,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     waitingAtOnce: '503 with `Retry-After`',
     atOnce: 'not found',
     atOnceOfHost: 'not found',
+    discoveryMs: 'not found',
   },
   PERSON_STREAM_LIMITS: {
     posts: 'not fetched',
@@ -113,20 +172,22 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     allMs: 'the rest is not fetched',
     fetchesOfPost: 'the post is not fetched',
   },
-  LOOKUP_LIMITS: {
+  DISCOVERY_LIMITS: {
+    failuresRemembered: 'the oldest entry is removed',
+    frontPageMs: 'the check of the pod has failed',
+    frontPageRedirects: 'the check of the pod has failed',
+    urlCharacters: 'not a valid URL',
+  },
+  REFERENCE_LIMITS: {
     chainDepth: 'not fetched: `NotFetchable`',
     linksOfText: 'not fetched',
     linkDepth: 'not fetched',
     fetchesOfMessage: 'not fetched; an entity that needs one more ends as `NotFetchable`',
     unknownPeopleOfText: 'not looked up; in a conversation, not stored',
-    mentionsOfText: 'shown, without notification',
-    tagsOfText: 'shown, but not in the stream of the tag',
-    failuresRemembered: 'the oldest entry is removed',
+  },
+  INBOUND_LIMITS: {
     keysKept: 'the oldest entry is removed',
     privateKeysKept: 'the oldest entry is removed',
-    frontPageMs: 'the check of the pod has failed',
-    frontPageRedirects: 'the check of the pod has failed',
-    urlCharacters: 'not a valid URL',
     clockSkewMs: 'replaced by the current time',
     oldestPost: 'replaced by the time of receipt',
   },
@@ -174,13 +235,16 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   DELIVERY_LIMITS: {
     tries: 'dead letter (`pod dead`); only refusals count',
     triesOfContact: 'dead letter (`pod dead`)',
-    asleepAfterDays: 'nothing new is stored for the pod until it responds',
     atOnce: 'waits for a slot',
-    relaysUnanswered: 'not stored, counted as skipped',
-    participantsUnanswered: 'not stored',
     exchangeMs: 'the attempt has failed',
     silentAtOnce: 'the slowest yield their slot',
     redirects: 'the pod is checked',
+  },
+  UNDELIVERED_LIMITS: {
+    asleepAfterDays: 'nothing new is stored for the pod until it responds',
+    expiresAfterDays: 'given up at its next failure, and not revived when its pod wakes',
+    relaysUnanswered: 'not stored, counted as skipped',
+    participantsUnanswered: 'not stored',
   },
   OIDC_LIMITS: {
     interactions: 'the oldest without a sign-in is deleted',
@@ -190,9 +254,11 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     codeSeconds: '`invalid_grant`',
     interactionSeconds: 'the user starts again',
     sessionSeconds: 'the user signs in again',
-    sectorDocumentBytes: '400',
     wrongPasswords: '429 with `Retry-After`, longer each time',
     sources: 'the oldest entry is removed',
+  },
+  CLIENT_LIMITS: {
+    sectorDocumentBytes: '400',
   },
   UNREAD_LIMITS: {
     counted: 'no more are counted',
@@ -211,7 +277,6 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     uploadsAtOnce: 'waits for a slot',
     uploadsOfPerson: 'waits for a slot',
     photosOfPerson: '422',
-    altTextCharacters: '422',
     uploadsBeforeToken: 'waits for a slot',
     uploadsBeforeTokenOfAddress: 'waits for a slot',
     uploadsWaiting: '429 or 503 with `Retry-After`',
@@ -225,6 +290,9 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     frames: '422',
     sizeSeconds: '422',
     uploadAgeMs: 'deleted',
+  },
+  ALT_TEXT_LIMITS: {
+    altTextCharacters: '422',
   },
   REPLICA_LIMITS: {
     responseTimeoutMs: 'lists are read from the primary',
@@ -293,17 +361,18 @@ const protocol = `| XML: characters, levels, elements, attributes, distance to t
 
 /** Returns docs/limits.md, with values and reasons from the code. */
 export function limitsPage(read: (path: string) => string): string {
-  const source = read('src/limits.ts')
-  const groups = Object.entries<unknown>(limits)
-    .filter((entry): entry is [string, Group] => typeof entry[1] === 'object' && entry[1] !== null)
-    .toSorted(([one], [other]) => source.indexOf(`const ${one} `) - source.indexOf(`const ${other} `))
   return [
     '# Limits',
     '',
     'Fixed limits of everything that is received, sent, queued or stored. Generated by `npm run limits` from the code; a test compares both.',
     'Configurable limits are in the README under *Settings*.',
     '',
-    ...groups.flatMap(([name, group]) => section(name, group, source)),
+    ...Object.entries(limitFiles).flatMap(([file, groups]) => {
+      const source = read(file)
+      return Object.entries(groups)
+        .toSorted(([one], [other]) => source.indexOf(`const ${one} `) - source.indexOf(`const ${other} `))
+        .flatMap(([name, group]) => section(file, name, group, source))
+    }),
     '## Limits beside their code',
     '',
     '| Limit | Value | Where | Beyond it |',
@@ -321,7 +390,7 @@ export function limitsPage(read: (path: string) => string): string {
   ].join('\n')
 }
 
-function section(name: string, group: Group, source: string): readonly string[] {
+function section(file: string, name: string, group: Group, source: string): readonly string[] {
   const begin = source.indexOf(`export const ${name} `)
   const inside = source.slice(begin, source.indexOf('} as const', begin))
   const rows = Object.entries(group).map(([key, value]) => {
@@ -331,7 +400,7 @@ function section(name: string, group: Group, source: string): readonly string[] 
   return [
     `## ${name}`,
     '',
-    `In \`src/limits.ts\`. ${aboutOf(source, name)}`.trim(),
+    `In \`${file}\`. ${aboutOf(source, name)}`.trim(),
     '',
     '| Limit | Value | Reason | Beyond it |',
     '| --- | --- | --- | --- |',

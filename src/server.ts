@@ -6,14 +6,15 @@ import { type Config, readConfig } from './config/config.js'
 import { keepAddress } from './config/kept-address.js'
 import { endUnstarted, StartError } from './errors/start-error.js'
 import { persistCounters } from './jobs/operations/persisted-counters.js'
-import { HTTP_LIMITS, WORK_LIMITS } from './limits.js'
 import { openLog } from './logging/log.js'
 import { openMetrics } from './operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from './operations/operator-server.js'
 import { checkUploadsFolder } from './persistence/photos/picture-files.js'
+import { PROCESS_LIMITS } from './pod/limits.js'
 import { openPod } from './pod/open-pod.js'
 import { buildApp } from './web/server/app.js'
 import { closeApp } from './web/server/close-app.js'
+import { HTTP_LIMITS } from './web/server/limits.js'
 import { listen, listenForOperator } from './web/server/listen.js'
 
 let log: Logger | undefined
@@ -70,7 +71,7 @@ async function startWeb(config: Config): Promise<() => Promise<void>> {
 async function end(code: number): Promise<void> {
   if (closing || close === undefined) process.exit(closing ? 1 : code)
   closing = true
-  setTimeout(() => process.exit(1), WORK_LIMITS.closeMs).unref()
+  setTimeout(() => process.exit(1), PROCESS_LIMITS.closeMs).unref()
   try {
     await close()
     process.exit(code)

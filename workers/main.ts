@@ -6,11 +6,11 @@ import { registerReceiveMetrics } from '../src/federation/inbound/receive-metric
 import { registerDeliveryMetrics } from '../src/federation/outbound/delivery-metrics.js'
 import { persistCounters } from '../src/jobs/operations/persisted-counters.js'
 import { showWaitingFigures } from '../src/jobs/waiting/waiting-metrics.js'
-import { WORK_LIMITS } from '../src/limits.js'
 import { openLog } from '../src/logging/log.js'
 import { openMetrics } from '../src/operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from '../src/operations/operator-server.js'
 import { checkUploadsFolder } from '../src/persistence/photos/picture-files.js'
+import { PROCESS_LIMITS } from '../src/pod/limits.js'
 import { openPod } from '../src/pod/open-pod.js'
 import { closeApp } from '../src/web/server/close-app.js'
 import type { Readiness } from '../src/web/server/health.js'
@@ -122,7 +122,7 @@ class Stuck extends Error {
 async function end(): Promise<void> {
   if (closing || close === undefined) process.exit(closing ? 1 : 0)
   closing = true
-  setTimeout(() => process.exit(1), WORK_LIMITS.closeMs).unref()
+  setTimeout(() => process.exit(1), PROCESS_LIMITS.closeMs).unref()
   try {
     await close()
     process.exit(0)

@@ -1,6 +1,6 @@
 import type { Job } from 'bullmq'
-import { WORK_LIMITS } from '../src/limits.js'
 import { FailedJob } from './failed-job.js'
+import { WORK_LIMITS } from './limits.js'
 
 /** Whether the job was running when a worker died: a run that neither succeeded nor failed ended with its worker. */
 export function isSuspect(job: Job): boolean {

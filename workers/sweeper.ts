@@ -1,14 +1,15 @@
 import { enqueueDeliveries } from '../src/jobs/outbox/enqueue-deliveries.js'
 import { failUnknownQueues, leftBehind, sweptAgain } from '../src/jobs/outbox/outbox.js'
 import { QUEUES, type QueueName } from '../src/jobs/queues/queue-names.js'
+import { WAITING_LIMITS } from '../src/jobs/waiting/limits.js'
 import { boundMessages } from '../src/jobs/waiting/message-bounds.js'
 import { enqueueSigners, FORGOTTEN_LOOKUPS, forgottenHosts } from '../src/jobs/waiting/signer-lookups.js'
 import { resumeOverdue } from '../src/jobs/waiting/waiting-messages.js'
-import { WAITING_LIMITS, WORK_LIMITS } from '../src/limits.js'
 import { queryPreparedRow } from '../src/persistence/database/database.js'
 import { recordRun } from '../src/persistence/database/periodic-runs.js'
 import { findOverduePods, OVERDUE_PODS } from '../src/persistence/outbound/due-deliveries.js'
 import type { Pod } from '../src/pod/pod.js'
+import { WORK_LIMITS } from './limits.js'
 import { runPeriodically } from './run-periodically.js'
 
 const AGAIN = { within: 10_000, again: true } as const

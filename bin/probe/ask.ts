@@ -1,5 +1,5 @@
+import { REMOTE_LIMITS } from '../../src/federation/remote-pod/limits.js'
 import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'
-import { REMOTE_LIMITS } from '../../src/limits.js'
 import type { Pod, RemoteAnswer } from '../../src/pod/pod.js'
 
 export type Asking = Pick<Pod, 'remote' | 'crypto'>

@@ -9,7 +9,6 @@ import { StartError } from '../errors/start-error.js'
 import { messageOf } from '../errors/thrown.js'
 import { openRemotePods } from '../federation/remote-pod/remote-pods.js'
 import { openJobQueues } from '../jobs/queues/job-queues.js'
-import { REPLICA_LIMITS } from '../limits.js'
 import { openLog } from '../logging/log.js'
 import { openOutageLog } from '../logging/outage-log.js'
 import {
@@ -25,6 +24,7 @@ import {
   isDatabaseUnavailable,
   messageWithoutStatement,
 } from '../persistence/database/errors.js'
+import { REPLICA_LIMITS } from '../persistence/database/limits.js'
 import { openReadReplica, type ReadReplica } from '../persistence/database/read-replica.js'
 import { UserSecrets } from '../persistence/models/user.js'
 import type { Pod, PodCrypto, Secrets } from './pod.js'

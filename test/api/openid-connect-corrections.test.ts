@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { OIDC_LIMITS } from '../../src/limits.js'
+import { OIDC_LIMITS } from '../../src/web/oidc/limits.js'
 import { openBrowser } from '../support/browser/scriptless-browser.js'
 import {
   allow,

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { SEARCH_LIMITS } from '../../src/domain/people/limits.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
-import { SEARCH_LIMITS } from '../../src/limits.js'
 import { postBy } from '../support/federation/entities.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import type { TestPerson } from '../support/people/local-users.js'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { UNREAD_LIMITS } from '../../src/limits.js'
+import { UNREAD_LIMITS } from '../../src/persistence/notifications/limits.js'
 import type { ApiAnswer, ApiPerson } from '../support/pods/api-pod.js'
 import { type Neighbourhood, openNeighbourhood } from '../support/pods/sample-api-pod.js'
 

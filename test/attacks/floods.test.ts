@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { RECEIVE_LIMITS } from '../../src/limits.js'
+import { RECEIVE_LIMITS } from '../../src/jobs/inbound/limits.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { takeMessages } from '../support/queues/inbound-queue-recorder.js'

@@ -1,18 +1,19 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { InjectOptions } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { limitsPage } from '../../scripts/limits-page.js'
+import { limitFiles, limitsPage } from '../../scripts/limits-page.js'
 import { createUser } from '../../src/domain/accounts/accounts.js'
-import {
-  DELIVERY_LIMITS,
-  HTTP_LIMITS,
-  LOOKUP_LIMITS,
-  OIDC_LIMITS,
-  RECEIVE_LIMITS,
-  REMOTE_LIMITS,
-} from '../../src/limits.js'
+import { TEXT_LIMITS } from '../../src/domain/limits.js'
+import { INBOUND_LIMITS } from '../../src/federation/inbound/limits.js'
+import { DELIVERY_LIMITS } from '../../src/federation/outbound/limits.js'
+import { REMOTE_LIMITS } from '../../src/federation/remote-pod/limits.js'
+import { RECEIVE_LIMITS } from '../../src/jobs/inbound/limits.js'
+import { UNDELIVERED_LIMITS } from '../../src/persistence/outbound/limits.js'
 import { writeEntity } from '../../src/protocol/entities/registry.js'
 import type { Elements } from '../../src/protocol/entities/relayables.js'
+import { OIDC_LIMITS } from '../../src/web/oidc/limits.js'
+import { HTTP_LIMITS } from '../../src/web/server/limits.js'
 import { commentBy, photoBy, pollWith, postBy } from '../support/federation/entities.js'
 import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
 import { register } from '../support/http/oidc-client.js'
@@ -26,6 +27,16 @@ it('docs/limits.md matches the limits in the code', () => {
   const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
 
   expect(read('docs/limits.md')).toBe(limitsPage(read))
+})
+
+it('docs/limits.md contains each file of fixed limits', () => {
+  const files = ['src', 'workers'].flatMap((folder) =>
+    readdirSync(new URL(`../../${folder}/`, import.meta.url), { recursive: true, encoding: 'utf8' }).map((path) =>
+      join(folder, path),
+    ),
+  )
+
+  expect(Object.keys(limitFiles).toSorted()).toEqual(files.filter((path) => path.endsWith('/limits.ts')).toSorted())
 })
 
 describe('of a client', () => {
@@ -181,13 +192,13 @@ describe('of a client', () => {
   })
 
   it('tags that are kept with a text: a hundred, and the others are only shown', async () => {
-    const text = Array.from({ length: LOOKUP_LIMITS.tagsOfText + 1 }, (_, index) => `#t${index}`).join(' ')
+    const text = Array.from({ length: TEXT_LIMITS.tagsOfText + 1 }, (_, index) => `#t${index}`).join(' ')
 
     const { status, body } = await api.alice.post(`/posts/${api.PA}/comments`, { body: text })
 
     expect(status).toBe(201)
     const { id } = await api.pod.db('comments').where({ guid: body.guid }).first('id')
-    expect(await api.pod.db('taggings').where({ commentId: id })).toHaveLength(LOOKUP_LIMITS.tagsOfText)
+    expect(await api.pod.db('taggings').where({ commentId: id })).toHaveLength(TEXT_LIMITS.tagsOfText)
   })
 })
 
@@ -302,17 +313,17 @@ describe('of another pod', () => {
       return (await pod.db('posts').where({ guid: entity.guid }).first('createdAt')).createdAt.getTime() as number
     }
     const seconds = (time: number) => Math.floor(time / 1_000) * 1_000
-    const soon = seconds(Date.now() + LOOKUP_LIMITS.clockSkewMs - 60_000)
+    const soon = seconds(Date.now() + INBOUND_LIMITS.clockSkewMs - 60_000)
     expect(await written(new Date(soon))).toBe(soon)
     expect(await written(new Date(soon + 3_600_000))).toBeLessThan(soon)
-    const old = LOOKUP_LIMITS.oldestPost.getTime()
+    const old = INBOUND_LIMITS.oldestPost.getTime()
     expect(await written(new Date(old))).toBe(old)
     expect(await written(new Date(old - 1_000))).toBeGreaterThan(soon - 3_600_000)
   })
 
   it('mentions that are kept with a text: a hundred', async () => {
     const { ann } = await pod.people('ann')
-    const names = Array.from({ length: LOOKUP_LIMITS.mentionsOfText }, (_, index) => `@{nobody${index}@pod.example}`)
+    const names = Array.from({ length: TEXT_LIMITS.mentionsOfText }, (_, index) => `@{nobody${index}@pod.example}`)
     const root = postBy(quin, { text: `${names.join(' ')} @{${ann.account.address}}` })
     const within = postBy(quin, { text: `${names.slice(1).join(' ')} @{${ann.account.address}}` })
 
@@ -341,7 +352,8 @@ it('are those of the design', () => {
     deliveriesPerHost: 4,
     fetchesPerHostPerMinute: 600,
   })
-  expect(DELIVERY_LIMITS).toMatchObject({ tries: 10, triesOfContact: 20, asleepAfterDays: 14, atOnce: 4 })
+  expect(DELIVERY_LIMITS).toMatchObject({ tries: 10, triesOfContact: 20, atOnce: 4 })
+  expect(UNDELIVERED_LIMITS).toMatchObject({ asleepAfterDays: 14, expiresAfterDays: 14 })
   expect(RECEIVE_LIMITS).toMatchObject({
     bodyBytes: 8_388_608,
     messagesPerJob: 128,

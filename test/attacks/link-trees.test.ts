@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { LOOKUP_LIMITS } from '../../src/limits.js'
+import { REFERENCE_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { postBy } from '../support/federation/entities.js'
 import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
 import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
@@ -63,7 +63,7 @@ describe.each(queueBackends)('S86: a tree of links, with the queue in $store', (
 
     const atEvil = fetchesAt('evil.example') - before.evil
     const atGood = fetchesAt('good.example') - before.good
-    expect(atEvil + atGood).toBeLessThanOrEqual(LOOKUP_LIMITS.fetchesOfMessage)
+    expect(atEvil + atGood).toBeLessThanOrEqual(REFERENCE_LIMITS.fetchesOfMessage)
     const firstLevel = pod
       .db('posts')
       .where('authorId', pod.db('people').where('address', mallory.address).select('id'))

@@ -1,7 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { TEXT_LIMITS } from '../../src/domain/limits.js'
+import { PUBLIC_POST_LIMITS } from '../../src/domain/posts/limits.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
-import { SERVE_LIMITS, TEXT_LIMITS } from '../../src/limits.js'
 import type { Person } from '../../src/persistence/models/person.js'
 import { addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
 import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
@@ -28,7 +29,7 @@ afterAll(() => pod.close())
 async function addFloodedPost(): Promise<string> {
   const { ann } = await pod.people('ann')
   const post = await publishPost(pod.pod, await viewerOf(pod.pod, ann), { text: 'A quiet post', public: true })
-  const comments = Array.from({ length: SERVE_LIMITS.commentsOnPage }, () => ({
+  const comments = Array.from({ length: PUBLIC_POST_LIMITS.commentsOnPage }, () => ({
     guid: newGuid(),
     postId: post.id,
     authorId: mallory.id,
@@ -71,7 +72,7 @@ describe('S95: public pages that are expensive to render', () => {
     const { ben } = await pod.people('ben')
     const viewer = await viewerOf(pod.pod, ben)
     await ben.editProfile({ bio: WORST, publicDetails: true })
-    for (let post = 0; post < SERVE_LIMITS.postsOfPerson; post += 1) {
+    for (let post = 0; post < PUBLIC_POST_LIMITS.postsOfPerson; post += 1) {
       await publishPost(pod.pod, viewer, { text: WORST, public: true })
     }
 

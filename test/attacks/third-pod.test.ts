@@ -3,10 +3,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
-import { DELIVERY_LIMITS } from '../../src/limits.js'
 import { Contact } from '../../src/persistence/models/contact.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
+import { UNDELIVERED_LIMITS } from '../../src/persistence/outbound/limits.js'
 import { outboundHandlers, outboundSlowHandlers, relayHandlers } from '../../workers/handlers/outbound.js'
 import { commentBy, participationBy, postBy } from '../support/federation/entities.js'
 import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
@@ -148,9 +148,9 @@ describe('S82: subscribers on invented pods', () => {
 
     const [participations = 0, comments, deliveries = 0] = await pod.rows('participations', 'comments', 'deliveries')
     expect(comments).toBe(COMMENTS)
-    expect(participations).toBeLessThanOrEqual(DELIVERY_LIMITS.participantsUnanswered + 1)
+    expect(participations).toBeLessThanOrEqual(UNDELIVERED_LIMITS.participantsUnanswered + 1)
     // Two jobs at the same moment may each find the same room.
-    const rows = DELIVERY_LIMITS.participantsUnanswered * DELIVERY_LIMITS.relaysUnanswered
+    const rows = UNDELIVERED_LIMITS.participantsUnanswered * UNDELIVERED_LIMITS.relaysUnanswered
     expect(deliveries).toBeLessThanOrEqual(2 * rows)
     expect(deliveries).toBeGreaterThan(0)
   })

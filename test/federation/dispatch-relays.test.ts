@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
 import { takeWork } from '../../src/jobs/outbox/outbox.js'
-import { DELIVERY_LIMITS } from '../../src/limits.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Participation } from '../../src/persistence/models/participation.js'
 import type { Post } from '../../src/persistence/models/post.js'
+import { UNDELIVERED_LIMITS } from '../../src/persistence/outbound/limits.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { newGuid } from '../support/federation/fake-pods.js'
 import type { LocalPerson, Stranger } from '../support/federation/inbound-messages.js'
@@ -119,8 +119,8 @@ describe('relays of one batch', () => {
     await relay(...comments.slice(0, 2).map(({ guid }) => guid))
     await relay(...comments.slice(2).map(({ guid }) => guid))
 
-    expect(await pod.rows('deliveries')).toEqual([DELIVERY_LIMITS.relaysUnanswered])
+    expect(await pod.rows('deliveries')).toEqual([UNDELIVERED_LIMITS.relaysUnanswered])
     const [row] = await pod.db('pods').where({ host: 'r.example' })
-    expect(row.skippedDeliveries).toBe(20 - DELIVERY_LIMITS.relaysUnanswered)
+    expect(row.skippedDeliveries).toBe(20 - UNDELIVERED_LIMITS.relaysUnanswered)
   })
 })

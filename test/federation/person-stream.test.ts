@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { fetchPersonStream } from '../../src/federation/discovery/fetch-person-stream.js'
-import { PERSON_STREAM_LIMITS } from '../../src/limits.js'
+import { PERSON_STREAM_LIMITS } from '../../src/protocol/discovery/limits.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { postBy, reshareBy } from '../support/federation/entities.js'
 import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'

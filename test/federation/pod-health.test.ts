@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { DELIVERY_LIMITS } from '../../src/federation/outbound/limits.js'
 import {
   assessPod,
   type DeliveryOutcome,
@@ -7,7 +8,6 @@ import {
   retrySeconds,
 } from '../../src/federation/outbound/pod-health.js'
 import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'
-import { DELIVERY_LIMITS } from '../../src/limits.js'
 
 const arrived: DeliveryOutcome = { kind: 'arrived' }
 const refused: DeliveryOutcome = { kind: 'refused', fault: 'refused', status: 400, reason: 'no' }

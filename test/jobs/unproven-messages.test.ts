@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { SIGNER_LIMITS, WAITING_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
 import { dueLookups, postponeLookups, spendOfSource } from '../../src/jobs/waiting/signer-lookups.js'
 import { giveUpSigners } from '../../src/jobs/waiting/unproven-messages.js'
@@ -8,7 +9,6 @@ import {
   parkAndResume,
   resumeOverdue,
 } from '../../src/jobs/waiting/waiting-messages.js'
-import { SIGNER_LIMITS, WAITING_LIMITS } from '../../src/limits.js'
 import { limitOfSite } from '../../src/throttling/rate-counters.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'

@@ -1,7 +1,6 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { HCARD_LIMITS } from '../../src/limits.js'
 import {
   type Hcard,
   readHcard,
@@ -10,6 +9,7 @@ import {
   writeWebFinger,
 } from '../../src/protocol/discovery/discovery-documents.js'
 import { readHcardFields } from '../../src/protocol/discovery/hcard-fields.js'
+import { HCARD_LIMITS } from '../../src/protocol/discovery/limits.js'
 
 const publicKey = generateKeyPairSync('rsa', { modulusLength: 1024 })
   .publicKey.export({ type: 'spki', format: 'pem' })

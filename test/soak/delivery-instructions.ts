@@ -1,4 +1,4 @@
-import type { DeliveryLimits } from '../../src/limits.js'
+import type { DeliveryLimits } from '../../src/federation/outbound/limits.js'
 
 /** Instructions for a worker process that delivers. */
 export interface DeliveryInstructions {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { RECEIVE_LIMITS } from '../../src/jobs/inbound/limits.js'
 import { isIdle } from '../../src/jobs/operations/queue-facts.js'
-import { RECEIVE_LIMITS } from '../../src/limits.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 import { noDeeds, publishAll } from './client-sessions.js'
 import { type FloodMessage, flood, makeMessages, makeRoot, sendAtRate, watchArrivals } from './flood-load.js'

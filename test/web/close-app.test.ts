@@ -3,9 +3,9 @@ import { Agent, get } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { type FastifyInstance, fastify } from 'fastify'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { HTTP_LIMITS } from '../../src/limits.js'
 import { closeApp } from '../../src/web/server/close-app.js'
 import { openHttpServer } from '../../src/web/server/http-server.js'
+import { HTTP_LIMITS } from '../../src/web/server/limits.js'
 
 /** Far longer than any test: a shutdown that waits for it does not end. */
 const FOR_EVER = 600_000

@@ -2,10 +2,10 @@ import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, Socket } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { HTTP_LIMITS, type HttpLimits } from '../../src/limits.js'
 import { openTrustedProxies } from '../../src/networks/trusted-proxies.js'
 import { type ConnectionClosure, limitConnections } from '../../src/web/limits/connection-limit.js'
 import { openHttpServer } from '../../src/web/server/http-server.js'
+import { HTTP_LIMITS, type HttpLimits } from '../../src/web/server/limits.js'
 
 const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 

@@ -4,9 +4,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { HTTP_LIMITS, type HttpLimits } from '../../src/limits.js'
 import { apiRoutes } from '../../src/web/routes/api/api-routes.js'
 import { buildApp } from '../../src/web/server/app.js'
+import { HTTP_LIMITS, type HttpLimits } from '../../src/web/server/limits.js'
 import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
 
 const arrivals: string[] = []

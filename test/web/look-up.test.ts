@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { LOOK_UP_LIMITS } from '../../src/limits.js'
+import { ANONYMOUS_LOOKUP_LIMITS } from '../../src/federation/discovery/limits.js'
 import { postBy } from '../support/federation/entities.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { newGuid } from '../support/people/remote-people.js'
@@ -106,7 +106,7 @@ describe.each(queueBackends)(
         void silent.then(() => response.end(JSON.stringify(others.webFinger(slow))))
       })
       const pending = await get(`/people?q=${slow.address}`)
-      expect(pending).toMatchObject({ status: 202, retryAfter: String(LOOK_UP_LIMITS.reloadSeconds) })
+      expect(pending).toMatchObject({ status: 202, retryAfter: String(ANONYMOUS_LOOKUP_LIMITS.reloadSeconds) })
       const [, next = ''] = /url=([^"]+)"/.exec(pending.body) ?? []
       expect(next).toContain('/people?q=slow%40slow.example')
 
@@ -119,7 +119,7 @@ describe.each(queueBackends)(
 
     it('ends the reloads with an answer', async () => {
       others.script('never.example/.well-known/webfinger', () => {})
-      const last = `reload=${LOOK_UP_LIMITS.reloads}`
+      const last = `reload=${ANONYMOUS_LOOKUP_LIMITS.reloads}`
 
       expect(await get(`/people?q=who@never.example&${last}`)).toMatchObject({ status: 503, retryAfter: '60' })
     })
@@ -129,7 +129,7 @@ describe.each(queueBackends)(
       await pod.meet(known)
       const from = visitor()
       const statuses: number[] = []
-      for (let time = 0; time <= LOOK_UP_LIMITS.ofAddress; time += 1) {
+      for (let time = 0; time <= ANONYMOUS_LOOKUP_LIMITS.ofAddress; time += 1) {
         statuses.push((await get(`/people?q=u${time}@gone.example`, from)).status)
       }
 

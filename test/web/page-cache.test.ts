@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { PAGE_LIMITS } from '../../src/limits.js'
+import { PAGE_LIMITS } from '../../src/web/pages/limits.js'
 import { openPageCache } from '../../src/web/pages/page-cache.js'
 
 function openTestCache() {

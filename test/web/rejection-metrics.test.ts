@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { OIDC_LIMITS } from '../../src/limits.js'
 import { showRejectionMetrics } from '../../src/web/limits/rejection-metrics.js'
+import { OIDC_LIMITS } from '../../src/web/oidc/limits.js'
 import { openBrowser } from '../support/browser/scriptless-browser.js'
 import { POD } from '../support/http/oidc-client.js'
 import { startTestPod, type TestPod } from '../support/pods/build-pod.js'

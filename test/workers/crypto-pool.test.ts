@@ -1,8 +1,8 @@
 import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto'
 import { afterAll, expect, it } from 'vitest'
-import { THREAD_LIMITS } from '../../src/limits.js'
 import { outcomeOfError } from '../../workers/job-outcome.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
+import { THREAD_LIMITS } from '../../workers/threads/limits.js'
 import { readKey } from '../support/people/remote-people.js'
 
 const crypto = openCryptoPool(1)

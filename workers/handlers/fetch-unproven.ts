@@ -1,9 +1,9 @@
 import { discoverPerson, discoverProfile } from '../../src/federation/discovery/discover-person.js'
 import { discoverSigners } from '../../src/federation/discovery/discover-signers.js'
 import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'
+import { ANONYMOUS_LOOKUP_LIMITS } from '../../src/federation/discovery/limits.js'
 import type { discoverSignersJob, Handlers, lookUpLinkedJob, lookUpPersonJob } from '../../src/jobs/definitions.js'
 import type { Work } from '../../src/jobs/outbox/outbox.js'
-import { LOOK_UP_LIMITS, SERVE_LIMITS } from '../../src/limits.js'
 import type { Pod } from '../../src/pod/pod.js'
 import type { ProtocolFault } from '../../src/protocol/errors.js'
 import { countedAt, ifPossible } from './fetch.js'
@@ -11,7 +11,7 @@ import { countedAt, ifPossible } from './fetch.js'
 type UnprovenJob = typeof discoverSignersJob | typeof lookUpPersonJob | typeof lookUpLinkedJob
 
 /** A visitor waits for the page. */
-const within = { within: SERVE_LIMITS.discoveryMs }
+const within = { within: ANONYMOUS_LOOKUP_LIMITS.discoveryMs }
 
 /** Look-ups that need neither a verified signature nor an account. They have a queue of their own, so that no other work waits behind them. */
 export const unprovenHandlers: Handlers<UnprovenJob, Pod, Work> = {
@@ -33,6 +33,6 @@ const running = new Map<string, number>()
 const runningOfHost = new Map<string, number>()
 
 async function withLimits(from: string, fault: ProtocolFault, work: () => Promise<unknown>): Promise<void> {
-  const { atOnce, atOnceOfHost } = LOOK_UP_LIMITS
+  const { atOnce, atOnceOfHost } = ANONYMOUS_LOOKUP_LIMITS
   await countedAt(running, atOnce, 'all hosts', fault, () => countedAt(runningOfHost, atOnceOfHost, from, fault, work))
 }

@@ -3,6 +3,7 @@ import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'
 import { enqueueFirstStream, fetchPersonStream } from '../../src/federation/discovery/fetch-person-stream.js'
 import { attachDiscoveredPerson } from '../../src/federation/inbound/mentioned-people.js'
 import { deliverToMentioned } from '../../src/federation/outbound/mentioned-recipients.js'
+import { REMOTE_LIMITS } from '../../src/federation/remote-pod/limits.js'
 import type {
   DataOf,
   discoverMentionedJob,
@@ -14,8 +15,8 @@ import type {
   Handlers,
 } from '../../src/jobs/definitions.js'
 import type { Work } from '../../src/jobs/outbox/outbox.js'
+import { SIGNER_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { findKnownHosts } from '../../src/jobs/waiting/signer-lookups.js'
-import { REMOTE_LIMITS, SIGNER_LIMITS } from '../../src/limits.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { splitAddress } from '../../src/protocol/address.js'
 import { ProtocolError, type ProtocolFault } from '../../src/protocol/errors.js'

@@ -1,8 +1,8 @@
 import sharp, { type Metadata, type ResizeOptions, type Sharp } from 'sharp'
+import { PHOTO_LIMITS } from '../../src/domain/photos/limits.js'
 import { PHOTO_SIZE_PREFIXES, PROFILE_PICTURE_PREFIX, type SizePrefix } from '../../src/domain/photos/photos.js'
 import type { PictureFormat } from '../../src/domain/photos/picture-formats.js'
 import { Refusal } from '../../src/domain/refusals.js'
-import { PHOTO_LIMITS } from '../../src/limits.js'
 
 // One thread of the library for each picture, so that the concurrency of the queue bounds the load.
 sharp.concurrency(1)

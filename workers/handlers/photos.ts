@@ -1,10 +1,10 @@
+import { PHOTO_LIMITS } from '../../src/domain/photos/limits.js'
 import { listPhotoFiles } from '../../src/domain/photos/photos.js'
 import { detectPictureFormat } from '../../src/domain/photos/picture-formats.js'
 import { refuseUploadedPhoto, storePhoto } from '../../src/domain/photos/store-photo.js'
 import { Refusal } from '../../src/domain/refusals.js'
 import type { Handlers, makePhotoJob, removePhotoFilesJob, Upload } from '../../src/jobs/definitions.js'
 import type { Work } from '../../src/jobs/outbox/outbox.js'
-import { PHOTO_LIMITS } from '../../src/limits.js'
 import {
   deleteOldUploads,
   deletePictures,

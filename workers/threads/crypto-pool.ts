@@ -1,10 +1,10 @@
 import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
-import { THREAD_LIMITS } from '../../src/limits.js'
 import type { PodCrypto } from '../../src/pod/pod.js'
 import { type CryptoLoad, noteCryptoTask } from './crypto-metrics.js'
 import type * as tasks from './crypto-thread.js'
 import { inParts } from './in-parts.js'
+import { THREAD_LIMITS } from './limits.js'
 
 /** Under vitest and tsx this file is TypeScript, and each thread has to load tsx for itself. */
 const entry = import.meta.url.endsWith('.ts') ? './from-source.mjs' : './crypto-thread.js'

@@ -1,9 +1,9 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { OIDC_LIMITS } from '../../limits.js'
 import { Client, type ClientApiDialect, type ClientRow } from '../../persistence/models/client.js'
 import type { Pod } from '../../pod/pod.js'
 import { isUrl } from '../../protocol/is-url.js'
 import { Refusal } from '../refusals.js'
+import { CLIENT_LIMITS } from './limits.js'
 
 export const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'none'] as const
 
@@ -163,7 +163,7 @@ async function readSectorDocument({ remote }: Pick<Pod, 'remote'>, uri: string):
     throw invalidClientMetadata('sector_identifier_uri must be an https address.')
   }
   try {
-    const { status, body } = await remote.get(uri, { maxBytes: OIDC_LIMITS.sectorDocumentBytes, redirects: 0 })
+    const { status, body } = await remote.get(uri, { maxBytes: CLIENT_LIMITS.sectorDocumentBytes, redirects: 0 })
     const list: unknown = status === 200 ? JSON.parse(body.toString('utf8')) : undefined
     if (Array.isArray(list)) return list
   } catch {

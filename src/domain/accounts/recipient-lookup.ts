@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { groupCommit } from '../../jobs/group-commit.js'
-import { RECEIVE_LIMITS } from '../../limits.js'
+import { RECEIVE_LIMITS } from '../../jobs/inbound/limits.js'
 import { findLocalGuids } from '../../persistence/inbound/find-local-guids.js'
 import type { Pod } from '../../pod/pod.js'
 import { isGuid } from '../../protocol/values.js'

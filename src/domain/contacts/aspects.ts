@@ -1,5 +1,4 @@
 import type { Knex } from 'knex'
-import { TEXT_LIMITS } from '../../limits.js'
 import { findAspectOfUser, type ListedAspect, listAspectsOfUser } from '../../persistence/contacts/list-aspects.js'
 import { isUniqueViolation } from '../../persistence/database/errors.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
@@ -8,6 +7,7 @@ import { User } from '../../persistence/models/user.js'
 import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
+import { TEXT_LIMITS } from '../limits.js'
 import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
 

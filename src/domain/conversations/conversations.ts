@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
 import { newDispatchJob } from '../../jobs/outbox/outbox.js'
-import { TEXT_LIMITS } from '../../limits.js'
 import {
   type ConversationFilter,
   findListedConversation,
@@ -18,6 +17,7 @@ import { Person } from '../../persistence/models/person.js'
 import type { Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
+import { TEXT_LIMITS } from '../limits.js'
 import { newGuid } from '../new-guid.js'
 import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'

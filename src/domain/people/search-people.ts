@@ -1,4 +1,3 @@
-import { SEARCH_LIMITS } from '../../limits.js'
 import type { ListedPerson } from '../../persistence/contacts/list-contacts.js'
 import { type ContactFilter, searchPeopleByName, searchPeopleByTag } from '../../persistence/people/people-search.js'
 import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
@@ -7,6 +6,7 @@ import { addressOf } from '../../protocol/address.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { requireAspects } from '../contacts/aspects.js'
 import { normaliseTagName } from '../posts/tags.js'
+import { SEARCH_LIMITS } from './limits.js'
 
 /** A search with filters that must all match. Routes allow filters only with the scope `contacts:read`. */
 export type PeopleSearch = {

@@ -1,5 +1,5 @@
-import { PHOTO_LIMITS } from '../../limits.js'
 import type { Photo } from '../../persistence/models/photo.js'
+import { ALT_TEXT_LIMITS } from '../../persistence/photos/limits.js'
 import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
 
@@ -38,7 +38,7 @@ export function photoBaseUrl({ remotePath }: Pick<Photo, 'remotePath'>, podUrl: 
 /** The description of a photo as it is stored; null: a blank one is none. Throws what is wrong with it. */
 export function readAltText(text: string | null): string | null {
   const altText = text?.trim() ?? ''
-  const fault = findTextFault(altText, PHOTO_LIMITS.altTextCharacters)
+  const fault = findTextFault(altText, ALT_TEXT_LIMITS.altTextCharacters)
   if (fault !== undefined) throw new Refusal<AltTextRefusal>('alt_text_invalid', `The alt text ${fault}.`)
   return altText === '' ? null : altText
 }

@@ -1,9 +1,9 @@
 import { type QueryBuilder, raw } from 'objection'
-import { SERVE_LIMITS } from '../../limits.js'
 import { Comment } from '../../persistence/models/comment.js'
 import { Person } from '../../persistence/models/person.js'
 import { Post } from '../../persistence/models/post.js'
 import type { Pod } from '../../pod/pod.js'
+import { PUBLIC_POST_LIMITS } from './limits.js'
 
 type Source = Pick<Pod, 'db'>
 
@@ -23,7 +23,7 @@ export async function findPublicPost(pod: Source, guid: string): Promise<PublicP
 
 /** Lists public posts of a person, newest first. */
 export function listPublicPosts(pod: Source, personId: number, before?: Date): Promise<readonly PublicPost[]> {
-  const newest = orderByTime(queryPublicPosts(pod, personId), 'desc').limit(SERVE_LIMITS.postsOfPerson)
+  const newest = orderByTime(queryPublicPosts(pod, personId), 'desc').limit(PUBLIC_POST_LIMITS.postsOfPerson)
   return readPosts(pod, before === undefined ? newest : newest.where('createdAt', '<', before))
 }
 
@@ -52,7 +52,7 @@ export async function findPublicPostPage(
 ): Promise<ListPage<Post>> {
   const posts = () =>
     queryPublicPosts(pod, personId).select('id', 'guid', 'createdAt', 'commentsCount', 'likesCount', 'resharesCount')
-  return readPage(posts, { position, first: 'newest', limit: SERVE_LIMITS.postsOfPerson })
+  return readPage(posts, { position, first: 'newest', limit: PUBLIC_POST_LIMITS.postsOfPerson })
 }
 
 /** Reads the complete posts of a page, in its order. Posts that were deleted meanwhile are left out. */
@@ -147,10 +147,10 @@ export async function findCommentPage(pod: Source, post: Post, position?: PagePo
   const comments = () =>
     Comment.query(pod.db)
       .select('id', 'guid', 'authorId', 'createdAt')
-      .select(raw('left(text, ?)', [SERVE_LIMITS.excerptCharacters + 1]).as('text'))
+      .select(raw('left(text, ?)', [PUBLIC_POST_LIMITS.excerptCharacters + 1]).as('text'))
       .where({ postId: post.id })
       .withGraphFetched('author')
-  return readPage(comments, { position, first: 'oldest', limit: SERVE_LIMITS.commentsOnPage })
+  return readPage(comments, { position, first: 'oldest', limit: PUBLIC_POST_LIMITS.commentsOnPage })
 }
 
 /** Finds the position of the page that begins with this comment. Undefined: the post has no such comment. */
@@ -175,12 +175,12 @@ export async function findKnownNames(
   { addresses, guids }: { readonly addresses: readonly string[]; readonly guids: readonly string[] },
 ): Promise<KnownNames> {
   const [people, posts] = await Promise.all([
-    addresses.length === 0 ? [] : Person.byAddresses(pod.db, addresses.slice(0, SERVE_LIMITS.namesOnPage)),
+    addresses.length === 0 ? [] : Person.byAddresses(pod.db, addresses.slice(0, PUBLIC_POST_LIMITS.namesOnPage)),
     guids.length === 0
       ? []
       : Post.query(pod.db)
           .where({ 'posts.public': true })
-          .whereIn('posts.guid', guids.slice(0, SERVE_LIMITS.namesOnPage))
+          .whereIn('posts.guid', guids.slice(0, PUBLIC_POST_LIMITS.namesOnPage))
           .withGraphFetched('author'),
   ])
   return {

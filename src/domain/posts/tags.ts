@@ -1,9 +1,9 @@
-import { TEXT_LIMITS } from '../../limits.js'
 import { listTagNames } from '../../persistence/posts/list-tags.js'
 import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
 import { TAG_CHARACTERS } from '../../protocol/mentions.js'
 import type { Viewer } from '../accounts/viewers.js'
+import { TEXT_LIMITS } from '../limits.js'
 import { Refusal } from '../refusals.js'
 import { findTextFault } from './texts.js'
 

@@ -1,7 +1,7 @@
-import { LOOKUP_LIMITS, TEXT_LIMITS } from '../../limits.js'
 import { readMentions, readTags } from '../../protocol/mentions.js'
 import { fits } from '../../protocol/values.js'
 import { isCleanText } from '../../protocol/xml/xml.js'
+import { TEXT_LIMITS } from '../limits.js'
 
 /** Why a text cannot be stored and sent unchanged; undefined if it can. */
 export function findTextFault(text: string, longest: number = TEXT_LIMITS.textCharacters): string | undefined {
@@ -13,10 +13,10 @@ export function findTextFault(text: string, longest: number = TEXT_LIMITS.textCh
 /** Addresses of the mentioned people, without repeats, up to the limit of a text. */
 export function readMentionedAddresses(text: string): string[] {
   const addresses = new Set(readMentions(text).map(({ address }) => address))
-  return [...addresses].slice(0, LOOKUP_LIMITS.mentionsOfText)
+  return [...addresses].slice(0, TEXT_LIMITS.mentionsOfText)
 }
 
 /** Tags of a text, up to the limit. */
 export function readTagNames(text: string): string[] {
-  return readTags(text).slice(0, LOOKUP_LIMITS.tagsOfText)
+  return readTags(text).slice(0, TEXT_LIMITS.tagsOfText)
 }

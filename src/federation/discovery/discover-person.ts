@@ -1,4 +1,3 @@
-import { LOOKUP_LIMITS, REMOTE_LIMITS } from '../../limits.js'
 import { Person } from '../../persistence/models/person.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
 import type { Pod, RemotePods } from '../../pod/pod.js'
@@ -6,7 +5,9 @@ import { addressOf } from '../../protocol/address.js'
 import type { PersonLinks } from '../../protocol/discovery/discovery-documents.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { isUrl } from '../../protocol/is-url.js'
+import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
+import { DISCOVERY_LIMITS } from './limits.js'
 import { homeUrlOf, isSamePodHost, isThisPod, podHostOf } from './pod-location.js'
 import { readRemoteDocument } from './read-document.js'
 import { savePerson } from './save-person.js'
@@ -69,7 +70,7 @@ export async function discoverProfile(
 function isStale({ refreshedAt, closedAt }: Person, now: Date, { refresh = false }: DiscoverOptions): boolean {
   if (closedAt !== null) return false
   const age = refreshedAt === null ? Number.POSITIVE_INFINITY : now.getTime() - refreshedAt.getTime()
-  return refresh || age > LOOKUP_LIMITS.personFreshMs
+  return refresh || age > DISCOVERY_LIMITS.personFreshMs
 }
 
 /** Shared look-ups of each open pod of this process. */

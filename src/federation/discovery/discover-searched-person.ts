@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { SEARCH_LIMITS } from '../../domain/people/limits.js'
 import { discoverSearchedJob } from '../../jobs/definitions.js'
 import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
-import { SEARCH_LIMITS } from '../../limits.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
 import { addressOf } from '../../protocol/address.js'

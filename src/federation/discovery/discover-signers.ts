@@ -1,3 +1,4 @@
+import { SIGNER_LIMITS } from '../../jobs/waiting/limits.js'
 import {
   delayLookups,
   dueAtHost,
@@ -9,7 +10,6 @@ import {
 } from '../../jobs/waiting/signer-lookups.js'
 import { giveUpSigners } from '../../jobs/waiting/unproven-messages.js'
 import { lockThings } from '../../jobs/waiting/waiting-messages.js'
-import { SIGNER_LIMITS } from '../../limits.js'
 import type { Pod } from '../../pod/pod.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { isLocalOverload, type RemoteFault, RemotePodError } from '../remote-pod/remote-pod-error.js'

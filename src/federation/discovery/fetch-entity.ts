@@ -1,7 +1,7 @@
 import type { QueryBuilder } from 'objection'
 import type { WantedEntity } from '../../jobs/definitions.js'
+import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { fetchableOf, isFetchable, partsOf } from '../../jobs/waiting/waiting-messages.js'
-import { LOOKUP_LIMITS, REMOTE_LIMITS } from '../../limits.js'
 import { retryAfterLockTimeout } from '../../persistence/database/transactions.js'
 import { Person } from '../../persistence/models/person.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
@@ -14,6 +14,7 @@ import { isUrl } from '../../protocol/is-url.js'
 import { isGuid } from '../../protocol/values.js'
 import type { InboundMessage, WaitingMessage } from '../inbound/batch.js'
 import { receiveBatch } from '../inbound/receive-batch.js'
+import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { discoverPerson } from './discover-person.js'
 import { fetchesLeftOf, textOf } from './linked-entities.js'
@@ -73,7 +74,8 @@ const postQueries: Readonly<Record<WantedEntity['type'], (posts: QueryBuilder<Po
 async function fetchFromEither(pod: Pod, wanted: WantedEntity, { guids, until }: FetchChain): Promise<Post> {
   if (!isGuid(wanted.guid)) throw notFetchable('this is not a guid')
   if (guids.includes(wanted.guid)) throw notFetchable(`${wanted.guid} refers to itself`)
-  if (wanted.depth > LOOKUP_LIMITS.chainDepth) throw notFetchable(`${wanted.guid} is too deep in a chain of references`)
+  if (wanted.depth > REFERENCE_LIMITS.chainDepth)
+    throw notFetchable(`${wanted.guid} is too deep in a chain of references`)
   const chain = { guids: [...guids, wanted.guid], until }
   const { from, orFrom } = wanted
   try {

@@ -1,9 +1,11 @@
 import { fetchStreamJob } from '../../jobs/definitions.js'
-import { LOOKUP_LIMITS, PERSON_STREAM_LIMITS, REMOTE_LIMITS } from '../../limits.js'
+import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { Person } from '../../persistence/models/person.js'
 import { Post } from '../../persistence/models/post.js'
 import type { Pod } from '../../pod/pod.js'
+import { PERSON_STREAM_LIMITS } from '../../protocol/discovery/limits.js'
 import { ProtocolError } from '../../protocol/errors.js'
+import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { fetchEntity } from './fetch-entity.js'
 import { requestOriginOf } from './pod-location.js'
@@ -70,7 +72,7 @@ async function fetchPost(
   pod: Pod,
   { address, guid, within }: { readonly address: string; readonly guid: string; readonly within: number },
 ): Promise<boolean> {
-  const depth = LOOKUP_LIMITS.linkDepth
+  const depth = REFERENCE_LIMITS.linkDepth
   const fetchesLeft = PERSON_STREAM_LIMITS.fetchesOfPost
   try {
     await fetchEntity(pod, { type: 'post', guid, from: address, author: address, depth, fetchesLeft }, { within })

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import { fetchLinkedJob, type WantedEntity } from '../../jobs/definitions.js'
 import { enqueueJobsOfKind } from '../../jobs/outbox/outbox.js'
+import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { fetchesLeftAfter } from '../../jobs/waiting/waiting-messages.js'
-import { LOOKUP_LIMITS } from '../../limits.js'
 import { findPostReferences } from '../../persistence/inbound/post-references.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Entity } from '../../protocol/entities/registry.js'
@@ -43,9 +43,9 @@ export async function enqueueLinkedFetches(
  * share of the fetches that the first message may cause.
  */
 function fetchableLinksOf(pod: Pod, { text, depth, fetchesLeft }: TextWithLinks): readonly WantedEntity[] {
-  if (depth >= LOOKUP_LIMITS.linkDepth) return []
+  if (depth >= REFERENCE_LIMITS.linkDepth) return []
   const links = new Map(readLinks(text).map((link) => [link.guid, link]))
-  const wanted = [...links.values()].slice(0, LOOKUP_LIMITS.linksOfText).flatMap(({ author, type, guid }) => {
+  const wanted = [...links.values()].slice(0, REFERENCE_LIMITS.linksOfText).flatMap(({ author, type, guid }) => {
     const kind = fetchableKind(type)
     return kind === undefined || !isRemoteAddress(pod, author) ? [] : [{ author, guid, kind }]
   })
@@ -68,7 +68,7 @@ function fetchableLinksOf(pod: Pod, { text, depth, fetchesLeft }: TextWithLinks)
  */
 export function fetchesLeftOf({ wanted, resumed }: Pick<InboundMessage, 'wanted' | 'resumed'>): number {
   if (wanted === undefined) return fetchesLeftAfter(resumed?.times ?? 0)
-  return wanted.fetchesLeft ?? (wanted.depth === 0 ? LOOKUP_LIMITS.fetchesOfMessage - 1 : 0)
+  return wanted.fetchesLeft ?? (wanted.depth === 0 ? REFERENCE_LIMITS.fetchesOfMessage - 1 : 0)
 }
 
 /** The text of an entity; empty if its type has none. */

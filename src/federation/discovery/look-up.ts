@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type AnyJob, type DataOf, lookUpLinkedJob, lookUpPersonJob } from '../../jobs/definitions.js'
-import { LOOK_UP_LIMITS, LOOKUP_LIMITS } from '../../limits.js'
+import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
 import type { EntityLink } from '../../protocol/mentions.js'
 import { readPastedLink } from '../../protocol/pasted-links.js'
+import { ANONYMOUS_LOOKUP_LIMITS } from './limits.js'
 import { isOtherHost, isRemoteAddress } from './pod-location.js'
 
 /** A look-up of a remote person or entity, done by a worker. */
@@ -22,7 +23,7 @@ type LookUpResult<Result> =
   | { readonly state: 'pending' }
 
 /** The fetch of the link itself is the first one. */
-const fetchesLeft = LOOKUP_LIMITS.fetchesOfMessage - 1
+const fetchesLeft = REFERENCE_LIMITS.fetchesOfMessage - 1
 
 /** The person with this address, or whose page has this address. Who is known is shown at once, however old what we know may be. */
 export function lookUpPerson(pod: Pod, text: string): LookUp<Person> {
@@ -72,9 +73,9 @@ async function runJob<Definition extends AnyJob, Result>(
   find: () => Promise<Result | undefined>,
 ): Promise<LookUpResult<Result>> {
   await jobs.enqueue(job, data, { unique })
-  const until = performance.now() + LOOK_UP_LIMITS.waitMs
+  const until = performance.now() + ANONYMOUS_LOOKUP_LIMITS.waitMs
   for (;;) {
-    await pause(LOOK_UP_LIMITS.lookEveryMs)
+    await pause(ANONYMOUS_LOOKUP_LIMITS.lookEveryMs)
     // The state of the job is read first: a job stores its result before it ends.
     const isOver = !(await jobs.isUnderWay(job.queue, unique))
     const found = await find()

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import { raw } from 'objection'
 import { messageOf } from '../../errors/thrown.js'
-import { LOOKUP_LIMITS, REMOTE_LIMITS } from '../../limits.js'
 import { Pod as OtherPod, type PodHost, type PodStatus } from '../../persistence/models/pod.js'
 import { reviveDeliveriesOfPod } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod, RemoteAnswer } from '../../pod/pod.js'
@@ -9,7 +8,9 @@ import type { NodeInfo } from '../../protocol/discovery/node-info.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { isUrl } from '../../protocol/is-url.js'
 import { podStatusOf } from '../outbound/pod-health.js'
+import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
+import { DISCOVERY_LIMITS } from './limits.js'
 import { readRemoteDocument } from './read-document.js'
 
 /** The result of a check of another pod. */
@@ -74,10 +75,10 @@ async function requestFrontPage({ remote }: RequestContext, origin: string): Pro
   const answer = await remote.get(`${origin}/`, {
     accept: 'text/html',
     maxBytes: REMOTE_LIMITS.fetchBytes,
-    redirects: LOOKUP_LIMITS.frontPageRedirects,
+    redirects: DISCOVERY_LIMITS.frontPageRedirects,
     sameHost: true,
     orPlain: true,
-    deadline: LOOKUP_LIMITS.frontPageMs,
+    deadline: DISCOVERY_LIMITS.frontPageMs,
   })
   return expectSuccess(answer).url
 }

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
-import { LOOKUP_LIMITS } from '../../limits.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { openSingleFlight } from '../../throttling/single-flight.js'
 import { isLocalOverload } from '../remote-pod/remote-pod-error.js'
+import { DISCOVERY_LIMITS } from './limits.js'
 
 export interface SharedLookups<Result> {
   /**
@@ -25,7 +25,7 @@ interface Failure {
 /** Look-ups of other pods that callers in one process share. Deduplicated jobs do the same across processes. */
 export function openSharedLookups<Result>(): SharedLookups<Result> {
   const lookups = openSingleFlight<string, Result>()
-  const failures = new LRUCache<string, Failure>({ max: LOOKUP_LIMITS.failuresRemembered })
+  const failures = new LRUCache<string, Failure>({ max: DISCOVERY_LIMITS.failuresRemembered })
 
   async function lookUpAndRemember(
     name: string,
@@ -39,7 +39,7 @@ export function openSharedLookups<Result>(): SharedLookups<Result> {
     } catch (error) {
       // A failure inside this process says nothing about the other pod.
       if (error instanceof ProtocolError && !isLocalOverload(error)) {
-        failures.set(name, { error, until: now().getTime() + LOOKUP_LIMITS.failureRememberedMs })
+        failures.set(name, { error, until: now().getTime() + DISCOVERY_LIMITS.failureRememberedMs })
       }
       throw error
     }

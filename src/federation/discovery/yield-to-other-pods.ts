@@ -1,4 +1,4 @@
-import type { DeliveryLimits } from '../../limits.js'
+import type { DeliveryLimits } from '../outbound/limits.js'
 
 /** Running first requests of this process to proven pods. */
 const unanswered = new Set<AbortController>()

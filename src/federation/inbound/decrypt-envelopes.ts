@@ -1,10 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { LOOKUP_LIMITS } from '../../limits.js'
 import { findRecipients, type RecipientRow } from '../../persistence/inbound/find-recipients.js'
 import type { Pod } from '../../pod/pod.js'
 import { readPrivateKey } from '../../protocol/signatures/rsa.js'
 import type { InboundMessage, Recipient, RejectedMessage } from './batch.js'
+import { INBOUND_LIMITS } from './limits.js'
 
 /** A message with its readable envelope. */
 export interface DecryptedMessage {
@@ -77,7 +77,7 @@ async function findRecipientKeys(
  * Private keys by user and sealed bytes, so that no user can get the key of another one. Unsealing and parsing a key takes longer
  * than checking a signature.
  */
-const privateKeys = new LRUCache<string, KeyObject>({ max: LOOKUP_LIMITS.privateKeysKept })
+const privateKeys = new LRUCache<string, KeyObject>({ max: INBOUND_LIMITS.privateKeysKept })
 
 function unsealKey(
   { secrets }: Pick<Pod, 'secrets'>,

@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
-import { LOOKUP_LIMITS } from '../../limits.js'
 import { Person } from '../../persistence/models/person.js'
 import { readPublicKey } from '../../protocol/signatures/rsa.js'
+import { INBOUND_LIMITS } from './limits.js'
 
 /** A person whose key may have signed a message, with the facts that decide whether the message counts. */
 export interface Signer {
@@ -28,7 +28,7 @@ export async function findSigners(db: Knex, addresses: readonly string[]): Promi
 }
 
 /** Parsed keys by PEM text: parsing a key takes longer than verifying a signature with it. */
-const parsedKeys = new LRUCache<string, KeyObject>({ max: LOOKUP_LIMITS.keysKept })
+const parsedKeys = new LRUCache<string, KeyObject>({ max: INBOUND_LIMITS.keysKept })
 
 export function parsePublicKey(pem: string): KeyObject | undefined {
   const key = parsedKeys.get(pem) ?? readPublicKey(pem)

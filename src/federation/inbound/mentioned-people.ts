@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { readMentionedAddresses } from '../../domain/posts/texts.js'
 import { type DataOf, discoverMentionedJob } from '../../jobs/definitions.js'
 import { enqueueJobsOfKind, type Work } from '../../jobs/outbox/outbox.js'
-import { LOOKUP_LIMITS } from '../../limits.js'
+import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Mention, type TextIds } from '../../persistence/models/mention.js'
 import type { Person } from '../../persistence/models/person.js'
@@ -58,7 +58,7 @@ async function findUnknownMentions(
   const attached = new Set(rows.map(({ kind, id, address }) => `${kind} ${id} ${address}`))
   return texts.map(({ kind, id, addresses }) => {
     const unknown = addresses.filter((address) => !attached.has(`${kind} ${id} ${address}`))
-    return { kind, id, addresses: unknown.slice(0, LOOKUP_LIMITS.unknownPeopleOfText) }
+    return { kind, id, addresses: unknown.slice(0, REFERENCE_LIMITS.unknownPeopleOfText) }
   })
 }
 

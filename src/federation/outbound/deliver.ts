@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { enqueueDeliveries } from '../../jobs/outbox/enqueue-deliveries.js'
-import { DELIVERY_LIMITS, type DeliveryLimits } from '../../limits.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import {
   type DueDelivery,
@@ -15,6 +14,7 @@ import {
 import type { Pod } from '../../pod/pod.js'
 import type { Lane } from './delivery-metrics.js'
 import { type DeliveryAttempt, hasResponse, type LeasedDelivery, sendDeliveries } from './delivery-round.js'
+import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.js'
 import { participateInNext } from './participate.js'
 import { assessPod, failureOf } from './pod-health.js'
 import { sealDeliveries } from './seal-deliveries.js'
@@ -30,8 +30,8 @@ interface DeliverOptions {
 type DrainEnd = 'released' | 'yielded' | 'time over' | 'broken off'
 
 /**
- * Sends the due deliveries of one pod, oldest first, until none is due, the pod fails, or the time of this run is over. The lease
- * allows one run for a pod at a time in all processes; a second run ends at once.
+ * Sends the due deliveries of one pod, by priority and then in the order of insertion, until none is due, the pod fails, or the time
+ * of this run is over. The lease allows one run for a pod at a time in all processes; a second run ends at once.
  */
 export async function deliver(pod: Pod, podId: number, { lane, signal, ...options }: DeliverOptions): Promise<void> {
   const limits = { ...DELIVERY_LIMITS, ...options.limits }

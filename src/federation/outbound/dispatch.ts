@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
 import type { OutgoingRecord } from '../../jobs/definitions.js'
 import { isInOutbox, lockOldestOfSender, takeRows, type Work } from '../../jobs/outbox/outbox.js'
-import { LOOKUP_LIMITS } from '../../limits.js'
+import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Entity } from '../../protocol/entities/registry.js'
@@ -74,7 +74,7 @@ async function dispatchRecord(pod: Pod, transaction: Knex.Transaction, record: O
   if (plan === undefined) return
   await resolveMentions(pod, transaction, plan)
   await enqueueLinkedFetches(pod, transaction, [
-    { text: ownTextOf(pod, plan.message.entity), depth: 0, fetchesLeft: LOOKUP_LIMITS.fetchesOfMessage },
+    { text: ownTextOf(pod, plan.message.entity), depth: 0, fetchesLeft: REFERENCE_LIMITS.fetchesOfMessage },
   ])
   await enqueueMessage(pod, transaction, plan.message, plan.audience)
 }

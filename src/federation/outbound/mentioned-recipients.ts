@@ -3,7 +3,7 @@ import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
 import { readMentionedAddresses } from '../../domain/posts/texts.js'
 import { discoverMentionedJob, type NamingText } from '../../jobs/definitions.js'
 import { enqueueJobsOfKind, type Work } from '../../jobs/outbox/outbox.js'
-import { LOOKUP_LIMITS } from '../../limits.js'
+import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Mention } from '../../persistence/models/mention.js'
 import { Person } from '../../persistence/models/person.js'
@@ -24,7 +24,7 @@ export async function resolveMentions(
   if (mentions === undefined || addresses.length === 0) return
   await Mention.attach(transaction, mentions.textId, addresses)
   const known = new Set((await Person.byAddresses(transaction, addresses).select('address')).map((row) => row.address))
-  const unknown = addresses.filter((address) => !known.has(address)).slice(0, LOOKUP_LIMITS.unknownPeopleOfText)
+  const unknown = addresses.filter((address) => !known.has(address)).slice(0, REFERENCE_LIMITS.unknownPeopleOfText)
   const text = { record: message.record === 'post' ? 'post' : 'comment', guid: message.guid } as const
   await enqueueJobsOfKind(
     pod,

@@ -1,8 +1,8 @@
-import { DELIVERY_LIMITS, type DeliveryLimits } from '../../limits.js'
 import type { PodStatus } from '../../persistence/models/pod.js'
 import type { DueDelivery, FailedDelivery, PodHealthChange } from '../../persistence/outbound/due-deliveries.js'
 import type { DeliveryAnswer } from '../../pod/pod.js'
 import { faultOfStatus, type RemoteFault, RemotePodError } from '../remote-pod/remote-pod-error.js'
+import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.js'
 
 /** The faults that concern the other pod and not this one. */
 type ExchangeFault = Exclude<RemoteFault, 'busy'>

@@ -1,7 +1,7 @@
-import type { RemoteLimits } from '../../limits.js'
 import type { AllowPrivate } from '../../networks/private-hosts.js'
 import type { GetOptions, RemoteAnswer } from '../../pod/pod.js'
 import type { Deadline } from './deadline.js'
+import type { RemoteLimits } from './limits.js'
 import { readAnswer } from './read-answer.js'
 import { RemotePodError } from './remote-pod-error.js'
 import type { SendRequest } from './remote-requests.js'

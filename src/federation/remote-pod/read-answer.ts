@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
-import type { RemoteLimits } from '../../limits.js'
 import type { DeliveryAnswer, RemoteAnswer } from '../../pod/pod.js'
+import type { RemoteLimits } from './limits.js'
 import { readBody } from './read-body.js'
 
 type Response = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>

@@ -1,4 +1,4 @@
-import type { RemoteLimits } from '../../limits.js'
+import type { RemoteLimits } from './limits.js'
 import { RemotePodError } from './remote-pod-error.js'
 
 export type Purpose = 'fetch' | 'delivery'

@@ -1,5 +1,5 @@
 import { lookup, Resolver } from 'node:dns/promises'
-import { REMOTE_LIMITS } from '../../limits.js'
+import { REMOTE_LIMITS } from './limits.js'
 
 interface ResolveOptions {
   /** Use the resolver of the system, which knows the hosts file and the names of a local network. */

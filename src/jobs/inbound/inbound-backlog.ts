@@ -1,6 +1,6 @@
-import type { RECEIVE_LIMITS } from '../../limits.js'
 import type { JobQueues } from '../queues/job-queues.js'
 import { type InboundQueueSize, openInboundQueueSize } from './inbound-queue-size.js'
+import type { RECEIVE_LIMITS } from './limits.js'
 import { type NetworkSource, openSourceShares } from './source-shares.js'
 
 /** Why a message is not accepted now: the queue is full, or its source has used up its share. */

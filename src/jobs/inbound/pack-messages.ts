@@ -1,9 +1,9 @@
-import { RECEIVE_LIMITS } from '../../limits.js'
 import type { Pod } from '../../pod/pod.js'
 import { type DataOf, receivePrivateJob, receivePublicJob } from '../definitions.js'
 import { groupCommit } from '../group-commit.js'
 import { QueueUnavailable } from '../queues/queue-unavailable.js'
 import { type Backlog, type BacklogLimits, openBacklog } from './inbound-backlog.js'
+import { RECEIVE_LIMITS } from './limits.js'
 import { type NetworkSource, networkOf } from './source-shares.js'
 
 /** An envelope with the network address that posted it. */

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { WAITING_LIMITS } from '../../limits.js'
 import type { Pod } from '../../pod/pod.js'
+import { WAITING_LIMITS } from './limits.js'
 import { noteDropped } from './unproven-messages.js'
 import type { WaitingDropReason } from './waiting-metrics.js'
 

@@ -1,5 +1,4 @@
 import type { Knex } from 'knex'
-import { SIGNER_LIMITS } from '../../limits.js'
 import { siteOfSource } from '../../networks/network-source.js'
 import { queryPrepared } from '../../persistence/database/database.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
@@ -9,6 +8,7 @@ import { openTokenBuckets, openWindowCounter } from '../../throttling/rate-count
 import { discoverSignersJob } from '../definitions.js'
 import { afterCommit } from '../outbox/after-commit.js'
 import type { AddOptions } from '../queues/add-jobs.js'
+import { SIGNER_LIMITS } from './limits.js'
 
 /** An unknown signer that an unproven message claims. */
 export interface ClaimedSigner {

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
-import { WAITING_LIMITS } from '../../limits.js'
 import { queryPrepared } from '../../persistence/database/database.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import type { Pod } from '../../pod/pod.js'
+import { WAITING_LIMITS } from './limits.js'
 import {
   addLookups,
   type ClaimedSigner,

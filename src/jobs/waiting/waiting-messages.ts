@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
-import { LOOKUP_LIMITS } from '../../limits.js'
 import { queryPrepared } from '../../persistence/database/database.js'
 import { type Counts, NO_COUNTS, raiseCountsSteps, raiseCountsValues } from '../../persistence/inbound/raise-counts.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
@@ -18,6 +17,7 @@ import {
 } from '../definitions.js'
 import { enqueueJobsOfKind, handOverAfter, markFailed } from '../outbox/outbox.js'
 import type { OutboxJob } from '../queues/add-jobs.js'
+import { REFERENCE_LIMITS } from './limits.js'
 import { admitUnproven, boundUnproven, giveUpOverdueUnproven } from './unproven-messages.js'
 
 /** How often one message may wait: a like for its comment, the comment for its post, the post for its author. */
@@ -73,7 +73,7 @@ export interface ResumedMessage {
 
 /** The fetches that a message may still cause after so many waits: each wait passes half of them on to the entity it waits for. */
 export function fetchesLeftAfter(times: number): number {
-  return Math.floor(LOOKUP_LIMITS.fetchesOfMessage / 2 ** times)
+  return Math.floor(REFERENCE_LIMITS.fetchesOfMessage / 2 ** times)
 }
 
 export function mayWaitAgain({ times, last }: Pick<ResumedMessage, 'times' | 'last'>): boolean {

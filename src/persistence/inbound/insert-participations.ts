@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { DELIVERY_LIMITS } from '../../limits.js'
 import { isRetracted } from '../models/tombstone.js'
+import { UNDELIVERED_LIMITS } from '../outbound/limits.js'
 import { hasRow } from '../sql/has-row.js'
 import { rowByRow } from '../sql/row-by-row.js'
 
@@ -46,13 +46,13 @@ const newParticipations = `
     where people.closed_at is null and not ${isRetracted('participations', 'given.guid', ['people.id'])}
       and ${hasRow(samePair)} is not true
   ), room as materialized (
-    select post_id, ${DELIVERY_LIMITS.participantsUnanswered} - (
+    select post_id, ${UNDELIVERED_LIMITS.participantsUnanswered} - (
       select count(*) from (
         select from participations
         ${rowByRow('people', 'people.id = participations.author_id')}
         ${rowByRow('pods', 'pods.id = people.pod_id')}
         where participations.post_id = posts.post_id and pods.answered_at is null
-        limit ${DELIVERY_LIMITS.participantsUnanswered}
+        limit ${UNDELIVERED_LIMITS.participantsUnanswered}
       ) as unanswered
     ) as count
     from (select distinct post_id from arrived where unanswered) as posts

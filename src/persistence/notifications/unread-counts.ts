@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { UNREAD_LIMITS } from '../../limits.js'
 import { queryPrepared } from '../database/database.js'
+import { UNREAD_LIMITS } from './limits.js'
 
 export interface UnreadCounts {
   readonly notifications: number

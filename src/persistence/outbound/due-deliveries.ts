@@ -1,16 +1,16 @@
 import type { Knex } from 'knex'
-import { DELIVERY_LIMITS } from '../../limits.js'
 import type { PodStatus } from '../models/pod.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
+import { UNDELIVERED_LIMITS } from './limits.js'
 
 /** SQL condition: the last delivery to the pod succeeded, within the last 7 days. */
 export const POD_IS_PROVEN = `coalesce(pods.failures = 0 and pods.last_success_at > now() - interval '7 days', false)`
 
-/** SQL condition: the pod has been offline for 14 days, or an operator has put it to sleep since it went offline. */
-export const POD_IS_ASLEEP = `coalesce(pods.offline_since <= greatest(now() - interval '14 days', pods.asleep_at), false)`
+/** SQL condition: the pod has been offline for `asleepAfterDays`, or an operator has put it to sleep since it went offline. */
+export const POD_IS_ASLEEP = `coalesce(pods.offline_since <= greatest(now() - interval '${UNDELIVERED_LIMITS.asleepAfterDays} days', pods.asleep_at), false)`
 
-/** SQL condition: the delivery has waited for the maximum time. */
-const DELIVERY_IS_EXPIRED = `deliveries.created_at <= now() - interval '${DELIVERY_LIMITS.asleepAfterDays} days'`
+/** SQL condition: the delivery is older than the maximum age. */
+const DELIVERY_IS_EXPIRED = `deliveries.created_at <= now() - interval '${UNDELIVERED_LIMITS.expiresAfterDays} days'`
 
 /** SQL condition: the pod may be contacted now. It is neither blocked, nor asleep, nor in a pause after failures. */
 const POD_ACCEPTS_DELIVERIES = `pods.blocked_at is null
@@ -197,8 +197,8 @@ export interface DeliveryResults {
  * Stores the results of a round of deliveries. The lease ends with it unless more deliveries are due. A delivery that is inserted
  * meanwhile is either seen here or finds the pod without a lease. Returns whether more are due.
  */
-export async function recordDeliveryResults(db: Knex, settlement: DeliveryResults): Promise<boolean> {
-  const { podId, owner, milliseconds, arrived, failed, podHealth: note, hasAnswered, redirects } = settlement
+export async function recordDeliveryResults(db: Knex, results: DeliveryResults): Promise<boolean> {
+  const { podId, owner, milliseconds, arrived, failed, podHealth, hasAnswered, redirects } = results
   const { rows } = await db.raw(
     `with arrived as (
        delete from deliveries where id = any(:arrived) returning priority
@@ -221,7 +221,7 @@ export async function recordDeliveryResults(db: Knex, settlement: DeliveryResult
          where pod_id = :podId and state = 'waiting' and due_at <= now() and id <> all(:settled)
        ) and :kind not in ('away', 'silent') as is_due
      )
-     update pods set ${podHealthColumns[note.kind]},
+     update pods set ${podHealthColumns[podHealth.kind]},
        answered_at = coalesce(answered_at, case when cast(:hasAnswered as boolean) then now() end),
        participation_at = coalesce(participation_at, (
          select now() where exists (select from arrived where priority = ${DELIVERY_PRIORITY.participation})
@@ -240,7 +240,7 @@ export async function recordDeliveryResults(db: Knex, settlement: DeliveryResult
       arrived: [...arrived],
       failed: JSON.stringify(failed),
       settled: [...arrived, ...failed.map(({ id }) => id)],
-      ...note,
+      ...podHealth,
     },
   )
   return rows[0]?.isDue ?? false

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
-import { DELIVERY_LIMITS } from '../../limits.js'
 import { rowByRow } from '../sql/row-by-row.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 import { POD_IS_ASLEEP, POD_IS_PROVEN } from './due-deliveries.js'
+import { UNDELIVERED_LIMITS } from './limits.js'
 
 /** Selects the recipients of a message. Local people can be among them and get no delivery. */
 export type RecipientSelector =
@@ -266,11 +266,11 @@ const insertRelayDeliveries = `
     where people.closed_at is null and pods.blocked_at is null and pods.id is distinct from authors.pod_id
     group by 1, 2, 3, 4, 5, 6, 7
   ), room as materialized (
-    select unanswered.pod_id, ${DELIVERY_LIMITS.relaysUnanswered} - (
+    select unanswered.pod_id, ${UNDELIVERED_LIMITS.relaysUnanswered} - (
       select count(*) from (
         select from deliveries
         where deliveries.pod_id = unanswered.pod_id and state = 'waiting' and priority = ${DELIVERY_PRIORITY.relay}
-        limit ${DELIVERY_LIMITS.relaysUnanswered}
+        limit ${UNDELIVERED_LIMITS.relaysUnanswered}
       ) as waiting
     ) as count
     from (select distinct pod_id from recipients where unanswered and not asleep) as unanswered

@@ -1,5 +1,4 @@
 import type { Knex } from 'knex'
-import { PHOTO_LIMITS } from '../../limits.js'
 import { queryPreparedRow } from '../database/database.js'
 import type { Photo } from '../models/photo.js'
 import { selectOpenPersonId } from '../people/open-person-id.js'
@@ -17,6 +16,7 @@ import {
 } from '../sql/column-lists.js'
 import { hasRow } from '../sql/has-row.js'
 import { keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
+import { ALT_TEXT_LIMITS } from './limits.js'
 
 /** A photo as the client API shows it. */
 export interface ListedPhoto
@@ -26,7 +26,7 @@ export interface ListedPhoto
 }
 
 /** The description, cut: another pod may send a longer one. */
-export const SHOWN_ALT_TEXT = `left(photos.text, ${PHOTO_LIMITS.altTextCharacters})`
+export const SHOWN_ALT_TEXT = `left(photos.text, ${ALT_TEXT_LIMITS.altTextCharacters})`
 
 /** Columns of `photos`, joined with the post that the photo is attached to. */
 export const PHOTO_COLUMNS = `

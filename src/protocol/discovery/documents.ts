@@ -1,6 +1,6 @@
-import { PERSON_STREAM_LIMITS } from '../../limits.js'
 import { ProtocolError, type ProtocolFault } from '../errors.js'
 import { type Hcard, type PersonLinks, readHcard, readWebFinger } from './discovery-documents.js'
+import { PERSON_STREAM_LIMITS } from './limits.js'
 import { type NodeInfo, readNodeInfo, readNodeInfoLink } from './node-info.js'
 import { readPersonStream } from './person-stream.js'
 

@@ -1,6 +1,6 @@
 import { Parser } from 'htmlparser2'
-import { HCARD_LIMITS } from '../../limits.js'
 import { ProtocolError } from '../errors.js'
+import { HCARD_LIMITS } from './limits.js'
 
 const textFields = ['uid', 'nickname', 'fn', 'given_name', 'family_name', 'searchable', 'key'] as const
 const imageFields = ['entity_photo', 'entity_photo_medium', 'entity_photo_small'] as const

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { PHOTO_LIMITS } from '../../limits.js'
+import { PHOTO_LIMITS } from '../../domain/photos/limits.js'
 import {
   type ClaimedKey,
   claimKey,

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../../config/config.js'
-import { OIDC_LIMITS, PAGE_LIMITS } from '../../limits.js'
 import type { Pod } from '../../pod/pod.js'
+import { OIDC_LIMITS } from '../oidc/limits.js'
+import { PAGE_LIMITS } from '../pages/limits.js'
 import { openRateLimit } from './rate-limit.js'
 import type { RateLimitName } from './rejection-metrics.js'
 

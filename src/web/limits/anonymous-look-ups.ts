@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ANONYMOUS_LOOKUP_LIMITS } from '../../federation/discovery/limits.js'
 import type { LookUp } from '../../federation/discovery/look-up.js'
-import { HTTP_LIMITS, LOOK_UP_LIMITS } from '../../limits.js'
 import type { Pod } from '../../pod/pod.js'
 import { escapeHtml, page } from '../pages/html.js'
 import { queryText } from '../schemas/query-text.js'
+import { HTTP_LIMITS } from '../server/limits.js'
 import { RequestFault, tooBusy } from '../server/request-faults.js'
 import { openRateLimit, openRateLimitOf } from './rate-limit.js'
 
@@ -23,7 +24,7 @@ export type AnswerLookUp = <Found>(
 
 /** Limits look-ups on other pods per network address and in total. Objects in the database are not limited. */
 export function openAnonymousLookUps(pod: Pod): AnswerLookUp {
-  const { ofAddress, ofAll, perSeconds, sources, waitingAtOnce } = LOOK_UP_LIMITS
+  const { ofAddress, ofAll, perSeconds, sources, waitingAtOnce } = ANONYMOUS_LOOKUP_LIMITS
   const now = () => pod.now()
   const limitAddress = openRateLimit({ limit: 'anonymous_look_ups', times: ofAddress, perSeconds, sources, now })
   const limitAll = openRateLimitOf<'all'>({ limit: 'anonymous_look_ups', times: ofAll, perSeconds, sources: 1, now })
@@ -50,14 +51,14 @@ export function openAnonymousLookUps(pod: Pod): AnswerLookUp {
 
 function answerPending(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const reloads = Number(queryText(request, 'reload') ?? 0)
-  if (!(reloads < LOOK_UP_LIMITS.reloads)) {
+  if (!(reloads < ANONYMOUS_LOOKUP_LIMITS.reloads)) {
     throw new RequestFault(503, 'The other pod has not answered yet. Please try again in some minutes.', {
-      headers: { 'retry-after': String(LOOK_UP_LIMITS.perSeconds) },
+      headers: { 'retry-after': String(ANONYMOUS_LOOKUP_LIMITS.perSeconds) },
     })
   }
   const query = new URLSearchParams({ q: queryText(request, 'q') ?? '', reload: String(reloads + 1) })
   const path = request.routeOptions.url ?? ''
-  const seconds = LOOK_UP_LIMITS.reloadSeconds
+  const seconds = ANONYMOUS_LOOKUP_LIMITS.reloadSeconds
   return reply
     .code(202)
     .header('cache-control', 'no-store')

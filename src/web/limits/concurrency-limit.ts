@@ -1,4 +1,4 @@
-import { HTTP_LIMITS } from '../../limits.js'
+import { HTTP_LIMITS } from '../server/limits.js'
 import { type RequestFault, tooBusy } from '../server/request-faults.js'
 import { tooMany } from './rate-limit.js'
 import { countRateLimited, type RateLimitName } from './rejection-metrics.js'

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { HttpLimits } from '../../limits.js'
 import { siteOf, sourceOf } from '../../networks/network-source.js'
+import type { HttpLimits } from '../server/limits.js'
 
 /**
  * Why a connection is closed: its address has too many, it was idle while others need a place, or all places are in use.

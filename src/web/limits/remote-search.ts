@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { SEARCH_LIMITS } from '../../domain/people/limits.js'
 import type { LookUp } from '../../federation/discovery/look-up.js'
 import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
-import { SEARCH_LIMITS } from '../../limits.js'
 import { type ConcurrencyLimit, openConcurrencyLimit } from './concurrency-limit.js'
 
 declare module 'fastify' {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { WRITE_LIMITS } from '../../limits.js'
 import type { Pod } from '../../pod/pod.js'
+import { WRITE_LIMITS } from '../api/limits.js'
 import { openRateLimitOf, type RateLimit } from './rate-limit.js'
 
 declare module 'fastify' {

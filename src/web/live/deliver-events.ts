@@ -1,6 +1,5 @@
 import { findViewersByTokenIds } from '../../domain/accounts/viewers.js'
 import { findLiveEvents, groupAnnouncementsByRecipient } from '../../domain/notifications/live-events.js'
-import type { LiveLimits } from '../../limits.js'
 import { recordWrites } from '../../persistence/database/last-writes.js'
 import {
   ANNOUNCEMENTS_AT_ONCE,
@@ -11,6 +10,7 @@ import {
 import type { Pod } from '../../pod/pod.js'
 import { dialectContext } from '../api/dialect.js'
 import { eventText, type Gap, positionText, resetText } from './event-text.js'
+import type { LiveLimits } from './limits.js'
 import type { Listener } from './listener.js'
 import { openSemaphore } from './semaphore.js'
 

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Viewer } from '../../domain/accounts/viewers.js'
 import type { EventRecipient } from '../../domain/notifications/live-events.js'
-import type { LiveLimits } from '../../limits.js'
 import { HEARTBEAT, positionText } from './event-text.js'
+import type { LiveLimits } from './limits.js'
 
 /** A client that keeps an event stream open. */
 export interface Listener extends EventRecipient {

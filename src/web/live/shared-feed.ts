@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { LiveLimits } from '../../limits.js'
 import { listAnnouncementsAfter } from '../../persistence/notifications/announcements.js'
 import type { Pod } from '../../pod/pod.js'
 import type { EventDelivery } from './deliver-events.js'
+import type { LiveLimits } from './limits.js'
 import type { Listener } from './listener.js'
 import { openSemaphore } from './semaphore.js'
 

@@ -2,7 +2,6 @@ import type { Adapter, AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
 import { findGrant, revokeGrant } from '../../domain/accounts/authorizations.js'
 import { findClient } from '../../domain/accounts/clients.js'
 import { hashToken } from '../../domain/accounts/token-hash.js'
-import { OIDC_LIMITS } from '../../limits.js'
 import {
   deleteToken,
   findToken,
@@ -18,6 +17,7 @@ import {
   upsertRecord,
 } from '../../persistence/accounts/oidc-records.js'
 import type { Pod } from '../../pod/pod.js'
+import { OIDC_LIMITS } from './limits.js'
 import type { Library } from './provider-internals/load-library.js'
 
 /** Set by the pod for authorization requests without a `redirect_uri`; only their codes are exchanged without one. */

@@ -1,8 +1,8 @@
 import type { ErrorOut, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
-import { HTTP_LIMITS } from '../../limits.js'
 import { isDatabaseUnavailable } from '../../persistence/database/errors.js'
 import { errorPage } from '../pages/html.js'
+import { HTTP_LIMITS } from '../server/limits.js'
 
 const SENTENCES: Readonly<Record<string, string>> = {
   invalid_client: 'This application is not registered on this pod. It may have to register again.',

@@ -1,5 +1,5 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
-import { OIDC_LIMITS } from '../../limits.js'
+import { OIDC_LIMITS } from './limits.js'
 
 const PREFIX = 'pod_request_'
 const OPTIONS = { httpOnly: true, sameSite: 'lax', signed: true, path: '/' } as const

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
-import { OIDC_LIMITS } from '../../limits.js'
 import { sourceOf } from '../../networks/network-source.js'
 import { tooMany } from '../limits/rate-limit.js'
 import type { RequestFault } from '../server/request-faults.js'
+import { OIDC_LIMITS } from './limits.js'
 
 /**
  * Delays sign-ins after wrong passwords, longer each time. Counted per account and network address together, so that an attacker

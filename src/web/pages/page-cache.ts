@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { PAGE_LIMITS } from '../../limits.js'
 import { openSingleFlight } from '../../throttling/single-flight.js'
+import { PAGE_LIMITS } from './limits.js'
 
 /** Rendered pages, kept for seconds. Requests for a page that is being rendered wait for that rendering. */
 export interface PageCache {

@@ -1,8 +1,8 @@
 import { promisify } from 'node:util'
 import { brotliCompress, brotliCompressSync, constants, gzip, gzipSync } from 'node:zlib'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { COMPRESSION_LIMITS } from '../../limits.js'
 import { addVary } from './headers.js'
+import { COMPRESSION_LIMITS } from './limits.js'
 
 type Coding = 'br' | 'gzip'
 

@@ -1,4 +1,4 @@
-import { HTTP_LIMITS } from '../../limits.js'
+import { HTTP_LIMITS } from './limits.js'
 import { MalformedBody } from './request-faults.js'
 
 export type FormValue = string | FormValue[] | { [name: string]: FormValue }

@@ -4,7 +4,9 @@ import type { FastifyInstance } from 'fastify'
 import type { Config, Listen } from '../../config/config.js'
 import { StartError } from '../../errors/start-error.js'
 import { codeOf } from '../../errors/thrown.js'
-import { ADMIN_PORTS_TRIED } from '../../limits.js'
+
+/** Ports that are tried after the default one, for several pods on one machine. */
+const ADMIN_PORTS_TRIED = 20
 
 /** Listens at an address. The error names the cause and, with `hint`, the setting that changes the address. */
 export async function listen(app: FastifyInstance, where: Listen, hint: string): Promise<string> {

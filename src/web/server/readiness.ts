@@ -1,7 +1,7 @@
-import { HTTP_LIMITS } from '../../limits.js'
 import { isDatabaseReachable } from '../../persistence/database/database.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Readiness } from './health.js'
+import { HTTP_LIMITS } from './limits.js'
 
 /** The web process is ready if the database answers. Without the queue it still serves clients, so its state is only reported. */
 export function webReadiness(pod: Pod, isClosing: () => boolean): () => Promise<Readiness> {

@@ -1,9 +1,9 @@
 import type { Server } from 'node:http'
 import type { FastifyHttpOptions } from 'fastify'
 import type { Logger } from 'pino'
-import { HTTP_LIMITS, type HttpLimits } from '../../limits.js'
 import { refuseClient } from './client-errors.js'
 import { type ConnectionOptions, openHttpServer } from './http-server.js'
+import { HTTP_LIMITS, type HttpLimits } from './limits.js'
 import { routedUrl } from './paths.js'
 import { requestLogging } from './request-log.js'
 

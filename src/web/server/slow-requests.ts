@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server } from 'node:http'
-import type { HttpLimits } from '../../limits.js'
+import type { HttpLimits } from './limits.js'
 
 const extendedSince = new WeakMap<IncomingMessage, number>()
 

@@ -1,9 +1,9 @@
 import { Ajv, type AnySchema, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { HTTP_LIMITS } from '../../limits.js'
 import { fits } from '../../protocol/values.js'
 import { holdsPlainText } from '../schemas/storable-text.js'
 import type { ErrorReason } from './error-reasons.js'
+import { HTTP_LIMITS } from './limits.js'
 import { RequestFault } from './request-faults.js'
 
 type InvalidReason = Extract<ErrorReason, 'field_missing' | 'field_invalid'>

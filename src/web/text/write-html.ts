@@ -1,5 +1,5 @@
 import type { Env, RendererRule, Token } from 'markdown-it'
-import { SERVE_LIMITS } from '../../limits.js'
+import { PUBLIC_POST_LIMITS } from '../../domain/posts/limits.js'
 import { isUrl } from '../../protocol/is-url.js'
 import type { EntityLink, Mention } from '../../protocol/mentions.js'
 import { escapeHtml } from '../pages/html.js'
@@ -29,9 +29,13 @@ export function writeExcerpt(
   names: Names,
   topLevel?: number,
 ): { readonly html: string; readonly complete: boolean } {
-  const complete = text.length <= SERVE_LIMITS.excerptCharacters
+  const complete = text.length <= PUBLIC_POST_LIMITS.excerptCharacters
   return {
-    html: writeHtml(complete ? text : `${text.slice(0, SERVE_LIMITS.excerptCharacters).trimEnd()} …`, names, topLevel),
+    html: writeHtml(
+      complete ? text : `${text.slice(0, PUBLIC_POST_LIMITS.excerptCharacters).trimEnd()} …`,
+      names,
+      topLevel,
+    ),
     complete,
   }
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import { PHOTO_LIMITS } from '../../limits.js'
+import { PHOTO_LIMITS } from '../../domain/photos/limits.js'
 import { deleteUploads, storeUpload } from '../../persistence/photos/picture-files.js'
 import { RequestFault } from '../server/request-faults.js'
 import { uploadOptions } from './upload-options.js'

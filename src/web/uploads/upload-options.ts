@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import type { NewPhoto } from '../../domain/photos/uploads.js'
-import { PHOTO_LIMITS } from '../../limits.js'
+import { ALT_TEXT_LIMITS } from '../../persistence/photos/limits.js'
 import { BooleanField, readBoolean } from '../schemas/booleans.js'
 import { InvalidRequest } from '../server/validation.js'
 
@@ -9,7 +9,7 @@ function flag(description: string) {
 }
 
 export const AltText = Type.String({
-  description: `What the photo shows, in words: at most ${PHOTO_LIMITS.altTextCharacters} characters, no Markdown.`,
+  description: `What the photo shows, in words: at most ${ALT_TEXT_LIMITS.altTextCharacters} characters, no Markdown.`,
 })
 
 /** The options of an upload, in the query or in the form. */

@@ -2,8 +2,8 @@ import type { Knex } from 'knex'
 import { addMessages } from '../../../domain/conversations/messages.js'
 import { discoverMentionedJob } from '../../../jobs/definitions.js'
 import { enqueueJobsOfKind } from '../../../jobs/outbox/outbox.js'
+import { REFERENCE_LIMITS } from '../../../jobs/waiting/limits.js'
 import { lockThings } from '../../../jobs/waiting/waiting-messages.js'
-import { LOOKUP_LIMITS } from '../../../limits.js'
 import {
   type ArrivedConversation,
   type ArrivedMessage,
@@ -94,7 +94,7 @@ function firstUnknown(
   unknown: ReadonlySet<string>,
 ): readonly string[] {
   const first = arrivals.flatMap(({ entity }) =>
-    entity.participants.filter((address) => unknown.has(address)).slice(0, LOOKUP_LIMITS.unknownPeopleOfText),
+    entity.participants.filter((address) => unknown.has(address)).slice(0, REFERENCE_LIMITS.unknownPeopleOfText),
   )
   return [...new Set(first)]
 }
@@ -119,7 +119,7 @@ function conversationOf(
     participants,
     unknownParticipants: participants
       .filter((address) => unknownPeople.has(address))
-      .slice(0, LOOKUP_LIMITS.unknownPeopleOfText),
+      .slice(0, REFERENCE_LIMITS.unknownPeopleOfText),
     createdAt: plausibleTime(entity.created_at, message.acceptedAt, now),
     arrivedAt: now,
   }

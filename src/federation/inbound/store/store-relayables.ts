@@ -2,7 +2,6 @@ import type { Knex } from 'knex'
 import { readMentionedAddresses, readTagNames } from '../../../domain/posts/texts.js'
 import { dispatchRelaysJob } from '../../../jobs/definitions.js'
 import { enqueueJobsOfKind } from '../../../jobs/outbox/outbox.js'
-import { DELIVERY_LIMITS } from '../../../limits.js'
 import { insertParticipations } from '../../../persistence/inbound/insert-participations.js'
 import {
   insertComments,
@@ -13,6 +12,7 @@ import {
 import { Mention } from '../../../persistence/models/mention.js'
 import { Tag } from '../../../persistence/models/tag.js'
 import type { Pod } from '../../../pod/pod.js'
+import { DELIVERY_LIMITS } from '../../outbound/limits.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
 import { plausibleTime } from './plausible-time.js'
 import type { StorableEntity } from './storable-entity.js'

@@ -1,8 +1,9 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { openEnvelopeCache, TooManySignatures } from '../../../federation/inbound/envelope-cache.js'
 import { serveEntity } from '../../../federation/outbound/serve-entity.js'
-import { HTTP_LIMITS, SERVE_LIMITS } from '../../../limits.js'
+import { HTTP_LIMITS } from '../../server/limits.js'
 import { RequestFault } from '../../server/request-faults.js'
+import { SERVE_LIMITS } from './limits.js'
 
 /** Serves public entities that other pods refer to but do not have (FEDERATION.md, "Fetching"). */
 export const fetchRoutes: FastifyPluginAsync = async (app) => {

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { readSoftware } from '../../../config/software.js'
-import { SERVE_LIMITS } from '../../../limits.js'
 import { countUsage, type Usage } from '../../../persistence/operations/usage.js'
 import { isNodeInfoVersion, NODE_INFO_VERSIONS, nodeInfoSchema, presentNodeInfo } from '../../presenters/node-info.js'
 import { cachedAnswer } from '../../server/cached-answer.js'
 import { RequestFault } from '../../server/request-faults.js'
+import { SERVE_LIMITS } from './limits.js'
 
 /** NodeInfo: software, protocols and usage of this pod, for clients, other pods and statistics sites. */
 export const nodeInfoRoutes: FastifyPluginAsync = async (app) => {

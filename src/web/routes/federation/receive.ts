@@ -1,9 +1,10 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { RECEIVE_LIMITS } from '../../../jobs/inbound/limits.js'
 import { QueueUnavailable } from '../../../jobs/queues/queue-unavailable.js'
-import { HTTP_LIMITS, RECEIVE_LIMITS } from '../../../limits.js'
 import { isDatabaseUnavailable } from '../../../persistence/database/errors.js'
 import { mayBeEncryptedEnvelope } from '../../../protocol/envelopes/encrypted-envelope.js'
 import { countRateLimited } from '../../limits/rejection-metrics.js'
+import { HTTP_LIMITS } from '../../server/limits.js'
 import { readRawBody } from '../../server/raw-body.js'
 import type { InboundEndpoint, ReceiveOutcome } from './inbound-endpoint.js'
 

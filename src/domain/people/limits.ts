@@ -1,0 +1,13 @@
+/** Searches for people. */
+export const SEARCH_LIMITS = {
+  /** One character matches nearly everyone. */
+  shortest: 2,
+  /** How long a user waits for another pod. A later result is available for the next search. */
+  discoveryMs: 2_000,
+  lookEveryMs: 100,
+  /** Searches that wait for other pods in one web process, and those of one user. All others use only known people. */
+  remoteLookUpsAtOnce: 32,
+  remoteLookUpsOfUser: 3,
+  /** Each one is another joined table; planning takes seconds for a hundred. */
+  filters: 10,
+} as const

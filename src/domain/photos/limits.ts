@@ -1,0 +1,37 @@
+/** Uploaded pictures. The maximum bytes of one picture are a setting. */
+export const PHOTO_LIMITS = {
+  /** Concurrent uploads in one web process, and per user. Clients send a few in parallel, not dozens. */
+  uploadsAtOnce: 32,
+  uploadsOfPerson: 4,
+  /** Photos per user; their disk space is limited by the setting PHOTO_QUOTA. */
+  photosOfPerson: 20_000,
+  /** Forms read before their token is known: per web process, and per network address. */
+  uploadsBeforeToken: 8,
+  uploadsBeforeTokenOfAddress: 2,
+  /** Waiting uploads, not read before their turn. Clients may send a whole album at once. */
+  uploadsWaiting: 256,
+  uploadsWaitingOfPerson: 24,
+  /** How many times the largest picture is read to its end, so that the client can receive the 413. */
+  timesRead: 4,
+  /** From the last byte to the photo. After that the client gets 503 and retries. */
+  madeWithinMs: 25_000,
+  /** Interval of checks for the result: short at first, then longer. */
+  firstLookMs: 20,
+  lastLookMs: 250,
+  /** An upload has a few short options; the longest is the description. */
+  formFields: 50,
+  fieldBytes: 6 * 1024,
+  fieldNameBytes: 100,
+  /** The longest side of a JPEG. */
+  sidePixels: 65_535,
+  /** As counted in workers/handlers/make-picture.ts. Measured: the worst picture needs half a gigabyte in the worker. */
+  pixels: 100_000_000,
+  /** Larger pictures are processed one after the other. */
+  pixelsSideBySide: 25_000_000,
+  frames: 1_000,
+  /** For each size. */
+  sizeSeconds: 15,
+  /** An upload that is not a photo after this time never becomes one. */
+  uploadAgeMs: 60 * 60_000,
+  sweepEveryMs: 10 * 60_000,
+} as const

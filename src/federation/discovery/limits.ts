@@ -1,0 +1,35 @@
+/** Look-ups of people and links without an account. */
+export const ANONYMOUS_LOOKUP_LIMITS = {
+  /** How long a request waits for a worker. Then it gets a page that reloads itself. */
+  waitMs: 2_000,
+  lookEveryMs: 100,
+  reloadSeconds: 3,
+  reloads: 5,
+  /** Per network address, and in total; each web process counts separately. */
+  ofAddress: 30,
+  ofAll: 300,
+  perSeconds: 60,
+  /** Network addresses counted at the same time. */
+  sources: 20_000,
+  /** Waiting requests in one web process. */
+  waitingAtOnce: 32,
+  /** Concurrent look-ups in one worker, and those of one host. */
+  atOnce: 32,
+  atOnceOfHost: 4,
+  /** A user is waiting, and the other pod may be slow. */
+  discoveryMs: 8_000,
+} as const
+
+/** Look-ups of people, entities and pods. */
+export const DISCOVERY_LIMITS = {
+  /** A failed look-up is not repeated by every request. */
+  failureRememberedMs: 60_000,
+  failuresRemembered: 10_000,
+  /** Maximum age of a name or a picture. */
+  personFreshMs: 24 * 60 * 60 * 1_000,
+  /** The front page of a pod, including what it does to render. */
+  frontPageMs: 12_000,
+  frontPageRedirects: 3,
+  /** Maximum of browsers and other pods. */
+  urlCharacters: 2_048,
+} as const

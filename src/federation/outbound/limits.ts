@@ -1,0 +1,37 @@
+/** Deliveries to other pods. The values that other pods notice are those of the protocol. */
+export const DELIVERY_LIMITS = {
+  /** Refusals of one delivery: about seventeen hours. */
+  tries: 10,
+  /** Sharing matters longer than a post: about thirteen days. */
+  triesOfContact: 20,
+  /** Failures in a row after which the delay of a pod stays the same: about six hours. */
+  podFailures: 9,
+  /** Rows of one pod read at a time. An envelope may have megabytes. */
+  rowsAtOnce: 20,
+  /** Relays and participations per round, … */
+  relaysInRound: 3,
+  /** … and the maximum pause after such a round. The pause is as long as the round: a flood takes half of the time. */
+  relayPauseMs: 60,
+  /** Concurrent deliveries to one pod, after a first success. The HTTP client has the same limit. */
+  atOnce: 4,
+  /** Relays per dispatch; each may have hundreds of deliveries. */
+  relaysAtOnce: 32,
+  /** After this time a pod yields its slot and is queued again. A last exchange still ends before the deadline of the job. */
+  drainMs: 12_000,
+  /** From the first byte to the status. */
+  exchangeMs: 30_000,
+  /** Proven pods that may use all of that time for a first attempt. If there are more, those above `patienceMs` yield. */
+  silentAtOnce: 16,
+  patienceMs: 1_500,
+  /** Time until another worker may serve the pod of a worker that died. Longer than a drain with its last exchange. */
+  leaseMs: 60_000,
+  /** Deliveries in a row that end in a redirect, before the pod is checked. */
+  redirects: 3,
+  /** Pods checked per run (a run per minute), and the time since their last check. */
+  checksAtOnce: 60,
+  checkEveryHours: 24,
+  /** For an offline pod that has sent something. */
+  recheckMinutes: 30,
+} as const
+
+export type DeliveryLimits = { readonly [Name in keyof typeof DELIVERY_LIMITS]: number }

@@ -1,0 +1,36 @@
+/** Requests to other pods, and how much of a response is read. */
+export const REMOTE_LIMITS = {
+  /** DNS, TCP and TLS together. A slower pod counts as unreachable. */
+  connectMs: 5_000,
+  /** One DNS query; it is sent twice within `connectMs`. */
+  dnsTryMs: 1_500,
+  /** Delay before the next address of a name is tried in parallel. The first address may be dead. */
+  connectAttemptMs: 1_000,
+  /** From the call to the last byte, including redirects and waiting for a slot. */
+  exchangeMs: 30_000,
+  headerBytes: 16 * 1024,
+  /** WebFinger, hCard and NodeInfo have a few kilobytes; a key or a long list of links fits many times. */
+  discoveryBytes: 128 * 1024,
+  /** The largest envelope that is accepted. */
+  fetchBytes: 8 * 1024 * 1024,
+  /** Read from an unneeded response, so that its connection can be reused. */
+  unreadBytes: 4 * 1024,
+  unreadMs: 1_000,
+  /** From http to https, from www to the bare name, and from one owner to the next. */
+  redirects: 4,
+  /** Concurrent exchanges of this process. */
+  atOnce: 160,
+  /** A slow pod occupies at most this number of slots. */
+  fetchesPerHost: 8,
+  deliveriesPerHost: 4,
+  /** Requests to a third pod that an unknown sender can cause. */
+  fetchesPerHostPerMinute: 600,
+  /** Shorter than the idle timeout of usual servers that do not announce one, so that they do not close while this pod writes. */
+  idleMs: 4_000,
+  /** Maximum announced idle timeout that is used. Idle connections to thousands of pods cost file descriptors. */
+  longestIdleMs: 30_000,
+  /** Maximum accepted Retry-After. */
+  retryAfterSeconds: 24 * 60 * 60,
+} as const
+
+export type RemoteLimits = { readonly [Name in keyof typeof REMOTE_LIMITS]: number }

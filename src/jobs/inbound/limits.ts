@@ -1,0 +1,40 @@
+/** Messages of other pods until they are stored. */
+export const RECEIVE_LIMITS = {
+  /** The largest legal message is a text of 65 535 character references in an encrypted envelope: about a megabyte. */
+  bodyBytes: 8 * 1024 * 1024,
+  /** Limits what a stalled or failed job holds. A larger message is a job of its own. */
+  messagesPerJob: 128,
+  bytesPerJob: 256 * 1024,
+  /** While two jobs are being added to the queue, the next one collects messages. */
+  jobsUnderWay: 2,
+  /** From the last byte of a message to its answer. After that the answer is 503, and the sender retries. */
+  acknowledgedMs: 1_000,
+  /** Messages in the queue, over all senders. */
+  queuedMessages: 500_000,
+  /** In a longer queue, messages are counted per source. */
+  fairFromMessages: 1_000,
+  /** The same for a queue of few large messages. */
+  fairFromBytes: 16 * 1024 * 1024,
+  /** Messages of one source in a long queue. Further ones are queued behind those of other sources … */
+  messagesApart: 1_000,
+  /** The same in bytes: a few messages of maximum size. */
+  bytesApart: 16 * 1024 * 1024,
+  /** … and beyond this number they are refused. */
+  messagesOfSource: 100_000,
+  /** Of `INBOUND_BYTES` per source: at least four sources are needed to fill it. */
+  bytesPercentOfSource: 25,
+  /** Shares that all /64 networks of an IPv6 /48 have together. */
+  sharesOfSite: 2,
+  /** Sources counted at the same time. */
+  sources: 100_000,
+  lookEveryMs: 1_000,
+  /** Retry-After when a sender, or all senders, have sent too much. */
+  retryAfterSeconds: 120,
+  /** Cached guids of local people, so that a private message needs no database query. A guid never changes. */
+  recipients: 10_000,
+  recipientAgeMs: 10 * 60_000,
+  /** Guids in one database query. */
+  recipientsPerQuestion: 128,
+  /** A longer private body is not examined before it is queued: eight megabytes of brackets would take a second. */
+  examinedCharacters: 64 * 1024,
+} as const

@@ -1,0 +1,65 @@
+/** Entities and people that received content refers to, and that are looked up for it. */
+export const REFERENCE_LIMITS = {
+  /** A reshare of a reshare, or a link in a linked post. A longer chain is probably an attack. */
+  chainDepth: 5,
+  linksOfText: 10,
+  /** A linked post, and the links in it. */
+  linkDepth: 2,
+  /** Entities fetched because of one message. Without a total, ten links per text on two levels are 110 requests. */
+  fetchesOfMessage: 30,
+  /** Unknown people mentioned in a text; each causes a look-up at a pod. */
+  unknownPeopleOfText: 50,
+} as const
+
+/**
+ * Waiting messages and dead letters. An unproven message names an unknown signer. Anyone can send any number of them, so their
+ * limits are far below those of verified messages.
+ */
+export const WAITING_LIMITS = {
+  /** Verified messages, in total and per host of the signer. */
+  messages: 500_000,
+  bytes: 1024 * 1024 * 1024,
+  messagesOfHost: 50_000,
+  bytesOfHost: 128 * 1024 * 1024,
+  /** Unproven messages, in total and per host that they name. */
+  unprovenMessages: 20_000,
+  unprovenBytes: 64 * 1024 * 1024,
+  unprovenMessagesOfHost: 1_000,
+  unprovenBytesOfHost: 4 * 1024 * 1024,
+  /** Nearly all legitimate messages are smaller. */
+  unprovenBytesOfMessage: 64 * 1024,
+  /** A longer one is kept if it may be legal: the first post of a new person may have the longest legal text … */
+  longestUnprovenBytes: 2 * 1024 * 1024,
+  /** … but all of these share this size; the oldest is dropped for a new one. */
+  longUnprovenBytes: 32 * 1024 * 1024,
+  /** Waiting time of an unproven message if no pod has ever answered at its host. The three attempts of a look-up take 5.5 minutes, longer if limits of this pod delay them. */
+  unprovenPatienceSeconds: 20 * 60,
+  /** Dead letters, and the bytes of those with a payload. Unproven ones are kept without payload. */
+  deadMessages: 100_000,
+  deadBytes: 1024 * 1024 * 1024,
+  /** How often the totals are checked. */
+  lookEveryMs: 10_000,
+  /** Rows deleted by one statement. */
+  rowsAtOnce: 1_000,
+} as const
+
+/** Look-ups of signers that are unknown and not proven by a signature. */
+export const SIGNER_LIMITS = {
+  /** New signers on hosts where no pod has answered, per network address and minute; each worker counts separately. */
+  unprovenOfSourcePerMinute: 600,
+  /** Network addresses counted at the same time. */
+  sources: 20_000,
+  /** Concurrent look-ups at one host; one until the host has answered. */
+  atOnce: 4,
+  /** At a host that has never answered. A slower first answer is not worth a slot. */
+  unknownHostMs: 6_000,
+  knownHostMs: 15_000,
+  /** Attempts of one look-up, and the waits between them in seconds. */
+  triesAtUnknownHost: 3,
+  triesAtKnownHost: 6,
+  retrySeconds: [30, 300, 1_800, 7_200, 7_200],
+  /** Delay for a host whose budget of the minute is used up. */
+  busySeconds: 15,
+  /** After this time a host yields its slot and is queued again behind all others. */
+  drainMs: 10_000,
+} as const

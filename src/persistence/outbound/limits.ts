@@ -1,0 +1,11 @@
+/** Deliveries and subscriptions that are stored for other pods. */
+export const UNDELIVERED_LIMITS = {
+  /** A pod that is offline for longer gets nothing new. */
+  asleepAfterDays: 14,
+  /** Age of a delivery. A pod that is back receives what is younger. */
+  expiresAfterDays: 14,
+  /** Waiting relays for a pod that has never answered. */
+  relaysUnanswered: 5,
+  /** Subscriptions to one post from pods that have never answered. */
+  participantsUnanswered: 100,
+} as const

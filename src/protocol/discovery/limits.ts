@@ -1,0 +1,25 @@
+/** Fields of an hCard. A longer value is truncated or refused. */
+export const HCARD_LIMITS = {
+  guidCharacters: 255,
+  nicknameCharacters: 255,
+  /** UTF-16 units, including blanks after the name. */
+  nameCharacters: 255,
+  flagCharacters: 10,
+  keyCharacters: 4 * 1024,
+  /** Nested elements. A closing tag without an open element makes the parser walk through all of them. */
+  levels: 200,
+  /** After each of these chunks the parser stops if all fields are complete. */
+  charactersAtOnce: 4 * 1024,
+} as const
+
+/** Public posts that are fetched from the pod of a person when the person is found. */
+export const PERSON_STREAM_LIMITS = {
+  /** One page of diaspora*. */
+  posts: 15,
+  bytes: 1024 * 1024,
+  requestMs: 10_000,
+  /** The stream with all its posts. */
+  allMs: 30_000,
+  /** For what one post needs, such as the root of a reshare. */
+  fetchesOfPost: 2,
+} as const

@@ -1,0 +1,29 @@
+/** Event streams, which clients keep open for hours. */
+export const LIVE_LIMITS = {
+  /** Per process; the other connections are for requests. */
+  listeners: 1_500,
+  /** Phones, tablets, and connections that a client forgot to close. */
+  listenersOfUser: 20,
+  /** Proxies close silent connections after a minute, some after half a minute. */
+  heartbeatMs: 20_000,
+  /** The stream of a revoked token ends within this time; it sends no event from the moment of revocation. */
+  tokensAgainMs: 30_000,
+  /** Written but not read by the client. Further events wait in the database until the client has read them. */
+  unsentBytes: 64 * 1024,
+  /** Events written between two checks of `unsentBytes`. The largest post has a few hundred kilobytes. */
+  writtenAtOnce: 10,
+  drainMs: 30_000,
+  /** Events searched for a client that reconnects. A client that missed more should read the lists. */
+  missed: 5_000,
+  /** Clients that catch up at the same time; each uses a database connection. */
+  catchingUpAtOnce: 2,
+  showingAtOnce: 3,
+  /** Retry while the database is unavailable. */
+  againAfterMs: 1_000,
+  reportEveryMs: 60_000,
+  /** Sent to clients: minimum delay before a reconnect, and its random spread. */
+  retryMs: 2_000,
+  retrySpreadMs: 3_000,
+} as const
+
+export type LiveLimits = { readonly [Name in keyof typeof LIVE_LIMITS]: number }

@@ -1,0 +1,34 @@
+/** Sign-in of users and authorization of clients. */
+export const OIDC_LIMITS = {
+  /** A form has a few hundred bytes; a long list of redirect addresses fits. */
+  bodyBytes: 16 * 1024,
+  accessTokenSeconds: 86_400,
+  codeSeconds: 600,
+  idTokenSeconds: 1_800,
+  /** Since the last use. */
+  refreshTokenSeconds: 400 * 86_400,
+  /** The last use is written at most this often. */
+  refreshTokenUseSeconds: 86_400,
+  /** Time to find the password or to create an account first. */
+  interactionSeconds: 3_600,
+  /** Pending authorization requests in total; the oldest without a sign-in are deleted first. */
+  interactions: 5_000,
+  /** Pending authorization requests of one browser; a new one replaces the oldest. */
+  requestsOfBrowser: 8,
+  /** New authorization requests of a web process between two checks of the total. */
+  interactionsBetweenTrims: 50,
+  /** `state`, and `nonce`. */
+  stateBytes: 1_024,
+  sessionSeconds: 14 * 86_400,
+  /** The periods of the settings that limit one network address. */
+  signInsPerSeconds: 300,
+  clientsPerSeconds: 3_600,
+  tokensPerSeconds: 60,
+  authorizationsPerSeconds: 300,
+  /** Wrong passwords of one network address for one account. Each further one doubles the delay. */
+  wrongPasswords: 5,
+  firstWaitSeconds: 5,
+  longestWaitSeconds: 900,
+  /** Network addresses counted at the same time, for each of these. */
+  sources: 20_000,
+} as const

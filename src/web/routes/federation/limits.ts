@@ -1,0 +1,12 @@
+/** Answers to fetch and NodeInfo requests of other pods. */
+export const SERVE_LIMITS = {
+  /** Cached signed envelopes for fetch requests. */
+  envelopes: 1_000,
+  envelopeBytes: 32 * 1024 * 1024,
+  /** A photo may be removed from its post and a root may be deleted; nothing else in an envelope changes. */
+  envelopeAgeMs: 60_000,
+  /** A fifth of a second on two threads. */
+  signaturesUnderWay: 64,
+  /** Counting reads whole tables. */
+  usageAgeMs: 60 * 60 * 1_000,
+} as const
