@@ -19,6 +19,7 @@ export type QueueStoreName = 'redis' | 'postgresql'
 /** A database and a queue of a bench's own, as safe as those of a pod in production. */
 export interface BenchStores {
   readonly databaseUrl: string
+  readonly superuserUrl: string
   readonly redisUrl: string | undefined
   /** Of the servers, for their processor time. */
   readonly pids: Readonly<Record<string, number>>
@@ -29,10 +30,17 @@ export interface BenchStores {
   close(): Promise<void>
 }
 
-/** Undefined: there is no Redis on this machine. Where only reading is measured, the database may be `fast` instead of safe. */
+interface StoreOptions {
+  /** Not safe, where only reading is measured. */
+  readonly fast?: boolean
+  /** Further settings of PostgreSQL. */
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+/** Undefined: there is no Redis on this machine. */
 export async function openBenchStores(
   queue: QueueStoreName,
-  options: { readonly fast?: boolean } = {},
+  options: StoreOptions = {},
 ): Promise<BenchStores | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'pod-bench-'))
   const redis = queue === 'redis' ? await startRedis(folder) : undefined
@@ -50,6 +58,7 @@ export async function openBenchStores(
     const postgres = parentOf(Number(rows[0].pid)) ?? Number.NaN
     return {
       databaseUrl: database.url,
+      superuserUrl: database.superuserUrl,
       redisUrl: redis?.url,
       pids: { postgres, ...(redis && { redis: redis.pid }) },
       countStatements: (of, during) =>
@@ -81,9 +90,13 @@ async function grantRights(superuserUrl: string): Promise<void> {
 }
 
 /** The stores that a queue can have, one after the other; the one that is not on this machine is left out. */
-export async function* eachStore(): AsyncGenerator<{ readonly queue: QueueStoreName; readonly stores: BenchStores }> {
+export async function* eachStore(
+  options: StoreOptions = {},
+  wanted: readonly string[] = ['redis', 'postgresql'],
+): AsyncGenerator<{ readonly queue: QueueStoreName; readonly stores: BenchStores }> {
   for (const queue of ['redis', 'postgresql'] as const) {
-    const stores = await openBenchStores(queue)
+    if (!wanted.includes(queue)) continue
+    const stores = await openBenchStores(queue, options)
     if (stores === undefined) {
       leaveOut('There is no redis-server on the PATH', 'the half with Redis')
       continue

@@ -33,9 +33,11 @@ export interface BenchOptions {
   readonly rounds: number
   /** How many posts a generated pod has. */
   readonly size: number
+  /** Of `lived`: how many messages of the corpus are sent; not set: all. */
+  readonly messages?: number
   /** Of `hostile`: only these cases. */
   readonly cases?: readonly string[]
-  /** Of `hostile`: only these back ends of the queue. */
+  /** Of `hostile` and `lived`: only these back ends of the queue. */
   readonly queues?: readonly string[]
   /** Of `hostile`: the part of each attack that is sent. */
   readonly strength?: number

@@ -8,6 +8,7 @@ import { benchIdle } from './idle.js'
 import { benchInbound } from './inbound.js'
 import { benchLimits } from './limits.js'
 import { benchListeners } from './listeners.js'
+import { benchLived } from './lived.js'
 import { benchOutbound } from './outbound.js'
 import { benchPeer } from './peer.js'
 import { benchPersist } from './persist.js'
@@ -17,6 +18,7 @@ import { benchProtocol } from './protocol.js'
 /** By name, in the order in which they run when none is named. */
 export const benches: ReadonlyMap<string, Bench> = new Map<string, Bench>([
   ['limits', benchLimits],
+  ['lived', benchLived],
   ['protocol', benchProtocol],
   ['peer', benchPeer],
   ['accept', benchAccept],

@@ -3,6 +3,12 @@
  * machine, so that a slower pod fails: docs/decisions/0011-benchmark-floors.md. Goals: docs/measurements/benchmark-floors.md.
  */
 export const FLOORS = {
+  lived: {
+    stored: { redis: 0.06, postgresql: 0.06 },
+    done: { redis: 0.015, postgresql: 0.015 },
+    /** Processor time of the cryptography of a message, as a part of all its processor time, by messages a second. */
+    rates: { 18: 0.013, 60: 0.02, 300: 0.04 },
+  },
   accept: { redis: 0.3, postgresql: 0.17 },
   unenvelop: 0.7,
   unenvelopInThreads: 0.7,

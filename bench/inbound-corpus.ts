@@ -1,11 +1,11 @@
-import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import { generateKeyPairSync } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Entity, writeEntity } from '../src/protocol/entities/registry.js'
-import type { Relayable } from '../src/protocol/entities/relayables.js'
+import { writeEntity } from '../src/protocol/entities/registry.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
+import { type Crypto, guid, inParts, relayable, type Signer, signed, statusMessage } from './corpus-entities.js'
 
 /** Of all keys of a corpus. */
 export type Bits = 2048 | 4096
@@ -25,16 +25,6 @@ const PARENTS = 2_000
 const MESSAGES = 12_000
 /** Of ten messages. */
 const MIX = [...Array(2).fill('posts'), ...Array(4).fill('comments'), ...Array(4).fill('likes')] as const
-const AT_A_TIME = 64
-
-type Crypto = ReturnType<typeof openCryptoPool>
-
-interface Signer {
-  readonly address: string
-  readonly guid: string
-  readonly publicKey: string
-  readonly privateKey: KeyObject
-}
 
 /** Signing takes minutes, so what was made once is kept in the folder for temporary files. */
 export async function inboundCorpus(bits: Bits): Promise<InboundCorpus> {
@@ -135,42 +125,8 @@ async function makeMessage(
   }
 }
 
-async function signed(crypto: Crypto, written: Relayable, key: KeyObject): Promise<Entity> {
-  return { ...written, author_signature: await crypto.signRelayable(written, key) }
-}
-
-const SENTENCE = 'The quick brown fox — «schnell» — jumps over the lazy dog & 狐 too. '
-
-function statusMessage(author: string, own: string): Entity {
-  const created = { created_at: new Date(), public: true, text: SENTENCE.repeat(4), photos: [] }
-  return { type: 'status_message', author, guid: own, ...created }
-}
-
-function relayable(kind: string, author: string, own: string, parent: string): Relayable {
-  const both = { author, guid: own, parent_guid: parent }
-  if (kind === 'comments') return { type: 'comment', ...both, text: SENTENCE.repeat(2), created_at: new Date() }
-  return { type: 'like', ...both, parent_type: 'Post', positive: true }
-}
-
 function signerOf(people: readonly Signer[], index: number): Signer {
   const signer = people[index % people.length]
   if (signer === undefined) throw new Error('there is nobody')
   return signer
-}
-
-function guid(): string {
-  return randomBytes(16).toString('hex')
-}
-
-async function inParts<Item, Result>(
-  items: readonly Item[],
-  run: (item: Item, index: number) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = []
-  while (results.length < items.length) {
-    const from = results.length
-    const part = items.slice(from, from + AT_A_TIME)
-    results.push(...(await Promise.all(part.map((item, index) => run(item, from + index)))))
-  }
-  return results
 }

@@ -52,8 +52,12 @@ export interface PodProcess {
   readonly port: number
 }
 
-export async function startProcess(path: string, env: NodeJS.ProcessEnv): Promise<PodProcess> {
-  const child = forkFile(path, { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+export async function startProcess(
+  path: string,
+  env: NodeJS.ProcessEnv,
+  execArgv: readonly string[] = process.execArgv,
+): Promise<PodProcess> {
+  const child = forkFile(path, { env, execArgv: [...execArgv], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const { address } = await said<{ readonly address: string | null }>(child)
   return {
     name: address === null ? 'worker' : 'web',

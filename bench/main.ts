@@ -5,19 +5,21 @@ import { openProgress } from './progress.js'
 import { writeReport } from './report.js'
 import { HEAD, lineOf, rounded } from './table.js'
 
-/** When none is named, all of them end within a quarter of an hour. */
+/** When none is named, all of them end in about twenty minutes. */
 const WHEN_ALL = { rounds: '3', size: '40000' }
 const WHEN_NAMED = { rounds: '5', size: '1000000' }
 /** That what is below its floor is measured. */
 const MORE_TIMES = 2
 
-const usage = `npm run bench -- [name …] [--rounds 5] [--size 1000000] [--json] [--check] [--write] [--case NAME] [--queue NAME] [--strength 1]
+const usage = `npm run bench -- [name …] [--rounds 5] [--size 1000000] [--json] [--check] [--write] [--case NAME] [--queue NAME] [--strength 1] [--messages 3500]
 
 Names: ${[...benches.keys()].join(', ')}; without one, ${usualBenches.join(', ')} with --rounds ${WHEN_ALL.rounds} --size ${WHEN_ALL.size}
 --size   how many posts the generated pod of api has
 --json   one line of JSON for each result
 --check  fails when a ratio is below its floor, and stays so when its bench runs twice more, or something was done wrong
---case, --queue, --strength  of hostile: only these cases or back ends (each may be given several times), and the part of each attack that is sent
+--case, --strength  of hostile: only these cases (may be given several times), and the part of each attack that is sent
+--queue  of hostile and lived: only this back end (may be given several times)
+--messages  of lived: how many messages are sent
 --write  puts table and charts into docs/performance.md and docs/performance
 `
 
@@ -29,11 +31,14 @@ async function main(): Promise<void> {
   const names = positionals.length === 0 ? usualBenches : positionals
   const [rounds, size] = [Number(values.rounds ?? usual.rounds), Number(values.size ?? usual.size)]
   const strength = Number(values.strength)
-  const areNumbers = [rounds, size].every((number) => Number.isInteger(number) && number >= 1) && strength > 0
+  const messages = values.messages === undefined ? undefined : Number(values.messages)
+  const whole = [rounds, size, messages ?? 1]
+  const areNumbers = whole.every((number) => Number.isInteger(number) && number >= 1) && strength > 0
   if (!names.every((name) => benches.has(name)) || !areNumbers) return misused()
 
   const { case: cases, queue: queues } = values
-  const run = { rounds, size, strength, json: values.json, ...(cases && { cases }), ...(queues && { queues }) }
+  const chosen = { ...(cases && { cases }), ...(queues && { queues }), ...(messages && { messages }) }
+  const run = { rounds, size, strength, json: values.json, ...chosen }
   const measured = await measure(names, run)
   const results = values.check ? await measureDoubtful(measured, run) : measured
   if (values.write) await writeReport(results)
@@ -90,6 +95,7 @@ const UNREADABLE = {
   case: undefined,
   queue: undefined,
   strength: '',
+  messages: undefined,
 }
 
 function readWords() {
@@ -102,6 +108,7 @@ function readWords() {
     case: { type: 'string', multiple: true },
     queue: { type: 'string', multiple: true },
     strength: { type: 'string', default: '1' },
+    messages: { type: 'string' },
   } as const
   try {
     return parseArgs({ options, allowPositionals: true })

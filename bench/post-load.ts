@@ -8,6 +8,8 @@ export interface PostLoad {
   readonly connections: number
   /** Sent in turn. */
   readonly bodies: readonly string[]
+  /** Of each body; not set: `path` for all. */
+  readonly paths?: readonly string[]
   /** Until the time is over; not set: until each body was sent once. */
   readonly milliseconds?: number
   /** The network address in whose name a proxy on this machine passes them on. */
@@ -25,28 +27,37 @@ export interface PostLoadResult {
   readonly milliseconds: readonly number[]
   /** When each request was sent, in the order of the bodies; milliseconds since 1970. */
   readonly sentAt: readonly number[]
+  /** When each was answered, in the same order. */
+  readonly answeredAt: readonly number[]
 }
 
 interface Run extends PostLoad {
   readonly requests: readonly Buffer[]
   readonly start: number
-  readonly result: { sent: number; wrong: number; readonly milliseconds: number[]; readonly sentAt: number[] }
+  readonly result: {
+    sent: number
+    wrong: number
+    readonly milliseconds: number[]
+    readonly sentAt: number[]
+    readonly answeredAt: number[]
+  }
 }
 
 /** A process of its own, so that its work does not count as the server's. Requests are built before the clock starts. */
 process.on('message', async (load: PostLoad) => process.send?.(await post(load)))
 
 async function post(load: PostLoad): Promise<PostLoadResult> {
-  const requests = load.bodies.map((body) => requestOf(load, body))
-  const result: Run['result'] = { sent: 0, wrong: 0, milliseconds: [], sentAt: [] }
+  const requests = load.bodies.map((body, index) => requestOf(load, load.paths?.[index] ?? load.path, body))
+  const result: Run['result'] = { sent: 0, wrong: 0, milliseconds: [], sentAt: [], answeredAt: [] }
   const start = performance.now()
   const run: Run = { ...load, requests, start, result }
   await Promise.all(Array.from({ length: load.connections }, () => converse(run)))
-  const { wrong, milliseconds, sentAt } = result
-  return { requests: milliseconds.length, seconds: (performance.now() - start) / 1_000, wrong, milliseconds, sentAt }
+  const { wrong, milliseconds, sentAt, answeredAt } = result
+  const seconds = (performance.now() - start) / 1_000
+  return { requests: milliseconds.length, seconds, wrong, milliseconds, sentAt, answeredAt }
 }
 
-function requestOf({ path, from }: PostLoad, body: string): Buffer {
+function requestOf({ from }: PostLoad, path: string, body: string): Buffer {
   const forwarded = from === undefined ? '' : `x-forwarded-for: ${from}\r\n`
   const head = `POST ${path} HTTP/1.1\r\nhost: pod.example\r\n${forwarded}content-type: application/magic-envelope+xml\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`
   return Buffer.from(head + body)
@@ -97,6 +108,7 @@ async function converseOnce(run: Run): Promise<void> {
       socket.write(request)
     })
     result.milliseconds.push(performance.now() - began)
+    result.answeredAt[index] = Date.now()
     if (!head.startsWith('HTTP/1.1 202 ')) result.wrong += 1
     isOpen = !/^connection: close/im.test(head)
   }

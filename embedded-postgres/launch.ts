@@ -18,6 +18,8 @@ export interface ServerOptions {
   /** Not set: the one of the last time, or any free one. */
   readonly port?: number
   readonly maxConnections?: number
+  /** Further settings of the server; they replace those of the pod. */
+  readonly settings?: Readonly<Record<string, string>>
 }
 
 /** A server that answers queries. */
@@ -129,6 +131,7 @@ function serverArguments(cluster: Cluster, port: number, options: ServerOptions)
     timezone: 'UTC',
     log_timezone: 'UTC',
     ...(options.fast ? { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' } : { fsync: 'on' }),
+    ...options.settings,
   }
   return [
     ...['-D', cluster.folder, '-p', String(port)],
