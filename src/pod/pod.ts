@@ -33,7 +33,8 @@ export interface KeyPair {
 
 /** Steps that run in threads: private-key operations, verification of batches, and parsing documents of other pods. */
 export interface PodCrypto {
-  generateKeyPair(): Promise<KeyPair>
+  /** Default: 4096 bits. */
+  generateKeyPair(bits?: 2048 | 4096): Promise<KeyPair>
   /** Opens each envelope and verifies its signatures. Results are in order of the messages. */
   openEnvelopes(messages: readonly SealedMessage[], keys: KnownKeys): Promise<readonly Opened[]>
   /** Decrypts private envelopes; their signatures are not verified yet. `undefined`: cannot be decrypted. */
@@ -101,7 +102,7 @@ export interface DeliveryAnswer {
 }
 
 /** The owner of a sealed text, bound as additional authenticated data. */
-export type SecretOwner = `user ${number}` | 'id tokens'
+export type SecretOwner = `user ${number}` | 'id tokens' | 'pod account'
 
 /** Encrypts secrets in the database, so that a dump does not reveal them. */
 export interface Secrets {

@@ -115,7 +115,7 @@ describe('createUser', () => {
     expect(await make(username)).toMatchObject({ address: `${username}@pod.example` })
   })
 
-  it.each(['root', 'admin'])('refuses the reserved username %s', async (username) => {
+  it.each(['root', 'admin', 'pod-account'])('refuses the reserved username %s', async (username) => {
     await expect(make(username)).rejects.toMatchObject({ reason: 'username_reserved' })
   })
 

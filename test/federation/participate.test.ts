@@ -1,10 +1,14 @@
+import type { KeyObject } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { participate, participateInNext } from '../../src/federation/outbound/participate.js'
+import { getSealedEnvelope } from '../../src/federation/outbound/sealed-envelope.js'
 import { takeWork } from '../../src/jobs/outbox/outbox.js'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
 import type { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
 import type { Pod } from '../../src/pod/pod.js'
+import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { newGuid } from '../support/federation/fake-pods.js'
 import type { LocalPerson, Stranger } from '../support/federation/inbound-messages.js'
 import { sentAbout } from '../support/federation/outbound-messages.js'
@@ -14,17 +18,16 @@ import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.
 let pod: MeetingPod
 let ann: LocalPerson
 let ben: LocalPerson
-let cem: LocalPerson
 let quin: Stranger
 beforeAll(async () => {
   pod = await openMeetingPod()
-  ;({ ann, ben, cem } = await pod.locals('ann', 'ben', 'cem'))
+  ;({ ann, ben } = await pod.locals('ann', 'ben'))
   ;({ quin } = await pod.strangers('quin'))
 })
 afterAll(() => pod.close())
 beforeEach(async () => {
   await pod.empty('posts, outbox, outbound_messages')
-  await User.query(pod.db).patch({ role: null, closedAt: null })
+  await User.query(pod.db).patch({ lockedAt: null, closedAt: null })
 })
 
 async function work(...postGuids: string[]) {
@@ -42,34 +45,52 @@ async function participateIn({ guid }: Pick<Post, 'guid'>, as: Pod = pod): Promi
   return OutboundMessage.query(pod.db).orderBy('id')
 }
 
-describe('an account of this pod asks for what will be said under a post:', () => {
-  it.each<readonly [string, () => PromiseLike<unknown>, () => LocalPerson]>([
-    ['the first one', async () => undefined, () => ann],
-    ['rather the first administrator', () => roleOf(cem, 'admin'), () => cem],
-    ['no moderator', () => roleOf(cem, 'moderator'), () => ann],
-    ['none that is closed', () => User.query(pod.db).findById(ann.userId).patch({ closedAt: new Date() }), () => ben],
-  ])('%s', async (_who, change, expected) => {
-    await change()
+describe('participations in the public posts of other pods', () => {
+  it('are signed by the account of the pod', async () => {
     const post = await addPost(pod, quin)
 
     const [message, ...more] = await participateIn(post)
 
     expect(more).toEqual([])
-    expect(message).toMatchObject({ record: 'participation', verb: 'create', public: false, senderId: expected().id })
-    expect(message?.entity).toContain(`<author>${expected().address}</author>`)
+    expect(message).toMatchObject({ record: 'participation', verb: 'create', public: false, senderId: null })
+    expect(message?.entity).toContain('<author>pod-account@pod.example</author>')
     expect(message?.entity).toContain(`<parent_guid>${post.guid}</parent_guid>`)
     expect(await sentAbout(pod, message?.guid ?? '')).toMatchObject([{ to: [quin.address] }])
     expect(await pod.rows('participations')).toEqual([0])
+    const { publicKey } = await pod.db('podAccount').first('publicKey')
+    const envelope = (await getSealedEnvelope(pod, message?.id ?? 0)) ?? ''
+    const keys = new Map([['pod-account@pod.example', readPublicKey(publicKey) as KeyObject]])
+    expect(openEnvelope(envelope, keys, new Date())).toMatchObject({ sender: 'pod-account@pod.example' })
   })
 
-  it('the one that the settings name', async () => {
-    await roleOf(cem, 'admin')
-    const named = { ...pod, config: { ...pod.config, podminAccount: 'ben' } }
+  it('are signed by the account that the settings name', async () => {
+    const post = await addPost(pod, quin)
 
-    expect(await participateIn(await addPost(pod, quin), named)).toMatchObject([{ senderId: ben.id }])
+    const [message] = await participateIn(post, withPodminAccount('ben'))
+
+    expect(message).toMatchObject({ senderId: ben.id })
+    expect(message?.entity).toContain(`<author>${ben.address}</author>`)
   })
 
-  it('for as many as came together, but not those of a pod that is asleep or blocked', async () => {
+  it.each<readonly [string, string]>([
+    ['closed', 'closedAt'],
+    ['locked', 'lockedAt'],
+  ])('are signed by the account of the pod if the named account is %s', async (_state, column) => {
+    await User.query(pod.db)
+      .findById(ben.userId)
+      .patch({ [column]: new Date() })
+
+    expect(await participateIn(await addPost(pod, quin), withPodminAccount('ben'))).toMatchObject([{ senderId: null }])
+  })
+
+  it('that wait are sent by the account that has signed them, after the settings name another one', async () => {
+    const post = await addPost(pod, quin)
+    await participateIn(post, withPodminAccount('ben'))
+
+    expect(await participateIn(await addPost(pod, quin))).toMatchObject([{ senderId: ben.id }])
+  })
+
+  it('are written for as many as came together, but not those of a pod that is asleep or blocked', async () => {
     const remy = await pod.meet('remy@r.example')
     const [sleeper, blocked] = [await pod.meet('sam@s.example'), await pod.meet('tom@t.example')]
     await pod
@@ -89,7 +110,7 @@ describe('an account of this pod asks for what will be said under a post:', () =
     expect(counted).toEqual([{ host: 's.example', skippedDeliveries: 1 }])
   })
 
-  it('one at a time for each author, and the next one when it has arrived', async () => {
+  it('are written one at a time for each author, and the next one when it has arrived', async () => {
     const posts = await Promise.all([1, 2, 3].map(() => addPost(pod, quin)))
     const guids = posts.toSorted((one, other) => one.id - other.id).map(({ guid }) => guid)
     const { podId } = await pod.db('people').where({ id: quin.id }).first()
@@ -107,7 +128,7 @@ describe('an account of this pod asks for what will be said under a post:', () =
     expect(await pod.rows('deliveries')).toEqual([0])
   })
 
-  it('one in all for a pod that has never accepted any, and for its other people when it has', async () => {
+  it('are written one in all for a pod that has never accepted any, and for its other people when it has', async () => {
     const quinta = await pod.meet('quinta@q.example')
     const { podId } = await pod.db('people').where({ id: quin.id }).first()
     await pod.db('pods').update({ participationAt: null })
@@ -124,7 +145,7 @@ describe('an account of this pod asks for what will be said under a post:', () =
     expect(about.toSorted()).toEqual([first, ...others].map(({ guid }) => guid).toSorted())
   })
 
-  it('once, however often it is done', async () => {
+  it('are written once, however often it is done', async () => {
     const post = await addPost(pod, quin)
     await participateIn(post)
 
@@ -132,18 +153,18 @@ describe('an account of this pod asks for what will be said under a post:', () =
     expect(await pod.rows('deliveries')).toEqual([1])
   })
 
-  async function roleOf({ userId }: LocalPerson, role: 'admin' | 'moderator'): Promise<void> {
-    await User.query(pod.db).findById(userId).patch({ role })
+  function withPodminAccount(podminAccount: string): Pod {
+    return { ...pod, config: { ...pod.config, podminAccount } }
   }
 })
 
 describe('no participation is sent', () => {
   it.each<readonly [string, () => Promise<Pick<Post, 'guid'>>]>([
-    ['for a post of our own', () => addPost(pod, ann)],
+    ['for a post of a local person', () => addPost(pod, ann)],
     ['for a private post', () => addPost(pod, quin, { public: false })],
     ['for a post that is gone', async () => ({ guid: newGuid() })],
     [
-      'when everybody has left',
+      'when all accounts are closed',
       async () => {
         await User.query(pod.db).patch({ closedAt: new Date() })
         return addPost(pod, quin)

@@ -75,7 +75,7 @@ export function openCryptoPool(
   }
 
   return {
-    generateKeyPair: () => run('generateKeyPair', undefined, keyGenerationWithin),
+    generateKeyPair: (bits = 4096) => run('generateKeyPair', { bits }, keyGenerationWithin),
     async openEnvelopes(messages, keys) {
       const tasks = inParts(messages, ENVELOPES_A_TASK, threads).map((part) =>
         run('openEnvelopes', { messages: part, keys }, OPENING_WITHIN),

@@ -12,9 +12,9 @@ import { type KnownKeys, type Opened, openEnvelope } from '../../src/protocol/en
 import { signRelayable as sign } from '../../src/protocol/signatures/relayable-signature.js'
 
 /** The tasks of the pool are the named exports. Each works on a batch: a task for one message costs more than it saves. */
-export function generateKeyPair(): KeyPair {
+export function generateKeyPair({ bits }: { readonly bits: number }): KeyPair {
   return generateKeyPairSync('rsa', {
-    modulusLength: 4096,
+    modulusLength: bits,
     publicKeyEncoding: { type: 'spki', format: 'pem' },
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
   })

@@ -15,6 +15,7 @@ import type { Pod } from '../../pod/pod.js'
 import { TEXT_LIMITS } from '../limits.js'
 import { enqueueMessage } from '../outbound/outgoing-messages.js'
 import { Refusal } from '../refusals.js'
+import { isPodAccountName } from './pod-account.js'
 
 type AccountRefusal =
   | 'username_invalid'
@@ -211,7 +212,7 @@ function usernameRefusal({ config }: Pick<Pod, 'config'>, username: string): Ref
       'A username has 1 to 32 lower-case letters (a-z), digits, dots, hyphens or underscores.',
     )
   }
-  if (!config.usernameBlacklist.includes(username)) return undefined
+  if (!config.usernameBlacklist.includes(username) && !isPodAccountName(username)) return undefined
   return refusal('username_reserved', `The username ${username} is reserved.`)
 }
 

@@ -20,8 +20,8 @@ export interface OutgoingMessage {
   readonly record: string
   readonly guid: string
   readonly verb: 'create' | 'retract'
-  /** The local person whose key signs the envelope. */
-  readonly senderId: number
+  /** The local person whose key signs the envelope. Null: the account of the pod. */
+  readonly senderId: number | null
   readonly public: boolean
   readonly entity: Entity
   /** Default: `own`. */

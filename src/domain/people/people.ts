@@ -20,7 +20,7 @@ export async function findOwnProfile(pod: Pod, viewer: Viewer): Promise<OwnProfi
   return { person, profile, showsDetails: profile.publicDetails || viewer.scopes.has('profile:read_private') }
 }
 
-/** Finds a local person by address. Undefined also for closed accounts. */
+/** Finds a local person, or the account of the pod, by address. Undefined also for closed accounts. */
 export async function findLocalPerson(
   pod: Pick<Pod, 'db'>,
   address: string,
@@ -28,7 +28,7 @@ export async function findLocalPerson(
   return Person.findLocalByAddress(pod.db, address)
 }
 
-/** Finds the public data of a local person. */
+/** Finds the public data of a local person, or of the account of the pod. */
 export async function findLocalCard(pod: Pick<Pod, 'db'>, guid: string): Promise<LocalCard | undefined> {
   return isGuid(guid) ? Person.findLocalCard(pod.db, guid) : undefined
 }

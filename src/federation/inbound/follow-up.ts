@@ -4,7 +4,7 @@ import { participateJob } from '../../jobs/definitions.js'
 import { enqueueJobs, type NewJob, newJob } from '../../jobs/outbox/outbox.js'
 import type { Pod } from '../../pod/pod.js'
 import { enqueueLinkedFetches, fetchesLeftOf, textOf } from '../discovery/linked-entities.js'
-import { hasPodminAccount } from '../outbound/podmin-account.js'
+import { hasOpenAccount } from '../outbound/participation-signer.js'
 import type { StoredRecord } from './batch.js'
 import { enqueueMentionedLookups } from './mentioned-people.js'
 
@@ -49,7 +49,7 @@ async function publicPostsForLocalUsers(
   const posts = records.flatMap(({ id, arrival: { entity } }) =>
     entity.type === 'reshare' || (entity.type === 'status_message' && entity.public) ? [{ id, guid: entity.guid }] : [],
   )
-  return posts.length > 0 && (await hasPodminAccount(pod, transaction)) ? posts : []
+  return posts.length > 0 && (await hasOpenAccount(pod, transaction)) ? posts : []
 }
 
 /** A pod sends the comments and likes of a post only to contacts of its author and to participants. */

@@ -9,20 +9,20 @@ import {
   type PostOfPod,
 } from '../../persistence/interactions/outgoing-participations.js'
 import { participationGuid } from '../../persistence/models/participation.js'
-import type { Person } from '../../persistence/models/person.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import type { Pod } from '../../pod/pod.js'
-import { findPodminAccount } from './podmin-account.js'
+import { findParticipationSigner, type ParticipationSigner } from './participation-signer.js'
 
 /**
- * Subscribes to the comments and likes of remote public posts, with participations by the podmin account. They are not stored as
- * participations of that person. A repeat has the same guid and sends nothing. At most one is pending for each author, and one
+ * Subscribes to the comments and likes of remote public posts, with participations by the account of the pod or the one that
+ * PODMIN_ACCOUNT names. They are not stored as participations of a person. A repeat has the same guid and sends nothing. At most one is pending for each author, and one
  * for a pod that has never accepted any, so that an author of thousands of posts cannot fill the delivery queue.
  */
 export async function participate(pod: Pod, work: Work<{ readonly postGuids: readonly string[] }>): Promise<void> {
+  const signer = await findParticipationSigner(pod)
   await inTransaction(pod, async (transaction) => {
     await work.finish(transaction)
-    await participateIn(pod, transaction, work.data.postGuids)
+    if (signer !== undefined) await participateIn(pod, transaction, signer, work.data.postGuids)
   })
 }
 
@@ -41,30 +41,35 @@ export async function participateInNext(
   if (postGuids.length === 0) return
   const nextPosts = await findNextPosts(pod.db, postGuids, isFirstOfPod ? podId : null)
   if (nextPosts.length === 0) return
-  await inTransaction(pod, (transaction) => participateIn(pod, transaction, nextPosts))
+  const signer = await findParticipationSigner(pod)
+  if (signer !== undefined)
+    await inTransaction(pod, (transaction) => participateIn(pod, transaction, signer, nextPosts))
 }
 
-async function participateIn(pod: Pod, transaction: Knex.Transaction, postGuids: readonly string[]): Promise<void> {
-  const podmin = await findPodminAccount(pod, transaction)
-  if (podmin === undefined) return
+async function participateIn(
+  pod: Pod,
+  transaction: Knex.Transaction,
+  signer: ParticipationSigner,
+  postGuids: readonly string[],
+): Promise<void> {
   await lockParticipations(transaction)
   const posts = await findPostsToParticipateIn(transaction, postGuids)
   await enqueuePersonalMessages(
     pod,
     transaction,
-    posts.map((post) => participationFor(post, podmin)),
+    posts.map((post) => participationFor(post, signer)),
   )
 }
 
-function participationFor(post: PostOfPod, podmin: Person) {
-  const guid = participationGuid(podmin.guid, post.guid)
+function participationFor(post: PostOfPod, signer: ParticipationSigner) {
+  const guid = participationGuid(signer.guid, post.guid)
   return {
     record: 'participation',
     guid,
     verb: 'create',
-    senderId: podmin.id,
+    senderId: signer.personId,
     public: false,
-    entity: { type: 'participation', author: podmin.address, guid, parent_guid: post.guid, parent_type: 'Post' },
+    entity: { type: 'participation', author: signer.address, guid, parent_guid: post.guid, parent_type: 'Post' },
     personId: post.authorId,
     priority: DELIVERY_PRIORITY.participation,
   } as const

@@ -1,4 +1,6 @@
+import type { KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
+import { loadPodAccountKey } from '../../domain/accounts/pod-account.js'
 import { loadPrivateKey } from '../../domain/accounts/private-keys.js'
 import { OutboundMessage } from '../../persistence/models/outbound-message.js'
 import type { Pod, PodCrypto } from '../../pod/pod.js'
@@ -17,10 +19,18 @@ export async function getSealedEnvelope(pod: Pod, messageId: number): Promise<st
 async function readOrSeal(pod: Pod, messageId: number): Promise<string | undefined> {
   const message = await OutboundMessage.query(pod.db).findById(messageId).withGraphFetched('sender')
   if (message === undefined || message.envelope !== null) return message?.envelope ?? undefined
-  if (message.sender === undefined) throw new Error(`Message ${messageId} has no sender.`)
-  const key = await loadPrivateKey(pod, message.senderId)
-  const envelope = await pod.crypto.sealEnvelope(message.entity, message.sender.address, key)
+  const { address, key } = await loadSigner(pod, message)
+  const envelope = await pod.crypto.sealEnvelope(message.entity, address, key)
   return storeEnvelope(pod.db, messageId, envelope)
+}
+
+async function loadSigner(
+  pod: Pod,
+  { senderId, sender }: OutboundMessage,
+): Promise<{ readonly address: string; readonly key: KeyObject }> {
+  if (senderId === null) return loadPodAccountKey(pod)
+  if (sender === undefined) throw new Error(`Person ${senderId} is missing.`)
+  return { address: sender.address, key: await loadPrivateKey(pod, senderId) }
 }
 
 /** Returns the stored envelope: if another process has signed first, all pods get its bytes. */

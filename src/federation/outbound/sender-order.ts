@@ -19,7 +19,7 @@ interface LatestMessage {
  * for each other.
  */
 export function openSenderOrder(): (due: DueDelivery) => OrderedPlace {
-  const latestOfSender = new Map<number, LatestMessage>()
+  const latestOfSender = new Map<number | null, LatestMessage>()
   return ({ senderId, messageId, priority }) => {
     if (priority !== DELIVERY_PRIORITY.own) return { predecessors: Promise.resolve(), finish() {} }
     const { promise, resolve } = promiseWithResolvers()

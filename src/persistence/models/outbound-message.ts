@@ -12,8 +12,8 @@ export class OutboundMessage extends Model {
   declare guid: string
   /** `create` or `retract`. */
   declare verb: string
-  /** The local person whose key signs. */
-  declare senderId: number
+  /** The local person whose key signs. Null: the account of the pod. */
+  declare senderId: number | null
   declare public: boolean
   /** The payload, which never changes. */
   declare entity: string

@@ -49,7 +49,7 @@ export class Person extends Model {
     return this.query(db).whereRaw('people.address = any(?)', [[...addresses]])
   }
 
-  /** Undefined: there is no local person with this address, or their account is closed. */
+  /** Finds a local person with an open account, or the account of the pod. */
   static async findLocalByAddress(db: Knex, address: string): Promise<Pick<Person, 'guid' | 'address'> | undefined> {
     const [person] = await queryPrepared<Pick<Person, 'guid' | 'address'>>(db, 'local-person', localByAddress, [
       address,
@@ -63,7 +63,7 @@ export class Person extends Model {
     return found.length > 0
   }
 
-  /** Undefined: there is no local person with this guid, or their account is closed. */
+  /** Finds the public data of a local person with an open account, or of the account of the pod. */
   static async findLocalCard(db: Knex, guid: string): Promise<LocalCard | undefined> {
     const [card] = await queryPrepared<LocalCard>(db, 'local-card', localCard, [guid])
     return card
@@ -164,7 +164,9 @@ export type LocalCard = Pick<Person, 'guid' | 'address' | 'publicKey' | 'name'> 
   Pick<Profile, 'firstName' | 'lastName' | 'searchable' | 'imageUrl' | 'imageUrlMedium' | 'imageUrlSmall'>
 
 const localByAddress = `
-  select guid, address from people where address = $1 and pod_id is null and closed_at is null`
+  select guid, address from people where address = $1 and pod_id is null and closed_at is null
+  union all
+  select guid, address from pod_account where address = $1`
 
 const localCard = `
   select
@@ -180,7 +182,9 @@ const localCard = `
     profiles.image_url_small as "imageUrlSmall"
   from people
   join profiles on profiles.person_id = people.id
-  where people.guid = $1 and people.pod_id is null and people.closed_at is null`
+  where people.guid = $1 and people.pod_id is null and people.closed_at is null
+  union all
+  select guid, address, public_key, '', null, null, false, null, null, null from pod_account where guid = $1`
 
 type NewPerson = Pick<Person, 'guid' | 'address' | 'publicKey'> & {
   readonly podId?: number

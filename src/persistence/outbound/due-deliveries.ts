@@ -80,7 +80,8 @@ export interface DueDelivery {
   /** Guid of the entity that it refers to. */
   readonly about: string | null
   readonly priority: DeliveryPriority
-  readonly senderId: number
+  /** Null: the account of the pod. */
+  readonly senderId: number | null
   readonly isPublic: boolean
   readonly attempts: number
   readonly writtenAt: Date

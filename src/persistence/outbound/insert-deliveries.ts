@@ -26,7 +26,7 @@ export interface NewOutboundMessage {
   readonly record: string
   readonly guid: string
   readonly verb: string
-  readonly senderId: number
+  readonly senderId: number | null
   readonly public: boolean
   /** The payload. */
   readonly entity: string

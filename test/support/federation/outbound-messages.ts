@@ -47,7 +47,7 @@ export interface Sent {
   readonly verb: string
   readonly public: boolean
   readonly entity: string
-  readonly senderId: number
+  readonly senderId: number | null
   readonly to: readonly string[]
 }
 

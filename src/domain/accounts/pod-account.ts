@@ -1,0 +1,63 @@
+import { type KeyObject, randomBytes } from 'node:crypto'
+import type { Knex } from 'knex'
+import { findPodAccount, insertPodAccount, type PodAccountRow } from '../../persistence/accounts/pod-account.js'
+import { Person } from '../../persistence/models/person.js'
+import type { Pod } from '../../pod/pod.js'
+import { readPrivateKey } from '../../protocol/signatures/rsa.js'
+
+/** The account that signs for the pod. It is no person, so that it has no stream, no contacts and no way to sign in. */
+export type PodAccount = Pick<PodAccountRow, 'guid' | 'address'>
+
+/** `pod-account`, and `pod-account-2` and so on, where a person had the name before it was reserved. */
+const RESERVED_NAME = /^pod-account(-\d+)?$/
+
+/** It signs one message for each public post that arrives; a signature with 4096 bits takes six times as long. */
+const KEY_BITS = 2048
+
+/** The account of each open database; it never changes. */
+const known = new WeakMap<Knex, PodAccount>()
+
+export function isPodAccountName(username: string): boolean {
+  return RESERVED_NAME.test(username)
+}
+
+/** Returns the account of the pod, which is made when it is needed for the first time. */
+export async function findOrMakePodAccount(
+  pod: Pick<Pod, 'config' | 'db' | 'crypto' | 'secrets'>,
+): Promise<PodAccount> {
+  const account = known.get(pod.db)
+  if (account !== undefined) return account
+  const { guid, address } = (await findPodAccount(pod.db)) ?? (await makePodAccount(pod))
+  known.set(pod.db, { guid, address })
+  return { guid, address }
+}
+
+/** Loads the private key of the account. Callers use it in a worker thread and do not keep it. */
+export async function loadPodAccountKey(
+  pod: Pick<Pod, 'db' | 'secrets'>,
+): Promise<{ readonly address: string; readonly key: KeyObject }> {
+  const account = await findPodAccount(pod.db)
+  const key = account && readPrivateKey(pod.secrets.unseal(account.sealedPrivateKey, 'pod account'))
+  if (account === undefined || key === undefined) throw new Error('The private key of the pod account cannot be used.')
+  return { address: account.address, key }
+}
+
+async function makePodAccount(pod: Pick<Pod, 'config' | 'db' | 'crypto' | 'secrets'>): Promise<PodAccountRow> {
+  const { publicKey, privateKey } = await pod.crypto.generateKeyPair(KEY_BITS)
+  await insertPodAccount(pod.db, {
+    guid: randomBytes(16).toString('hex'),
+    address: await findFreeAddress(pod),
+    publicKey,
+    sealedPrivateKey: pod.secrets.seal(privateKey, 'pod account'),
+  })
+  const account = await findPodAccount(pod.db)
+  if (account === undefined) throw new Error('The account of the pod is not stored.')
+  return account
+}
+
+async function findFreeAddress({ db, config }: Pick<Pod, 'config' | 'db'>): Promise<string> {
+  for (let number = 1; ; number += 1) {
+    const address = `pod-account${number === 1 ? '' : `-${number}`}@${config.host}`
+    if (!(await Person.isKnown(db, address))) return address
+  }
+}

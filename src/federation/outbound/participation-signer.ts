@@ -1,0 +1,38 @@
+import type { Knex } from 'knex'
+import { findOrMakePodAccount } from '../../domain/accounts/pod-account.js'
+import { Person } from '../../persistence/models/person.js'
+import { User } from '../../persistence/models/user.js'
+import type { Pod } from '../../pod/pod.js'
+
+/** The account that signs participations. */
+export interface ParticipationSigner {
+  /** Null: the account of the pod, which is no person. */
+  readonly personId: number | null
+  readonly guid: string
+  readonly address: string
+}
+
+/** Returns the account that PODMIN_ACCOUNT names, if it is open, else the account of the pod. Undefined: the pod has no open account. */
+export async function findParticipationSigner(pod: Pod): Promise<ParticipationSigner | undefined> {
+  const named = pod.config.podminAccount ?? ''
+  const account = await openAccounts(pod.db).orderByRaw('username = ? desc, id', [named]).first()
+  if (account === undefined) return undefined
+  if (account.username !== named) return { personId: null, ...(await findOrMakePodAccount(pod)) }
+  const { id: personId, guid, address } = await Person.query(pod.db).findById(account.personId).throwIfNotFound()
+  return { personId, guid, address }
+}
+
+/** Databases with an open account. If all accounts are closed later, the process notices it only after a restart. */
+const databasesWithAccounts = new WeakSet<Knex>()
+
+/** True if the pod has an open account, or had one since this process started. */
+export async function hasOpenAccount({ db }: Pick<Pod, 'db'>, transaction: Knex): Promise<boolean> {
+  if (databasesWithAccounts.has(db)) return true
+  const account = await openAccounts(transaction).select('id').first()
+  if (account !== undefined) databasesWithAccounts.add(db)
+  return account !== undefined
+}
+
+function openAccounts(db: Knex) {
+  return User.query(db).whereNull('closedAt').whereNull('lockedAt')
+}
