@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
-import { AloneFirst } from './test/support/vitest/isolated-first-sequencer.js'
+import { IsolatedFirst } from './test/support/vitest/isolated-first-sequencer.js'
 
 // Suites of their own: `npm run attacks`, `npm run faults`, `npm run interop` and `npm run clients`.
 const elsewhere = [
@@ -36,7 +36,7 @@ export default defineConfig({
     globalSetup: ['test/support/vitest/global-setup.ts'],
     // The servers that they start work as well; more than four need more connections than the database of the tests has.
     maxWorkers: Math.min(Math.max(availableParallelism(), 2), 4),
-    sequence: { sequencer: AloneFirst },
+    sequence: { sequencer: IsolatedFirst },
     projects: [
       { test: { name: 'together', include: together, exclude: elsewhere, isolate: false, ...limits } },
       {

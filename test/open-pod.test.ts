@@ -5,7 +5,7 @@ import { StartError } from '../src/errors/start-error.js'
 import { openPod } from '../src/pod/open-pod.js'
 import { createTestDatabase, databaseAt, type TestDatabase } from './support/databases/test-database.js'
 import { openTcpProxy } from './support/http/tcp-proxy.js'
-import { cannedCrypto } from './support/pods/fixed-key-crypto.js'
+import { fixedKeyCrypto } from './support/pods/fixed-key-crypto.js'
 
 const SECRET_KEY = 'the key that belongs to the accounts'
 
@@ -17,7 +17,7 @@ afterAll(() => database.drop())
 
 const open = (settings: NodeJS.ProcessEnv) => {
   const config = readConfig({ DATABASE_URL: database.url, SECRET_KEY, LOG_LEVEL: 'silent', ...settings })
-  return openPod(config, 'web', { crypto: cannedCrypto() })
+  return openPod(config, 'web', { crypto: fixedKeyCrypto() })
 }
 
 async function sentenceOf(work: Promise<unknown>): Promise<string> {
@@ -55,7 +55,7 @@ it.each(['select 1', 'knex_migrations', 'user_secrets'])(
   async (question) => {
     const proxy = await openTcpProxy(Number(new URL(database.url).port))
     const through = Object.assign(new URL(database.url), { port: `${proxy.port}` })
-    const cut = proxy.cutBehind(question)
+    const cut = proxy.cutAfterRequest(question)
 
     const pod = await open({ DATABASE_URL: through.href })
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ApiPerson } from '../support/pods/api-pod.js'
-import { type Neighbourhood, openNeighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 
 describe.each([
   ['U+055B', '\u055B'],
@@ -9,10 +9,10 @@ describe.each([
   ['U+058A', '\u058A'],
 ])('a tag with the Armenian mark %s', (_name, mark) => {
   const tag = `ինչ${mark}ու`
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
   beforeAll(async () => {
-    api = await openNeighbourhood()
+    api = await startSampleApiPod()
     ;({ alice } = api)
   })
   afterAll(() => api.close())

@@ -2,24 +2,24 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import type { TestPerson } from '../support/people/local-users.js'
 import { newGuid } from '../support/people/remote-people.js'
-import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 
-let others: FakePods
-let pod: ReceivingPod
+let fakePods: FakePods
+let pod: InboundPod
 let ann: TestPerson
 let quin: FakePerson
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await startReceivingPod({ others })
+  fakePods = await startFakePods()
+  pod = await startInboundPod({ fakePods })
   ;({ ann } = await pod.people('ann'))
-  quin = others.person('quin@q.example')
-  const { id: personId } = await pod.meet(quin)
+  quin = fakePods.person('quin@q.example')
+  const { id: personId } = await pod.addRemotePerson(quin)
   const { id: userId } = await pod.db('users').where({ username: 'ann' }).first('id')
   await pod.db('contacts').insert({ userId, personId, sharing: true, receiving: true })
 })
 afterAll(async () => {
   await pod.close()
-  await others.close()
+  await fakePods.close()
 })
 
 it('an answer from a pod with a late clock sorts after the message it answers, and later than an earlier read', async () => {

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { User } from '../../src/persistence/models/user.js'
-import { AT_ONCE, statusesOf } from '../support/assertions/concurrent-requests.js'
+import { CONCURRENT_REQUESTS, countStatuses } from '../support/assertions/concurrent-requests.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addStranger } from '../support/people/remote-people.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { aspectOf, type Neighbourhood, share } from '../support/pods/sample-api-pod.js'
+import { aspectOf, type SampleApiPod, share } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
-let api: Neighbourhood
+let api: SampleApiPod
 let alice: ApiPerson
 beforeAll(async () => {
   api = await openNeighbourhoodOn({ store: 'PostgreSQL' }, { environment: { DATABASE_POOL: '20' } })
@@ -84,20 +84,22 @@ describe('a new aspect', () => {
   })
 
   it('concurrent requests for the same aspect create it once', async () => {
-    const statuses = await statusesOf((number) =>
+    const statuses = await countStatuses((number) =>
       alice.post('/aspects', { name: number % 2 === 0 ? 'Choir' : 'CHOIR' }),
     )
 
-    expect(statuses).toEqual({ 200: 1, 422: AT_ONCE - 1 })
+    expect(statuses).toEqual({ 200: 1, 422: CONCURRENT_REQUESTS - 1 })
     expect((await named()).map((name) => name.toLowerCase()).filter((name) => name === 'choir')).toHaveLength(1)
   })
 
   it('has a place of its own when many are made at once', async () => {
-    const statuses = await statusesOf((number) => alice.post('/aspects', { name: `Choir ${number}` }))
+    const statuses = await countStatuses((number) => alice.post('/aspects', { name: `Choir ${number}` }))
 
-    expect(statuses).toEqual({ 200: AT_ONCE })
+    expect(statuses).toEqual({ 200: CONCURRENT_REQUESTS })
     const aspects = await readAllPages(alice, '/aspects?per_page=7')
-    expect(aspects.map(({ order }) => order)).toEqual(Array.from({ length: 4 + AT_ONCE }, (_, index) => index + 1))
+    expect(aspects.map(({ order }) => order)).toEqual(
+      Array.from({ length: 4 + CONCURRENT_REQUESTS }, (_, index) => index + 1),
+    )
   })
 })
 
@@ -164,11 +166,11 @@ describe('renaming an aspect', () => {
 
   it('goes to one of many who want the same name at once', async () => {
     const ids: number[] = []
-    for (let number = 0; number < AT_ONCE; number += 1) ids.push(await create(`Choir ${number}`))
+    for (let number = 0; number < CONCURRENT_REQUESTS; number += 1) ids.push(await create(`Choir ${number}`))
 
-    const statuses = await statusesOf((number) => alice.patch(`/aspects/${ids[number]}`, { name: 'Singers' }))
+    const statuses = await countStatuses((number) => alice.patch(`/aspects/${ids[number]}`, { name: 'Singers' }))
 
-    expect(statuses).toEqual({ 200: 1, 422: AT_ONCE - 1 })
+    expect(statuses).toEqual({ 200: 1, 422: CONCURRENT_REQUESTS - 1 })
   })
 })
 
@@ -219,7 +221,7 @@ describe('moving an aspect', () => {
     const ids: number[] = []
     for (let number = 0; number < 8; number += 1) ids.push(await create(`Choir ${number}`))
 
-    const statuses = await statusesOf((number) => {
+    const statuses = await countStatuses((number) => {
       const id = ids[number % ids.length]
       if (number % 10 === 8) return alice.post('/aspects', { name: `Band ${number}` })
       if (number % 10 === 9) return alice.delete(`/aspects/${ids[7]}`)
@@ -227,7 +229,7 @@ describe('moving an aspect', () => {
     })
 
     const { 200: done = 0, 204: deleted, 404: late = 0, 422: again } = statuses
-    expect([deleted, again, done + late]).toEqual([1, 4, AT_ONCE - 5])
+    expect([deleted, again, done + late]).toEqual([1, 4, CONCURRENT_REQUESTS - 5])
     const orders = (await readAllPages(alice, '/aspects')).map(({ order }) => order)
     expect(orders).toEqual([...new Set(orders)].sort((one, other) => one - other))
     expect(orders).toHaveLength(4 + 7 + 5)
@@ -245,7 +247,7 @@ it('other scopes do for nothing', async () => {
 })
 
 describe.each(queueBackends)('deleting an aspect, with the queue in $store', (backend) => {
-  let there: Neighbourhood
+  let there: SampleApiPod
   beforeAll(async () => {
     there = await openNeighbourhoodOn(backend)
   })
@@ -301,7 +303,7 @@ describe.each(queueBackends)('deleting an aspect, with the queue in $store', (ba
   })
 
   it('158: notifies the pods of remote members', async () => {
-    const quin = await addStranger(there.pod, 'quin@q.example')
+    const quin = await addRemotePerson(there.pod, 'quin@q.example')
     const { body: choir } = await there.alice.post('/aspects', { name: 'Choir' })
     await there.alice.post(`/aspects/${choir.id}/contacts`, { person_guid: quin.guid })
     await there.pod.db('outbox').delete()

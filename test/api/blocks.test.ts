@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addToAspect } from '../../src/domain/contacts/contacts.js'
 import { reasonOf } from '../support/assertions/refusal-reasons.js'
-import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
 import { type ApiPerson, expectError } from '../support/pods/api-pod.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { aspectOf, type Neighbourhood, publish, share } from '../support/pods/sample-api-pod.js'
+import { aspectOf, publish, type SampleApiPod, share } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
-let api: Neighbourhood
+let api: SampleApiPod
 
 const block = (who: ApiPerson, { guid }: { guid: string }) => who.post(`/users/${guid}/block`)
 const unblock = (who: ApiPerson, { guid }: { guid: string }) => who.delete(`/users/${guid}/block`)
@@ -95,7 +95,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('the pod of a remote person is notified', async () => {
-      const quin = await addStranger(api.pod, 'quin@q.example')
+      const quin = await addRemotePerson(api.pod, 'quin@q.example')
       await api.pod.db('outbox').delete()
 
       await block(api.alice, quin)

@@ -8,11 +8,11 @@ import { insertAnnouncements } from '../../src/persistence/notifications/announc
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { openEventStream } from '../support/http/event-stream.js'
 import { allow, CALLBACK, codeIn, postForm, register, registerTestClient } from '../support/http/oidc-client.js'
-import { type Neighbourhood, openNeighbourhood } from '../support/pods/sample-api-pod.js'
+import { type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 
-let api: Neighbourhood
+let api: SampleApiPod
 beforeAll(async () => {
-  api = await openNeighbourhood()
+  api = await startSampleApiPod()
 })
 afterAll(() => api.close())
 
@@ -98,7 +98,7 @@ describe('without one', () => {
   })
 
   it('a client that names standard is not changed by the setting', async () => {
-    await using other = await openNeighbourhood({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
+    await using other = await startSampleApiPod({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
     const client = await registerTestClient(other.app, { client_api_dialect: 'standard' })
     const code = codeIn(await allow(other.app, client, 'alice', { scope: SCOPES }))
     const granted = await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })

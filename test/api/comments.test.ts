@@ -4,10 +4,10 @@ import { statementsDuring } from '../support/assertions/statement-count.js'
 import { newGuid } from '../support/people/remote-people.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { type Neighbourhood, openNeighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
-let api: Neighbourhood
+let api: SampleApiPod
 let alice: ApiPerson
 let bob: ApiPerson
 let carol: ApiPerson
@@ -239,7 +239,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
 describe('pages of comments', () => {
   beforeAll(async () => {
-    api = await openNeighbourhood()
+    api = await startSampleApiPod()
     ;({ alice, bob, carol, dan } = api)
   })
   afterAll(() => api.close())
@@ -333,7 +333,7 @@ describe('pages of comments', () => {
 
 describe('in the dialect of diaspora*', () => {
   it('10.2: a new comment carries empty interaction counts', async () => {
-    await using pod = await openNeighbourhood({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
+    await using pod = await startSampleApiPod({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
 
     const answer = await pod.alice.post(`/posts/${pod.PB}/comments`, { body: 'hi' })
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ApiPerson } from '../support/pods/api-pod.js'
-import { type Neighbourhood, openNeighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 
 const lists = [
   '/aspects',
@@ -21,11 +21,11 @@ const lists = [
 ]
 
 describe('reads of the API', () => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
   let bob: ApiPerson
   beforeAll(async () => {
-    api = await openNeighbourhood()
+    api = await startSampleApiPod()
     ;({ alice, bob } = api)
   })
   afterAll(() => api.close())

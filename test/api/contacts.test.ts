@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
-import { AT_ONCE, statusesOf } from '../support/assertions/concurrent-requests.js'
+import { CONCURRENT_REQUESTS, countStatuses } from '../support/assertions/concurrent-requests.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { aspectOf, type Neighbourhood, share } from '../support/pods/sample-api-pod.js'
+import { aspectOf, type SampleApiPod, share } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
   let dan: ApiPerson
   /** Two of Alice's aspects. */
@@ -107,7 +107,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('notifies a remote person and sends the profile, with the first aspect only', async () => {
-      const quin = await addStranger(api.pod, `${newGuid()}@q.example`)
+      const quin = await addRemotePerson(api.pod, `${newGuid()}@q.example`)
 
       await add(work, quin.guid)
       await add(family, quin.guid)
@@ -192,7 +192,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('notifies a remote person with the last aspect only', async () => {
-      const quin = await addStranger(api.pod, `${newGuid()}@q.example`)
+      const quin = await addRemotePerson(api.pod, `${newGuid()}@q.example`)
       await add(work, quin.guid)
       await add(family, quin.guid)
       await api.pod.db('outbox').delete()
@@ -217,29 +217,29 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
   describe('many times at once', () => {
     it('adding a person to an aspect happens once and notifies once', async () => {
-      expect(await statusesOf(() => add(work, dan.guid))).toEqual({ 204: 1, 422: AT_ONCE - 1 })
+      expect(await countStatuses(() => add(work, dan.guid))).toEqual({ 204: 1, 422: CONCURRENT_REQUESTS - 1 })
       expect(await news(dan)).toEqual([['started_sharing', false, alice.guid]])
 
-      expect(await statusesOf(() => remove(work, dan.guid))).toEqual({ 204: 1, 404: AT_ONCE - 1 })
+      expect(await countStatuses(() => remove(work, dan.guid))).toEqual({ 204: 1, 404: CONCURRENT_REQUESTS - 1 })
       expect(await news(dan)).toEqual([])
     })
 
     it('adding a person to two aspects notifies once, and removal from both ends sharing', async () => {
       const aspects = [work, family]
 
-      const statuses = await statusesOf((number) => add(aspects[number % 2] ?? 0, dan.guid))
-      expect(statuses).toEqual({ 204: 2, 422: AT_ONCE - 2 })
+      const statuses = await countStatuses((number) => add(aspects[number % 2] ?? 0, dan.guid))
+      expect(statuses).toEqual({ 204: 2, 422: CONCURRENT_REQUESTS - 2 })
       expect(await news(dan)).toHaveLength(1)
 
-      const removed = await statusesOf((number) => remove(aspects[number % 2] ?? 0, dan.guid))
-      expect(removed).toEqual({ 204: 2, 404: AT_ONCE - 2 })
+      const removed = await countStatuses((number) => remove(aspects[number % 2] ?? 0, dan.guid))
+      expect(removed).toEqual({ 204: 2, 404: CONCURRENT_REQUESTS - 2 })
       expect(await relation(alice, dan.guid)).toEqual({ receiving: false, sharing: false, aspects: [] })
     })
 
     it('two people may begin and cease to share with each other', async () => {
       const theirs = await aspectOf(api, dan, 'Friends')
 
-      const statuses = await statusesOf((number) => {
+      const statuses = await countStatuses((number) => {
         const [who, aspect, whom] = number % 2 === 0 ? ([alice, work, dan] as const) : ([dan, theirs, alice] as const)
         return number % 4 < 2 ? add(aspect, whom.guid, who) : remove(aspect, whom.guid, who)
       })
@@ -253,7 +253,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 })
 
 describe('the lists of contacts', () => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
   /** In order: by first name, last name and address. */
   let inOrder: readonly string[]
@@ -273,7 +273,7 @@ describe('the lists of contacts', () => {
     const people: string[] = []
     for (const [number, [firstName, lastName]] of names.entries()) {
       const profile = { firstName: firstName ?? null, lastName: lastName ?? null }
-      const person = await addStranger(api.pod, `p${number}@q.example`, { profile })
+      const person = await addRemotePerson(api.pod, `p${number}@q.example`, { profile })
       await share(api, alice, person, 'Work')
       people.push(person.address)
     }

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { openClock } from '../support/assertions/clock.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { type Neighbourhood, openNeighbourhood, share } from '../support/pods/sample-api-pod.js'
+import { type SampleApiPod, share, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 const clock = openClock()
-let api: Neighbourhood
+let api: SampleApiPod
 let alice: ApiPerson
 let bob: ApiPerson
 
@@ -116,7 +116,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('is dispatched with its first message to those who live elsewhere', async () => {
-      const quin = await addStranger(api.pod, 'quin@q.example')
+      const quin = await addRemotePerson(api.pod, 'quin@q.example')
       await api.pod
         .db('contacts')
         .insert({ userId: alice.viewer.userId, personId: quin.id, sharing: true, receiving: true })
@@ -396,7 +396,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 })
 
 it('with CLIENT_API_DIALECT=diaspora, a new conversation is read in the response to its creator', async () => {
-  await using other = await openNeighbourhood({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
+  await using other = await startSampleApiPod({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
 
   const answer = await other.alice.post('/conversations', { subject: 'Tea', body: 'x', recipients: [other.bob.guid] })
 

@@ -3,7 +3,7 @@ import { createComment } from '../../src/domain/interactions/comments.js'
 import { describeApi } from '../../src/web/openapi/document.js'
 import { EXAMPLE, OPERATION_EXAMPLES } from '../../src/web/openapi/examples.js'
 import { plain } from '../support/files/pictures.js'
-import { formOf, openPhotoPod, type PhotoPod } from '../support/pods/photo-pod.js'
+import { formOf, type PhotoPod, startPhotoPod } from '../support/pods/photo-pod.js'
 
 interface Operation {
   readonly operationId: string
@@ -20,7 +20,7 @@ const operations = Object.entries(paths).flatMap(([path, methods]) =>
 describe('examples of the API description', () => {
   let pod: PhotoPod
   beforeAll(async () => {
-    pod = await openPhotoPod({ store: 'PostgreSQL' })
+    pod = await startPhotoPod({ store: 'PostgreSQL' })
     await makeExampleObjects(pod)
   })
   afterAll(() => pod.close())

@@ -5,7 +5,7 @@ import { describeApi } from '../../src/web/openapi/document.js'
 import { HTTP_LIMITS } from '../../src/web/server/limits.js'
 import { newGuid } from '../support/people/remote-people.js'
 import { type ApiAnswer, expectError } from '../support/pods/api-pod.js'
-import { openPhotoPod, type PhotoPod } from '../support/pods/photo-pod.js'
+import { type PhotoPod, startPhotoPod } from '../support/pods/photo-pod.js'
 import { aspectOf, publish } from '../support/pods/sample-api-pod.js'
 import { callOf, type Pools } from './concrete-requests.js'
 import {
@@ -32,7 +32,7 @@ let pools: Pools
 beforeAll(async () => {
   // A machine that has other things to do is no fault of the pod.
   const limits = { ...HTTP_LIMITS, eventLoopDelayMs: HANGS_AFTER }
-  api = await openPhotoPod({ store: 'PostgreSQL' }, { limits, environment: { DATABASE_POOL: '20', WRITE_LIMIT: '0' } })
+  api = await startPhotoPod({ store: 'PostgreSQL' }, { limits, environment: { DATABASE_POOL: '20', WRITE_LIMIT: '0' } })
   api.startWorkers()
   document = (await describeApi()) as Document // tested on its own
   pools = await openPools()

@@ -13,19 +13,19 @@ import { prune } from '../../workers/handlers/maintenance.js'
 import { noise } from '../support/files/pictures.js'
 import type { ApiAnswer, ApiPerson } from '../support/pods/api-pod.js'
 import { expectError } from '../support/pods/api-pod.js'
-import { startTestPod, type TestPod, UNHURRIED } from '../support/pods/build-pod.js'
-import { formOf, openPhotoPod, type PhotoPod, pictureField } from '../support/pods/photo-pod.js'
-import { type Neighbourhood, openNeighbourhood } from '../support/pods/sample-api-pod.js'
+import { buildPod, NO_EVENT_LOOP_LIMIT, type TestPod } from '../support/pods/build-pod.js'
+import { formOf, type PhotoPod, pictureField, startPhotoPod } from '../support/pods/photo-pod.js'
+import { type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 
 const AT_ONCE = 50
 const A_DAY = 86_400_000
 
 describe('a POST with an Idempotency-Key', () => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
   let bob: ApiPerson
   beforeAll(async () => {
-    api = await openNeighbourhood({ environment: { DATABASE_POOL: '20' } })
+    api = await startSampleApiPod({ environment: { DATABASE_POOL: '20' } })
     ;({ alice, bob } = api)
   })
   afterAll(() => api.close())
@@ -178,7 +178,7 @@ describe('a POST with an Idempotency-Key', () => {
   })
 
   it(`is done once by ${AT_ONCE} at the same moment, at two web processes`, async () => {
-    const second = await buildApp(api.pod, { limits: UNHURRIED })
+    const second = await buildApp(api.pod, { limits: NO_EVENT_LOOP_LIMIT })
     const ask = async (number: number): Promise<number> => {
       const app = number % 2 === 0 ? api.app : second
       const headers = { authorization: `Bearer ${alice.token}`, 'idempotency-key': 'together' }
@@ -303,7 +303,7 @@ describe('an upload with an Idempotency-Key', () => {
   let alice: ApiPerson
   let photo: Buffer
   beforeAll(async () => {
-    api = await openPhotoPod({ store: 'PostgreSQL' })
+    api = await startPhotoPod({ store: 'PostgreSQL' })
     ;({ alice } = api)
     api.startWorkers()
     photo = await noise(300, 300).jpeg().toBuffer()
@@ -355,7 +355,7 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
     })
   }
   beforeAll(async () => {
-    pod = await startTestPod({ api })
+    pod = await buildPod({ api })
     await pod.people('alice')
     ;({ accessToken: token } = await mintToken(pod.pod, 'alice', { scopes: SCOPES, lifetime: 3_600 }))
   })

@@ -5,15 +5,15 @@ import { openBrowser } from '../support/browser/scriptless-browser.js'
 import { codeIn, POD, pkce, postForm } from '../support/http/oidc-client.js'
 import { newGuid } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiPerson, expectError } from '../support/pods/api-pod.js'
-import { type Neighbourhood, openNeighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 
 /** The requirements of a widely used client app (contract, section 10): typed objects, null only where the client expects it. */
-let api: Neighbourhood
+let api: SampleApiPod
 let alice: ApiPerson
 let bob: ApiPerson
 beforeAll(async () => {
   // It is written for the answers of diaspora*, where those differ.
-  api = await openNeighbourhood({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
+  api = await startSampleApiPod({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
   ;({ alice, bob } = api)
   await alice.post(`/posts/${api.LB}/reshares`)
   await createComment(api.pod, bob.viewer, { postGuid: api.PA, text: `Hello @{${alice.address}}` })

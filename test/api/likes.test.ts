@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Like } from '../../src/persistence/models/like.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiClient, type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { type Neighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
   let bob: ApiPerson
   /** A public post of Bob's that nothing has happened to, and a comment of Carol's under it. */
@@ -200,7 +200,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     let strangers: readonly { readonly id: number }[]
     beforeAll(async () => {
       const names = Array.from({ length: MANY + 1 }, (_, number) => `q${number}@q.example`)
-      strangers = await Promise.all(names.map((address) => addStranger(api.pod, address)))
+      strangers = await Promise.all(names.map((address) => addRemotePerson(api.pod, address)))
     })
     beforeEach(async () => {
       const [postId, commentId] = [await idOf('posts', post), await idOf('comments', comment)]

@@ -8,8 +8,8 @@ import { notifyHandlers } from '../../workers/handlers/notify.js'
 import { type ReplicatedDatabase, startReplicatedDatabase } from '../support/databases/replicated-database.js'
 import { openEventStream } from '../support/http/event-stream.js'
 import { type ApiPod, startApiPod } from '../support/pods/api-pod.js'
-import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
-import { startQuickWorkers, untilIdle } from '../support/queues/test-workers.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
+import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 
 const SOON = { timeout: 10_000, interval: 20 }
 
@@ -35,7 +35,7 @@ describe('lists, with a replica behind DATABASE_READ_URL', () => {
   })
 
   async function openOther() {
-    const pod = await openPod(web.pod.config, 'web', { crypto: cannedCrypto(), log: pino({ level: 'silent' }) })
+    const pod = await openPod(web.pod.config, 'web', { crypto: fixedKeyCrypto(), log: pino({ level: 'silent' }) })
     const app = await buildApp(pod)
     return {
       pod,
@@ -174,7 +174,7 @@ describe('lists, with a replica behind DATABASE_READ_URL', () => {
 
   it('listeners can read the entities of their events', async () => {
     const { alice, bob } = await web.people('alice', 'bob')
-    const workers = startQuickWorkers(web.pod, {
+    const workers = startTestWorkers(web.pod, {
       queues: ['notify', 'maintenance'],
       handlers: { notify: notifyHandlers, maintenance: maintenanceHandlers },
     })

@@ -4,11 +4,11 @@ import { statementsDuring } from '../support/assertions/statement-count.js'
 import { newGuid } from '../support/people/remote-people.js'
 import { type ApiPerson, expectError } from '../support/pods/api-pod.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import type { Neighbourhood } from '../support/pods/sample-api-pod.js'
+import type { SampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 const clock = openClock()
-let api: Neighbourhood
+let api: SampleApiPod
 let alice: ApiPerson
 let bob: ApiPerson
 

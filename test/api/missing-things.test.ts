@@ -3,12 +3,12 @@ import { createComment } from '../../src/domain/interactions/comments.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { newGuid } from '../support/people/remote-people.js'
 import { type ApiPerson, expectError } from '../support/pods/api-pod.js'
-import { type Neighbourhood, openNeighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 
-let api: Neighbourhood
+let api: SampleApiPod
 let alice: ApiPerson
 beforeAll(async () => {
-  api = await openNeighbourhood()
+  api = await startSampleApiPod()
   ;({ alice } = api)
 })
 afterAll(() => api.close())

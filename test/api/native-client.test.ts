@@ -5,7 +5,7 @@ import { type Browser, chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findChromium } from '../support/browser/chromium.js'
 import { openBrowser } from '../support/browser/scriptless-browser.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 /** The URLs between the one that a client opens and the one that receives the response. */
 type SignIn = (address: string, person: { readonly username: string; readonly password: string }) => Promise<URL>
@@ -25,7 +25,7 @@ beforeAll(async () => {
   callback = await listen((_request, response) => response.writeHead(302, { location: home.url }).end())
   const port = await freePort()
   podUrl = `http://localhost:${port}`
-  pod = await startTestPod({ environment: { POD_URL: podUrl } })
+  pod = await buildPod({ environment: { POD_URL: podUrl } })
   await pod.app.listen({ port, host: 'localhost' })
   await pod.people('alice')
   if (executablePath !== undefined) browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })

@@ -7,7 +7,7 @@ import { mintToken } from '../../src/domain/accounts/tokens.js'
 import { openBrowser } from '../support/browser/scriptless-browser.js'
 import { openEventStream } from '../support/http/event-stream.js'
 import { allow, codeIn, POD, postForm, registerTestClient, type TestOidcClient } from '../support/http/oidc-client.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const APPLICATIONS = '/api/openid_connect/user_applications'
 const NEW = 'something new to keep'
@@ -16,7 +16,7 @@ const SCOPE = { scope: 'openid profile' }
 let pod: TestPod
 let client: TestOidcClient
 beforeAll(async () => {
-  pod = await startTestPod()
+  pod = await buildPod()
   await pod.people('bob')
   client = await registerTestClient(pod.app)
 })

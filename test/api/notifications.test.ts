@@ -8,13 +8,13 @@ import { statementsDuring } from '../support/assertions/statement-count.js'
 import { newGuid } from '../support/people/remote-people.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { type Neighbourhood, openNeighbourhood, publish, share } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod, share, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 /** The local users, by guid. */
 const names = new Map<string, string>()
 const clock = openClock()
-let api: Neighbourhood
+let api: SampleApiPod
 let alice: ApiPerson
 let bob: ApiPerson
 let carol: ApiPerson
@@ -483,7 +483,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 })
 
 it('with CLIENT_API_DIALECT=diaspora, a comment on an own post has the other name, and both find it', async () => {
-  await using other = await openNeighbourhood({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
+  await using other = await startSampleApiPod({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
   await createComment(other.pod, other.bob.viewer, { postGuid: other.PA, text: 'Well said' })
   await other.bob.post(`/posts/${other.PA}/likes`)
 

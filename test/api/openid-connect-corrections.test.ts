@@ -10,13 +10,13 @@ import {
   registerTestClient,
   type TestOidcClient,
 } from '../support/http/oidc-client.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const CONSENT = '/api/openid_connect/authorizations'
 
 let pod: TestPod
 beforeAll(async () => {
-  pod = await startTestPod()
+  pod = await buildPod()
   await pod.people('alice', 'bob')
 })
 afterAll(() => pod.close())

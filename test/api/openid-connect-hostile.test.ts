@@ -11,11 +11,11 @@ import {
   registerTestClient,
   type TestOidcClient,
 } from '../support/http/oidc-client.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let pod: TestPod
 beforeAll(async () => {
-  pod = await startTestPod()
+  pod = await buildPod()
   await pod.people('alice')
 })
 afterAll(() => pod.close())

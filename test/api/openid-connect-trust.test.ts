@@ -16,12 +16,12 @@ import {
   register,
   registerTestClient,
 } from '../support/http/oidc-client.js'
-import { startTestPod } from '../support/pods/build-pod.js'
+import { buildPod } from '../support/pods/build-pod.js'
 
 it('logs contain no credentials and no user input', async () => {
   const lines: string[] = []
   const log = pino({ level: 'trace' }, { write: (line) => void lines.push(line) })
-  await using pod = await startTestPod({ log })
+  await using pod = await buildPod({ log })
   await pod.people('alice')
   const client = await registerTestClient(pod.app)
   const browser = openBrowser(pod.app, POD)
@@ -58,7 +58,7 @@ it('logs contain no credentials and no user input', async () => {
 })
 
 it('binds the ID token to the access token that came with it', async () => {
-  await using pod = await startTestPod()
+  await using pod = await buildPod()
   await pod.people('alice')
   const client = await registerTestClient(pod.app)
   const code = codeIn(await allow(pod.app, client, 'alice'))
@@ -72,7 +72,7 @@ it('binds the ID token to the access token that came with it', async () => {
 })
 
 it('creates one sealed key when processes start concurrently', async () => {
-  await using pod = await startTestPod()
+  await using pod = await buildPod()
 
   const keys = await Promise.all([loadSigningKey(pod.pod), loadSigningKey(pod.pod), loadSigningKey(pod.pod)])
 
@@ -84,7 +84,7 @@ it('creates one sealed key when processes start concurrently', async () => {
 })
 
 it('makes one authorization of consent that is given many times at once', async () => {
-  await using pod = await startTestPod()
+  await using pod = await buildPod()
   await pod.people('alice')
   const client = await registerTestClient(pod.app)
   const who = { address: 'alice@pod.example', clientId: client.id }
@@ -101,7 +101,7 @@ describe('while the database is away', () => {
   it('answers that it is unavailable, with Retry-After', async () => {
     const nowhere = openDatabase({ ...WEB_LIMITS, url: 'postgres://127.0.0.1:1/nothing', applicationName: 'nobody' })
     let isAway = false
-    await using pod = await startTestPod({
+    await using pod = await buildPod({
       change: (opened) => Object.defineProperty({ ...opened }, 'db', { get: () => (isAway ? nowhere : opened.db) }),
     })
     const client = await registerTestClient(pod.app)
@@ -126,7 +126,7 @@ describe('while the database is away', () => {
 describe('a sector identifier', () => {
   const asked: string[] = []
   const start = (answer: () => Promise<unknown>) =>
-    startTestPod({
+    buildPod({
       change: (pod) => ({
         ...pod,
         remote: {
@@ -176,7 +176,7 @@ describe('a sector identifier', () => {
 })
 
 it('fetches no key, logo or page URL that a client has registered', async () => {
-  await using pod = await startTestPod({
+  await using pod = await buildPod({
     change: (opened) => ({
       ...opened,
       remote: {
@@ -205,7 +205,7 @@ it('fetches no key, logo or page URL that a client has registered', async () => 
 })
 
 it('answers with URLs of the pod, for every Host header', async () => {
-  await using pod = await startTestPod()
+  await using pod = await buildPod()
   const client = await registerTestClient(pod.app)
   const headers = { host: 'evil.example', 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' }
 

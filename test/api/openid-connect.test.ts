@@ -11,11 +11,11 @@ import {
   register,
   registerTestClient,
 } from '../support/http/oidc-client.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let pod: TestPod
 beforeAll(async () => {
-  pod = await startTestPod()
+  pod = await buildPod()
   await pod.people('alice', 'bob')
 })
 afterAll(() => pod.close())

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { AT_ONCE, statusesOf } from '../support/assertions/concurrent-requests.js'
+import { CONCURRENT_REQUESTS, countStatuses } from '../support/assertions/concurrent-requests.js'
 import { newGuid } from '../support/people/remote-people.js'
 import type { ApiAnswer, ApiClient, ApiPerson } from '../support/pods/api-pod.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { type Neighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('fifty at once, with the queue in $store', (backend) => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
   let bob: ApiPerson
   /** A public post of Bob's that nothing has happened to, and a comment of Carol's under it. */
@@ -46,12 +46,12 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     const path = `/posts/${post}/likes`
     const told = await likesTold()
 
-    expect(await statusesOf(() => alice.post(path))).toEqual({ 204: 1, 409: AT_ONCE - 1 })
+    expect(await countStatuses(() => alice.post(path))).toEqual({ 204: 1, 409: CONCURRENT_REQUESTS - 1 })
     expect(await read()).toMatchObject({ interaction_counters: { likes: 1 }, own_interaction_state: { liked: true } })
     expect((await alice.get(path)).body).toHaveLength(1)
     expect([await reasons(), (await likesTold()) - told]).toEqual([1, 1])
 
-    expect(await statusesOf(() => alice.delete(path))).toEqual({ 204: 1, 410: AT_ONCE - 1 })
+    expect(await countStatuses(() => alice.delete(path))).toEqual({ 204: 1, 410: CONCURRENT_REQUESTS - 1 })
     expect(await read()).toMatchObject({ interaction_counters: { likes: 0 }, own_interaction_state: { liked: false } })
     expect([(await alice.get(path)).body, await reasons()]).toEqual([[], 0])
   })
@@ -59,10 +59,10 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
   it('like of a comment, and the same taken back: one does', async () => {
     const path = `/posts/${post}/comments/${comment}/likes`
 
-    expect(await statusesOf(() => alice.post(path))).toEqual({ 204: 1, 409: AT_ONCE - 1 })
+    expect(await countStatuses(() => alice.post(path))).toEqual({ 204: 1, 409: CONCURRENT_REQUESTS - 1 })
     expect([await likesOfComment(), await reasons()]).toEqual([{ liked: true, likes_count: 1 }, 1])
 
-    expect(await statusesOf(() => alice.delete(path))).toEqual({ 204: 1, 410: AT_ONCE - 1 })
+    expect(await countStatuses(() => alice.delete(path))).toEqual({ 204: 1, 410: CONCURRENT_REQUESTS - 1 })
     expect([await likesOfComment(), await reasons()]).toEqual([{ liked: false, likes_count: 0 }, 0])
   })
 
@@ -70,7 +70,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     const people: readonly ApiPerson[] = [alice, bob, api.carol, api.dan, api.eve]
     const path = `/posts/${post}/likes`
 
-    const statuses = await statusesOf((number) => {
+    const statuses = await countStatuses((number) => {
       const who = people[number % people.length] ?? alice
       return number % 3 === 0 ? who.delete(path) : who.post(path)
     })
@@ -85,7 +85,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
   it('reshare: one does, and it is counted once', async () => {
     const path = `/posts/${post}/reshares`
 
-    expect(await statusesOf(() => alice.post(path))).toEqual({ 200: 1, 409: AT_ONCE - 1 })
+    expect(await countStatuses(() => alice.post(path))).toEqual({ 200: 1, 409: CONCURRENT_REQUESTS - 1 })
 
     expect(await read()).toMatchObject({
       interaction_counters: { reshares: 1 },
@@ -95,8 +95,8 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     expect([body.length, await reasons()]).toEqual([1, 1])
     expect((await bob.get(`/posts/${body[0].guid}`)).body.own_interaction_state.subscribed).toBe(true)
 
-    const removed = await statusesOf(() => alice.delete(`/posts/${body[0].guid}`))
-    expect(removed).toEqual({ 204: 1, 404: AT_ONCE - 1 })
+    const removed = await countStatuses(() => alice.delete(`/posts/${body[0].guid}`))
+    expect(removed).toEqual({ 204: 1, 404: CONCURRENT_REQUESTS - 1 })
     expect(await read()).toMatchObject({
       interaction_counters: { reshares: 0 },
       own_interaction_state: { reshared: false },
@@ -105,7 +105,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
   })
 
   it('delete of a post: one does', async () => {
-    expect(await statusesOf(() => bob.delete(`/posts/${post}`))).toEqual({ 204: 1, 404: AT_ONCE - 1 })
+    expect(await countStatuses(() => bob.delete(`/posts/${post}`))).toEqual({ 204: 1, 404: CONCURRENT_REQUESTS - 1 })
     expect((await alice.get(`/posts/${post}`)).status).toBe(404)
     expect(await api.pod.db('tombstones').where({ guid: post })).toHaveLength(1)
   })
@@ -126,7 +126,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
       () => alice.get(`/posts/${post}/likes`),
     ]
 
-    const statuses = await statusesOf((number) => (calls[number % calls.length] ?? read)() as Promise<ApiAnswer>)
+    const statuses = await countStatuses((number) => (calls[number % calls.length] ?? read)() as Promise<ApiAnswer>)
 
     for (const status of Object.keys(statuses)) expect(['200', '201', '204', '404', '409', '410']).toContain(status)
     expect((await alice.get(`/posts/${post}`)).status).toBe(404)
@@ -141,16 +141,16 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     const posts = async () => (await api.pod.db('posts').where({ authorId: alice.viewer.personId })).length
     const before = await posts()
 
-    const statuses = await statusesOf(() => alice.post('/posts', { public: true, photos }))
+    const statuses = await countStatuses(() => alice.post('/posts', { public: true, photos }))
 
-    expect(statuses).toEqual({ 200: 1, 422: AT_ONCE - 1 })
+    expect(statuses).toEqual({ 200: 1, 422: CONCURRENT_REQUESTS - 1 })
     expect((await posts()) - before).toBe(1)
   })
 
   it('photos that are taken into posts and deleted: no post has nothing to show', async () => {
-    const photos = await pendingPhotos(AT_ONCE / 2)
+    const photos = await pendingPhotos(CONCURRENT_REQUESTS / 2)
 
-    const statuses = await statusesOf((number) => {
+    const statuses = await countStatuses((number) => {
       const photo = photos[number >> 1] ?? ''
       return number % 2 === 0
         ? alice.delete(`/photos/${photo}`)
@@ -167,6 +167,8 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
   it('posts with the same tags and mentions: all of them', async () => {
     const body = `#${newGuid()} #${newGuid()} @{${bob.address}} @{${api.carol.address}}`
 
-    expect(await statusesOf(() => alice.post('/posts', { public: true, body }))).toEqual({ 200: AT_ONCE })
+    expect(await countStatuses(() => alice.post('/posts', { public: true, body }))).toEqual({
+      200: CONCURRENT_REQUESTS,
+    })
   })
 })

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
-import { AT_ONCE, statusesOf } from '../support/assertions/concurrent-requests.js'
+import { CONCURRENT_REQUESTS, countStatuses } from '../support/assertions/concurrent-requests.js'
 import type { ApiPerson } from '../support/pods/api-pod.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { type Neighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('fifty at once, with the queue in $store', (backend) => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
   let bob: ApiPerson
   /** A poll of Bob's that nothing has happened to, with a comment under it. */
@@ -31,9 +31,9 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
   const ofPost = async () => ({ postId: await postId() })
 
   it('subscribe: one succeeds, and leaves one subscription', async () => {
-    const statuses = await statusesOf(() => alice.post(`/posts/${post}/subscribe`))
+    const statuses = await countStatuses(() => alice.post(`/posts/${post}/subscribe`))
 
-    expect(statuses).toEqual({ 204: 1, 409: AT_ONCE - 1 })
+    expect(statuses).toEqual({ 204: 1, 409: CONCURRENT_REQUESTS - 1 })
     const rows = await api.pod.db('participations').where({ ...(await ofPost()), authorId: alice.viewer.personId })
     expect(rows).toMatchObject([{ count: 1 }])
   })
@@ -41,20 +41,20 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
   it('mute: one does, and no participation is left', async () => {
     await alice.post(`/posts/${post}/subscribe`)
 
-    const statuses = await statusesOf(() => alice.post(`/posts/${post}/mute`))
+    const statuses = await countStatuses(() => alice.post(`/posts/${post}/mute`))
 
-    expect(statuses).toEqual({ 204: 1, 410: AT_ONCE - 1 })
+    expect(statuses).toEqual({ 204: 1, 410: CONCURRENT_REQUESTS - 1 })
     expect(await rowsOf('participations', { ...(await ofPost()), authorId: alice.viewer.personId })).toBe(0)
     expect(await rowsOf('mutedPosts', await ofPost())).toBe(1)
   })
 
   it('hide, and show again: one does', async () => {
-    const hidden = await statusesOf(() => alice.post(`/posts/${post}/hide`, { hide: true }))
-    expect(hidden).toEqual({ 204: 1, 409: AT_ONCE - 1 })
+    const hidden = await countStatuses(() => alice.post(`/posts/${post}/hide`, { hide: true }))
+    expect(hidden).toEqual({ 204: 1, 409: CONCURRENT_REQUESTS - 1 })
     expect(await rowsOf('hiddenPosts', await ofPost())).toBe(1)
 
-    const shown = await statusesOf(() => alice.post(`/posts/${post}/hide`, { hide: false }))
-    expect(shown).toEqual({ 204: 1, 410: AT_ONCE - 1 })
+    const shown = await countStatuses(() => alice.post(`/posts/${post}/hide`, { hide: false }))
+    expect(shown).toEqual({ 204: 1, 410: CONCURRENT_REQUESTS - 1 })
     expect(await rowsOf('hiddenPosts', await ofPost())).toBe(0)
   })
 
@@ -65,11 +65,11 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
       .first('id')
     const answers: { id: number }[] = await api.pod.db('pollAnswers').where({ pollId }).orderBy('position')
 
-    const statuses = await statusesOf((number) =>
+    const statuses = await countStatuses((number) =>
       alice.post(`/posts/${post}/vote`, { poll_answer: answers[number % answers.length]?.id }),
     )
 
-    expect(statuses).toEqual({ 204: 1, 410: AT_ONCE - 1 })
+    expect(statuses).toEqual({ 204: 1, 410: CONCURRENT_REQUESTS - 1 })
     expect(await rowsOf('pollParticipations', { pollId })).toBe(1)
     const counted: { voteCount: number }[] = await api.pod.db('pollAnswers').where({ pollId })
     expect(counted.map(({ voteCount }) => voteCount).sort()).toEqual([0, 1])
@@ -78,18 +78,20 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
   })
 
   it('report of a post: one is kept', async () => {
-    const statuses = await statusesOf((number) => alice.post(`/posts/${post}/report`, { reason: `Reason ${number}` }))
+    const statuses = await countStatuses((number) =>
+      alice.post(`/posts/${post}/report`, { reason: `Reason ${number}` }),
+    )
 
-    expect(statuses).toEqual({ 204: 1, 409: AT_ONCE - 1 })
+    expect(statuses).toEqual({ 204: 1, 409: CONCURRENT_REQUESTS - 1 })
     expect(await rowsOf('reports', await ofPost())).toBe(1)
   })
 
   it('report of a comment: one is kept', async () => {
     const path = `/posts/${post}/comments/${comment}/report`
 
-    const statuses = await statusesOf((number) => alice.post(path, { reason: `Reason ${number}` }))
+    const statuses = await countStatuses((number) => alice.post(path, { reason: `Reason ${number}` }))
 
-    expect(statuses).toEqual({ 204: 1, 409: AT_ONCE - 1 })
+    expect(statuses).toEqual({ 204: 1, 409: CONCURRENT_REQUESTS - 1 })
     const { id: commentId } = await api.pod.db('comments').where({ guid: comment }).first('id')
     expect(await rowsOf('reports', { commentId })).toBe(1)
   })
@@ -97,21 +99,21 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
   it('block, and unblock: one does', async () => {
     const pair = { userId: alice.viewer.userId, personId: api.eve.viewer.personId }
 
-    const blocked = await statusesOf(() => alice.post(`/users/${api.eve.guid}/block`))
-    expect(blocked).toEqual({ 201: 1, 409: AT_ONCE - 1 })
+    const blocked = await countStatuses(() => alice.post(`/users/${api.eve.guid}/block`))
+    expect(blocked).toEqual({ 201: 1, 409: CONCURRENT_REQUESTS - 1 })
     expect(await rowsOf('blocks', pair)).toBe(1)
 
-    const unblocked = await statusesOf(() => alice.delete(`/users/${api.eve.guid}/block`))
-    expect(unblocked).toEqual({ 204: 1, 410: AT_ONCE - 1 })
+    const unblocked = await countStatuses(() => alice.delete(`/users/${api.eve.guid}/block`))
+    expect(unblocked).toEqual({ 204: 1, 410: CONCURRENT_REQUESTS - 1 })
     expect(await rowsOf('blocks', pair)).toBe(0)
   })
 
   it('delete of a comment: one does, and it is counted once', async () => {
     await bob.post(`/posts/${post}/comments`, { body: 'Nobody.' })
 
-    const statuses = await statusesOf(() => bob.delete(`/posts/${post}/comments/${comment}`))
+    const statuses = await countStatuses(() => bob.delete(`/posts/${post}/comments/${comment}`))
 
-    expect(statuses).toEqual({ 204: 1, 410: AT_ONCE - 1 })
+    expect(statuses).toEqual({ 204: 1, 410: CONCURRENT_REQUESTS - 1 })
     expect(await api.pod.db('posts').where({ guid: post }).first('commentsCount')).toEqual({ commentsCount: 1 })
   })
 })

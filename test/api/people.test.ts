@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
 import { expectError } from '../support/pods/api-pod.js'
-import { type Neighbourhood, openNeighbourhood } from '../support/pods/sample-api-pod.js'
+import { type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 
 const DETAILS = { birthday: '1984-01-02', gender: 'yes', location: 'Berlin', bio: 'A cat person.' }
 
-let api: Neighbourhood
+let api: SampleApiPod
 beforeAll(async () => {
-  api = await openNeighbourhood()
+  api = await startSampleApiPod()
 })
 afterAll(() => api.close())
 
@@ -122,7 +122,9 @@ describe('GET /users/:person_guid', () => {
   })
 
   it('knows people of other pods', async () => {
-    const quin = await addStranger(api.pod, 'quin@q.example', { profile: { firstName: 'Quin', lastName: 'Quartz' } })
+    const quin = await addRemotePerson(api.pod, 'quin@q.example', {
+      profile: { firstName: 'Quin', lastName: 'Quartz' },
+    })
 
     const answer = await api.alice.get(`/users/${quin.guid}`)
 

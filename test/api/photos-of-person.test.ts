@@ -2,13 +2,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Photo } from '../../src/persistence/models/photo.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
-import { type Neighbourhood, openNeighbourhood } from '../support/pods/sample-api-pod.js'
+import { type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 
-let api: Neighbourhood
+let api: SampleApiPod
 beforeAll(async () => {
-  api = await openNeighbourhood()
+  api = await startSampleApiPod()
 })
 afterAll(() => api.close())
 
@@ -64,7 +64,7 @@ it('49: an unknown person is a 404, for every other defect', async () => {
 })
 
 it('leaves out what lies elsewhere than on the web, and goes on behind it', async () => {
-  const { id, guid } = await addStranger(api.pod, 'quin@q.example')
+  const { id, guid } = await addRemotePerson(api.pod, 'quin@q.example')
   const createdAt = new Date('2025-01-01')
   const first = await addPhoto(id, { createdAt, remotePath: 'https://q.example/up/' })
   for (let i = 0; i < 5; i += 1) await addPhoto(id, { createdAt, remotePath: 'file:///etc/' })
@@ -77,7 +77,7 @@ it('leaves out what lies elsewhere than on the web, and goes on behind it', asyn
 })
 
 it('gives each of 20 photos of one millisecond exactly once, with two questions a page', async () => {
-  const { id, guid } = await addStranger(api.pod, 'remy@r.example')
+  const { id, guid } = await addRemotePerson(api.pod, 'remy@r.example')
   const guids: string[] = []
   for (let i = 0; i < 20; i += 1) guids.unshift((await addPhoto(id, { createdAt: new Date('2025-01-01') })).guid)
 

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { PHOTO_LIMITS } from '../../src/domain/photos/limits.js'
 import { fromPhone, gifOfFrames, noise, pngOfSize, twoColours } from '../support/files/pictures.js'
-import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
-import { openPhotoPod, type PhotoPod, pictureField } from '../support/pods/photo-pod.js'
+import { type PhotoPod, pictureField, startPhotoPod } from '../support/pods/photo-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 import { untilIdle } from '../support/queues/test-workers.js'
 
@@ -19,7 +19,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   let bob: ApiPerson
   let png: Buffer
   beforeAll(async () => {
-    api = await openPhotoPod(backend, { environment: { PHOTO_BYTES: String(PHOTO_BYTES) } })
+    api = await startPhotoPod(backend, { environment: { PHOTO_BYTES: String(PHOTO_BYTES) } })
     api.startWorkers()
     ;({ alice, bob } = api)
     png = await twoColours().png().toBuffer()
@@ -350,7 +350,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('of another pod is cut where it is longer than one of this pod may be', async () => {
-      const { id: authorId } = await addStranger(api.pod, `${newGuid().slice(0, 8)}@q.example`)
+      const { id: authorId } = await addRemotePerson(api.pod, `${newGuid().slice(0, 8)}@q.example`)
       const guid = newGuid()
       const photo = { guid, authorId, name: 'a.jpg', public: true, remotePath: 'https://q.example/up/' }
       await api.pod.db('photos').insert({ ...photo, text: 'é'.repeat(5_000) })
@@ -399,7 +399,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   it('does not show a photo of another pod that lies nowhere on the web', async () => {
-    const { id: authorId } = await addStranger(api.pod, `${newGuid().slice(0, 8)}@q.example`)
+    const { id: authorId } = await addRemotePerson(api.pod, `${newGuid().slice(0, 8)}@q.example`)
     const [web, disk] = [newGuid(), newGuid()]
     await api.pod.db('photos').insert([
       { guid: web, authorId, name: 'a.jpg', public: true, remotePath: 'https://q.example/up/' },

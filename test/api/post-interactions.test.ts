@@ -3,11 +3,11 @@ import { createComment } from '../../src/domain/interactions/comments.js'
 import { newGuid } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiPerson, expectError } from '../support/pods/api-pod.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { type Neighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
   let bob: ApiPerson
   let carol: ApiPerson

@@ -6,13 +6,13 @@ import { createReport } from '../../src/domain/moderation/reports.js'
 import type { Photo } from '../../src/persistence/models/photo.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addPost, addStranger, newGuid } from '../support/people/remote-people.js'
+import { addPost, addRemotePerson, newGuid } from '../support/people/remote-people.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
-import { aspectOf, type Neighbourhood, openNeighbourhood, publish, share } from '../support/pods/sample-api-pod.js'
+import { aspectOf, publish, type SampleApiPod, share, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 
-let api: Neighbourhood
+let api: SampleApiPod
 beforeAll(async () => {
-  api = await openNeighbourhood()
+  api = await startSampleApiPod()
 })
 afterAll(() => api.close())
 
@@ -24,7 +24,7 @@ const idOf = async (guid: string) => (await Post.query(api.pod.db).findOne({ gui
 let strangers = 0
 async function stranger() {
   strangers += 1
-  return addStranger(api.pod, `quin${strangers}@q.example`)
+  return addRemotePerson(api.pod, `quin${strangers}@q.example`)
 }
 
 describe('GET /users/:person_guid/posts', () => {

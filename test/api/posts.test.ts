@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiClient, type ApiPerson, expectError } from '../support/pods/api-pod.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { aspectOf, type Neighbourhood } from '../support/pods/sample-api-pod.js'
+import { aspectOf, type SampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
   let bob: ApiPerson
   beforeAll(async () => {
@@ -332,7 +332,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('replaces mentions in a private post by links for people who do not receive it', async () => {
-      const quin = await addStranger(api.pod, 'quin@q.example')
+      const quin = await addRemotePerson(api.pod, 'quin@q.example')
       await api.pod.db('notifications').delete()
 
       const post = await written({
@@ -351,7 +351,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it('a name of another person causes no mention and no tag', async () => {
-      const quin = await addStranger(api.pod, 'quinn@q.example')
+      const quin = await addRemotePerson(api.pod, 'quinn@q.example')
       await quin.$query(api.pod.db).patch({ name: `Q [1] @{${api.carol.address}} #party` })
 
       const post = await written({

@@ -295,16 +295,16 @@ describe('PATCH /user', () => {
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
   it('33: a change is delivered to contacts; a change without effect is not delivered', async () => {
-    await using village = await openNeighbourhoodOn(backend)
-    const { viewer } = village.alice
-    const told = () => village.pod.db('outbox').where({ name: 'dispatch' }).delete().returning('data')
+    await using api = await openNeighbourhoodOn(backend)
+    const { viewer } = api.alice
+    const told = () => api.pod.db('outbox').where({ name: 'dispatch' }).delete().returning('data')
     await told()
 
-    await village.alice.patch('/user', { bio: 'changed' })
+    await api.alice.patch('/user', { bio: 'changed' })
     expect(await told()).toEqual([{ data: { record: 'profile', personId: viewer.personId } }])
 
-    await village.alice.patch('/user', { bio: 'changed', unknown: 1 })
-    await village.alice.patch('/user', {})
+    await api.alice.patch('/user', { bio: 'changed', unknown: 1 })
+    await api.alice.patch('/user', {})
     expect(await told()).toEqual([])
   })
 })

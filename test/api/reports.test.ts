@@ -3,13 +3,13 @@ import { createComment } from '../../src/domain/interactions/comments.js'
 import { newGuid } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiClient, type ApiPerson, expectError } from '../support/pods/api-pod.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { type Neighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
   const spam = { reason: 'It sells watches.' }
 
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
   let bob: ApiPerson
   /** A public post by Bob, and a comment on it by Carol. */

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Post } from '../../src/persistence/models/post.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addPost, addStranger, newGuid } from '../support/people/remote-people.js'
+import { addPost, addRemotePerson, newGuid } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiClient, type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { type Neighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
   let bob: ApiPerson
   /** A public post of Bob's that nothing has happened to. */
@@ -144,7 +144,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
   it('is listed for visible posts, and never for private posts', async () => {
     const { id: rootId } = await Post.query(api.pod.db).findOne({ guid: api.RB }).throwIfNotFound()
-    await addPost(api.pod, await addStranger(api.pod, 'remy@r.example'), { type: 'Reshare', text: '', rootId })
+    await addPost(api.pod, await addRemotePerson(api.pod, 'remy@r.example'), { type: 'Reshare', text: '', rootId })
     expect((await list(api.RB)).body).toEqual([])
     for (const guid of [api.XB, newGuid(), 'x']) {
       expectError(await list(guid), 404)
@@ -158,7 +158,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     const rootId = (await Post.query(api.pod.db).findOne({ guid: post }).throwIfNotFound()).id
     const all: string[] = []
     for (let number = 0; number < 20; number += 1) {
-      const author = await addStranger(api.pod, `q${number}@q.example`)
+      const author = await addRemotePerson(api.pod, `q${number}@q.example`)
       all.push((await addPost(api.pod, author, { type: 'Reshare', text: '', rootId })).guid)
     }
     const own = (await reshare()).body.guid

@@ -5,25 +5,25 @@ import { postBy } from '../support/federation/entities.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import type { TestPerson } from '../support/people/local-users.js'
 import { newGuid, viewerOf } from '../support/people/remote-people.js'
-import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('a search by link, with the queue in $store', (backend) => {
-  let others: FakePods
+  let fakePods: FakePods
   let stores: TestStores
-  let pod: ReceivingPod
+  let pod: InboundPod
   let ann: TestPerson
   let ben: TestPerson
   beforeAll(async () => {
-    others = await startFakePods()
+    fakePods = await startFakePods()
     stores = await openTestStores(backend)
-    pod = await startReceivingPod({ others, stores })
+    pod = await startInboundPod({ fakePods, stores })
     ;({ ann, ben } = await pod.people('ann', 'ben'))
   })
   afterAll(async () => {
     await pod.close()
     await stores.close()
-    await others.close()
+    await fakePods.close()
   })
   afterEach(() => pod.settled())
 
@@ -54,9 +54,9 @@ describe.each(queueBackends)('a search by link, with the queue in $store', (back
     ]) {
       expect([text, await search('users', text, ben)]).toEqual([text, [200, [guid]]])
     }
-    const byPage = others.person('zoe@z1.example')
-    const byName = others.person('zoe@z2.example')
-    const byLink = others.person('zoe@z3.example')
+    const byPage = fakePods.person('zoe@z1.example')
+    const byName = fakePods.person('zoe@z2.example')
+    const byLink = fakePods.person('zoe@z3.example')
     expect(await found('users', `https://z1.example/people/${byPage.guid}`)).toEqual([200, [byPage.guid]])
     expect(await found('users', 'https://z2.example/u/zoe')).toEqual([200, [byName.guid]])
     expect(await found('users', `web+diaspora://${byLink.address}`)).toEqual([200, [byLink.guid]])
@@ -78,19 +78,19 @@ describe.each(queueBackends)('a search by link, with the queue in $store', (back
   })
 
   it('fetches a public post from another pod, once', async () => {
-    const yuri = others.person('yuri@y.example')
+    const yuri = fakePods.person('yuri@y.example')
     const [byPage, byLink] = [postBy(yuri, { text: 'Hello' }), postBy(yuri, { text: 'Again' })]
-    for (const post of [byPage, byLink]) others.serve(yuri, post, 'post')
+    for (const post of [byPage, byLink]) fakePods.serve(yuri, post, 'post')
 
     expect(await found('posts', `https://y.example/posts/${byPage.guid}`)).toEqual([200, [byPage.guid]])
     expect(await found('posts', `diaspora://${yuri.address}/post/${byLink.guid}`)).toEqual([200, [byLink.guid]])
-    const before = others.requests.length
+    const before = fakePods.requests.length
     expect(await search('posts', `https://y.example/posts/${byPage.guid}`, ben)).toEqual([200, [byPage.guid]])
-    expect(others.requests.slice(before)).toEqual([])
+    expect(fakePods.requests.slice(before)).toEqual([])
   })
 
   it('rejects links to no post, without a request to any pod', async () => {
-    const before = others.requests.length
+    const before = fakePods.requests.length
     for (const text of ['', 'cats', 'ann@pod.example', 'https://z.example/', `https://z.example/people/${newGuid()}`]) {
       expect([text, await search('posts', text)]).toEqual([text, [422, 422]])
     }
@@ -100,17 +100,17 @@ describe.each(queueBackends)('a search by link, with the queue in $store', (back
     expect(await search('posts', `https://pod.example/posts/${newGuid()}`)).toEqual([200, []])
     expect(await search('users', 'https://z.example/')).toEqual([200, []])
     expect(await search('users', `https://pod.example/people/${newGuid()}`)).toEqual([200, []])
-    expect(others.requests.slice(before)).toEqual([])
+    expect(fakePods.requests.slice(before)).toEqual([])
   })
 
   it('waits for a few pods at a time for one user', async () => {
-    const before = others.requests.length
+    const before = fakePods.requests.length
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, each) => search('posts', `https://gone${each}.example/posts/${newGuid()}`)),
     )
 
     expect(answers).toEqual(Array(10).fill([200, []]))
-    const hosts = new Set(others.requests.slice(before).map((request) => request.split('/')[0]))
+    const hosts = new Set(fakePods.requests.slice(before).map((request) => request.split('/')[0]))
     expect(hosts.size).toBeLessThanOrEqual(SEARCH_LIMITS.remoteLookUpsOfUser)
   })
 })

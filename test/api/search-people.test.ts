@@ -5,12 +5,12 @@ import { fetchHandlers } from '../../workers/handlers/fetch.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
-import { addStranger } from '../support/people/remote-people.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiClient, type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { aspectOf, type Neighbourhood, share } from '../support/pods/sample-api-pod.js'
+import { aspectOf, type SampleApiPod, share } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
-import { startQuickWorkers, untilIdle } from '../support/queues/test-workers.js'
+import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 
 const addresses = ({ body }: ApiAnswer): string[] =>
   body.map(({ network_id }: { readonly network_id: string }) => network_id)
@@ -25,7 +25,7 @@ const find = (who: ApiClient, parameters: Readonly<Record<string, string | numbe
 const named = (who: ApiClient, name_or_handle: string) => find(who, { name_or_handle })
 
 describe('searching for people', () => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
   beforeAll(async () => {
     api = await openNeighbourhoodOn({ store: 'PostgreSQL' })
@@ -33,8 +33,8 @@ describe('searching for people', () => {
     await api.bob.editProfile({ firstName: 'Bob', lastName: 'Baker', tags: ['bread', 'tea'] })
     await api.carol.editProfile({ firstName: 'Carol Ann', lastName: 'Baker', tags: ['tea'] })
     await api.dan.editProfile({ firstName: 'Дан', lastName: 'Öberg', tags: ['tea'], searchable: false })
-    await addStranger(api.pod, 'quin@q.example', { profile: { firstName: 'Quin', lastName: 'van der Baker' } })
-    await addStranger(api.pod, 'percent@q.example', { profile: { firstName: '100%_\\sure' } })
+    await addRemotePerson(api.pod, 'quin@q.example', { profile: { firstName: 'Quin', lastName: 'van der Baker' } })
+    await addRemotePerson(api.pod, 'percent@q.example', { profile: { firstName: '100%_\\sure' } })
   })
   afterAll(() => api.close())
 
@@ -227,13 +227,13 @@ describe('searching for people', () => {
 })
 
 describe.each(queueBackends)('searching for an unknown remote person, with the queue in $store', (backend) => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
-  let others: FakePods
+  let fakePods: FakePods
   let workers: RunningWorkers | undefined
   let hosts = 0
   beforeAll(async () => {
-    others = await startFakePods()
+    fakePods = await startFakePods()
     api = await openNeighbourhoodOn(backend)
     ;({ alice } = api)
   })
@@ -243,16 +243,16 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
   })
   afterAll(async () => {
     await api.close()
-    await others.close()
+    await fakePods.close()
   })
 
   function startWorker(): void {
-    const pod = { ...api.pod, remote: others.remotePods() }
-    workers = startQuickWorkers(pod, { queues: ['fetch'], handlers: { fetch: fetchHandlers } })
+    const pod = { ...api.pod, remote: fakePods.remotePods() }
+    workers = startTestWorkers(pod, { queues: ['fetch'], handlers: { fetch: fetchHandlers } })
   }
   function newStranger(): FakePerson {
     hosts += 1
-    return others.person(`remy@s${hosts}.example`)
+    return fakePods.person(`remy@s${hosts}.example`)
   }
 
   it('finds them at their pod', async () => {
@@ -267,13 +267,13 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
   it('concurrent searches cause one look-up on the pod', async () => {
     startWorker()
     const { address } = newStranger()
-    const before = others.requests.length
+    const before = fakePods.requests.length
 
     const answers = await Promise.all([alice, api.bob, alice, api.carol].map((who) => named(who, address)))
 
     expect(answers.map(addresses)).toEqual(Array(4).fill([address]))
     await untilIdle(api.pod, 15_000, ['fetch'])
-    const asked = others.requests.slice(before).map((request) => request.replace(address, 'ADDRESS'))
+    const asked = fakePods.requests.slice(before).map((request) => request.replace(address, 'ADDRESS'))
     expect(asked.filter((request) => !request.includes('/stream'))).toHaveLength(2)
     expect(asked.filter((request) => request.includes('/stream'))).toHaveLength(1)
   })
@@ -312,9 +312,9 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
   it('no other query causes a look-up', async () => {
     startWorker()
     await untilIdle(api.pod, 15_000, ['fetch'])
-    const before = others.requests.length
+    const before = fakePods.requests.length
     const { address } = newStranger()
-    await addStranger(api.pod, 'known@k.example')
+    await addRemotePerson(api.pod, 'known@k.example')
     for (const text of [
       'remy',
       'remy@',
@@ -332,7 +332,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
 
     await untilIdle(api.pod, 15_000, ['fetch'])
     // The posts of a known person are fetched once.
-    expect(others.requests.slice(before).filter((request) => !request.startsWith('k.example'))).toEqual([])
+    expect(fakePods.requests.slice(before).filter((request) => !request.startsWith('k.example'))).toEqual([])
   })
 })
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { addPost, addStranger } from '../support/people/remote-people.js'
+import { addPost, addRemotePerson } from '../support/people/remote-people.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
-import { aspectOf, type Neighbourhood, openNeighbourhood, publish, share } from '../support/pods/sample-api-pod.js'
+import { aspectOf, publish, type SampleApiPod, share, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 
-let api: Neighbourhood
+let api: SampleApiPod
 beforeAll(async () => {
-  api = await openNeighbourhood()
+  api = await startSampleApiPod()
 })
 afterAll(() => api.close())
 
@@ -75,7 +75,7 @@ it('144, 165: omits hidden posts and posts by a blocked person', async () => {
 })
 
 it('161: gives each of 40 posts of one millisecond exactly once, in both directions', async () => {
-  const quin = await addStranger(api.pod, 'quin@q.example')
+  const quin = await addRemotePerson(api.pod, 'quin@q.example')
   const createdAt = new Date('2025-03-01T08:15:30.250Z')
   const [tag] = await api.pod.db('tags').insert({ name: 'pagedsearch' }).returning('id')
   const newestFirst: string[] = []

@@ -3,7 +3,7 @@ import { setPassword } from '../../src/domain/accounts/accounts.js'
 import { createInvitation } from '../../src/domain/accounts/invitations.js'
 import { newAddress, openBrowser } from '../support/browser/scriptless-browser.js'
 import { allow, CALLBACK, codeIn, POD, postForm, register, registerTestClient } from '../support/http/oidc-client.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const APPLICATIONS = '/api/openid_connect/user_applications'
 const MINUTE = 60_000
@@ -12,7 +12,7 @@ let late = 0
 let pod: TestPod
 beforeAll(async () => {
   const now = () => new Date(Date.now() + late)
-  pod = await startTestPod({ environment: { REGISTRATIONS: 'open' }, change: (opened) => ({ ...opened, now }) })
+  pod = await buildPod({ environment: { REGISTRATIONS: 'open' }, change: (opened) => ({ ...opened, now }) })
   await pod.people('alice', 'bob')
 })
 afterEach(() => {
@@ -196,7 +196,7 @@ describe('signing in', () => {
 })
 
 it('attempts with the right password are not counted', async () => {
-  await using fresh = await startTestPod()
+  await using fresh = await buildPod()
   await fresh.people('alice')
 
   for (let time = 0; time < 25; time += 1) {
@@ -232,7 +232,7 @@ it('registers at most twenty clients an hour from one place', async () => {
 })
 
 it('counts nothing where the operator wants no limit', async () => {
-  await using open = await startTestPod({ environment: { CLIENT_LIMIT: '0' } })
+  await using open = await buildPod({ environment: { CLIENT_LIMIT: '0' } })
   const registerHere = () =>
     open.inject({ method: 'POST', url: '/api/openid_connect/clients', payload: { redirect_uris: [CALLBACK] } })
 
@@ -397,7 +397,7 @@ describe('signing up', () => {
   })
 
   it('is closed for every person where registrations are closed', async () => {
-    await using closed = await startTestPod({ environment: { REGISTRATIONS: 'closed' } })
+    await using closed = await buildPod({ environment: { REGISTRATIONS: 'closed' } })
     const browser = openBrowser(closed.app, POD)
     await browser.visit('/users/sign_in')
     const form = browser.cookies.get('pod_form') ?? ''
@@ -414,7 +414,7 @@ describe('signing up', () => {
   })
 
   it('is for one person with each invitation where the pod wants one', async () => {
-    await using inviting = await startTestPod({ environment: { REGISTRATIONS: 'invite' } })
+    await using inviting = await buildPod({ environment: { REGISTRATIONS: 'invite' } })
     const { code } = await createInvitation(inviting.pod, { lifetime: 7 * 86_400 })
     const without = await inviting.inject('/users/sign_up')
     const guessed = await inviting.inject('/users/sign_up?invitation=guessed')

@@ -11,14 +11,14 @@ import { notifyHandlers } from '../../workers/handlers/notify.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { type EventStream, follow, openEventStream } from '../support/http/event-stream.js'
 import type { ApiClient, ApiPerson } from '../support/pods/api-pod.js'
-import { UNHURRIED } from '../support/pods/build-pod.js'
+import { NO_EVENT_LOOP_LIMIT } from '../support/pods/build-pod.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { aspectOf, type Neighbourhood, publish, share } from '../support/pods/sample-api-pod.js'
+import { aspectOf, publish, type SampleApiPod, share } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
-import { startQuickWorkers, untilIdle } from '../support/queues/test-workers.js'
+import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 
 describe.each(queueBackends)('the stream of events, with the queue in $store', (backend) => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
   let bob: ApiPerson
   let carol: ApiPerson
@@ -28,7 +28,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
   beforeAll(async () => {
     api = await openNeighbourhoodOn(backend)
     ;({ alice, bob, carol, eve } = api)
-    workers = startQuickWorkers(api.pod, {
+    workers = startTestWorkers(api.pod, {
       queues: ['notify', 'maintenance'],
       handlers: { notify: notifyHandlers, maintenance: maintenanceHandlers },
     })
@@ -61,7 +61,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
 
   /** Another web process of the same pod, which differs from the first in its limits. */
   async function startSecond(limits: Partial<LiveLimits> = {}) {
-    const app = await buildApp(api.pod, { limits: UNHURRIED, live: { ...LIVE_LIMITS, ...limits } })
+    const app = await buildApp(api.pod, { limits: NO_EVENT_LOOP_LIMIT, live: { ...LIVE_LIMITS, ...limits } })
     return { app, base: await listenAt(app), [Symbol.asyncDispose]: () => app.close() }
   }
 

@@ -5,16 +5,16 @@ import { voteInPoll } from '../../src/domain/interactions/votes.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addPost, addStranger, showPost } from '../support/people/remote-people.js'
+import { addPost, addRemotePerson, showPost } from '../support/people/remote-people.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
-import { aspectOf, type Neighbourhood, openNeighbourhood, publish, share } from '../support/pods/sample-api-pod.js'
+import { aspectOf, publish, type SampleApiPod, share, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 
 const STREAMS = ['main', 'aspects', 'activity', 'mentions', 'tags', 'liked', 'commented'] as const
 const MOMENT = new Date('2025-03-01T08:15:30.250Z')
 
-let api: Neighbourhood
+let api: SampleApiPod
 beforeAll(async () => {
-  api = await openNeighbourhood()
+  api = await startSampleApiPod()
 })
 afterAll(() => api.close())
 
@@ -39,7 +39,7 @@ async function newcomer(): Promise<ApiPerson> {
 
 async function stranger() {
   newcomers += 1
-  return addStranger(api.pod, `quin${newcomers}@q.example`)
+  return addRemotePerson(api.pod, `quin${newcomers}@q.example`)
 }
 
 async function shareWithStranger(who: ApiPerson, guid: string): Promise<void> {

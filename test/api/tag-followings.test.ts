@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { AT_ONCE, statusesOf } from '../support/assertions/concurrent-requests.js'
+import { CONCURRENT_REQUESTS, countStatuses } from '../support/assertions/concurrent-requests.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { type ApiPerson, type ApiPod, expectError, startApiPod } from '../support/pods/api-pod.js'
 import { publish } from '../support/pods/sample-api-pod.js'
@@ -118,15 +118,15 @@ describe('many times at once', () => {
   it('a tag is followed once and unfollowed once', async () => {
     const name = 'never seen before'
 
-    expect(await statusesOf(() => follow(name))).toEqual({ 204: 1, 409: AT_ONCE - 1 })
+    expect(await countStatuses(() => follow(name))).toEqual({ 204: 1, 409: CONCURRENT_REQUESTS - 1 })
     expect(await followed()).toEqual(['neverseenbefore'])
-    expect(await statusesOf(() => unfollow(name))).toEqual({ 204: 1, 410: AT_ONCE - 1 })
+    expect(await countStatuses(() => unfollow(name))).toEqual({ 204: 1, 410: CONCURRENT_REQUESTS - 1 })
   })
 
   it('concurrent requests for a new tag all follow it', async () => {
-    const statuses = await statusesOf((number) => follow(`brand new ${number >> 1}`, number % 2 === 0 ? alice : bob))
+    const statuses = await countStatuses((number) => follow(`brand new ${number >> 1}`, number % 2 === 0 ? alice : bob))
 
-    expect(statuses).toEqual({ 204: AT_ONCE })
+    expect(statuses).toEqual({ 204: CONCURRENT_REQUESTS })
     expect(await followed()).toEqual(await followed(bob))
   })
 })

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { UNREAD_LIMITS } from '../../src/persistence/notifications/limits.js'
 import type { ApiAnswer, ApiPerson } from '../support/pods/api-pod.js'
-import { type Neighbourhood, openNeighbourhood } from '../support/pods/sample-api-pod.js'
+import { type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 
 describe('counts of unread notifications and conversations', () => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
   let bob: ApiPerson
   beforeAll(async () => {
-    api = await openNeighbourhood()
+    api = await startSampleApiPod()
     ;({ alice, bob } = api)
   })
   afterAll(() => api.close())

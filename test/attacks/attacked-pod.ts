@@ -1,5 +1,5 @@
-import { type LogBook, openLogBook } from '../support/assertions/recorded-log.js'
-import { type ReceivingPod, type ReceivingPodOptions, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { openRecordedLog, type RecordedLog } from '../support/assertions/recorded-log.js'
+import { type InboundPod, type InboundPodOptions, startInboundPod } from '../support/pods/inbound-pod.js'
 
 /** A request to the pod; the default path is the public inbound endpoint. */
 export type Sent = string | { readonly path: string; readonly body: string }
@@ -21,15 +21,15 @@ export function dropped(...faults: readonly string[]): Consequences {
   return { statuses: faults.map(() => 202), faults, changes: {} }
 }
 
-export interface AttackedPod extends ReceivingPod {
-  readonly book: LogBook
+export interface AttackedPod extends InboundPod {
+  readonly recordedLog: RecordedLog
   /** Posts each of them in turn and waits for the end of it. */
   send(...messages: readonly Sent[]): Promise<Consequences>
 }
 
-export async function startAttackedPod(options: ReceivingPodOptions): Promise<AttackedPod> {
-  const book = openLogBook()
-  const pod = await startReceivingPod({ log: book.log, ...options })
+export async function startAttackedPod(options: InboundPodOptions): Promise<AttackedPod> {
+  const recordedLog = openRecordedLog()
+  const pod = await startInboundPod({ log: recordedLog.log, ...options })
 
   /** A busy machine answers 503, and senders retry. */
   async function post(path: string, body: string): Promise<number> {
@@ -40,19 +40,19 @@ export async function startAttackedPod(options: ReceivingPodOptions): Promise<At
 
   return {
     ...pod,
-    book,
+    recordedLog,
     post,
     async send(...messages) {
       await pod.settled()
       const before = await countAll(pod)
-      const line = book.lines.length
+      const line = recordedLog.lines.length
       const statuses: number[] = []
       for (const message of messages) {
         const { path, body } = typeof message === 'string' ? { path: '/receive/public', body: message } : message
         statuses.push(await post(path, body))
         await pod.settled()
       }
-      const said = book.entries().slice(line)
+      const said = recordedLog.entries().slice(line)
       const after = await countAll(pod)
       const changed = Object.entries(after).map(([table, count]) => [table, count - (before[table] ?? 0)] as const)
       return {
@@ -90,7 +90,7 @@ const TABLES = [
   'deliveries',
 ] as const
 
-async function countAll({ db }: ReceivingPod): Promise<Readonly<Record<string, number>>> {
+async function countAll({ db }: InboundPod): Promise<Readonly<Record<string, number>>> {
   const counts = TABLES.map((table) => `(select count(*)::int from ${table}) as "${table}"`)
   const { rows } = await db.raw(`select ${counts.join(', ')}`)
   return rows[0]

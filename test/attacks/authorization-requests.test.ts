@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { registerTestClient, type TestOidcClient } from '../support/http/oidc-client.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const REQUESTS = 2_000
 
@@ -8,7 +8,7 @@ let pod: TestPod
 let client: TestOidcClient
 
 beforeAll(async () => {
-  pod = await startTestPod()
+  pod = await buildPod()
   client = await registerTestClient(pod.app)
 })
 afterAll(() => pod.close())

@@ -15,21 +15,21 @@ import { HTTP_LIMITS, type HttpLimits } from '../../src/web/server/limits.js'
 import { likeBy, postBy } from '../support/federation/entities.js'
 import { envelopeOf, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { addPost, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
-import { openNeighbourhood } from '../support/pods/sample-api-pod.js'
-import { takeMessages } from '../support/queues/inbound-queue-recorder.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
+import { startSampleApiPod } from '../support/pods/sample-api-pod.js'
+import { recordInboundQueue } from '../support/queues/inbound-queue-recorder.js'
 import { readOperations, tryCall } from './api-operations.js'
 import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
 
-let others: FakePods
+let fakePods: FakePods
 let pod: AttackedPod
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await startAttackedPod({ others })
+  fakePods = await startFakePods()
+  pod = await startAttackedPod({ fakePods })
 })
 afterAll(async () => {
   await pod.close()
-  await others.close()
+  await fakePods.close()
 })
 
 describe('S80: a client that', () => {
@@ -37,7 +37,7 @@ describe('S80: a client that', () => {
   let app: FastifyInstance
   const sockets: Socket[] = []
   beforeAll(async () => {
-    quick = await startTestPod()
+    quick = await buildPod()
   })
   afterEach(async () => {
     for (const socket of sockets.splice(0)) socket.destroy()
@@ -145,7 +145,7 @@ describe('S80: a client that', () => {
 
 describe('S81: every', () => {
   it('list of the API has at most a hundred items, for any amount of data and any parameters', async () => {
-    await using api = await openNeighbourhood()
+    await using api = await startSampleApiPod()
     const { alice, bob, PA } = api
     const post = await api.pod.db('posts').where({ guid: PA }).first('id')
     await api.pod.db.raw(
@@ -173,7 +173,7 @@ describe('S81: every', () => {
   })
 
   it('statement of the web process ends after five seconds at the latest', async () => {
-    await using web = await startTestPod()
+    await using web = await buildPod()
     const { rows } = await web.pod.db.raw(
       `select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock, current_setting('idle_in_transaction_session_timeout') as idle`,
     )
@@ -226,11 +226,11 @@ describe('S82: memory that unknown clients can fill', () => {
 it('S83: likes by two hundred people are one notification, with fifty of them', async () => {
   const { ann } = await pod.people('ann')
   const { guid } = await publishPost(pod, await viewerOf(pod, ann), { text: 'Like it', public: true })
-  const first = others.person('fan0@fans.example')
+  const first = fakePods.person('fan0@fans.example')
   const fans = Array.from({ length: 200 }, (_, index) =>
-    others.person(`fan${index}@fans.example`, { publicKey: first.publicKey, privateKey: first.privateKey }),
+    fakePods.person(`fan${index}@fans.example`, { publicKey: first.publicKey, privateKey: first.privateKey }),
   )
-  for (const fan of fans) await pod.meet(fan)
+  for (const fan of fans) await pod.addRemotePerson(fan)
 
   await Promise.all(fans.map((fan) => pod.post('/receive/public', envelopeOf(fan, likeBy(fan, { guid })))))
   await pod.settled(30_000)
@@ -244,7 +244,7 @@ it('S83: likes by two hundred people are one notification, with fifty of them', 
 
 describe('S84: a source that fills the queue', () => {
   it('is packed after all other sources, and rejected beyond its share', async () => {
-    await using silent = await startAttackedPod({ others, queues: [] })
+    await using silent = await startAttackedPod({ fakePods, queues: [] })
     const limits = {
       ...RECEIVE_LIMITS,
       bytes: 2 ** 28,
@@ -264,7 +264,7 @@ describe('S84: a source that fills the queue', () => {
     expect(packing.refusalOf(flood)).toBe('over_share')
     expect(packing.refusalOf(quiet)).toBeUndefined()
     await packing.acceptPublic('quiet', quiet)
-    await using taken = takeMessages(silent)
+    await using taken = recordInboundQueue(silent)
     const order = (await taken.until(21)).map(({ envelope }) => envelope)
     expect(order.indexOf('quiet')).toBeGreaterThan(0)
     expect(order.slice(order.indexOf('quiet')).length).toBeGreaterThan(5)
@@ -272,8 +272,8 @@ describe('S84: a source that fills the queue', () => {
 })
 
 it('S85: messages from a blocked pod get a 202 and have no effect', async () => {
-  const mallory = others.person('mallory@blocked.example')
-  const { podId } = await pod.meet(mallory)
+  const mallory = fakePods.person('mallory@blocked.example')
+  const { podId } = await pod.addRemotePerson(mallory)
   await blockPod(pod, Number(podId))
   const { ann } = await pod.people('ann')
   const post = await addPost(pod, { id: (await viewerOf(pod, ann)).personId })
@@ -281,10 +281,10 @@ it('S85: messages from a blocked pod get a 202 and have no effect', async () => 
   const result = await pod.send(
     envelopeOf(mallory, postBy(mallory)),
     envelopeOf(mallory, likeBy(mallory, post)),
-    envelopeOf(others.person('unknown@blocked.example'), postBy({ address: 'unknown@blocked.example' })),
+    envelopeOf(fakePods.person('unknown@blocked.example'), postBy({ address: 'unknown@blocked.example' })),
   )
 
   expect(result.statuses).toEqual([202, 202, 202])
   expect(result.changes).toEqual({})
-  expect(others.requests.filter((request) => request.startsWith('blocked.example'))).toEqual([])
+  expect(fakePods.requests.filter((request) => request.startsWith('blocked.example'))).toEqual([])
 })

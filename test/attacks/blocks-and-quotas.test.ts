@@ -16,24 +16,24 @@ const BYTES_PER_DAY = 1024 * 1024
 const POSTS = 40
 
 const clock = openClock()
-let others: FakePods
+let fakePods: FakePods
 let pod: AttackedPod
 beforeAll(async () => {
-  others = await startFakePods()
+  fakePods = await startFakePods()
   pod = await startAttackedPod({
-    others,
+    fakePods,
     environment: { POD_BYTES_PER_DAY: String(BYTES_PER_DAY) },
     change: (opened) => ({ ...opened, now: clock.now }),
   })
 })
 afterAll(async () => {
   await pod.close()
-  await others.close()
+  await fakePods.close()
 })
 
 it('S100: a blocked person of another pod opens no conversation', async () => {
-  const mallory = others.person('mallory@evil.example')
-  const { id, guid: personGuid } = await pod.meet(mallory)
+  const mallory = fakePods.person('mallory@evil.example')
+  const { id, guid: personGuid } = await pod.addRemotePerson(mallory)
   const { alice } = await pod.people('alice')
   const viewer = await viewerOf(pod, alice)
   await Contact.query(pod.db).insert({ userId: viewer.userId, personId: id, sharing: true })
@@ -64,10 +64,10 @@ it('S100: a blocked person of another pod opens no conversation', async () => {
 })
 
 it('S101: what another pod relays of people of a blocked pod is ignored, known or not', async () => {
-  const gina = others.person('gina@good.example')
-  const [known, unknown] = [others.person('sam@spam.example'), others.person('new@spam.example')]
-  await pod.meet(gina)
-  const { podId } = await pod.meet(known)
+  const gina = fakePods.person('gina@good.example')
+  const [known, unknown] = [fakePods.person('sam@spam.example'), fakePods.person('new@spam.example')]
+  await pod.addRemotePerson(gina)
+  const { podId } = await pod.addRemotePerson(known)
   await blockPod(pod, Number(podId))
   const post = postBy(gina)
   await pod.publicly(post, gina)
@@ -78,14 +78,14 @@ it('S101: what another pod relays of people of a blocked pod is ignored, known o
   )
 
   expect(result).toEqual({ statuses: [202, 202], faults: [], changes: {} })
-  expect(others.requests.filter((request) => request.startsWith('spam.example'))).toEqual([])
+  expect(fakePods.requests.filter((request) => request.startsWith('spam.example'))).toEqual([])
 })
 
 it('S102: a pod that sends more than its bytes of a day stores no more of them', { timeout: 60_000 }, async () => {
-  const flooder = others.person('flooder@flood.example')
-  const honest = others.person('honest@good.example')
-  await pod.meet(flooder)
-  await pod.meet(honest)
+  const flooder = fakePods.person('flooder@flood.example')
+  const honest = fakePods.person('honest@good.example')
+  await pod.addRemotePerson(flooder)
+  await pod.addRemotePerson(honest)
   const [before = 0] = await pod.rows('posts')
   for (let index = 0; index < POSTS; index += 1) {
     clock.later(0.1)

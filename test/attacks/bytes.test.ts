@@ -5,24 +5,24 @@ import { writeEntity } from '../../src/protocol/entities/registry.js'
 import { commentBy, postBy } from '../support/federation/entities.js'
 import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
 import type { TestPerson } from '../support/people/local-users.js'
-import { takeMessages } from '../support/queues/inbound-queue-recorder.js'
+import { recordInboundQueue } from '../support/queues/inbound-queue-recorder.js'
 import { type AttackedPod, dropped, startAttackedPod } from './attacked-pod.js'
 import { forgedEnvelope } from './forged-envelope.js'
 
-let others: FakePods
+let fakePods: FakePods
 let pod: AttackedPod
 let ann: TestPerson
 let quin: FakePerson
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await startAttackedPod({ others })
+  fakePods = await startFakePods()
+  pod = await startAttackedPod({ fakePods })
   ;({ ann } = await pod.people('ann'))
-  quin = others.person('quin@q.example')
-  await pod.meet(quin)
+  quin = fakePods.person('quin@q.example')
+  await pod.addRemotePerson(quin)
 })
 afterAll(async () => {
   await pod.close()
-  await others.close()
+  await fakePods.close()
 })
 
 const MEGABYTE = 1024 * 1024
@@ -54,11 +54,11 @@ const bombs: readonly (readonly [string, () => string | Buffer])[] = [
 describe('S30: XML that holds', () => {
   it.each(bombs)('%s is rejected as invalid, signed or not, without a request to any pod', async (_what, make) => {
     const xml = make()
-    const asked = others.requests.length
+    const asked = fakePods.requests.length
 
     expect(await pod.send(forgedEnvelope(quin, xml))).toEqual(dropped('InvalidPayload'))
     expect(await pod.send(xml.toString())).toEqual(dropped('InvalidEnvelope'))
-    expect(others.requests.slice(asked)).toEqual([])
+    expect(fakePods.requests.slice(asked)).toEqual([])
   })
 
   it('nothing of a file reaches a text', async () => {
@@ -242,16 +242,16 @@ describe('S33: a body of wrong values', () => {
 })
 
 it('S34: the web process queues any message of another pod unchanged and without a log line', async () => {
-  await using door = await startAttackedPod({ others, queues: [] })
-  await using taken = takeMessages(door)
-  const line = door.book.lines.length
+  await using door = await startAttackedPod({ fakePods, queues: [] })
+  await using taken = recordInboundQueue(door)
+  const line = door.recordedLog.lines.length
   const messages = [laughs, '['.repeat(100_000), '<env', `${'<a>'.repeat(100_000)}`]
 
   for (const message of messages) expect(await door.post('/receive/public', message)).toBe(202)
 
   const came = await taken.until(messages.length)
   expect(came.map(({ envelope }) => envelope).toSorted()).toEqual(messages.toSorted())
-  expect(door.book.lines.slice(line)).toEqual([])
+  expect(door.recordedLog.lines.slice(line)).toEqual([])
 })
 
 it('S30: a text that looks like markup stays a text', async () => {

@@ -1,25 +1,25 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { postBy } from '../support/federation/entities.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
-import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 const VICTIMS = 100
 
 describe.each(queueBackends)('S94: the people of a whole pod, with the queue in $store', (backend) => {
-  let others: FakePods
+  let fakePods: FakePods
   let stores: TestStores
-  let pod: ReceivingPod
+  let pod: InboundPod
 
   beforeAll(async () => {
-    others = await startFakePods()
+    fakePods = await startFakePods()
     stores = await openTestStores(backend)
-    pod = await startReceivingPod({ others, stores })
+    pod = await startInboundPod({ fakePods, stores })
   })
   afterAll(async () => {
     await pod.close()
     await stores.close()
-    await others.close()
+    await fakePods.close()
   })
 
   it.each(['guid', 'publicKey'] as const)(
@@ -27,21 +27,21 @@ describe.each(queueBackends)('S94: the people of a whole pod, with the queue in 
     async (field) => {
       const host = `${field.toLowerCase()}.evil.example`
       const victims = Array.from({ length: VICTIMS }, (_, index) =>
-        others.person(`v${index}@${field.toLowerCase()}.good.example`),
+        fakePods.person(`v${index}@${field.toLowerCase()}.good.example`),
       )
       const cards = new Map<string, FakePerson>()
-      others.script(`${host}/.well-known/webfinger`, (_request, response, url) => {
+      fakePods.script(`${host}/.well-known/webfinger`, (_request, response, url) => {
         const address = (url.searchParams.get('resource') ?? '').replace(/^acct:/, '')
-        const document = others.webFinger({ ...(victims[0] as FakePerson), address, guid: address })
+        const document = fakePods.webFinger({ ...(victims[0] as FakePerson), address, guid: address })
         const links = document.links.map((link) =>
           link.rel.endsWith('hcard') ? { ...link, href: `https://${host}/cards/${address}` } : link,
         )
         response.end(JSON.stringify({ ...document, links }))
       })
       for (const [index, victim] of victims.entries()) {
-        const thief = others.person(`t${index}@${host}`, { [field]: victim[field] })
+        const thief = fakePods.person(`t${index}@${host}`, { [field]: victim[field] })
         cards.set(thief.address, thief)
-        others.script(`${host}/cards/${thief.address}`, (_request, response) => response.end(others.hcard(thief)))
+        fakePods.script(`${host}/cards/${thief.address}`, (_request, response) => response.end(fakePods.hcard(thief)))
         const remoteAddress = `198.51.100.${index}`
         const { statusCode } = await pod.app.inject({ url: `/people?q=${thief.address}`, remoteAddress })
         expect(statusCode).toBe(302)

@@ -9,7 +9,7 @@ import { notifyHandlers } from '../../workers/handlers/notify.js'
 import { outboundHandlers, outboundSlowHandlers, relayHandlers } from '../../workers/handlers/outbound.js'
 import { commentBy } from '../support/federation/entities.js'
 import { envelopeOf, type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
-import { type ListeningPod, listeningPod } from '../support/federation/recording-pod.js'
+import { addRecordingPod, type RecordingPod } from '../support/federation/recording-pod.js'
 import { viewerOf } from '../support/people/remote-people.js'
 import { signedBy } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
@@ -23,17 +23,17 @@ const LATEST_OF_OTHERS = 5_000
 const LATEST_OF_FLOODED = 60_000
 
 describe.each(queueBackends)('S84: a flood of comments under one post, with the queue in $store', (backend) => {
-  let others: FakePods
+  let fakePods: FakePods
   let stores: TestStores
   let pod: AttackedPod
-  let good: ListeningPod
-  let third: ListeningPod
+  let good: RecordingPod
+  let third: RecordingPod
   let mallory: FakePerson
   beforeAll(async () => {
-    others = await startFakePods()
+    fakePods = await startFakePods()
     stores = await openTestStores(backend)
     pod = await startAttackedPod({
-      others,
+      fakePods,
       stores,
       handlers: {
         outbound: outboundHandlers,
@@ -50,15 +50,15 @@ describe.each(queueBackends)('S84: a flood of comments under one post, with the 
     }
     await pod.db.raw('analyze')
     const proven = { lastSuccessAt: new Date(), answeredAt: new Date() }
-    good = await listeningPod(others, pod, 'good.example:3000', proven)
-    third = await listeningPod(others, pod, 'third.example:3000', proven)
-    mallory = others.person('mallory@evil.example')
-    await pod.meet(mallory)
+    good = await addRecordingPod(fakePods, pod, 'good.example:3000', proven)
+    third = await addRecordingPod(fakePods, pod, 'third.example:3000', proven)
+    mallory = fakePods.person('mallory@evil.example')
+    await pod.addRemotePerson(mallory)
   })
   afterAll(async () => {
     await pod.close()
     await stores.close()
-    await others.close()
+    await fakePods.close()
   })
 
   async function viewerFollowedFrom(name: 'alice' | 'bob', follower: Person) {
@@ -69,9 +69,9 @@ describe.each(queueBackends)('S84: a flood of comments under one post, with the 
   }
 
   /** The guids that the other pod has received; it takes its time to answer. */
-  function receive({ host }: ListeningPod): ReadonlySet<string> {
+  function receive({ host }: RecordingPod): ReadonlySet<string> {
     const guids = new Set<string>()
-    others.script(`${host}/receive/public`, async (request, response) => {
+    fakePods.script(`${host}/receive/public`, async (request, response) => {
       guids.add(guidIn(await text(request)))
       setTimeout(() => response.writeHead(202).end(), ANSWER_MS)
     })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { startTestPod } from '../support/pods/build-pod.js'
+import { buildPod } from '../support/pods/build-pod.js'
 
 const REQUEST = 'GET /health/live HTTP/1.1\r\nhost: pod.example\r\n\r\n'
 const CONNECTIONS = 2_200
@@ -11,7 +11,7 @@ const NEWCOMERS_WITHIN_MS = 5_000
 
 /** A whole web process that listens on a port, with the settings of the product. */
 async function listen(trustProxy: string): Promise<number> {
-  const pod = await startTestPod({ environment: { TRUST_PROXY: trustProxy } })
+  const pod = await buildPod({ environment: { TRUST_PROXY: trustProxy } })
   onTestFinished(() => pod.close())
   await pod.app.listen({ host: '127.0.0.1', port: 0 })
   return (pod.app.server.address() as AddressInfo).port

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { postBy } from '../support/federation/entities.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
-import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 import { forgedEnvelope } from './forged-envelope.js'
 
@@ -16,34 +16,34 @@ const STORED_WITHIN_MS = 10_000
 describe.each(queueBackends)('S93: pages of unknown people, with the queue in $store', (backend) => {
   const crypto = openCryptoPool(2)
   let stores: TestStores
-  let others: FakePods
-  let pod: ReceivingPod
+  let fakePods: FakePods
+  let pod: InboundPod
   let visitors = 0
 
   beforeAll(async () => {
-    others = await startFakePods()
+    fakePods = await startFakePods()
     stores = await openTestStores(backend)
-    pod = await startReceivingPod({ others, stores, crypto })
+    pod = await startInboundPod({ fakePods, stores, crypto })
   })
   afterAll(async () => {
     await pod.close()
     await crypto.close()
     await stores.close()
-    await others.close()
+    await fakePods.close()
   })
 
   /** A pod where every address has the same page, full of the character that is slowest to read. */
   function openEvilPod(host: string, bytes: number): void {
     const head = '<pre><div class="fn uid nickname given_name family_name searchable key">'
     const page = head + '<'.repeat(bytes - head.length)
-    others.script(`${host}/.well-known/webfinger`, (_request, response, url) => {
+    fakePods.script(`${host}/.well-known/webfinger`, (_request, response, url) => {
       const links = [
         { rel: 'http://microformats.org/profile/hcard', href: `https://${host}/hcard` },
         { rel: 'http://joindiaspora.com/seed_location', href: `https://${host}/` },
       ]
       response.end(JSON.stringify({ subject: url.searchParams.get('resource'), links }))
     })
-    others.script(`${host}/hcard`, (_request, response) => response.end(page))
+    fakePods.script(`${host}/hcard`, (_request, response) => response.end(page))
   }
 
   async function lookUp(address: string): Promise<number> {
@@ -61,10 +61,10 @@ describe.each(queueBackends)('S93: pages of unknown people, with the queue in $s
     async (attack) => {
       const host = `evil${attack.bytes}-${attack.lookUps}.example`
       openEvilPod(host, attack.bytes)
-      const quin = others.person(`quin@friend-of-${host}`)
-      await pod.meet(quin)
+      const quin = fakePods.person(`quin@friend-of-${host}`)
+      await pod.addRemotePerson(quin)
       const { ann } = await pod.people('ann')
-      const mallory = others.person(`mallory@${host}`)
+      const mallory = fakePods.person(`mallory@${host}`)
       const posts: string[] = []
       const apiStatuses: number[] = []
       const apiTimes: number[] = []

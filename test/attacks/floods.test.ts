@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { RECEIVE_LIMITS } from '../../src/jobs/inbound/limits.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
-import { takeMessages } from '../support/queues/inbound-queue-recorder.js'
+import { recordInboundQueue } from '../support/queues/inbound-queue-recorder.js'
 import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
 
 const LIMITS = {
@@ -20,18 +20,18 @@ const BEFORE = LIMITS.fairFromMessages + 1 + LIMITS.messagesApart
 const IN_ALL = 400
 const OTHERS = 20
 
-let others: FakePods
+let fakePods: FakePods
 let pod: AttackedPod
 let app: FastifyInstance
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await startAttackedPod({ others, queues: [] })
+  fakePods = await startFakePods()
+  pod = await startAttackedPod({ fakePods, queues: [] })
   app = await buildApp(pod, { receive: LIMITS })
 })
 afterAll(async () => {
   await app.close()
   await pod.close()
-  await others.close()
+  await fakePods.close()
 })
 
 /** As a proxy on this machine passes it on. */
@@ -73,7 +73,7 @@ describe('S84: a source that sends four messages where all others together send 
   })
 
   it('lets the messages of all others pass, however late they came', async () => {
-    await using taken = takeMessages(pod)
+    await using taken = recordInboundQueue(pod)
     const order = (await taken.until(accepted + ofOthers.length)).map(({ envelope }) => envelope)
     const floods = order.flatMap((envelope, place) => (envelope.startsWith('flood') ? [place] : []))
     const last = order.findLastIndex((envelope) => envelope.startsWith('other'))

@@ -5,21 +5,21 @@ import { signedBy } from '../support/pods/inbound-pod.js'
 import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
 
 describe('S99: guids of parts that an attacker has used before the post comes', () => {
-  let others: FakePods
+  let fakePods: FakePods
   let pod: AttackedPod
   let gina: FakePerson
   let mallory: FakePerson
   beforeAll(async () => {
-    others = await startFakePods()
-    pod = await startAttackedPod({ others })
-    gina = others.person('gina@good.example')
-    mallory = others.person('mallory@evil.example')
-    await pod.meet(gina)
-    await pod.meet(mallory)
+    fakePods = await startFakePods()
+    pod = await startAttackedPod({ fakePods })
+    gina = fakePods.person('gina@good.example')
+    mallory = fakePods.person('mallory@evil.example')
+    await pod.addRemotePerson(gina)
+    await pod.addRemotePerson(mallory)
   })
   afterAll(async () => {
     await pod.close()
-    await others.close()
+    await fakePods.close()
   })
 
   it('of answers: both polls are stored, and votes count for the one that they name', async () => {

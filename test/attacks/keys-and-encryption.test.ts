@@ -11,24 +11,24 @@ import { encryptEnvelopeFor } from '../support/pods/inbound-pod.js'
 import { type AttackedPod, dropped, startAttackedPod, TAKEN } from './attacked-pod.js'
 import { forgedEnvelope } from './forged-envelope.js'
 
-let others: FakePods
+let fakePods: FakePods
 let pod: AttackedPod
 let ann: TestPerson
 let quin: FakePerson
 let keyOfAnn: string
 let door: string
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await startAttackedPod({ others })
+  fakePods = await startFakePods()
+  pod = await startAttackedPod({ fakePods })
   ;({ ann } = await pod.people('ann'))
-  quin = others.person('quin@q.example')
-  await pod.meet(quin)
+  quin = fakePods.person('quin@q.example')
+  await pod.addRemotePerson(quin)
   keyOfAnn = (await Person.query(pod.db).findOne({ guid: ann.account.guid }).throwIfNotFound()).publicKey
   door = `/receive/users/${ann.account.guid}`
 })
 afterAll(async () => {
   await pod.close()
-  await others.close()
+  await fakePods.close()
 })
 
 /** The same encrypted envelope with one byte of one member changed. */
@@ -44,7 +44,7 @@ describe('S20: an envelope that cannot be decrypted', () => {
   it('is dropped with the same reason, for every defect', async () => {
     const encryptedEnvelope = encryptEnvelopeFor(keyOfAnn, envelopeOf(quin, postBy(quin, { public: false })))
     const size = Buffer.from(JSON.parse(encryptedEnvelope).aes_key, 'base64').length
-    const asked = others.requests.length
+    const asked = fakePods.requests.length
     const broken = [
       ...Array.from({ length: 150 }, (_, index) => withOtherByte(encryptedEnvelope, 'aes_key', index * 7)),
       ...Array.from({ length: 150 }, (_, index) =>
@@ -55,20 +55,20 @@ describe('S20: an envelope that cannot be decrypted', () => {
         return JSON.stringify({ aes_key: key, encrypted_magic_envelope: randomBytes(64).toString('base64') })
       }),
     ]
-    const line = pod.book.lines.length
+    const line = pod.recordedLog.lines.length
 
     const statuses = await Promise.all(broken.map((body) => pod.post(door, body)))
     await pod.settled()
 
     expect(new Set(statuses)).toEqual(new Set([202]))
-    const said = pod.book.entries().slice(line)
+    const said = pod.recordedLog.entries().slice(line)
     const ends = said
       .filter(({ msg }) => msg === 'inbound message rejected')
       .map(({ level, fault, reason }) => ({ level, fault, reason }))
     expect(ends).toHaveLength(broken.length)
     expect(new Set(ends.map((end) => JSON.stringify(end))).size).toBe(1)
     expect(ends[0]).toMatchObject({ fault: 'DecryptionFailed' })
-    expect(others.requests.slice(asked)).toEqual([])
+    expect(fakePods.requests.slice(asked)).toEqual([])
   })
 })
 
@@ -94,14 +94,14 @@ describe('S21: no request to a pod is caused by', () => {
       'InvalidEnvelope',
     ],
   ] as const)('%s', async (_what, message, fault) => {
-    const asked = others.requests.length
+    const asked = fakePods.requests.length
 
     expect(await pod.send(message())).toEqual(dropped(fault))
-    expect(others.requests.slice(asked)).toEqual([])
+    expect(fakePods.requests.slice(asked)).toEqual([])
   })
 
   it('but an unknown person with a signed envelope causes one look-up', async () => {
-    const eve = others.person('eve@v2.example')
+    const eve = fakePods.person('eve@v2.example')
 
     const { changes } = await pod.send({
       path: door,
@@ -109,7 +109,9 @@ describe('S21: no request to a pod is caused by', () => {
     })
 
     expect(changes).toMatchObject({ posts: 1, people: 1 })
-    expect(others.requests.filter((request) => request.startsWith('v2.example/.well-known/webfinger'))).toHaveLength(1)
+    expect(fakePods.requests.filter((request) => request.startsWith('v2.example/.well-known/webfinger'))).toHaveLength(
+      1,
+    )
   })
 })
 
@@ -141,7 +143,7 @@ describe('S22: a key of', () => {
     ['garbage', () => '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----'],
     ['nothing', () => ''],
   ])('%s creates no person', async (_what, makeKey) => {
-    const stranger = others.person(`s${newGuid().slice(0, 8)}@k.example`, { publicKey: makeKey() })
+    const stranger = fakePods.person(`s${newGuid().slice(0, 8)}@k.example`, { publicKey: makeKey() })
 
     await expect(discoverPerson(pod, stranger.address)).rejects.toMatchObject({
       fault: 'DiscoveryFailed',
@@ -151,21 +153,21 @@ describe('S22: a key of', () => {
   })
 
   it.each([1024, 8192])('%i bits is fine', async (bits) => {
-    const stranger = others.person(`s${newGuid().slice(0, 8)}@k.example`, { publicKey: rsaOf(bits) })
+    const stranger = fakePods.person(`s${newGuid().slice(0, 8)}@k.example`, { publicKey: rsaOf(bits) })
 
     expect(await discoverPerson(pod, stranger.address)).toMatchObject({ address: stranger.address })
   })
 })
 
 it('S23: a second hCard changes neither key nor guid nor pod, and what its key signs is wrong', async () => {
-  const first = others.person('pia@pin.example')
+  const first = fakePods.person('pia@pin.example')
   const known = await discoverPerson(pod, first.address)
-  const second = others.person('pia@pin.example')
-  others.script(`pin.example/.well-known/webfinger`, (_request, response) =>
+  const second = fakePods.person('pia@pin.example')
+  fakePods.script(`pin.example/.well-known/webfinger`, (_request, response) =>
     response.end(
       JSON.stringify({
-        ...others.webFinger(second),
-        links: others
+        ...fakePods.webFinger(second),
+        links: fakePods
           .webFinger(second)
           .links.map((link) =>
             link.rel.endsWith('seed_location') ? { ...link, href: 'https://elsewhere.example/' } : link,
@@ -225,7 +227,7 @@ it('S25: private messages come in without any key being used where they come in'
     return Promise.reject(new Error('The web process has no business with keys of messages.'))
   }
   await using door = await startAttackedPod({
-    others,
+    fakePods,
     queues: [],
     change: (opened) => ({
       ...opened,

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Pod } from '../../src/pod/pod.js'
 import { buildApp } from '../../src/web/server/app.js'
-import { startTestPod, UNHURRIED } from '../support/pods/build-pod.js'
+import { buildPod, NO_EVENT_LOOP_LIMIT } from '../support/pods/build-pod.js'
 import { openTestStores, queueBackends } from '../support/queues/queue-backends.js'
 
 const BODY = Buffer.alloc(8 * 1024 * 1024, 'x')
@@ -13,10 +13,10 @@ describe.each(queueBackends)('S88: 480 MiB of one address, with the queue in $st
     const stores = await openTestStores(backend)
     onTestFinished(() => stores.close())
     const { jobs } = await stores.openPod()
-    const web = await startTestPod()
+    const web = await buildPod()
     onTestFinished(() => web.close())
     const pod: Pod = { ...web.pod, jobs }
-    const app = await buildApp({ ...web.pod, ...pod }, { limits: UNHURRIED })
+    const app = await buildApp({ ...web.pod, ...pod }, { limits: NO_EVENT_LOOP_LIMIT })
     onTestFinished(() => app.close())
     const send = async (ip: string, payload: Buffer | string) => {
       const headers = { 'x-forwarded-for': ip }

@@ -18,7 +18,7 @@ import { commentBy, photoBy, pollWith, postBy } from '../support/federation/enti
 import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
 import { register } from '../support/http/oidc-client.js'
 import { signedBy } from '../support/pods/inbound-pod.js'
-import { type Neighbourhood, openNeighbourhood } from '../support/pods/sample-api-pod.js'
+import { type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
 import { forgedEnvelope } from './forged-envelope.js'
 
@@ -40,9 +40,9 @@ it('docs/limits.md contains each file of fixed limits', () => {
 })
 
 describe('of a client', () => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   beforeAll(async () => {
-    api = await openNeighbourhood()
+    api = await startSampleApiPod()
   })
   afterAll(() => api.close())
 
@@ -203,18 +203,18 @@ describe('of a client', () => {
 })
 
 describe('of another pod', () => {
-  let others: FakePods
+  let fakePods: FakePods
   let pod: AttackedPod
   let quin: FakePerson
   beforeAll(async () => {
-    others = await startFakePods()
-    pod = await startAttackedPod({ others })
-    quin = others.person('quin@q.example')
-    await pod.meet(quin)
+    fakePods = await startFakePods()
+    pod = await startAttackedPod({ fakePods })
+    quin = fakePods.person('quin@q.example')
+    await pod.addRemotePerson(quin)
   })
   afterAll(async () => {
     await pod.close()
-    await others.close()
+    await fakePods.close()
   })
 
   const fates = async (make: (size: number) => string, most: number) => {

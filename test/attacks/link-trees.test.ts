@@ -2,30 +2,30 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { REFERENCE_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { postBy } from '../support/federation/entities.js'
 import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
-import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 const LINKS = 10
 
 describe.each(queueBackends)('S86: a tree of links, with the queue in $store', (backend) => {
   let stores: TestStores
-  let others: FakePods
-  let pod: ReceivingPod
+  let fakePods: FakePods
+  let pod: InboundPod
   let mallory: FakePerson
   /** Posts that mallory's pod invents on request. */
   let invented = 0
 
   beforeAll(async () => {
-    others = await startFakePods()
+    fakePods = await startFakePods()
     stores = await openTestStores(backend)
-    pod = await startReceivingPod({ others, stores })
-    mallory = others.person('mallory@evil.example')
-    await pod.meet(mallory)
+    pod = await startInboundPod({ fakePods, stores })
+    mallory = fakePods.person('mallory@evil.example')
+    await pod.addRemotePerson(mallory)
   })
   afterAll(async () => {
     await pod.close()
     await stores.close()
-    await others.close()
+    await fakePods.close()
   })
 
   /** Ten links: to posts of mallory, each with ten more links, or to posts that another pod does not have. */
@@ -33,7 +33,7 @@ describe.each(queueBackends)('S86: a tree of links, with the queue in $store', (
     const links = Array.from({ length: LINKS }, (_, index) => {
       if (hasVictim && index % 2 === 1) return `diaspora://gina1@good.example/post/${newGuid()}`
       const guid = newGuid()
-      others.script(`evil.example/fetch/post/${guid}`, (_request, response) => {
+      fakePods.script(`evil.example/fetch/post/${guid}`, (_request, response) => {
         invented += 1
         const post = postBy(mallory, { guid, text: textOfTree(hasVictim) })
         response.end(envelopeOf(mallory, post))
@@ -43,13 +43,13 @@ describe.each(queueBackends)('S86: a tree of links, with the queue in $store', (
     return links.join(' ')
   }
 
-  const fetchesAt = (host: string) => others.requests.filter((request) => request.startsWith(`${host}/fetch/`)).length
+  const fetchesAt = (host: string) => fakePods.requests.filter((request) => request.startsWith(`${host}/fetch/`)).length
 
   it.each([
     ['to the pod of its author', false],
     ['of which half lead to a third pod', true],
   ])('%s costs at most thirty fetches, and its first level is fetched', async (_what, hasVictim) => {
-    const gina = others.person(`gina${hasVictim ? 1 : 0}@good.example`)
+    const gina = fakePods.person(`gina${hasVictim ? 1 : 0}@good.example`)
     const before = { evil: fetchesAt('evil.example'), good: fetchesAt('good.example'), invented }
     const root = postBy(mallory, { text: textOfTree(hasVictim) })
 

@@ -28,7 +28,7 @@ const KINDS: Readonly<Record<string, (author: FakePerson, guids: Guids) => Entit
 const TABLES = ['comments', 'likes', 'poll_participations', 'participations', 'notifications'] as const
 
 describe('S97: answers to a private post by people who do not receive it', () => {
-  let others: FakePods
+  let fakePods: FakePods
   let pod: AttackedPod
   let alice: TestPerson
   let gina: FakePerson
@@ -36,13 +36,13 @@ describe('S97: answers to a private post by people who do not receive it', () =>
   let known: Guids
 
   beforeAll(async () => {
-    others = await startFakePods()
-    pod = await startAttackedPod({ others })
+    fakePods = await startFakePods()
+    pod = await startAttackedPod({ fakePods })
     ;({ alice } = await pod.people('alice'))
-    gina = others.person('gina@good.example')
-    mallory = others.person('mallory@evil.example')
-    await pod.meet(gina)
-    await pod.meet(mallory)
+    gina = fakePods.person('gina@good.example')
+    mallory = fakePods.person('mallory@evil.example')
+    await pod.addRemotePerson(gina)
+    await pod.addRemotePerson(mallory)
     const viewer = await viewerOf(pod, alice)
     const aspect = await Aspect.query(pod.db).findOne({ userId: viewer.userId }).throwIfNotFound()
     await addToAspect(pod, viewer, { aspectId: aspect.id, personGuid: gina.guid })
@@ -61,15 +61,15 @@ describe('S97: answers to a private post by people who do not receive it', () =>
   })
   afterAll(async () => {
     await pod.close()
-    await others.close()
+    await fakePods.close()
   })
 
   /** Everything that mallory's pod can observe after a message. */
   async function requestsAfter(guids: Guids, send: () => Promise<number>): Promise<readonly string[]> {
-    const before = others.requests.length
+    const before = fakePods.requests.length
     expect(await send()).toBe(202)
     await pod.settled()
-    return others.requests.slice(before).map((request) => {
+    return fakePods.requests.slice(before).map((request) => {
       let text = String(request)
       for (const [name, guid] of Object.entries(guids)) text = text.replaceAll(guid, name)
       return text

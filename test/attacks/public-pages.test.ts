@@ -4,8 +4,8 @@ import { TEXT_LIMITS } from '../../src/domain/limits.js'
 import { PUBLIC_POST_LIMITS } from '../../src/domain/posts/limits.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import type { Person } from '../../src/persistence/models/person.js'
-import { addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { addRemotePerson, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 /** Nothing that a text may contain takes longer to read. */
 const WORST = '@{a; b@c.de} [x](diaspora://a@b.example/post/0123456789abcdef) *_'
@@ -20,8 +20,8 @@ let pod: TestPod
 let mallory: Person
 
 beforeAll(async () => {
-  pod = await startTestPod()
-  mallory = await addStranger(pod.pod, 'mallory@evil.example')
+  pod = await buildPod()
+  mallory = await addRemotePerson(pod.pod, 'mallory@evil.example')
 })
 afterAll(() => pod.close())
 

@@ -16,19 +16,19 @@ const WRITTEN = 'the private word that nobody may read'
 
 /** Patterns that an attacker with access to a log would search for. */
 const treasures = new Map<string, string>()
-let others: FakePods
+let fakePods: FakePods
 let pod: AttackedPod
 let app: FastifyInstance
 let ann: TestPerson
 let ben: TestPerson
 let quin: FakePerson
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await startAttackedPod({ others, environment: { SECRET_KEY, REGISTRATIONS: 'open' } })
+  fakePods = await startFakePods()
+  pod = await startAttackedPod({ fakePods, environment: { SECRET_KEY, REGISTRATIONS: 'open' } })
   ;({ app } = pod)
   ;({ ann, ben } = await pod.people('ann', 'ben'))
-  quin = others.person('quin@q.example')
-  await pod.meet(quin)
+  quin = fakePods.person('quin@q.example')
+  await pod.addRemotePerson(quin)
   treasures.set('the secret key', SECRET_KEY)
   treasures.set('a private text', WRITTEN)
   treasures.set('a token of the operator', ann.token)
@@ -43,12 +43,12 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await pod.close()
-  await others.close()
+  await fakePods.close()
 })
 
 /** Everything that has been said so far, with what JSON writes in other ways written plainly. */
 function everythingSaid(): string {
-  return pod.book.lines.join('').replaceAll('\\n', '\n').replaceAll('\\"', '"').replaceAll('\\/', '/')
+  return pod.recordedLog.lines.join('').replaceAll('\\n', '\n').replaceAll('\\"', '"').replaceAll('\\/', '/')
 }
 
 const privately = async (to: TestPerson, body: string) => {
@@ -134,12 +134,12 @@ describe('S75: nothing that must not be read is in the log after', () => {
       WRITTEN,
     )
 
-    expect(pod.book.entries().filter(({ msg }) => msg === 'inbound message rejected').length).toBeGreaterThan(3)
+    expect(pod.recordedLog.entries().filter(({ msg }) => msg === 'inbound message rejected').length).toBeGreaterThan(3)
     expectNothing()
   })
 
   it('a database that refuses, with its statement and its values', async () => {
-    const line = pod.book.lines.length
+    const line = pod.recordedLog.lines.length
     // Without a guid and an author, PostgreSQL reports the whole row.
     const failing = pod.db('posts').insert({ type: 'StatusMessage', public: true, text: WRITTEN })
     const error: unknown = await failing.then(
@@ -151,13 +151,13 @@ describe('S75: nothing that must not be read is in the log after', () => {
       'this went wrong',
     )
 
-    expect(pod.book.lines.length).toBe(line + 1)
+    expect(pod.recordedLog.lines.length).toBe(line + 1)
     expect(JSON.stringify(error)).toContain(WRITTEN)
     expectNothing()
   })
 
   it('everything above was logged at the most verbose level', () => {
-    expect(pod.book.lines.length).toBeGreaterThan(20)
+    expect(pod.recordedLog.lines.length).toBeGreaterThan(20)
     expect(treasures.size).toBeGreaterThan(20)
     treasures.set('a canary', 'a text that anybody may read')
     pod.log.info({ canary: 'a text that anybody may read' }, 'a log that is looked through')
@@ -174,7 +174,7 @@ describe('S75: nothing that must not be read is in the log after', () => {
 })
 
 it('S75: nor in metrics, in the queue or in an answer of the operator', async () => {
-  await using waiting = await startAttackedPod({ others, queues: [], environment: { SECRET_KEY } })
+  await using waiting = await startAttackedPod({ fakePods, queues: [], environment: { SECRET_KEY } })
   const { cem } = await waiting.people('cem')
   await cem.post(`/api/v1/posts/${newGuid()}/comments`, { body: WRITTEN })
   const { publicKey } = await Person.query(waiting.db).findOne({ guid: cem.account.guid }).throwIfNotFound()

@@ -30,24 +30,24 @@ function conversationAmong(participants: readonly [author: string, ...string[]])
 }
 
 describe.each(queueBackends)('S98: work that is too much for one transaction, with the queue in $store', (backend) => {
-  let others: FakePods
+  let fakePods: FakePods
   let stores: TestStores
   let pod: AttackedPod
   let mallory: FakePerson
   let gina: FakePerson
   beforeAll(async () => {
-    others = await startFakePods()
+    fakePods = await startFakePods()
     stores = await openTestStores(backend)
-    pod = await startAttackedPod({ others, stores, timing: { lock: 30_000, stalledCheck: 15_000 } })
-    mallory = others.person('mallory@evil.example')
-    gina = others.person('gina@good.example')
-    await pod.meet(mallory)
-    await pod.meet(gina)
+    pod = await startAttackedPod({ fakePods, stores, timing: { lock: 30_000, stalledCheck: 15_000 } })
+    mallory = fakePods.person('mallory@evil.example')
+    gina = fakePods.person('gina@good.example')
+    await pod.addRemotePerson(mallory)
+    await pod.addRemotePerson(gina)
   })
   afterAll(async () => {
     await pod.close()
     await stores.close()
-    await others.close()
+    await fakePods.close()
   })
 
   /** Inserts the rows without checks of foreign keys: there are very many, and all are right. */
@@ -142,6 +142,6 @@ describe.each(queueBackends)('S98: work that is too much for one transaction, wi
 
     expect(locks).toBeLessThan(MOST_LOCKS)
     expect(await pod.rows('conversations')).toEqual([CONVERSATIONS])
-    expect(pod.book.entries().filter(({ msg }) => String(msg).includes('shared memory'))).toEqual([])
+    expect(pod.recordedLog.entries().filter(({ msg }) => String(msg).includes('shared memory'))).toEqual([])
   })
 })

@@ -10,7 +10,7 @@ import { UNDELIVERED_LIMITS } from '../../src/persistence/outbound/limits.js'
 import { outboundHandlers, outboundSlowHandlers, relayHandlers } from '../../workers/handlers/outbound.js'
 import { commentBy, participationBy, postBy } from '../support/federation/entities.js'
 import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
-import { type ListeningPod, listeningPod } from '../support/federation/recording-pod.js'
+import { addRecordingPod, type RecordingPod } from '../support/federation/recording-pod.js'
 import { viewerOf } from '../support/people/remote-people.js'
 import { signedBy } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
@@ -24,24 +24,24 @@ const DISCOVERY_TRIES = 11
 const WEBFINGER = '/.well-known/webfinger'
 
 describe.each(queueBackends)('S47: the pod of an uninvolved third party, with the queue in $store', (backend) => {
-  let others: FakePods
+  let fakePods: FakePods
   let stores: TestStores
   let pod: AttackedPod
-  let good: ListeningPod
+  let good: RecordingPod
   const atGood: string[] = []
   beforeAll(async () => {
-    others = await startFakePods()
+    fakePods = await startFakePods()
     stores = await openTestStores(backend)
     pod = await startAttackedPod({
-      others,
+      fakePods,
       stores,
       environment: { PODMIN_ACCOUNT: 'alice' },
       handlers: { outbound: outboundHandlers, 'outbound-slow': outboundSlowHandlers, relay: relayHandlers },
       queues: ['inbound', 'inbound-private', 'fetch', 'maintenance', 'outbound', 'outbound-slow', 'relay'],
       timing: { lock: 30_000, stalledCheck: 15_000 },
     })
-    good = await listeningPod(others, pod, 'good.example:3000')
-    others.script(`${good.host}/receive/public`, async (request, response) => {
+    good = await addRecordingPod(fakePods, pod, 'good.example:3000')
+    fakePods.script(`${good.host}/receive/public`, async (request, response) => {
       atGood.push(await text(request))
       setTimeout(() => response.writeHead(202).end(), 50)
     })
@@ -49,7 +49,7 @@ describe.each(queueBackends)('S47: the pod of an uninvolved third party, with th
   afterAll(async () => {
     await pod.close()
     await stores.close()
-    await others.close()
+    await fakePods.close()
   })
 
   async function flood(messages: readonly string[]): Promise<void> {
@@ -72,19 +72,19 @@ describe.each(queueBackends)('S47: the pod of an uninvolved third party, with th
   }
 
   function asked(path: string): number {
-    return others.requests.filter((request) => request.startsWith(`${good.host}${path}`)).length
+    return fakePods.requests.filter((request) => request.startsWith(`${good.host}${path}`)).length
   }
 
   it('is sent nothing because of a person who only claims to belong to it', { timeout: 240_000 }, async () => {
     const { alice } = await pod.people('alice')
     const { userId } = await viewerOf(pod, alice)
     await Contact.query(pod.db).insert({ userId, personId: (await good.person()).row.id, sharing: true })
-    const mallory = others.person('mallory@evil.example')
-    const document = others.webFinger(mallory)
+    const mallory = fakePods.person('mallory@evil.example')
+    const document = fakePods.webFinger(mallory)
     const links = document.links.map((link) =>
       link.rel.endsWith('/seed_location') ? { ...link, href: `http://${good.host}/` } : link,
     )
-    others.script(`evil.example${WEBFINGER}`, (_request, response) =>
+    fakePods.script(`evil.example${WEBFINGER}`, (_request, response) =>
       response.end(JSON.stringify({ ...document, links })),
     )
 
@@ -120,9 +120,9 @@ describe('S82: subscribers on invented pods', () => {
   const COMMENTS = 300
 
   it('cost a bounded number of rows, for any messages', { timeout: 240_000 }, async () => {
-    await using others = await startFakePods()
+    await using fakePods = await startFakePods()
     await using pod = await startAttackedPod({
-      others,
+      fakePods,
       handlers: { relay: relayHandlers },
       queues: ['inbound', 'inbound-private', 'fetch', 'maintenance', 'relay'],
       timing: { lock: 30_000, stalledCheck: 15_000 },
@@ -130,8 +130,8 @@ describe('S82: subscribers on invented pods', () => {
     const { alice } = await pod.people('alice')
     const author = 'alice@pod.example'
     const { guid } = await publishPost(pod, await viewerOf(pod, alice), { text: 'Good morning', public: true })
-    const mallory = others.person('mallory@evil.example')
-    await pod.meet(mallory)
+    const mallory = fakePods.person('mallory@evil.example')
+    await pod.addRemotePerson(mallory)
     const invented: FakePerson[] = []
     for (let index = 0; index < PODS; index += 1) {
       const person = { ...mallory, address: `one@invented${index}.example`, guid: newGuid() }

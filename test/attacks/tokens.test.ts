@@ -12,14 +12,14 @@ import {
   registerTestClient,
 } from '../support/http/oidc-client.js'
 import type { TestPerson } from '../support/people/local-users.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let pod: TestPod
 let alice: TestPerson
 /** Moves the clock of the web process. */
 let later = 0
 beforeAll(async () => {
-  pod = await startTestPod({
+  pod = await buildPod({
     environment: { REGISTRATIONS: 'open' },
     change: (opened) => ({ ...opened, now: () => new Date(Date.now() + later) }),
   })

@@ -6,7 +6,7 @@ import { SIGNER_LIMITS, WAITING_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
 import { postBy } from '../support/federation/entities.js'
 import { envelopeOf, type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
-import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 import { forgedEnvelope } from './forged-envelope.js'
 
@@ -18,26 +18,26 @@ const BATCHES = 3 * 256
 
 describe.each(queueBackends)('S90: signers without a verified identity, with the queue in $store', (backend) => {
   let stores: TestStores
-  let others: FakePods
-  let pod: ReceivingPod
+  let fakePods: FakePods
+  let pod: InboundPod
   let mallory: FakePerson
   let newcomers = 0
 
   beforeAll(async () => {
-    others = await startFakePods()
+    fakePods = await startFakePods()
     stores = await openTestStores(backend)
-    pod = await startReceivingPod({ others, stores, environment: { INBOUND_BYTES: String(2 ** 30) } })
-    mallory = others.person('mallory@evil.example')
+    pod = await startInboundPod({ fakePods, stores, environment: { INBOUND_BYTES: String(2 ** 30) } })
+    mallory = fakePods.person('mallory@evil.example')
   })
   afterAll(async () => {
     await pod.close()
     await stores.close()
-    await others.close()
+    await fakePods.close()
   })
 
   /** A host that takes connections and never answers. */
   function openTarpit(host: string): void {
-    others.script(`${host}/.well-known/webfinger`, () => {})
+    fakePods.script(`${host}/.well-known/webfinger`, () => {})
   }
 
   /** Unsigned: the same bytes but for the signer they name. */
@@ -56,7 +56,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
   /** A person on a pod that is unknown here, and their post. */
   async function greetFromNewPod(): Promise<void> {
     newcomers += 1
-    const gina = others.person(`gina@new${newcomers}.example`)
+    const gina = fakePods.person(`gina@new${newcomers}.example`)
     const post = postBy(gina, { text: 'Good morning' })
     expect(await pod.publicly(post, gina)).toBe(202)
     await vi.waitFor(async () => expect(await pod.db('posts').where({ guid: post.guid })).toHaveLength(1), SOON)
@@ -81,7 +81,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     await greetFromNewPod()
 
     const { ann } = await pod.people('ann')
-    const hugo = others.person('hugo@elsewhere.example')
+    const hugo = fakePods.person('hugo@elsewhere.example')
     const found = await pod.app.inject({
       url: `/api/v1/search/users?name_or_handle=${encodeURIComponent(hugo.address)}`,
       headers: { authorization: `Bearer ${ann.token}` },
@@ -93,7 +93,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     const { rows } = await waitingSizes()
     // Batches stored concurrently do not see each other's parked messages.
     expect(rows).toBeLessThanOrEqual(2 * WAITING_LIMITS.unprovenMessagesOfHost + BATCHES)
-    const asked = others.requests.filter((request) => request.startsWith('tar'))
+    const asked = fakePods.requests.filter((request) => request.startsWith('tar'))
     expect(asked.length).toBeLessThanOrEqual(2 * SIGNER_LIMITS.triesAtUnknownHost)
   }, 420_000)
 
@@ -105,7 +105,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
   }, 420_000)
 
   it('many people of one new pod are all met', async () => {
-    const people = Array.from({ length: 60 }, (_, index) => others.person(`p${index}@crowd.example`))
+    const people = Array.from({ length: 60 }, (_, index) => fakePods.person(`p${index}@crowd.example`))
     const posts = people.map((person) => ({ person, post: postBy(person) }))
     await Promise.all(posts.map(({ person, post }) => pod.publicly(post, person)))
 
@@ -132,7 +132,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     const { bytes } = await waitingSizes()
     expect(bytes).toBeLessThanOrEqual(WAITING_LIMITS.longUnprovenBytes)
 
-    const wordy = others.person('wordy@prose.example')
+    const wordy = fakePods.person('wordy@prose.example')
     const post = postBy(wordy, { text: '\u{1f600}'.repeat(65_535) })
     expect(envelopeOf(wordy, post).length).toBeGreaterThan(WAITING_LIMITS.unprovenBytesOfMessage)
     expect(envelopeOf(wordy, post).length).toBeLessThan(RECEIVE_LIMITS.bodyBytes)

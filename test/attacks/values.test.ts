@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
-import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
 import type { ApiPerson } from '../support/pods/api-pod.js'
-import { type Neighbourhood, openNeighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { type ApiOperation, readOperations, TELLING, tryCall } from './api-operations.js'
 
-let api: Neighbourhood
+let api: SampleApiPod
 let alice: ApiPerson
 let operations: readonly ApiOperation[]
 let parameters: Readonly<Record<string, string | number>>
 beforeAll(async () => {
   operations = await readOperations()
-  api = await openNeighbourhood({ environment: { WRITE_LIMIT: '0' } })
+  api = await startSampleApiPod({ environment: { WRITE_LIMIT: '0' } })
   ;({ alice } = api)
   const comment = await createComment(api.pod, alice.viewer, { postGuid: api.PA, text: 'Mine' })
   const conversation = await alice.post('/conversations', { subject: 'x', body: 'x', recipients: [api.bob.guid] })
@@ -316,7 +316,7 @@ describe('S56: displayed content', () => {
   })
 
   it('as the avatar of a remote person has an http or https URL', async () => {
-    const eve = await addStranger(api.pod, 'eve@elsewhere.example')
+    const eve = await addRemotePerson(api.pod, 'eve@elsewhere.example')
     for (const imageUrl of ['javascript:alert(1)', 'data:text/html,x', 'file:///etc/passwd', '"><svg onload>']) {
       await api.pod.db('profiles').where({ personId: eve.id }).update({ imageUrl, imageUrlMedium: imageUrl })
       await api.pod.db('people').where({ id: eve.id }).update({ avatarUrl: imageUrl })

@@ -9,10 +9,10 @@ import type { Entity } from '../../src/protocol/entities/registry.js'
 import { commentBy, postBy, reshareBy } from '../support/federation/entities.js'
 import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
 import { register } from '../support/http/oidc-client.js'
-import { addPost, addStranger } from '../support/people/remote-people.js'
+import { addPost, addRemotePerson } from '../support/people/remote-people.js'
 import { type AttackedPod, type Consequences, startAttackedPod } from './attacked-pod.js'
 
-let others: FakePods
+let fakePods: FakePods
 let pod: AttackedPod
 let way: RemotePods & { close(): Promise<void> }
 /** Connection targets other than the pods of the test. */
@@ -20,9 +20,9 @@ const breaches: string[] = []
 const names = new Map<string, readonly string[]>()
 let hosts = 0
 beforeAll(async () => {
-  others = await startFakePods()
+  fakePods = await startFakePods()
   pod = await startAttackedPod({
-    others,
+    fakePods,
     change: (opened) => ({
       ...opened,
       remote: { get: (...call) => way.get(...call), post: (...call) => way.post(...call) },
@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await pod.close()
-  await others.close()
+  await fakePods.close()
 })
 beforeEach(async () => {
   await pod.settled()
@@ -45,13 +45,13 @@ beforeEach(async () => {
 function open(limits: Partial<RemoteLimits>): void {
   const isOurs = (host: string | undefined) => /^h[0-9]+\.example$/.test(host ?? '')
   const opened = Array.from({ length: hosts + 20 }, (_, index) => `h${index}.example`)
-  way = others.remotePods({
+  way = fakePods.remotePods({
     allowPrivate: new Set(opened.flatMap((host) => [`${host}:80`, `${host}:443`])),
     limits: { exchangeMs: 1_000, ...limits },
     now: () => 0,
     resolve: async (name) => names.get(name) ?? ['127.0.0.1'],
     dial: (options) => {
-      if (isOurs(options.host)) return connect(options.port === 443 ? 1 : others.server.port, '127.0.0.1')
+      if (isOurs(options.host)) return connect(options.port === 443 ? 1 : fakePods.server.port, '127.0.0.1')
       breaches.push(`${options.host}:${options.port}`)
       return connect(1, '127.0.0.1')
     },
@@ -62,12 +62,12 @@ function open(limits: Partial<RemoteLimits>): void {
 function stranger(): { readonly person: FakePerson; readonly host: string } {
   hosts += 1
   const host = `h${hosts}.example`
-  return { person: others.person(`eve@${host}`), host }
+  return { person: fakePods.person(`eve@${host}`), host }
 }
 
 /** Their WebFinger document with one link changed. */
 function linking(person: FakePerson, rel: string, href: string): string {
-  const document = others.webFinger(person)
+  const document = fakePods.webFinger(person)
   const links = document.links.map((link) => (link.rel.endsWith(rel) ? { ...link, href } : link))
   return JSON.stringify({ ...document, links })
 }
@@ -81,7 +81,7 @@ const WEBFINGER = '/.well-known/webfinger'
 const from = (person: FakePerson, entity: Entity = postBy(person)) => envelopeOf(person, entity)
 const redirect = (location: string) => (_request: unknown, response: ServerResponse) =>
   void response.writeHead(302, { location }).end()
-const asked = (host: string, path = '') => others.requests.filter((request) => request.startsWith(`${host}${path}`))
+const asked = (host: string, path = '') => fakePods.requests.filter((request) => request.startsWith(`${host}${path}`))
 
 /** Every way in which an unknown sender makes the pod send a request, using posted messages only. */
 const leads: readonly (readonly [string, (url: string) => readonly string[]])[] = [
@@ -90,7 +90,7 @@ const leads: readonly (readonly [string, (url: string) => readonly string[]])[] 
     'a redirect of WebFinger',
     (url) => {
       const { person, host } = stranger()
-      others.script(`${host}${WEBFINGER}`, redirect(url))
+      fakePods.script(`${host}${WEBFINGER}`, redirect(url))
       return [from(person)]
     },
   ],
@@ -98,7 +98,7 @@ const leads: readonly (readonly [string, (url: string) => readonly string[]])[] 
     'the place of an hCard',
     (url) => {
       const { person, host } = stranger()
-      others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(linking(person, '/hcard', url)))
+      fakePods.script(`${host}${WEBFINGER}`, (_request, response) => response.end(linking(person, '/hcard', url)))
       return [from(person)]
     },
   ],
@@ -106,7 +106,7 @@ const leads: readonly (readonly [string, (url: string) => readonly string[]])[] 
     'a redirect of an hCard',
     (url) => {
       const { person, host } = stranger()
-      others.script(`${host}/hcard/users/${person.guid}`, redirect(url))
+      fakePods.script(`${host}/hcard/users/${person.guid}`, redirect(url))
       return [from(person)]
     },
   ],
@@ -114,7 +114,9 @@ const leads: readonly (readonly [string, (url: string) => readonly string[]])[] 
     'the pod of somebody',
     (url) => {
       const { person, host } = stranger()
-      others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(linking(person, '/seed_location', url)))
+      fakePods.script(`${host}${WEBFINGER}`, (_request, response) =>
+        response.end(linking(person, '/seed_location', url)),
+      )
       const root = postBy(person)
       const { person: other } = stranger()
       return [from(person), from(other, reshareBy(other, root))]
@@ -125,7 +127,7 @@ const leads: readonly (readonly [string, (url: string) => readonly string[]])[] 
     (url) => {
       const { person, host } = stranger()
       const root = postBy(person)
-      others.script(`${host}/fetch/post/${root.guid}`, redirect(url))
+      fakePods.script(`${host}/fetch/post/${root.guid}`, redirect(url))
       const { person: other } = stranger()
       return [from(other, reshareBy(other, root))]
     },
@@ -200,7 +202,7 @@ describe.each(leads)('%s', (what, lead) => {
 it('S41: a name that resolves to another address the next time is checked on each connection', async () => {
   const answers = [['10.0.0.1'], ['127.0.0.1'], ['169.254.169.254']]
   const dialled: unknown[] = []
-  way = others.remotePods({
+  way = fakePods.remotePods({
     allowPrivate: 'none',
     resolve: async () => answers.shift() ?? ['10.0.0.1'],
     dial: (options) => {
@@ -209,7 +211,7 @@ it('S41: a name that resolves to another address the next time is checked on eac
     },
   })
 
-  await pod.send(from(others.person('eve@rebind.example')))
+  await pod.send(from(fakePods.person('eve@rebind.example')))
 
   expect(answers.length).toBeLessThan(3)
   expect(dialled).toEqual([])
@@ -218,8 +220,8 @@ it('S41: a name that resolves to another address the next time is checked on eac
 describe('S42: redirects', () => {
   it('in a circle are followed four times', async () => {
     const { person, host } = stranger()
-    others.script(`${host}/circle`, redirect(`http://${host}/circle`))
-    others.script(`${host}${WEBFINGER}`, (_request, response) =>
+    fakePods.script(`${host}/circle`, redirect(`http://${host}/circle`))
+    fakePods.script(`${host}${WEBFINGER}`, (_request, response) =>
       response.end(linking(person, '/hcard', `http://${host}/circle`)),
     )
 
@@ -233,7 +235,7 @@ describe('S42: redirects', () => {
   it('of a delivery are not followed at all', async () => {
     const { host } = stranger()
     open({})
-    others.script(`${host}/receive/public`, redirect(`http://${host}/elsewhere`))
+    fakePods.script(`${host}/receive/public`, redirect(`http://${host}/elsewhere`))
 
     expect(await way.post(`http://${host}/receive/public`, 'text/plain', 'x')).toMatchObject({ status: 302 })
     expect(asked(host)).toEqual([`${host}/receive/public`])
@@ -272,7 +274,7 @@ describe('S43: an answer that', () => {
   ])('%s creates no person, and the connection is closed', async (_what, answer) => {
     open({})
     const { person, host } = stranger()
-    others.script(`${host}${WEBFINGER}`, (_request, response) => answer(response))
+    fakePods.script(`${host}${WEBFINGER}`, (_request, response) => answer(response))
 
     await expect(discoverPerson(pod, person.address, { within: 300 })).rejects.toMatchObject({
       fault: 'DiscoveryFailed',
@@ -280,26 +282,29 @@ describe('S43: an answer that', () => {
 
     expect(asked(host)).toHaveLength(1)
     await way.close()
-    await others.server.idle()
+    await fakePods.server.idle()
   })
 })
 
 describe('S44: a pod that answers', () => {
   it.each<[string, (person: FakePerson, victim: FakePerson) => string]>([
-    ['with the document of somebody else', (_person, victim) => JSON.stringify(others.webFinger(victim))],
+    ['with the document of somebody else', (_person, victim) => JSON.stringify(fakePods.webFinger(victim))],
     [
       'with a subject that only looks the same',
       (person) => linking(person, '/hcard', 'x').replace('acct:eve', 'acct:eve%20'),
     ],
-    ['with no subject', (person) => JSON.stringify({ ...others.webFinger(person), subject: undefined })],
-    ['with a list of subjects', (person) => JSON.stringify({ ...others.webFinger(person), subject: [person.address] })],
+    ['with no subject', (person) => JSON.stringify({ ...fakePods.webFinger(person), subject: undefined })],
+    [
+      'with a list of subjects',
+      (person) => JSON.stringify({ ...fakePods.webFinger(person), subject: [person.address] }),
+    ],
     ['that its person lives here', (person) => linking(person, '/seed_location', 'https://pod.example/')],
     ['that its person lives here, on www', (person) => linking(person, '/seed_location', 'https://www.pod.example/')],
     ['with an hCard that is no page of the web', (person) => linking(person, '/hcard', 'javascript:alert(1)')],
   ])('%s creates no person', async (_what, document) => {
     const { person, host } = stranger()
     const { person: victim } = stranger()
-    others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(document(person, victim)))
+    fakePods.script(`${host}${WEBFINGER}`, (_request, response) => response.end(document(person, victim)))
 
     expect(lasting(await pod.send(from(person)))).toEqual({})
   })
@@ -310,8 +315,8 @@ describe('S45: the identity of a local user', () => {
     const { ann } = await pod.people('ann')
     const known = await pod.db('people').where({ guid: ann.account.guid }).first('guid')
     const { person, host } = stranger()
-    const thief = others.person(person.address, { guid: known.guid })
-    others.script(`${host}/hcard/users/${thief.guid}`, (_request, response) => response.end(others.hcard(thief)))
+    const thief = fakePods.person(person.address, { guid: known.guid })
+    fakePods.script(`${host}/hcard/users/${thief.guid}`, (_request, response) => response.end(fakePods.hcard(thief)))
 
     expect(lasting(await pod.send(from(thief)))).toEqual({})
     expect(await pod.db('people').where({ guid: ann.account.guid }).pluck('address')).toEqual(['ann@pod.example'])
@@ -320,12 +325,12 @@ describe('S45: the identity of a local user', () => {
   it.each(['alice@pod.example', 'alice@www.pod.example', 'alice@pod.example:443'])(
     '%s creates no person and causes no request',
     async (address) => {
-      const before = others.requests.length
+      const before = fakePods.requests.length
 
-      const { changes } = await pod.send(from(others.person(address)))
+      const { changes } = await pod.send(from(fakePods.person(address)))
 
       expect(changes['people']).toBeUndefined()
-      expect(others.requests.slice(before)).toEqual([])
+      expect(fakePods.requests.slice(before)).toEqual([])
       expect(breaches).toEqual([])
     },
   )
@@ -342,9 +347,9 @@ describe('S46: an answer to a fetch', () => {
     ['that is nothing', () => ''],
   ])('%s is not taken', async (_what, answer) => {
     const [{ person: author, host }, { person: mallory }, { person: resharer }] = [stranger(), stranger(), stranger()]
-    for (const one of [author, mallory, resharer]) await pod.meet(one)
+    for (const one of [author, mallory, resharer]) await pod.addRemotePerson(one)
     const root = postBy(author)
-    others.script(`${host}/fetch/post/${root.guid}`, (_request, response) =>
+    fakePods.script(`${host}/fetch/post/${root.guid}`, (_request, response) =>
       response.end(answer(author, root, mallory)),
     )
 
@@ -361,7 +366,7 @@ describe('S47: an attacker who names a victim pod', () => {
   it('causes a bounded number of requests a minute to it, for any number of named people', async () => {
     open({ fetchesPerHostPerMinute: 25 })
     const { host } = stranger()
-    const [mallory] = [others.person('mallory@nobody.example')]
+    const [mallory] = [fakePods.person('mallory@nobody.example')]
     const named = Array.from({ length: 40 }, (_, index) => ({ ...mallory, address: `p${index}@${host}` }))
 
     for (const person of named) await pod.post('/receive/public', from(person))
@@ -373,11 +378,11 @@ describe('S47: an attacker who names a victim pod', () => {
 
   it('leads no further than five posts down a chain', async () => {
     const { person, host } = stranger()
-    await pod.meet(person)
+    await pod.addRemotePerson(person)
     const chain = Array.from({ length: 12 }, () => postBy(person).guid)
     for (const [index, guid] of chain.entries()) {
       const root = { guid: chain[index + 1] ?? newGuid(), author: person.address }
-      others.serve(person, { ...reshareBy(person, root), guid })
+      fakePods.serve(person, { ...reshareBy(person, root), guid })
     }
 
     await pod.send(from(person, reshareBy(person, { guid: chain[0] ?? '', author: person.address })))
@@ -388,7 +393,7 @@ describe('S47: an attacker who names a victim pod', () => {
 
   it('has ten links of a text followed, and not eleven', async () => {
     const { person, host } = stranger()
-    await pod.meet(person)
+    await pod.addRemotePerson(person)
     const links = Array.from({ length: 30 }, () => `diaspora://${person.address}/post/${newGuid()}`)
 
     await pod.send(from(person, postBy(person, { text: links.join(' ') })))
@@ -398,7 +403,7 @@ describe('S47: an attacker who names a victim pod', () => {
 
   it('has fifty looked for who are only mentioned on another pod, of a thousand', async () => {
     const [{ person }, { host: victim }] = [stranger(), stranger()]
-    await pod.meet(person)
+    await pod.addRemotePerson(person)
     const text = Array.from({ length: 1_000 }, (_, index) => `@{p${index}@${victim}}`).join(' ')
 
     await pod.send(from(person, postBy(person, { text })))
@@ -446,7 +451,7 @@ describe('S49: a way to the pod of an author', () => {
   it.each(['evil.example/x', 'a@evil.example', 'evil.example\r\nx:y', 'evil.example#'])(
     'is not shown to a pod that is called %j',
     async (host) => {
-      const author = await addStranger(pod, `zoe@${newGuid().slice(0, 8)}.example`)
+      const author = await addRemotePerson(pod, `zoe@${newGuid().slice(0, 8)}.example`)
       await pod.db('pods').where({ id: author.podId }).update({ host })
       const { guid } = await addPost(pod, author)
 
@@ -457,7 +462,7 @@ describe('S49: a way to the pod of an author', () => {
   )
 
   it('leads to the known pod, for any parameters', async () => {
-    const author = await addStranger(pod, `zoe@${newGuid().slice(0, 8)}.example`)
+    const author = await addRemotePerson(pod, `zoe@${newGuid().slice(0, 8)}.example`)
     const { guid } = await addPost(pod, author)
 
     const { headers } = await pod.app.inject({ url: `/fetch/post/${guid}`, headers: { host: 'evil.example' } })

@@ -23,24 +23,24 @@ import { encryptEnvelopeFor, signedBy } from '../support/pods/inbound-pod.js'
 import { type AttackedPod, dropped, type Sent, startAttackedPod, TAKEN } from './attacked-pod.js'
 import { dataElement, forgedEnvelope } from './forged-envelope.js'
 
-let others: FakePods
+let fakePods: FakePods
 let pod: AttackedPod
 let ann: TestPerson
 let ben: TestPerson
 let quin: FakePerson
 let mallory: FakePerson
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await startAttackedPod({ others })
+  fakePods = await startFakePods()
+  pod = await startAttackedPod({ fakePods })
   ;({ ann, ben } = await pod.people('ann', 'ben'))
-  quin = others.person('quin@q.example')
-  mallory = others.person('mallory@m.example')
-  await pod.meet(quin)
-  await pod.meet(mallory)
+  quin = fakePods.person('quin@q.example')
+  mallory = fakePods.person('mallory@m.example')
+  await pod.addRemotePerson(quin)
+  await pod.addRemotePerson(mallory)
 })
 afterAll(async () => {
   await pod.close()
-  await others.close()
+  await fakePods.close()
 })
 beforeEach(async () => {
   await pod.settled()

@@ -3,19 +3,19 @@ import { SCOPES, type Scope } from '../../src/domain/accounts/scopes.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { Photo } from '../../src/persistence/models/photo.js'
 import { register } from '../support/http/oidc-client.js'
-import { addStranger, newGuid } from '../support/people/remote-people.js'
+import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
 import type { ApiPerson } from '../support/pods/api-pod.js'
-import { type Neighbourhood, openNeighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { type ApiOperation, readOperations, TELLING, tryCall } from './api-operations.js'
 
-let api: Neighbourhood
+let api: SampleApiPod
 let operations: readonly ApiOperation[]
 /** Things of Alice and Bob that Eve must not see, by the parameter that names them. */
 let foreign: Readonly<Record<string, string | number>>
 let photo: Photo
 beforeAll(async () => {
   operations = await readOperations()
-  api = await openNeighbourhood({ environment: { DATABASE_POOL: '12' } })
+  api = await startSampleApiPod({ environment: { DATABASE_POOL: '12' } })
   const { pod, alice, bob, RB } = api
   const comment = await createComment(pod, bob.viewer, { postGuid: RB, text: 'Between us' })
   const { body: conversation } = await alice.post('/conversations', {
@@ -352,7 +352,7 @@ describe('S67: private data', () => {
   })
 
   it('a person of another pod is no different', async () => {
-    const zoe = await addStranger(api.pod, 'zoe@z.example')
+    const zoe = await addRemotePerson(api.pod, 'zoe@z.example')
     await api.pod.db('profiles').where({ personId: zoe.id }).update({ bio: 'My secret bio', publicDetails: false })
 
     expect((await api.eve.get(`/users/${zoe.guid}`)).text).not.toContain('My secret')

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
 import { registerClient } from '../../src/domain/accounts/clients.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
-import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod } from './program.js'
 
@@ -12,7 +12,9 @@ describe('pod clients', { timeout: 60_000 }, () => {
   let clientId: string
   beforeAll(async () => {
     place = await makePlace(KNOWN_POD)
-    open = await openPod(readConfig({ ...place.settings, LOG_LEVEL: 'silent' }), 'command', { crypto: cannedCrypto() })
+    open = await openPod(readConfig({ ...place.settings, LOG_LEVEL: 'silent' }), 'command', {
+      crypto: fixedKeyCrypto(),
+    })
     const metadata = { application_type: 'native', token_endpoint_auth_method: 'none', subject_type: 'public' } as const
     const redirectUris = ['app.example:/callback']
     const { client } = await registerClient(open, {

@@ -7,7 +7,7 @@ import { createUser } from '../../src/domain/accounts/accounts.js'
 import { pruneJob } from '../../src/jobs/definitions.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
 import { createTestDatabase } from '../support/databases/test-database.js'
-import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { makeFolder, pod, type Settings } from './program.js'
 
@@ -23,7 +23,7 @@ describe('the commands', { timeout: 60_000 }, () => {
   beforeAll(async () => {
     place = await makePlace(KNOWN_POD)
     settings = place.settings
-    open = await openPod(readConfig({ ...settings, LOG_LEVEL: 'silent' }), 'command', { crypto: cannedCrypto() })
+    open = await openPod(readConfig({ ...settings, LOG_LEVEL: 'silent' }), 'command', { crypto: fixedKeyCrypto() })
     await createUser(open, { username: 'alice', password: PASSWORD })
   })
   afterAll(async () => {

@@ -8,7 +8,7 @@ import { pod, type Settings } from './program.js'
 /** Commands about other pods, one of which runs completely on loopback. */
 describe('the commands about other pods', { timeout: 60_000 }, () => {
   let place: Place
-  let others: FakePods
+  let fakePods: FakePods
   let settings: Settings
   let host: string
   let quin: FakePerson
@@ -17,9 +17,9 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
   beforeAll(async () => {
     place = await makePlace({ ...KNOWN_POD, ALLOW_PRIVATE_ADDRESSES: 'true' })
     settings = place.settings
-    others = await startFakePods()
-    host = `localhost:${others.server.port}`
-    quin = others.person(`quin@${host}`)
+    fakePods = await startFakePods()
+    host = `localhost:${fakePods.server.port}`
+    quin = fakePods.person(`quin@${host}`)
     post = {
       type: 'status_message',
       author: quin.address,
@@ -29,29 +29,29 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
       text: 'Hello #world\u009b31m',
       photos: [],
     }
-    others.serve(quin, post)
+    fakePods.serve(quin, post)
   })
   afterAll(async () => {
-    await others.close()
+    await fakePods.close()
     await place.remove()
   })
 
   function json(path: string, document: unknown) {
-    others.script(`${host}${path}`, (_request, response) =>
+    fakePods.script(`${host}${path}`, (_request, response) =>
       response.setHeader('content-type', 'application/json').end(JSON.stringify(document)),
     )
   }
 
   /** Only for these persons: a missing person is still unknown. */
   function webFinger(person: FakePerson, document: unknown) {
-    others.script(`${host}/.well-known/webfinger`, (_request, response, url) => {
+    fakePods.script(`${host}/.well-known/webfinger`, (_request, response, url) => {
       if (url.searchParams.get('resource') !== `acct:${person.address}`) return response.writeHead(404).end()
       return response.setHeader('content-type', 'application/jrd+json').end(JSON.stringify(document))
     })
   }
 
   function serveWell(): void {
-    others.script(`${host}/`, (_request, response) =>
+    fakePods.script(`${host}/`, (_request, response) =>
       response.setHeader('content-type', 'text/html').end('<h1>A pod</h1>'),
     )
     json('/.well-known/nodeinfo', {
@@ -62,7 +62,7 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
     })
     json('/nodeinfo/2.0', { version: '2.0', software: { name: 'otherpod', version: '3.1' }, protocols: ['diaspora'] })
     for (const size of ['large', 'medium', 'small']) {
-      others.script(`${host}/uploads/quin-${size}.png`, (_request, response) =>
+      fakePods.script(`${host}/uploads/quin-${size}.png`, (_request, response) =>
         response.setHeader('content-type', 'image/png').end('png'),
       )
     }
@@ -128,9 +128,9 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
   })
 
   it('fetch stores older posts of a person on demand', async () => {
-    const rosa = others.person(`rosa@${host}`)
+    const rosa = fakePods.person(`rosa@${host}`)
     const older = { ...post, author: rosa.address, guid: newGuid() }
-    others.serve(rosa, older)
+    fakePods.serve(rosa, older)
     json(`/people/${rosa.guid}/stream`, [{ guid: older.guid, public: true, author: { guid: rosa.guid } }])
     const fetched = async () =>
       JSON.parse((await pod(['fetch', rosa.address, '--older-posts', '--json'], settings)).stdout)
@@ -141,7 +141,7 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
 
   it('fetch treats an argument that looks like an address as a guid when a pod is given', async () => {
     const guid = `abcdef0123456789@${host.split(':')[0]}`
-    others.serve(quin, { ...post, guid })
+    fakePods.serve(quin, { ...post, guid })
 
     expect(await pod(['fetch', guid, '--from', host], settings)).toMatchObject({
       code: 0,
@@ -221,8 +221,8 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
     ],
     ['no links', 'links', ({ subject }: ReturnType<FakePods['webFinger']>) => ({ subject })],
   ])('probe reports %s', async (_what, check, change) => {
-    const zoe = others.person(`zoe@${host}`)
-    webFinger(zoe, change(others.webFinger(zoe)))
+    const zoe = fakePods.person(`zoe@${host}`)
+    webFinger(zoe, change(fakePods.webFinger(zoe)))
 
     const { code, stdout, stderr } = await pod(['probe', zoe.address, '--json'], settings)
 
@@ -234,8 +234,8 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
   })
 
   it('probe reports each wrong field of an hCard', async () => {
-    const zoe = others.person(`zoe@${host}`)
-    webFinger(zoe, others.webFinger(zoe))
+    const zoe = fakePods.person(`zoe@${host}`)
+    webFinger(zoe, fakePods.webFinger(zoe))
     const wrong = {
       guid: 'short',
       publicKey: 'none',
@@ -243,7 +243,7 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
       imageUrl: '',
       imageUrlSmall: 'data:image/png,x/',
     }
-    others.script(`${host}/hcard/users/${zoe.guid}`, (_request, response) =>
+    fakePods.script(`${host}/hcard/users/${zoe.guid}`, (_request, response) =>
       response
         .setHeader('content-type', 'text/html')
         .end(writeHcard({ ...cardOf(zoe), ...wrong }).replace('class="fn"', '')),
@@ -258,8 +258,8 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
   })
 
   it('probe reports a pod with a changed key', async () => {
-    const moved = others.person(quin.address, { guid: quin.guid })
-    webFinger(moved, others.webFinger(moved))
+    const moved = fakePods.person(quin.address, { guid: quin.guid })
+    webFinger(moved, fakePods.webFinger(moved))
 
     const { code, stdout } = await pod(['probe', quin.address, '--json'], settings)
 
@@ -269,7 +269,7 @@ describe('the commands about other pods', { timeout: 60_000 }, () => {
 
   it('probe reports a pod that answers every request with success, and one that does not answer', async () => {
     for (const path of ['/', '/.well-known/webfinger'])
-      others.script(`${host}${path}`, (_request, response) => response.end('yes'))
+      fakePods.script(`${host}${path}`, (_request, response) => response.end('yes'))
 
     const { code, stdout } = await pod(['probe', host, '--json'], settings)
     expect(code).toBe(1)

@@ -13,7 +13,7 @@ import { type Outcome, pod, type Settings } from './program.js'
 describe('the command that inspects a message', { timeout: 60_000 }, () => {
   let place: Place
   let db: pg.Client
-  let others: FakePods
+  let fakePods: FakePods
   let settings: Settings
   let quin: FakePerson
   let post: StatusMessageEntity
@@ -21,8 +21,8 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
   beforeAll(async () => {
     place = await makePlace({ ...KNOWN_POD, ALLOW_PRIVATE_ADDRESSES: 'true' })
     settings = place.settings
-    others = await startFakePods()
-    quin = others.person(`quin@localhost:${others.server.port}`)
+    fakePods = await startFakePods()
+    quin = fakePods.person(`quin@localhost:${fakePods.server.port}`)
     post = {
       type: 'status_message',
       author: quin.address,
@@ -32,7 +32,7 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
       text: 'Hello #world, and @{ann@pod.example}',
       photos: [],
     }
-    others.serve(quin, post)
+    fakePods.serve(quin, post)
     const created = await pod(['user', 'create', 'ann', '--password', 'the password of ann'], settings)
     expect(created).toMatchObject({ code: 0 })
     db = new pg.Client(place.databaseUrl)
@@ -40,7 +40,7 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
   })
   afterAll(async () => {
     await db.end()
-    await others.close()
+    await fakePods.close()
     await place.remove()
   })
 
@@ -69,7 +69,7 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
 
     expect(code).toBe(0)
     expect(stdout).toContain(`It would wait for the person ${quin.address}.`)
-    expect(others.requests).toEqual([])
+    expect(fakePods.requests).toEqual([])
     expect(await traces()).toBe(0)
   })
 
@@ -95,7 +95,7 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
   })
 
   it('prints the fault of a message that would be rejected, and the step', async () => {
-    const forged = envelopeOf({ ...others.person('mallory@m.example'), address: quin.address }, post)
+    const forged = envelopeOf({ ...fakePods.person('mallory@m.example'), address: quin.address }, post)
     const { code, stdout, stderr } = await inspect(forged)
     expect(code).toBe(1)
     expect(stdout).toMatch(/^open +InvalidSignature: /)

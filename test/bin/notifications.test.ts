@@ -5,7 +5,7 @@ import { notifyAbout } from '../../src/domain/notifications/notifications.js'
 import { Profile } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
-import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod, type Settings } from './program.js'
 
@@ -17,7 +17,7 @@ describe('pod notify', { timeout: 60_000 }, () => {
   beforeAll(async () => {
     place = await makePlace(KNOWN_POD)
     settings = place.settings
-    open = await openPod(readConfig({ ...settings, LOG_LEVEL: 'silent' }), 'command', { crypto: cannedCrypto() })
+    open = await openPod(readConfig({ ...settings, LOG_LEVEL: 'silent' }), 'command', { crypto: fixedKeyCrypto() })
     for (const username of ['alice', 'bob'])
       await createUser(open, { username, password: `the password of ${username}` })
     const [alice, bob] = await Promise.all(

@@ -3,8 +3,8 @@ import { readConfig } from '../../src/config/config.js'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { mintToken } from '../../src/domain/accounts/tokens.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
-import { addPost, addStranger } from '../support/people/remote-people.js'
-import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import { addPost, addRemotePerson } from '../support/people/remote-people.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod } from './program.js'
 
@@ -13,7 +13,9 @@ describe('pod people forget', { timeout: 60_000 }, () => {
   let open: OpenPod
   beforeAll(async () => {
     place = await makePlace(KNOWN_POD)
-    open = await openPod(readConfig({ ...place.settings, LOG_LEVEL: 'silent' }), 'command', { crypto: cannedCrypto() })
+    open = await openPod(readConfig({ ...place.settings, LOG_LEVEL: 'silent' }), 'command', {
+      crypto: fixedKeyCrypto(),
+    })
     await createUser(open, { username: 'alice', password: 'correct horse battery' })
   })
   afterAll(async () => {
@@ -22,7 +24,7 @@ describe('pod people forget', { timeout: 60_000 }, () => {
   })
 
   it('prints what it would delete, and deletes it with --yes', async () => {
-    const mallory = await addStranger(open, 'mallory@m.example')
+    const mallory = await addRemotePerson(open, 'mallory@m.example')
     await addPost(open, mallory)
 
     const question = await pod(['people', 'forget', 'mallory@m.example'], place.settings)
@@ -56,7 +58,9 @@ describe('pod user password', { timeout: 60_000 }, () => {
   let open: OpenPod
   beforeAll(async () => {
     place = await makePlace(KNOWN_POD)
-    open = await openPod(readConfig({ ...place.settings, LOG_LEVEL: 'silent' }), 'command', { crypto: cannedCrypto() })
+    open = await openPod(readConfig({ ...place.settings, LOG_LEVEL: 'silent' }), 'command', {
+      crypto: fixedKeyCrypto(),
+    })
     await createUser(open, { username: 'alice', password: 'correct horse battery' })
   })
   afterAll(async () => {

@@ -9,20 +9,20 @@ import { pod, type Settings } from './program.js'
 describe('the commands about deliveries', { timeout: 60_000 }, () => {
   let place: Place
   let db: Knex
-  let others: FakePods
+  let fakePods: FakePods
   let settings: Settings
   let senderId: number
 
   beforeAll(async () => {
     place = await makePlace({ ...KNOWN_POD, ALLOW_PRIVATE_ADDRESSES: 'true' })
     settings = place.settings
-    others = await startFakePods()
+    fakePods = await startFakePods()
     db = openDatabase({ ...WORKER_LIMITS, url: place.databaseUrl, applicationName: 'test' })
     senderId = await personAt(null, 'ann@pod.example')
   })
   afterAll(async () => {
     await db.destroy()
-    await others.close()
+    await fakePods.close()
     await place.remove()
   })
 
@@ -147,9 +147,9 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
   })
 
   it('check a pod at once, and store the result', async () => {
-    const port = others.server.port
+    const port = fakePods.server.port
     const host = `localhost:${port}`
-    others.script(`${host}/`, (_request, response) => response.end('a pod'))
+    fakePods.script(`${host}/`, (_request, response) => response.end('a pod'))
     await podAt('localhost', { port, offlineSince: new Date(), failures: 3, nextTryAt: new Date(Date.now() + 60_000) })
 
     const { code, stdout } = await pod(['pods', 'probe', host, '--json'], settings)

@@ -12,7 +12,7 @@ import { Person } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
 import { createTestDatabase, type TestDatabase } from '../support/databases/test-database.js'
-import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 
 const KEYS = { publicKey: 'a public key', privateKey: 'a private key' }
 const PASSWORD = 'correct horse'
@@ -30,7 +30,7 @@ beforeAll(async () => {
     LOG_LEVEL: 'silent',
     USERNAME_BLACKLIST: 'root,Admin',
   })
-  pod = await openPod(config, 'command', { crypto: { ...cannedCrypto(), generateKeyPair: async () => KEYS } })
+  pod = await openPod(config, 'command', { crypto: { ...fixedKeyCrypto(), generateKeyPair: async () => KEYS } })
 })
 afterAll(async () => {
   await pod.close()
@@ -141,7 +141,7 @@ describe('createUser', () => {
 
   it('does not make keys for a name that is taken', async () => {
     await make('early')
-    const noKeys = { ...cannedCrypto(), generateKeyPair: () => Promise.reject(new Error('Keys were made.')) }
+    const noKeys = { ...fixedKeyCrypto(), generateKeyPair: () => Promise.reject(new Error('Keys were made.')) }
 
     const again = createUser({ ...pod, crypto: noKeys }, { username: 'early', password: PASSWORD })
 

@@ -5,48 +5,48 @@ import { listNotifications } from '../../src/domain/notifications/notifications.
 import { Contact } from '../../src/persistence/models/contact.js'
 import { Profile } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
-import { openVillage, type Village } from '../support/pods/domain-pod.js'
+import { type DomainPod, openDomainPod } from '../support/pods/domain-pod.js'
 
 describe('birthdays', () => {
-  let village: Village
+  let domainPod: DomainPod
   let ann: Viewer
   let ben: Viewer
   let cem: Viewer
   beforeAll(async () => {
-    village = await openVillage()
-    ann = village.ann
-    ben = village.ben
-    cem = village.cem
+    domainPod = await openDomainPod()
+    ann = domainPod.ann
+    ben = domainPod.ben
+    cem = domainPod.cem
     await befriend(ann, ben.personId)
     await befriend(ann, cem.personId, { sharing: true, receiving: false })
     await befriend(ben, cem.personId, { sharing: false, receiving: true })
-    await befriend(cem, village.quin.id)
+    await befriend(cem, domainPod.quin.id)
   })
-  afterAll(() => village.close())
+  afterAll(() => domainPod.close())
   beforeEach(async () => {
-    await village.pod.db('notifications').delete()
-    await village.pod.db('periodic').delete()
+    await domainPod.pod.db('notifications').delete()
+    await domainPod.pod.db('periodic').delete()
   })
 
   const befriend = ({ userId }: Viewer, personId: number, flags = { sharing: true, receiving: true }) =>
-    Contact.query(village.pod.db).insert({ userId, personId, ...flags })
+    Contact.query(domainPod.pod.db).insert({ userId, personId, ...flags })
   const bornOn = (personId: number, birthday: string | null) =>
-    Profile.query(village.pod.db).patchAndFetchById(personId, { birthday })
-  const on = (time: string) => ({ ...village.pod, now: () => new Date(time) })
+    Profile.query(domainPod.pod.db).patchAndFetchById(personId, { birthday })
+  const on = (time: string) => ({ ...domainPod.pod, now: () => new Date(time) })
 
   it('are notified to mutual contacts, once a day', async () => {
     for (const { personId } of [ben, cem]) await bornOn(personId, '1990-03-01')
 
     expect([
-      await notifyOfBirthdays(village.pod, '2026-03-01'),
-      await notifyOfBirthdays(village.pod, '2026-03-01'),
+      await notifyOfBirthdays(domainPod.pod, '2026-03-01'),
+      await notifyOfBirthdays(domainPod.pod, '2026-03-01'),
     ]).toEqual([1, 0])
 
-    const { items: notifications } = await listNotifications(village.pod, ann, { limit: 5 })
+    const { items: notifications } = await listNotifications(domainPod.pod, ann, { limit: 5 })
     expect(notifications).toMatchObject([
       { type: 'contacts_birthday', read: false, target: undefined, actors: [{ address: 'ben@pod.example' }] },
     ])
-    expect(await village.notificationsOf(ben)).toEqual([])
+    expect(await domainPod.notificationsOf(ben)).toEqual([])
   })
 
   it('are notified again the next year, and on no other day', async () => {
@@ -54,27 +54,27 @@ describe('birthdays', () => {
 
     const counts = []
     for (const day of ['2026-02-28', '2026-03-01', '2026-03-02', '2027-03-01']) {
-      counts.push(await notifyOfBirthdays(village.pod, day))
+      counts.push(await notifyOfBirthdays(domainPod.pod, day))
     }
 
     expect(counts).toEqual([0, 1, 0, 1])
-    expect(await village.notificationsOf(ann)).toHaveLength(2)
+    expect(await domainPod.notificationsOf(ann)).toHaveLength(2)
   })
 
   it.each(['1004-02-29', '2000-02-29', '0000-02-29'])('on the 29th of February come in leap years: %s', async (day) => {
     await bornOn(ben.personId, day)
 
-    expect(await notifyOfBirthdays(village.pod, '2027-02-28')).toBe(0)
-    expect(await notifyOfBirthdays(village.pod, '2027-03-01')).toBe(0)
-    expect(await notifyOfBirthdays(village.pod, '2028-02-29')).toBe(1)
+    expect(await notifyOfBirthdays(domainPod.pod, '2027-02-28')).toBe(0)
+    expect(await notifyOfBirthdays(domainPod.pod, '2027-03-01')).toBe(0)
+    expect(await notifyOfBirthdays(domainPod.pod, '2028-02-29')).toBe(1)
   })
 
   it('of remote people are notified too', async () => {
-    await bornOn(village.quin.id, '1004-05-05')
+    await bornOn(domainPod.quin.id, '1004-05-05')
 
-    await notifyOfBirthdays(village.pod, '2026-05-05')
+    await notifyOfBirthdays(domainPod.pod, '2026-05-05')
 
-    expect(await village.notificationsOf(cem)).toEqual([['contacts_birthday', 'quin@q.example']])
+    expect(await domainPod.notificationsOf(cem)).toEqual([['contacts_birthday', 'quin@q.example']])
   })
 
   it('are notified by the first run after midnight UTC only', async () => {
@@ -85,16 +85,18 @@ describe('birthdays', () => {
     expect(runs.toSorted()).toEqual([0, 0, 1])
 
     await bornOn(cem.personId, '1990-03-02')
-    await Contact.query(village.pod.db).where({ userId: ann.userId, personId: cem.personId }).patch({ receiving: true })
+    await Contact.query(domainPod.pod.db)
+      .where({ userId: ann.userId, personId: cem.personId })
+      .patch({ receiving: true })
     expect(await notifyOfTodaysBirthdays(on('2026-03-02T15:00:00Z'))).toBe(0)
     expect(await notifyOfBirthdays(on('2026-03-02T15:00:00Z'))).toBe(1)
   })
 
   it('are not notified to closed accounts', async () => {
     await bornOn(ben.personId, '1990-06-01')
-    await User.query(village.pod.db).findById(ann.userId).patch({ closedAt: new Date() })
+    await User.query(domainPod.pod.db).findById(ann.userId).patch({ closedAt: new Date() })
 
-    expect(await notifyOfBirthdays(village.pod, '2026-06-01')).toBe(0)
-    await User.query(village.pod.db).findById(ann.userId).patch({ closedAt: null })
+    expect(await notifyOfBirthdays(domainPod.pod, '2026-06-01')).toBe(0)
+    await User.query(domainPod.pod.db).findById(ann.userId).patch({ closedAt: null })
   })
 })

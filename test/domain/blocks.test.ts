@@ -5,9 +5,9 @@ import { blockPerson, unblockPerson } from '../../src/domain/people/blocks.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
-import { endsOf, reasonOf } from '../support/assertions/refusal-reasons.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { countOutcomes, reasonOf } from '../support/assertions/refusal-reasons.js'
+import { addPost, addRemotePerson, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let testPod: TestPod
 let pod: Pod
@@ -16,13 +16,13 @@ let ben: Viewer
 let benGuid: string
 let quin: Person
 beforeAll(async () => {
-  testPod = await startTestPod()
+  testPod = await buildPod()
   pod = testPod.pod
   const people = { ...(await testPod.people('ann')), ...(await testPod.people('ben')) } // in the order of their ids
   ann = await viewerOf(pod, people.ann)
   ben = await viewerOf(pod, people.ben)
   benGuid = people.ben.account.guid
-  quin = await addStranger(pod, 'quin@q.example')
+  quin = await addRemotePerson(pod, 'quin@q.example')
 })
 afterAll(() => testPod.close())
 beforeEach(() => pod.db.raw('truncate contacts, blocks, notifications, posts, outbox cascade'))
@@ -53,7 +53,7 @@ describe('blocking a person', () => {
   })
 
   it('is sent to a remote person, contact or not', async () => {
-    const remy = await addStranger(pod, 'remy@r.example')
+    const remy = await addRemotePerson(pod, 'remy@r.example')
     await share(ann, quin.guid)
     await pod.db('outbox').delete()
 
@@ -87,7 +87,10 @@ describe('blocking a person', () => {
 
     expect(await reasonOf(block(guid))).toBe('own_person')
     expect(await reasonOf(block(newGuid()))).toBe('person_not_found')
-    expect(await endsOf(Array.from({ length: 6 }, () => block(quin.guid)))).toEqual({ already_blocked: 5, done: 1 })
+    expect(await countOutcomes(Array.from({ length: 6 }, () => block(quin.guid)))).toEqual({
+      already_blocked: 5,
+      done: 1,
+    })
     expect(await sent()).toHaveLength(1)
   })
 })

@@ -2,24 +2,24 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { writeEntity } from '../../src/protocol/entities/registry.js'
 import { addAspect, dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
-import { addPost, addStranger, newGuid } from '../support/people/remote-people.js'
-import { addLocal, type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { addPost, addRemotePerson, newGuid } from '../support/people/remote-people.js'
+import { addLocalUser, type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 describe('closing an account', () => {
-  let pod: MeetingPod
+  let pod: FederationPod
   beforeAll(async () => {
-    pod = await openMeetingPod()
+    pod = await openFederationPod()
   })
   afterAll(() => pod.close())
 
   it('is sent to all pods with data of the account, and deletes its content', async () => {
-    const ann = await addLocal(pod, 'ann')
-    const ben = await addLocal(pod, 'ben')
-    const quin = await addStranger(pod, 'quin@q.example')
-    const second = await addStranger(pod, 'quincy@q.example')
-    const sharer = await addStranger(pod, 'sam@s.example')
-    const resharer = await addStranger(pod, 'remy@r.example')
-    await addStranger(pod, 'tess@t.example')
+    const ann = await addLocalUser(pod, 'ann')
+    const ben = await addLocalUser(pod, 'ben')
+    const quin = await addRemotePerson(pod, 'quin@q.example')
+    const second = await addRemotePerson(pod, 'quincy@q.example')
+    const sharer = await addRemotePerson(pod, 'sam@s.example')
+    const resharer = await addRemotePerson(pod, 'remy@r.example')
+    await addRemotePerson(pod, 'tess@t.example')
     await addAspect(pod, ann.userId, [quin, second])
     await pod.db('contacts').insert([
       { userId: ann.userId, personId: sharer.id, sharing: true },
@@ -56,8 +56,8 @@ describe('closing an account', () => {
   })
 
   it('cancels undelivered messages, and leaves content of other people', async () => {
-    const tess = await addLocal(pod, 'tess')
-    const uma = await addStranger(pod, 'uma@u.example')
+    const tess = await addLocalUser(pod, 'tess')
+    const uma = await addRemotePerson(pod, 'uma@u.example')
     await addAspect(pod, tess.userId, [uma])
     const mine = await addPost(pod, tess)
     const theirs = await addPost(pod, uma)
@@ -80,10 +80,10 @@ describe('closing an account', () => {
   })
 
   it('needs as many statements for a few people and posts as for many', async () => {
-    const [few, many] = [await addLocal(pod, 'few'), await addLocal(pod, 'many')]
+    const [few, many] = [await addLocalUser(pod, 'few'), await addLocalUser(pod, 'many')]
     const fill = async ({ id, userId }: { readonly id: number; readonly userId: number }, count: number) => {
       for (let index = 0; index < count; index += 1) {
-        const contact = await addStranger(pod, `p${index}@pods${count}.example`)
+        const contact = await addRemotePerson(pod, `p${index}@pods${count}.example`)
         await addPost(pod, { id })
         await pod.db('contacts').insert({ userId, personId: contact.id, sharing: true })
       }

@@ -10,15 +10,15 @@ import { Participation } from '../../src/persistence/models/participation.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { verifyRelayable } from '../../src/protocol/signatures/relayable-signature.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { addPost, addRemotePerson, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('commenting', () => {
   let pod: TestPod
   let ann: Viewer
   let ben: Viewer
   beforeAll(async () => {
-    pod = await startTestPod()
+    pod = await buildPod()
     const people = await pod.people('ann', 'ben')
     ann = await viewerOf(pod.pod, people.ann)
     ben = await viewerOf(pod.pod, people.ben)
@@ -111,7 +111,7 @@ describe('commenting', () => {
 
   it('is not for those whom the author of the post blocks', async () => {
     const post = await publish()
-    const elsewhere = await addPost(pod.pod, await addStranger(pod.pod, 'quin@q.example'))
+    const elsewhere = await addPost(pod.pod, await addRemotePerson(pod.pod, 'quin@q.example'))
     await Block.query(pod.pod.db).insert({ userId: ann.userId, personId: ben.personId })
 
     expect(await reasonOf(comment(ben, post, 'Hello'))).toBe('blocked_by_author')

@@ -4,9 +4,9 @@ import { addToAspect, deleteAspect, removeFromAspect } from '../../src/domain/co
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
-import { endsOf, reasonOf } from '../support/assertions/refusal-reasons.js'
-import { addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { countOutcomes, reasonOf } from '../support/assertions/refusal-reasons.js'
+import { addRemotePerson, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let testPod: TestPod
 let pod: Pod
@@ -14,12 +14,12 @@ let ann: Member
 let ben: Member
 let quin: Person
 beforeAll(async () => {
-  testPod = await startTestPod()
+  testPod = await buildPod()
   pod = testPod.pod
   const people = { ...(await testPod.people('ann')), ...(await testPod.people('ben')) } // in the order of their ids
   ann = await memberOf('ann', await viewerOf(pod, people.ann))
   ben = await memberOf('ben', await viewerOf(pod, people.ben))
-  quin = await addStranger(pod, 'quin@q.example')
+  quin = await addRemotePerson(pod, 'quin@q.example')
 })
 afterAll(() => testPod.close())
 beforeEach(async () => {
@@ -114,9 +114,9 @@ describe('adding somebody to an aspect', () => {
   })
 
   it('is refused', async () => {
-    const gone = await addStranger(pod, 'gone@q.example')
+    const gone = await addRemotePerson(pod, 'gone@q.example')
     await gone.$query(pod.db).patch({ closedAt: new Date() })
-    const blocked = await addStranger(pod, 'blocked@q.example')
+    const blocked = await addRemotePerson(pod, 'blocked@q.example')
     await pod.db('blocks').insert({ userId: ann.viewer.userId, personId: blocked.id })
     await add(ann, ann.family, quin)
 
@@ -130,7 +130,7 @@ describe('adding somebody to an aspect', () => {
   })
 
   it('counts once when it is done many times at once', async () => {
-    const ends = await endsOf(Array.from({ length: 8 }, () => add(ann, ann.family, quin)))
+    const ends = await countOutcomes(Array.from({ length: 8 }, () => add(ann, ann.family, quin)))
 
     expect(ends).toEqual({ done: 1, already_in_aspect: 7 })
     expect(await sent()).toHaveLength(2)
@@ -182,7 +182,7 @@ describe('deleting an aspect', () => {
 
   it('ends what was shared with those who are in no other', async () => {
     const aspect = await newAspect()
-    const remy = await addStranger(pod, 'remy@r.example')
+    const remy = await addRemotePerson(pod, 'remy@r.example')
     for (const person of [quin, remy, ben]) await add(ann, aspect.id, person)
     await add(ann, ann.family, remy)
     await pod.db('outbox').delete()
@@ -200,7 +200,7 @@ describe('deleting an aspect', () => {
     const [few, many] = [await newAspect(), await newAspect()]
     await add(ann, few.id, quin)
     for (let index = 0; index < 12; index += 1)
-      await add(ann, many.id, await addStranger(pod, `p${index}@many.example`))
+      await add(ann, many.id, await addRemotePerson(pod, `p${index}@many.example`))
 
     const one = await statementsOf(() => deleteAspect(pod, ann.viewer, few.id))
     const twelve = await statementsOf(() => deleteAspect(pod, ann.viewer, many.id))

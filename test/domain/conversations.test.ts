@@ -12,9 +12,9 @@ import {
 import type { ConversationFilter, MessageFilter } from '../../src/persistence/conversations/list-conversations.js'
 import type { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
-import { endsOf, reasonOf } from '../support/assertions/refusal-reasons.js'
-import { addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { countOutcomes, reasonOf } from '../support/assertions/refusal-reasons.js'
+import { addRemotePerson, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let testPod: TestPod
 let pod: Pod
@@ -24,14 +24,14 @@ let carol: Viewer
 let guids: Readonly<Record<'ann' | 'ben' | 'carol', string>>
 let quin: Person
 beforeAll(async () => {
-  testPod = await startTestPod()
+  testPod = await buildPod()
   pod = testPod.pod
   const people = { ...(await testPod.people('ann')), ...(await testPod.people('ben', 'carol')) } // ann comes first
   ann = await viewerOf(pod, people.ann)
   ben = await viewerOf(pod, people.ben)
   carol = await viewerOf(pod, people.carol)
   guids = { ann: people.ann.account.guid, ben: people.ben.account.guid, carol: people.carol.account.guid }
-  quin = await addStranger(pod, 'quin@q.example')
+  quin = await addRemotePerson(pod, 'quin@q.example')
   await pod.db('contacts').insert([
     { userId: ann.userId, personId: ben.personId, sharing: true, receiving: true },
     { userId: ann.userId, personId: quin.id, sharing: true, receiving: true },
@@ -209,7 +209,7 @@ describe('marking and leaving', () => {
     expect(await reasonOf(findConversation(pod, ann, guid))).toBe('conversation_not_found')
     expect(await list(ann)).toEqual([])
     expect((await findConversation(pod, ben, guid)).participants).toHaveLength(1)
-    expect(await endsOf([1, 2, 3].map(() => leaveConversation(pod, ben, guid)))).toEqual({
+    expect(await countOutcomes([1, 2, 3].map(() => leaveConversation(pod, ben, guid)))).toEqual({
       conversation_not_found: 2,
       done: 1,
     })

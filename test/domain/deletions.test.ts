@@ -17,8 +17,8 @@ import { Photo } from '../../src/persistence/models/photo.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { purgeDeletedPosts } from '../../src/persistence/posts/delete-posts.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { addPost, addRemotePerson, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 /** Two transactions wait for each other: one of them is undone. */
 const DEADLOCK = '40P01'
@@ -30,12 +30,12 @@ describe('taking back', () => {
   let quin: Person
   let remy: Person
   beforeAll(async () => {
-    pod = await startTestPod()
+    pod = await buildPod()
     const people = await pod.people('ann', 'ben')
     ann = await viewerOf(pod.pod, people.ann)
     ben = await viewerOf(pod.pod, people.ben)
-    quin = await addStranger(pod.pod, 'quin@q.example')
-    remy = await addStranger(pod.pod, 'remy@r.example')
+    quin = await addRemotePerson(pod.pod, 'quin@q.example')
+    remy = await addRemotePerson(pod.pod, 'remy@r.example')
     await Contact.query(pod.pod.db).insert({ userId: ann.userId, personId: remy.id, sharing: true })
   })
   afterAll(() => pod.close())
@@ -156,7 +156,7 @@ describe('taking back', () => {
     it('sends a retraction to exactly the recipients of the post', async () => {
       const post = await publish()
       await addPost(pod.pod, quin, { type: 'Reshare', text: '', rootId: post.id })
-      await addStranger(pod.pod, 'sam@s.example')
+      await addRemotePerson(pod.pod, 'sam@s.example')
 
       await deletePost(pod.pod, ann, post.guid)
 

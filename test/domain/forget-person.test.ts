@@ -3,18 +3,18 @@ import { findRemotePerson, forgetPerson } from '../../src/domain/moderation/forg
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { commentBy, likeBy, pollWith, postBy, voteBy } from '../support/federation/entities.js'
 import { newGuid } from '../support/federation/fake-pods.js'
-import { nothing, open, receive, sealed } from '../support/federation/inbound-messages.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { allStored, privateMessage, publicMessage, receive } from '../support/federation/inbound-messages.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let pod: MeetingPod
+let pod: FederationPod
 beforeAll(async () => {
-  pod = await openMeetingPod()
+  pod = await openFederationPod()
 })
 afterAll(() => pod.close())
 
 it('forgetting a person deletes all that came from them, corrects counts, and touches nothing else', async () => {
-  const { ann } = await pod.locals('ann')
-  const { quin, remy } = await pod.strangers('quin', 'remy')
+  const { ann } = await pod.localUsers('ann')
+  const { quin, remy } = await pod.remotePeople('quin', 'remy')
   const root = postBy(remy, { text: `Hello @{${quin.address}}`, poll: pollWith('Yes', 'No') })
   const own = postBy(quin)
   const conversation = {
@@ -26,18 +26,18 @@ it('forgetting a person deletes all that came from them, corrects counts, and to
     participants: [ann.address, quin.address],
     messages: [],
   }
-  expect(await receive(pod, open(remy, root), open(quin, own))).toEqual(nothing)
+  expect(await receive(pod, publicMessage(remy, root), publicMessage(quin, own))).toEqual(allStored)
   const comment = commentBy(quin, root)
   const [yes] = root.poll?.poll_answers ?? []
   if (root.poll === undefined || yes === undefined) throw new Error('There is no poll.')
   const received = await receive(
     pod,
-    open(remy, comment),
-    open(remy, commentBy(remy, root)),
-    open(remy, likeBy(quin, root)),
-    open(remy, voteBy(quin, root.poll, yes)),
-    open(quin, commentBy(remy, own)),
-    sealed(quin, ann, {
+    publicMessage(remy, comment),
+    publicMessage(remy, commentBy(remy, root)),
+    publicMessage(remy, likeBy(quin, root)),
+    publicMessage(remy, voteBy(quin, root.poll, yes)),
+    publicMessage(quin, commentBy(remy, own)),
+    privateMessage(quin, ann, {
       type: 'contact',
       author: quin.address,
       recipient: ann.address,
@@ -45,9 +45,9 @@ it('forgetting a person deletes all that came from them, corrects counts, and to
       sharing: true,
       blocking: false,
     }),
-    sealed(quin, ann, conversation),
+    privateMessage(quin, ann, conversation),
   )
-  expect(received).toEqual(nothing)
+  expect(received).toEqual(allStored)
   expect(await pod.rows('mentions')).toEqual([1])
   await pod.db('accountMigrations').insert({ oldPersonId: quin.id, newPersonId: remy.id, signature: 'x' })
 
@@ -68,14 +68,14 @@ it('forgetting a person deletes all that came from them, corrects counts, and to
 })
 
 it('a forgotten person frees the guid for the proven person whose pod names it', async () => {
-  const victim = pod.others.person('victim@v.example')
-  const thief = pod.others.person('thief@t.example', { guid: newGuid() })
-  pod.others.script(`t.example/hcard/users/${thief.guid}`, (_request, response) =>
-    response.end(pod.others.hcard({ ...thief, guid: victim.guid })),
+  const victim = pod.fakePods.person('victim@v.example')
+  const thief = pod.fakePods.person('thief@t.example', { guid: newGuid() })
+  pod.fakePods.script(`t.example/hcard/users/${thief.guid}`, (_request, response) =>
+    response.end(pod.fakePods.hcard({ ...thief, guid: victim.guid })),
   )
   for (const each of [thief, victim]) {
     await discoverPerson(pod, each.address)
-    await receive(pod, open(each, postBy(each)))
+    await receive(pod, publicMessage(each, postBy(each)))
   }
   expect(await pod.db('people').where({ guid: victim.guid }).pluck('address')).toEqual([thief.address])
 

@@ -7,14 +7,14 @@ import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import type { Post } from '../../src/persistence/models/post.js'
 import { viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let test: TestPod
 let ann: Viewer
 let ben: Viewer
 let cem: Viewer
 beforeAll(async () => {
-  test = await startTestPod()
+  test = await buildPod()
   const people = await test.people('ann', 'ben', 'cem')
   ann = await viewerOf(test.pod, people.ann)
   ben = await viewerOf(test.pod, people.ben)

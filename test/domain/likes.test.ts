@@ -12,65 +12,65 @@ import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { verifyRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 import { addPost, newGuid } from '../support/people/remote-people.js'
-import { openVillage, reasonOf, type Village } from '../support/pods/domain-pod.js'
+import { type DomainPod, openDomainPod, reasonOf } from '../support/pods/domain-pod.js'
 
 describe('liking', () => {
-  let village: Village
+  let domainPod: DomainPod
   let ann: Viewer
   let ben: Viewer
   beforeAll(async () => {
-    village = await openVillage()
-    ann = village.ann
-    ben = village.ben
+    domainPod = await openDomainPod()
+    ann = domainPod.ann
+    ben = domainPod.ben
   })
-  afterAll(() => village.close())
+  afterAll(() => domainPod.close())
   afterEach(async () => {
-    await village.pod.db('notifications').delete()
-    await village.dispatched()
+    await domainPod.pod.db('notifications').delete()
+    await domainPod.dispatched()
   })
 
-  const publish = () => publishPost(village.pod, ann, { text: 'Good morning', public: true })
+  const publish = () => publishPost(domainPod.pod, ann, { text: 'Good morning', public: true })
   const comment = (viewer: Viewer, post: Post) =>
-    createComment(village.pod, viewer, { postGuid: post.guid, text: 'Well said' })
+    createComment(domainPod.pod, viewer, { postGuid: post.guid, text: 'Well said' })
   const like = (viewer: Viewer, post: Pick<Post, 'guid'>, under?: Pick<Comment, 'guid'>) =>
-    createLike(village.pod, viewer, { postGuid: post.guid, commentGuid: under?.guid })
+    createLike(domainPod.pod, viewer, { postGuid: post.guid, commentGuid: under?.guid })
   const unlike = (viewer: Viewer, post: Post, under?: Comment) =>
-    deleteLike(village.pod, viewer, { postGuid: post.guid, commentGuid: under?.guid })
-  const likesOf = async ({ id }: Post) => (await Post.query(village.pod.db).findById(id))?.likesCount
+    deleteLike(domainPod.pod, viewer, { postGuid: post.guid, commentGuid: under?.guid })
+  const likesOf = async ({ id }: Post) => (await Post.query(domainPod.pod.db).findById(id))?.likesCount
 
   it('a post is counted, notifies its author, and is sent to other pods', async () => {
     const post = await publish()
-    await village.dispatched()
+    await domainPod.dispatched()
 
     const { guid } = await like(ben, post)
 
     expect(await likesOf(post)).toBe(1)
-    expect(await village.participationsOf(post)).toMatchObject([{ authorId: ben.personId, count: 1 }])
-    expect(await village.notificationsOf(ann)).toEqual([['liked', 'ben@pod.example']])
-    expect(await village.dispatched()).toEqual([{ record: 'like', guid }])
+    expect(await domainPod.participationsOf(post)).toMatchObject([{ authorId: ben.personId, count: 1 }])
+    expect(await domainPod.notificationsOf(ann)).toEqual([['liked', 'ben@pod.example']])
+    expect(await domainPod.dispatched()).toEqual([{ record: 'like', guid }])
   })
 
   it('a comment is counted, notifies its author, and subscribes to the post', async () => {
     const post = await publish()
     const liked = await comment(ben, post)
 
-    const { id } = await like(village.cem, post, liked)
+    const { id } = await like(domainPod.cem, post, liked)
 
-    expect(await Comment.query(village.pod.db).findById(liked.id)).toMatchObject({ likesCount: 1 })
+    expect(await Comment.query(domainPod.pod.db).findById(liked.id)).toMatchObject({ likesCount: 1 })
     expect(await likesOf(post)).toBe(0)
-    expect(await Like.query(village.pod.db).findById(id)).toMatchObject({ postId: null, commentId: liked.id })
-    expect(await village.participationsOf(post)).toMatchObject([
+    expect(await Like.query(domainPod.pod.db).findById(id)).toMatchObject({ postId: null, commentId: liked.id })
+    expect(await domainPod.participationsOf(post)).toMatchObject([
       { authorId: ben.personId, count: 1 },
-      { authorId: village.cem.personId, count: 1 },
+      { authorId: domainPod.cem.personId, count: 1 },
     ])
-    expect(await village.notificationsOf(ben)).toEqual([['liked_comment', 'cem@pod.example']])
-    expect(await village.notificationsOf(ann)).toEqual([['commented_on_post', 'ben@pod.example']])
+    expect(await domainPod.notificationsOf(ben)).toEqual([['liked_comment', 'cem@pod.example']])
+    expect(await domainPod.notificationsOf(ann)).toEqual([['commented_on_post', 'ben@pod.example']])
   })
 
   it('is signed by its author on another person’s post', async () => {
     const post = await publish()
     const liked = await comment(ann, post)
-    const author = await Person.query(village.pod.db).findById(ben.personId).throwIfNotFound()
+    const author = await Person.query(domainPod.pod.db).findById(ben.personId).throwIfNotFound()
 
     for (const under of [undefined, liked]) {
       const { guid, authorSignature, signedElements } = await like(ben, post, under)
@@ -101,18 +101,18 @@ describe('liking', () => {
     expect(await like(ann, post)).toMatchObject({ authorSignature: null, signedElements: null })
 
     expect(await likesOf(post)).toBe(1)
-    expect(await village.participationsOf(post)).toEqual([])
-    expect(await village.notificationsOf(ann)).toEqual([])
+    expect(await domainPod.participationsOf(post)).toEqual([])
+    expect(await domainPod.notificationsOf(ann)).toEqual([])
   })
 
   it('something from elsewhere asks its author for the rest, the first time', async () => {
-    const theirs = await addPost(village.pod, village.quin)
+    const theirs = await addPost(domainPod.pod, domainPod.quin)
     const first = await like(ben, theirs)
     const second = await comment(ben, theirs)
 
-    const [participation] = await village.participationsOf(theirs)
+    const [participation] = await domainPod.participationsOf(theirs)
     expect(participation).toMatchObject({ count: 2 })
-    expect(await village.dispatched()).toEqual([
+    expect(await domainPod.dispatched()).toEqual([
       { record: 'participation', guid: participation?.guid },
       { record: 'like', guid: first.guid },
       { record: 'comment', guid: second.guid },
@@ -126,7 +126,7 @@ describe('liking', () => {
 
     expect(outcomes.toSorted()).toEqual([...Array.from({ length: 4 }, () => 'already_liked'), 'done'])
     expect(await likesOf(post)).toBe(1)
-    expect(await village.participationsOf(post)).toMatchObject([{ count: 1 }])
+    expect(await domainPod.participationsOf(post)).toMatchObject([{ count: 1 }])
     const liked = await comment(ann, post)
     expect([await reasonOf(like(ben, post, liked)), await reasonOf(like(ben, post, liked))]).toEqual([
       'done',
@@ -136,15 +136,15 @@ describe('liking', () => {
 
   it('makes a muted post heard again', async () => {
     const post = await publish()
-    await village.pod.db('mutedPosts').insert({ userId: ben.userId, postId: post.id })
+    await domainPod.pod.db('mutedPosts').insert({ userId: ben.userId, postId: post.id })
 
     await like(ben, post)
 
-    expect(await village.pod.db('mutedPosts').where({ postId: post.id })).toEqual([])
+    expect(await domainPod.pod.db('mutedPosts').where({ postId: post.id })).toEqual([])
   })
 
   it('is refused for what is not there or not for the viewer', async () => {
-    const hidden = await addPost(village.pod, { id: ann.personId }, { public: false })
+    const hidden = await addPost(domainPod.pod, { id: ann.personId }, { public: false })
     const [post, other] = [await publish(), await publish()]
     const elsewhere = await comment(ann, other)
 
@@ -155,12 +155,12 @@ describe('liking', () => {
 
   it('is refused for people whom the author of the post blocks, also on comments of others', async () => {
     const post = await publish()
-    const liked = await comment(village.cem, post)
-    await Block.query(village.pod.db).insert({ userId: ann.userId, personId: ben.personId })
+    const liked = await comment(domainPod.cem, post)
+    await Block.query(domainPod.pod.db).insert({ userId: ann.userId, personId: ben.personId })
 
     expect(await reasonOf(like(ben, post))).toBe('blocked_by_author')
     expect(await reasonOf(like(ben, post, liked))).toBe('blocked_by_author')
-    await Block.query(village.pod.db).delete()
+    await Block.query(domainPod.pod.db).delete()
     expect(await likesOf(post)).toBe(0)
   })
 
@@ -171,8 +171,8 @@ describe('liking', () => {
     await unlike(ben, post)
 
     expect(await likesOf(post)).toBe(0)
-    expect(await village.participationsOf(post)).toEqual([])
-    expect(await village.notificationsOf(ann)).toEqual([['liked', 'ben@pod.example']])
+    expect(await domainPod.participationsOf(post)).toEqual([])
+    expect(await domainPod.notificationsOf(ann)).toEqual([['liked', 'ben@pod.example']])
     expect(await reasonOf(unlike(ben, post))).toBe('not_liked')
     expect(await reasonOf(like(ben, post))).toBe('done')
   })

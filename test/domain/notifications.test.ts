@@ -17,8 +17,8 @@ import type { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
 import { reasonOf } from '../support/assertions/refusal-reasons.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addPost, addStranger, newGuid, showPost, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { addPost, addRemotePerson, newGuid, showPost, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const TIME = new Date('2026-03-01T10:00:00.000Z')
 const minutes = (count: number) => new Date(TIME.getTime() + count * 60_000)
@@ -32,7 +32,7 @@ describe('notifications', () => {
   let dan: Viewer
 
   beforeAll(async () => {
-    test = await startTestPod()
+    test = await buildPod()
     db = test.pod.db
     const people = await test.people('alice', 'bob', 'carol', 'dan')
     alice = await viewerOf(test.pod, people.alice)
@@ -138,7 +138,7 @@ describe('notifications', () => {
     })
 
     it('notify of comments by unknown people on a remote post', async () => {
-      const quin = await addStranger(test.pod, 'quin@q.example')
+      const quin = await addRemotePerson(test.pod, 'quin@q.example')
       const theirs = await addPost(test.pod, quin)
       await listen(theirs, bob)
 
@@ -451,7 +451,7 @@ describe('notifications', () => {
       const mine = await post(gus)
       const strangers = await Promise.all(
         Array.from({ length: 60 }, (_, index) =>
-          addStranger(test.pod, `fan${String(index).padStart(2, '0')}@q.example`),
+          addRemotePerson(test.pod, `fan${String(index).padStart(2, '0')}@q.example`),
         ),
       )
       const byName = strangers.toSorted((one, other) => (one.address < other.address ? -1 : 1))

@@ -11,8 +11,8 @@ import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { addAspect, dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { addPost, addRemotePerson, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const A_DAY = 24 * 60 * 60 * 1_000
 
@@ -21,7 +21,7 @@ let pod: TestPod['pod']
 let ann: Viewer
 
 beforeAll(async () => {
-  test = await startTestPod()
+  test = await buildPod()
   pod = test.pod
   ann = await viewerOf(pod, (await test.people('ann')).ann)
 })
@@ -31,7 +31,7 @@ let strangers = 0
 /** A person on a pod of their own, in this state. */
 async function stranger(state: Partial<OtherPod> = {}): Promise<Person> {
   strangers += 1
-  const person = await addStranger(pod, `somebody@s${strangers}.example`)
+  const person = await addRemotePerson(pod, `somebody@s${strangers}.example`)
   await OtherPod.query(pod.db)
     .where({ id: person.podId })
     .patch({ failures: 0, ...state })
@@ -66,7 +66,7 @@ function to(...people: readonly Person[]): RecipientSelector {
 describe('something that goes out', () => {
   it('is written once for each pod, in private once for each person', async () => {
     const one = await stranger()
-    const other = await addStranger(pod, `other@${hostOf(one)}`)
+    const other = await addRemotePerson(pod, `other@${hostOf(one)}`)
     const [forAll, forSome] = [message(), message({ public: false })]
 
     await send(forAll, to(one, other, one))
@@ -172,7 +172,7 @@ describe('a pod', () => {
 
   it('that is asleep counts what it does not get: one for all of it, or one for each person', async () => {
     const asleep = await stranger(offlineFor(15))
-    const other = await addStranger(pod, `other@${hostOf(asleep)}`)
+    const other = await addRemotePerson(pod, `other@${hostOf(asleep)}`)
     const [forAll, forSome] = [message(), message({ public: false })]
 
     await send(forAll, to(asleep, other))

@@ -6,82 +6,82 @@ import { mutePost, setPostHidden, subscribeToPost } from '../../src/domain/inter
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import type { Post } from '../../src/persistence/models/post.js'
 import { addPost, newGuid } from '../support/people/remote-people.js'
-import { openVillage, reasonOf, type Village } from '../support/pods/domain-pod.js'
+import { type DomainPod, openDomainPod, reasonOf } from '../support/pods/domain-pod.js'
 
-let village: Village
+let domainPod: DomainPod
 let ann: Viewer
 let ben: Viewer
 let cem: Viewer
 beforeAll(async () => {
-  village = await openVillage()
-  ann = village.ann
-  ben = village.ben
-  cem = village.cem
+  domainPod = await openDomainPod()
+  ann = domainPod.ann
+  ben = domainPod.ben
+  cem = domainPod.cem
 })
-afterAll(() => village.close())
+afterAll(() => domainPod.close())
 afterEach(async () => {
-  await village.pod.db('notifications').delete()
-  await village.dispatched()
+  await domainPod.pod.db('notifications').delete()
+  await domainPod.dispatched()
 })
 
-const publish = () => publishPost(village.pod, ann, { text: 'Good morning', public: true })
+const publish = () => publishPost(domainPod.pod, ann, { text: 'Good morning', public: true })
 const comment = (viewer: Viewer, post: Post) =>
-  createComment(village.pod, viewer, { postGuid: post.guid, text: 'Well said' })
+  createComment(domainPod.pod, viewer, { postGuid: post.guid, text: 'Well said' })
 
 describe('subscribing', () => {
   it('subscribes the viewer to the post, once', async () => {
     const post = await publish()
 
-    await subscribeToPost(village.pod, ben, post.guid)
+    await subscribeToPost(domainPod.pod, ben, post.guid)
     await comment(cem, post)
 
-    expect(await village.notificationsOf(ben)).toEqual([['also_commented', 'cem@pod.example']])
-    expect(await reasonOf(subscribeToPost(village.pod, ben, post.guid))).toBe('already_subscribed')
-    expect(await village.participationsOf(post)).toMatchObject([{ count: 1 }, { count: 1 }])
+    expect(await domainPod.notificationsOf(ben)).toEqual([['also_commented', 'cem@pod.example']])
+    expect(await reasonOf(subscribeToPost(domainPod.pod, ben, post.guid))).toBe('already_subscribed')
+    expect(await domainPod.participationsOf(post)).toMatchObject([{ count: 1 }, { count: 1 }])
   })
 
   it('is not needed after a like of the post', async () => {
     const post = await publish()
-    await createLike(village.pod, ben, { postGuid: post.guid })
+    await createLike(domainPod.pod, ben, { postGuid: post.guid })
 
-    expect(await reasonOf(subscribeToPost(village.pod, ben, post.guid))).toBe('already_subscribed')
+    expect(await reasonOf(subscribeToPost(domainPod.pod, ben, post.guid))).toBe('already_subscribed')
   })
 
   it('sends a participation to a remote author, and none for a local post', async () => {
-    const theirs = await addPost(village.pod, village.quin)
+    const theirs = await addPost(domainPod.pod, domainPod.quin)
     const ours = await publish()
-    await village.dispatched()
+    await domainPod.dispatched()
 
-    await subscribeToPost(village.pod, ben, theirs.guid)
-    await subscribeToPost(village.pod, ben, ours.guid)
+    await subscribeToPost(domainPod.pod, ben, theirs.guid)
+    await subscribeToPost(domainPod.pod, ben, ours.guid)
 
-    const [participation] = await village.participationsOf(theirs)
-    expect(await village.dispatched()).toEqual([{ record: 'participation', guid: participation?.guid }])
+    const [participation] = await domainPod.participationsOf(theirs)
+    expect(await domainPod.dispatched()).toEqual([{ record: 'participation', guid: participation?.guid }])
   })
 })
 
 describe('a participation that is made again', () => {
   const participateBySubscribing = async (post: Post) => {
-    await subscribeToPost(village.pod, ben, post.guid)
-    const [participation] = await village.participationsOf(post)
+    await subscribeToPost(domainPod.pod, ben, post.guid)
+    const [participation] = await domainPod.participationsOf(post)
     return participation?.guid
   }
 
   it('has the same guid: diaspora* refuses a second one', async () => {
-    const theirs = await addPost(village.pod, village.quin)
+    const theirs = await addPost(domainPod.pod, domainPod.quin)
     const first = await participateBySubscribing(theirs)
-    await village.pod.db('participations').where({ guid: first }).delete()
+    await domainPod.pod.db('participations').where({ guid: first }).delete()
     expect(await participateBySubscribing(theirs)).toBe(first)
 
-    await village.pod.db('participations').where({ guid: first }).delete()
+    await domainPod.pod.db('participations').where({ guid: first }).delete()
     await comment(ben, theirs)
-    expect(await village.participationsOf(theirs)).toMatchObject([{ guid: first }])
+    expect(await domainPod.participationsOf(theirs)).toMatchObject([{ guid: first }])
   })
 
   it('has another one when a different row has taken it', async () => {
-    const [theirs, ours] = [await addPost(village.pod, village.quin), await publish()]
+    const [theirs, ours] = [await addPost(domainPod.pod, domainPod.quin), await publish()]
     const first = await participateBySubscribing(theirs)
-    await village.pod.db('participations').where({ guid: first }).update({ postId: ours.id, authorId: cem.personId })
+    await domainPod.pod.db('participations').where({ guid: first }).update({ postId: ours.id, authorId: cem.personId })
 
     const second = await participateBySubscribing(theirs)
 
@@ -93,52 +93,52 @@ describe('a participation that is made again', () => {
 describe('muting', () => {
   it('ends notifications about the post, and sends nothing', async () => {
     const post = await publish()
-    await createLike(village.pod, ben, { postGuid: post.guid })
+    await createLike(domainPod.pod, ben, { postGuid: post.guid })
     await comment(ben, post)
-    await village.dispatched()
+    await domainPod.dispatched()
 
-    await mutePost(village.pod, ben, post.guid)
+    await mutePost(domainPod.pod, ben, post.guid)
     await comment(cem, post)
 
-    expect((await village.participationsOf(post)).map(({ authorId }) => authorId)).toEqual([cem.personId])
-    expect(await village.notificationsOf(ben)).toEqual([])
-    expect(await village.dispatched()).toMatchObject([{ record: 'comment' }])
+    expect((await domainPod.participationsOf(post)).map(({ authorId }) => authorId)).toEqual([cem.personId])
+    expect(await domainPod.notificationsOf(ben)).toEqual([])
+    expect(await domainPod.dispatched()).toMatchObject([{ record: 'comment' }])
   })
 
   it('silences one’s own post too', async () => {
     const post = await publish()
-    await subscribeToPost(village.pod, ann, post.guid)
+    await subscribeToPost(domainPod.pod, ann, post.guid)
 
-    await mutePost(village.pod, ann, post.guid)
+    await mutePost(domainPod.pod, ann, post.guid)
     await comment(ben, post)
-    await createLike(village.pod, ben, { postGuid: post.guid })
+    await createLike(domainPod.pod, ben, { postGuid: post.guid })
 
-    expect(await village.notificationsOf(ann)).toEqual([])
+    expect(await domainPod.notificationsOf(ann)).toEqual([])
   })
 
   it('is refused without a subscription', async () => {
     const post = await publish()
 
-    expect(await reasonOf(mutePost(village.pod, ben, post.guid))).toBe('not_subscribed')
-    await subscribeToPost(village.pod, ben, post.guid)
-    expect(await reasonOf(mutePost(village.pod, ben, post.guid))).toBe('done')
-    expect(await reasonOf(mutePost(village.pod, ben, post.guid))).toBe('not_subscribed')
+    expect(await reasonOf(mutePost(domainPod.pod, ben, post.guid))).toBe('not_subscribed')
+    await subscribeToPost(domainPod.pod, ben, post.guid)
+    expect(await reasonOf(mutePost(domainPod.pod, ben, post.guid))).toBe('done')
+    expect(await reasonOf(mutePost(domainPod.pod, ben, post.guid))).toBe('not_subscribed')
   })
 
   it('ends when the viewer subscribes or comments again', async () => {
     for (const again of [
-      (post: Post) => subscribeToPost(village.pod, ben, post.guid),
+      (post: Post) => subscribeToPost(domainPod.pod, ben, post.guid),
       (post: Post) => comment(ben, post),
     ]) {
       const post = await publish()
-      await subscribeToPost(village.pod, ben, post.guid)
-      await mutePost(village.pod, ben, post.guid)
+      await subscribeToPost(domainPod.pod, ben, post.guid)
+      await mutePost(domainPod.pod, ben, post.guid)
 
       await again(post)
       await comment(cem, post)
 
-      expect(await village.notificationsOf(ben)).toEqual([['also_commented', 'cem@pod.example']])
-      await village.pod.db('notifications').delete()
+      expect(await domainPod.notificationsOf(ben)).toEqual([['also_commented', 'cem@pod.example']])
+      await domainPod.pod.db('notifications').delete()
     }
   })
 })
@@ -147,31 +147,31 @@ describe('hiding', () => {
   it('is done and undone, and said when there is nothing to do', async () => {
     const post = await publish()
 
-    expect(await reasonOf(setPostHidden(village.pod, ben, post.guid, false))).toBe('not_hidden')
-    expect(await reasonOf(setPostHidden(village.pod, ben, post.guid, true))).toBe('done')
-    expect(await reasonOf(setPostHidden(village.pod, ben, post.guid, true))).toBe('already_hidden')
-    expect(await reasonOf(setPostHidden(village.pod, cem, post.guid, false))).toBe('not_hidden')
-    expect(await reasonOf(setPostHidden(village.pod, ben, post.guid, false))).toBe('done')
-    expect(await village.pod.db('hiddenPosts')).toEqual([])
+    expect(await reasonOf(setPostHidden(domainPod.pod, ben, post.guid, false))).toBe('not_hidden')
+    expect(await reasonOf(setPostHidden(domainPod.pod, ben, post.guid, true))).toBe('done')
+    expect(await reasonOf(setPostHidden(domainPod.pod, ben, post.guid, true))).toBe('already_hidden')
+    expect(await reasonOf(setPostHidden(domainPod.pod, cem, post.guid, false))).toBe('not_hidden')
+    expect(await reasonOf(setPostHidden(domainPod.pod, ben, post.guid, false))).toBe('done')
+    expect(await domainPod.pod.db('hiddenPosts')).toEqual([])
   })
 
   it('keeps comments of others quiet', async () => {
     const post = await publish()
-    await subscribeToPost(village.pod, ben, post.guid)
-    await setPostHidden(village.pod, ben, post.guid, true)
+    await subscribeToPost(domainPod.pod, ben, post.guid)
+    await setPostHidden(domainPod.pod, ben, post.guid, true)
 
     await comment(cem, post)
 
-    expect(await village.notificationsOf(ben)).toEqual([])
+    expect(await domainPod.notificationsOf(ben)).toEqual([])
   })
 })
 
 it.each([
-  ['subscribing', (guid: string) => subscribeToPost(village.pod, ben, guid)],
-  ['muting', (guid: string) => mutePost(village.pod, ben, guid)],
-  ['hiding', (guid: string) => setPostHidden(village.pod, ben, guid, true)],
+  ['subscribing', (guid: string) => subscribeToPost(domainPod.pod, ben, guid)],
+  ['muting', (guid: string) => mutePost(domainPod.pod, ben, guid)],
+  ['hiding', (guid: string) => setPostHidden(domainPod.pod, ben, guid, true)],
 ])('%s needs a post that the viewer can see', async (_, act) => {
-  const hidden = await addPost(village.pod, { id: ann.personId }, { public: false })
+  const hidden = await addPost(domainPod.pod, { id: ann.personId }, { public: false })
 
   expect(await reasonOf(act(hidden.guid))).toBe('post_not_found')
   expect(await reasonOf(act(newGuid()))).toBe('post_not_found')

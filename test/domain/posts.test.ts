@@ -9,8 +9,8 @@ import { Contact } from '../../src/persistence/models/contact.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Photo } from '../../src/persistence/models/photo.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { addRemotePerson, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('publishing a post', () => {
   let pod: TestPod
@@ -18,7 +18,7 @@ describe('publishing a post', () => {
   let ben: Viewer
   let cem: Viewer
   beforeAll(async () => {
-    pod = await startTestPod()
+    pod = await buildPod()
     const people = await pod.people('ann', 'ben', 'cem')
     ann = await viewerOf(pod.pod, people.ann)
     ben = await viewerOf(pod.pod, people.ben)
@@ -59,7 +59,7 @@ describe('publishing a post', () => {
   }
 
   it('stores it with everything that is part of it', async () => {
-    const quin = await addStranger(pod.pod, 'quin@q.example')
+    const quin = await addRemotePerson(pod.pod, 'quin@q.example')
     await publish({ text: 'Something #else' })
     const [second, first] = [await addPhoto(ann), await addPhoto(ann)]
 
@@ -95,7 +95,7 @@ describe('publishing a post', () => {
   })
 
   it('makes a private post and its photos visible to the local members of its aspects', async () => {
-    const quin = await addStranger(pod.pod, 'remy@r.example')
+    const quin = await addRemotePerson(pod.pod, 'remy@r.example')
     const photo = await addPhoto(ann)
     const aspects = [await aspectWith(ann, ben.personId, quin.id), await aspectWith(ann, ben.personId)]
 
@@ -121,7 +121,7 @@ describe('publishing a post', () => {
   })
 
   it('mentions in a private post only who can read it', async () => {
-    await addStranger(pod.pod, 'sam@s.example', { profile: { firstName: 'Sam [S]' } })
+    await addRemotePerson(pod.pod, 'sam@s.example', { profile: { firstName: 'Sam [S]' } })
     const benPerson = await Person.query(pod.pod.db).findById(ben.personId).throwIfNotFound()
     const sam = await Person.query(pod.pod.db).findOne({ address: 'sam@s.example' }).throwIfNotFound()
 

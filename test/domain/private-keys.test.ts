@@ -4,14 +4,14 @@ import { bindPrivateKeys, loadPrivateKey } from '../../src/domain/accounts/priva
 import { UserSecrets } from '../../src/persistence/models/user.js'
 import { openSecrets } from '../../src/pod/secrets.js'
 import { viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const KEY = createHash('sha256').update('a key of this test').digest()
 
 let test: TestPod
 let pod: TestPod['pod']
 beforeAll(async () => {
-  test = await startTestPod()
+  test = await buildPod()
   pod = { ...test.pod, secrets: openSecrets(KEY) }
 })
 afterAll(() => test.close())

@@ -3,13 +3,13 @@ import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { changeProfile, type ProfileChange } from '../../src/domain/people/profiles.js'
 import { reasonOf } from '../support/assertions/refusal-reasons.js'
 import { viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('changing one’s profile', () => {
   let pod: TestPod
   let ann: Viewer
   beforeAll(async () => {
-    pod = await startTestPod()
+    pod = await buildPod()
     const people = await pod.people('ann')
     ann = await viewerOf(pod.pod, people.ann)
   })

@@ -4,20 +4,20 @@ import { createReport } from '../../src/domain/moderation/reports.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Report } from '../../src/persistence/models/report.js'
 import { addPost } from '../support/people/remote-people.js'
-import { openVillage, reasonOf, type Village } from '../support/pods/domain-pod.js'
+import { type DomainPod, openDomainPod, reasonOf } from '../support/pods/domain-pod.js'
 
 describe('reporting', () => {
-  let village: Village
+  let domainPod: DomainPod
   beforeAll(async () => {
-    village = await openVillage()
+    domainPod = await openDomainPod()
   })
-  afterAll(() => village.close())
+  afterAll(() => domainPod.close())
 
   it('shows a post or a comment to the moderators, once for each who reports it', async () => {
-    const { pod, ann, ben, cem } = village
+    const { pod, ann, ben, cem } = domainPod
     const { id: postId, guid: postGuid } = await publishPost(pod, ann, { text: 'Good morning', public: true })
     const { id: commentId, guid: commentGuid } = await createComment(pod, ben, { postGuid, text: 'Cheap watches' })
-    await village.dispatched()
+    await domainPod.dispatched()
 
     const outcomes = [
       await reasonOf(createReport(pod, cem, { postGuid, reason: ' It is rude. ' })),
@@ -33,11 +33,11 @@ describe('reporting', () => {
       { userId: cem.userId, postId: null, commentId, reason: 'It is spam.' },
       { userId: ben.userId, postId: null, commentId, reason: 'My own' },
     ])
-    expect(await village.dispatched()).toEqual([])
+    expect(await domainPod.dispatched()).toEqual([])
   })
 
   it('needs a reason, and something that is there', async () => {
-    const { pod, ann, ben } = village
+    const { pod, ann, ben } = domainPod
     const { guid: postGuid } = await publishPost(pod, ann, { text: 'Good morning', public: true })
     const other = await publishPost(pod, ann, { text: 'Good evening', public: true })
     const { guid: commentGuid } = await createComment(pod, ben, { postGuid: other.guid, text: 'Hello' })

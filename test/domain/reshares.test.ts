@@ -5,8 +5,8 @@ import { createReshare } from '../../src/domain/posts/reshares.js'
 import { Refusal } from '../../src/domain/refusals.js'
 import { Participation } from '../../src/persistence/models/participation.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { addPost, addStranger, newGuid, showPost, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { addPost, addRemotePerson, newGuid, showPost, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('resharing', () => {
   let pod: TestPod
@@ -14,7 +14,7 @@ describe('resharing', () => {
   let ben: Viewer
   let cem: Viewer
   beforeAll(async () => {
-    pod = await startTestPod()
+    pod = await buildPod()
     const people = await pod.people('ann', 'ben', 'cem')
     ann = await viewerOf(pod.pod, people.ann)
     ben = await viewerOf(pod.pod, people.ben)
@@ -44,16 +44,16 @@ describe('resharing', () => {
   })
 
   it('does not subscribe remote authors: their own pod does', async () => {
-    const root = await addPost(pod.pod, await addStranger(pod.pod, 'quin@q.example'))
+    const root = await addPost(pod.pod, await addRemotePerson(pod.pod, 'quin@q.example'))
 
     expect(await participationsOf(await reshare(ben, root.guid))).toEqual([])
   })
 
   it('of a reshare shows what that shows in the end', async () => {
     const root = await publish()
-    const { id: strangerId } = await addStranger(pod.pod, 'remy@r.example')
+    const { id: strangerId } = await addRemotePerson(pod.pod, 'remy@r.example')
     const first = await addPost(pod.pod, { id: strangerId }, { type: 'Reshare', text: '', rootId: root.id })
-    const second = await addPost(pod.pod, await addStranger(pod.pod, 'sam@s.example'), {
+    const second = await addPost(pod.pod, await addRemotePerson(pod.pod, 'sam@s.example'), {
       type: 'Reshare',
       text: '',
       rootId: first.id,

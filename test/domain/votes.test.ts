@@ -10,34 +10,34 @@ import { Poll } from '../../src/persistence/models/poll.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { verifyRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 import { newGuid } from '../support/people/remote-people.js'
-import { openVillage, reasonOf, type Village } from '../support/pods/domain-pod.js'
+import { type DomainPod, openDomainPod, reasonOf } from '../support/pods/domain-pod.js'
 
 describe('voting', () => {
-  let village: Village
+  let domainPod: DomainPod
   let ann: Viewer
   let ben: Viewer
   let post: Post
   let poll: Poll
   beforeAll(async () => {
-    village = await openVillage()
-    ann = village.ann
-    ben = village.ben
+    domainPod = await openDomainPod()
+    ann = domainPod.ann
+    ben = domainPod.ben
   })
-  afterAll(() => village.close())
+  afterAll(() => domainPod.close())
   beforeEach(async () => {
     post = await ask()
     poll = await pollOf(post)
-    await village.dispatched()
+    await domainPod.dispatched()
   })
 
   const ask = () =>
-    publishPost(village.pod, ann, {
+    publishPost(domainPod.pod, ann, {
       text: 'Which one?',
       public: true,
       poll: { question: 'Which tree?', answers: ['Oak', 'Lime'] },
     })
   const pollOf = ({ id }: Post) =>
-    Poll.query(village.pod.db)
+    Poll.query(domainPod.pod.db)
       .findOne({ postId: id })
       .withGraphFetched('answers')
       .modifyGraph('answers', (answers) => answers.orderBy('position'))
@@ -48,23 +48,23 @@ describe('voting', () => {
     return answer
   }
   const choose = (viewer: Viewer, under: Pick<Post, 'guid'>, position: number, from = poll) =>
-    voteInPoll(village.pod, viewer, { postGuid: under.guid, answerId: answerOf(from, position).id })
+    voteInPoll(domainPod.pod, viewer, { postGuid: under.guid, answerId: answerOf(from, position).id })
   const counts = async () => (await pollOf(post)).answers?.map(({ voteCount }) => voteCount)
 
   it('is counted and sent to other pods, and causes no notification', async () => {
     const { guid } = await choose(ben, post, 1)
 
     expect(await counts()).toEqual([0, 1])
-    expect(await village.participationsOf(post)).toMatchObject([{ authorId: ben.personId, count: 1 }])
-    expect(await village.dispatched()).toEqual([{ record: 'poll_participation', guid }])
-    expect(await village.notificationsOf(ann)).toEqual([])
-    expect(await Post.query(village.pod.db).findById(post.id)).toMatchObject({ interactedAt: post.interactedAt })
+    expect(await domainPod.participationsOf(post)).toMatchObject([{ authorId: ben.personId, count: 1 }])
+    expect(await domainPod.dispatched()).toEqual([{ record: 'poll_participation', guid }])
+    expect(await domainPod.notificationsOf(ann)).toEqual([])
+    expect(await Post.query(domainPod.pod.db).findById(post.id)).toMatchObject({ interactedAt: post.interactedAt })
   })
 
   it('is signed by the voter in another person’s poll', async () => {
     const { guid, authorSignature, signedElements } = await choose(ben, post, 0)
 
-    const author = await Person.query(village.pod.db).findById(ben.personId).throwIfNotFound()
+    const author = await Person.query(domainPod.pod.db).findById(ben.personId).throwIfNotFound()
     const entity = {
       type: 'poll_participation',
       author: author.address,
@@ -86,32 +86,34 @@ describe('voting', () => {
   })
 
   it('on a reshare counts in the poll of the root, and subscribes to the reshare', async () => {
-    const reshare = await createReshare(village.pod, village.cem, post.guid)
+    const reshare = await createReshare(domainPod.pod, domainPod.cem, post.guid)
 
     await choose(ben, reshare, 1)
 
     expect(await counts()).toEqual([0, 1])
-    expect((await village.participationsOf(reshare)).map(({ authorId }) => authorId)).toContain(ben.personId)
-    expect((await village.participationsOf(post)).map(({ authorId }) => authorId)).not.toContain(ben.personId)
+    expect((await domainPod.participationsOf(reshare)).map(({ authorId }) => authorId)).toContain(ben.personId)
+    expect((await domainPod.participationsOf(post)).map(({ authorId }) => authorId)).not.toContain(ben.personId)
   })
 
   it('needs an answer of this very poll', async () => {
     const other = await pollOf(await ask())
-    const none = await publishPost(village.pod, ann, { text: 'Nothing to ask', public: true })
+    const none = await publishPost(domainPod.pod, ann, { text: 'Nothing to ask', public: true })
 
     expect(await reasonOf(choose(ben, post, 0, other))).toBe('answer_not_found')
     expect(await reasonOf(choose(ben, none, 0))).toBe('answer_not_found')
-    expect(await reasonOf(voteInPoll(village.pod, ben, { postGuid: post.guid, answerId: -1 }))).toBe('answer_not_found')
+    expect(await reasonOf(voteInPoll(domainPod.pod, ben, { postGuid: post.guid, answerId: -1 }))).toBe(
+      'answer_not_found',
+    )
     expect(await reasonOf(choose(ben, { guid: newGuid() }, 0))).toBe('post_not_found')
     expect(await counts()).toEqual([0, 0])
   })
 
   it('is not for those whom the author of the poll blocks', async () => {
-    const reshare = await createReshare(village.pod, village.cem, post.guid)
-    await Block.query(village.pod.db).insert({ userId: ann.userId, personId: ben.personId })
+    const reshare = await createReshare(domainPod.pod, domainPod.cem, post.guid)
+    await Block.query(domainPod.pod.db).insert({ userId: ann.userId, personId: ben.personId })
 
     expect(await reasonOf(choose(ben, post, 0))).toBe('blocked_by_author')
     expect(await reasonOf(choose(ben, reshare, 0))).toBe('blocked_by_author')
-    await Block.query(village.pod.db).delete()
+    await Block.query(domainPod.pod.db).delete()
   })
 })

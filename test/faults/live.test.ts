@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Follower, follow } from '../support/http/event-stream.js'
 import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { type Neighbourhood, publish } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod } from '../support/pods/sample-api-pod.js'
 import { startProcess, type TestProcess } from '../support/processes/child-process.js'
 import { startWebProcess, type WebProcess } from '../support/processes/web-process.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
@@ -10,7 +10,7 @@ const POSTS = 240
 const worker = new URL('live-worker.ts', import.meta.url).pathname
 
 describe.each(queueBackends)('web processes, with the queue in $store', (backend) => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   let web: WebProcess
   const undo: (() => unknown)[] = []
   beforeEach(async () => {
@@ -36,7 +36,7 @@ describe.each(queueBackends)('web processes, with the queue in $store', (backend
       return started
     }
     let announcer = startWorker()
-    await announcer.said('ready')
+    await announcer.messageWith('ready')
     const follower: Follower = follow(() => ({ base: web.base, token: api.alice.token, query: 'types=post' }))
     undo.push(() => follower.close())
     await follower.until(() => follower.placed)

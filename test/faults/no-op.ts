@@ -1,11 +1,11 @@
 import { defineJob, patient } from '../../src/jobs/definitions.js'
-import type { Stores } from '../support/pods/queue-pod.js'
+import type { PodStores } from '../support/pods/queue-pod.js'
 
 /** The only effect of this job is a row. */
 export const noOpJob = defineJob<{ key: number; milliseconds?: number }>()('notify', 'no-op', patient)
 
 /** Instructions for a process of the fault tests. */
-export interface Instructions extends Stores {
+export interface Instructions extends PodStores {
   /** Number of jobs at the end. */
   readonly jobs: number
 }

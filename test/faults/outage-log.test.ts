@@ -2,12 +2,12 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
 import { openPod } from '../../src/pod/open-pod.js'
 import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
-import { openLogBook } from '../support/assertions/recorded-log.js'
+import { openRecordedLog } from '../support/assertions/recorded-log.js'
 import { openTcpProxy } from '../support/http/tcp-proxy.js'
-import { startTestPod } from '../support/pods/build-pod.js'
-import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import { buildPod } from '../support/pods/build-pod.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { openTestStores, queueBackends } from '../support/queues/queue-backends.js'
-import { startQuickWorkers } from '../support/queues/test-workers.js'
+import { startTestWorkers } from '../support/queues/test-workers.js'
 
 const INFO = 30
 const WARNING = 40
@@ -27,15 +27,15 @@ describe.each(queueBackends)('the log of an outage of database and queue, with t
     const [DATABASE_URL = '', REDIS_URL] = addresses.map(
       (address, index) => Object.assign(new URL(address), { port: `${proxies[index]?.port}` }).href,
     )
-    const book = openLogBook()
-    const lines = (level: number) => book.entries().filter((entry) => Number(entry['level']) >= level)
+    const recordedLog = openRecordedLog()
+    const lines = (level: number) => recordedLog.entries().filter((entry) => Number(entry['level']) >= level)
     return {
-      log: book.log,
+      log: recordedLog.log,
       environment: { DATABASE_URL, ...(REDIS_URL !== undefined && { REDIS_URL }) },
       lines,
       about: (words: string) => lines(INFO).filter(({ msg }) => msg === words),
       refuse: () => Promise.all(proxies.map((proxy) => proxy.refuse())),
-      pass: () => Promise.all(proxies.map((proxy) => proxy.pass())),
+      pass: () => Promise.all(proxies.map((proxy) => proxy.recover())),
     }
   }
 
@@ -50,7 +50,7 @@ describe.each(queueBackends)('the log of an outage of database and queue, with t
 
   it('contains one line of a web process at its start and one at its end, and none for each request', async () => {
     const stores = await openStores()
-    const pod = await startTestPod({ log: stores.log, environment: stores.environment })
+    const pod = await buildPod({ log: stores.log, environment: stores.environment })
     cleanups.push(() => pod.close())
     const read = () => pod.app.inject({ url: '/api/v1/user', headers: { authorization: 'Bearer unknown' } })
     const readiness = () => pod.app.inject('/health/ready')
@@ -80,9 +80,9 @@ describe.each(queueBackends)('the log of an outage of database and queue, with t
       ...{ POD_URL: 'https://pod.example', SECRET_KEY: 'a key that is only good for tests' },
       ...stores.environment,
     })
-    const pod = await openPod(config, 'worker', { crypto: cannedCrypto(), log: stores.log })
+    const pod = await openPod(config, 'worker', { crypto: fixedKeyCrypto(), log: stores.log })
     cleanups.push(() => pod.close())
-    const workers = startQuickWorkers(pod, { queues: ['maintenance'], handlers: { maintenance: maintenanceHandlers } })
+    const workers = startTestWorkers(pod, { queues: ['maintenance'], handlers: { maintenance: maintenanceHandlers } })
     cleanups.push(() => workers.close())
     await vi.waitFor(async () => expect((await workers.health()).database).toBe(true))
 

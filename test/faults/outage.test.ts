@@ -5,7 +5,7 @@ import type { Handler } from '../../workers/run-job.js'
 import { openTcpProxy, type TcpProxy } from '../support/http/tcp-proxy.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
-import { startQuickWorkers } from '../support/queues/test-workers.js'
+import { startTestWorkers } from '../support/queues/test-workers.js'
 
 const countJob = defineJob<{ key: string }>()('notify', 'count', patient)
 
@@ -44,17 +44,17 @@ describe.each(queueBackends)('a worker whose queue in $store becomes unavailable
 
   it('resumes without a restart after the queue was cut off or frozen', async () => {
     const behind = await stores.openPod(stores.queueThrough(proxy))
-    const workers = startQuickWorkers({ ...behind, db: pod.db }, options)
+    const workers = startTestWorkers({ ...behind, db: pod.db }, options)
     await runs('before')
 
     await proxy.refuse()
     await expect(behind.jobs.counts('notify')).rejects.toThrow('queue')
-    await proxy.pass()
+    await proxy.recover()
     await runs('after the cut')
 
     proxy.freeze()
     await expect(behind.jobs.counts('notify')).rejects.toThrow('queue')
-    await proxy.pass()
+    await proxy.recover()
     await runs('after the frost')
     await workers.close()
   }, 60_000)
@@ -62,22 +62,22 @@ describe.each(queueBackends)('a worker whose queue in $store becomes unavailable
   it('starts to work when the queue becomes available after the worker', async () => {
     await proxy.refuse()
     const behind = await stores.openPod(stores.queueThrough(proxy))
-    const workers = startQuickWorkers({ ...behind, db: pod.db }, options)
+    const workers = startTestWorkers({ ...behind, db: pod.db }, options)
     await expect(behind.jobs.counts('notify')).rejects.toThrow('queue')
 
-    await proxy.pass()
+    await proxy.recover()
     await runs('late')
     await workers.close()
   }, 30_000)
 
   it('can be closed while the queue is unavailable', async () => {
     const behind = await stores.openPod(stores.queueThrough(proxy))
-    const workers = startQuickWorkers({ ...behind, db: pod.db }, { ...options, timing: { grace: 300, patience: 600 } })
+    const workers = startTestWorkers({ ...behind, db: pod.db }, { ...options, timing: { grace: 300, patience: 600 } })
     await runs('once more')
 
     await proxy.refuse()
     await workers.close()
     await behind.close()
-    await proxy.pass()
+    await proxy.recover()
   }, 30_000)
 })

@@ -5,7 +5,7 @@ import { openTcpProxy } from '../support/http/tcp-proxy.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { startProcess, type TestProcess } from '../support/processes/child-process.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
-import { startQuickWorkers } from '../support/queues/test-workers.js'
+import { startTestWorkers } from '../support/queues/test-workers.js'
 import { noOpJob } from './no-op.js'
 
 const worker = new URL('no-op-worker.ts', import.meta.url).pathname
@@ -27,12 +27,12 @@ describe.each(queueBackends)('a worker that receives a stop signal, with the que
     const { databaseUrl, redisUrl, prefix } = stores
     // With a second slot the worker would have requested another job already, which could arrive at the same moment.
     running = startProcess(worker, { databaseUrl, redisUrl, prefix, jobs: 0, concurrency: 'notify=1' })
-    await running.said('ready')
+    await running.messageWith('ready')
     await pod.db.transaction((transaction) => enqueueJob(pod, transaction, noOpJob, { key: 1, milliseconds: 500 }))
-    await running.said('begun')
+    await running.messageWith('begun')
 
     running.signal('SIGTERM')
-    await running.said('stopping')
+    await running.messageWith('stopping')
     await pod.db.transaction((transaction) => enqueueJob(pod, transaction, noOpJob, { key: 2 }))
 
     expect(await running.ended).toEqual({ code: 0, signal: null })
@@ -44,7 +44,7 @@ describe.each(queueBackends)('a worker that receives a stop signal, with the que
   it('ends at once without active jobs while the queue is unavailable', async () => {
     const proxy = await openTcpProxy(Number(new URL(stores.redisUrl ?? stores.databaseUrl).port))
     const there = await stores.openPod(stores.queueThrough(proxy))
-    const workers = startQuickWorkers(there, {
+    const workers = startTestWorkers(there, {
       queues: ['fetch'],
       handlers: {},
       timing: { grace: 3_600_000, patience: 3_600_000 },
@@ -60,7 +60,7 @@ describe.each(queueBackends)('a worker that receives a stop signal, with the que
     const endless = defineJob<object>()('fetch', 'endless', patient)
     const begun = withResolvers()
     const seen: AbortSignal[] = []
-    const workers = startQuickWorkers(pod, {
+    const workers = startTestWorkers(pod, {
       queues: ['fetch'],
       handlers: {
         fetch: {

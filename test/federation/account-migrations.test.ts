@@ -8,33 +8,33 @@ import { signMigration } from '../../src/protocol/signatures/migration-signature
 import { profileOf } from '../support/federation/entities.js'
 import { type FakePerson, newGuid } from '../support/federation/fake-pods.js'
 import {
-  type LocalPerson,
-  nothing,
-  open,
+  allStored,
+  type LocalUser,
+  privateMessage,
+  publicMessage,
+  type RemotePerson,
   receive,
-  type Stranger,
-  sealed,
 } from '../support/federation/inbound-messages.js'
 import { addAspect } from '../support/federation/outbound-messages.js'
 import { addPost } from '../support/people/remote-people.js'
-import { addLocal, type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { addLocalUser, type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let pod: MeetingPod
-let ann: LocalPerson
-let ben: LocalPerson
-let quin: Stranger
-let quin2: Stranger
+let pod: FederationPod
+let ann: LocalUser
+let ben: LocalUser
+let quin: RemotePerson
+let quin2: RemotePerson
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  ;({ ann, ben } = await pod.locals('ann', 'ben'))
+  pod = await openFederationPod()
+  ;({ ann, ben } = await pod.localUsers('ann', 'ben'))
 })
 afterAll(() => pod.close())
 beforeEach(async () => {
   await pod.empty(
     'account_migrations, posts, photos, contacts, notifications, blocks, conversations, tombstones, outbox, outbound_messages',
   )
-  ;({ quin } = await pod.strangers('quin'))
-  quin2 = await pod.meet('quin2@r.example')
+  ;({ quin } = await pod.remotePeople('quin'))
+  quin2 = await pod.addRemotePerson('quin2@r.example')
 })
 
 type Party = Pick<FakePerson, 'address' | 'privateKey'>
@@ -79,7 +79,7 @@ describe('an account migration', () => {
     await pod.db('messages').insert({ guid: newGuid(), conversationId: talk.id, authorId: quin.id, text: 'Hi' })
     const entity = { ...migration(quin, quin2, sender()), remote_photo_path: 'https://r.example/photos' }
 
-    expect(await receive(pod, open(sender(), entity))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(sender(), entity))).toEqual(allStored)
 
     expect(await postsOf(quin2.id)).toEqual([post.guid])
     const authors = await Promise.all(
@@ -134,7 +134,7 @@ describe('an account migration', () => {
       .db('tombstones')
       .insert([quin, quin2].map(({ id }) => ({ targetType: 'Post', guid: 'g'.repeat(16), deletedById: id })))
 
-    expect(await receive(pod, open(quin, migration(quin, quin2)))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(quin, migration(quin, quin2)))).toEqual(allStored)
 
     expect(await pod.rows('likes', 'poll_participations', 'participations', 'mentions')).toEqual([2, 1, 1, 1])
     expect(await pod.rows('posts', 'notifications', 'notification_actors', 'tombstones')).toEqual([2, 2, 1, 1])
@@ -154,7 +154,7 @@ describe('an account migration', () => {
     await pod.db('contacts').where({ personId: quin.id }).update({ sharing: true })
     await pod.db('contacts').insert({ userId: ben.userId, personId: quin.id, sharing: true })
 
-    await receive(pod, open(quin, migration(quin, quin2)))
+    await receive(pod, publicMessage(quin, migration(quin, quin2)))
 
     expect(await pod.db('contacts').orderBy('userId').select('userId', 'personId', 'sharing', 'receiving')).toEqual([
       { userId: ann.userId, personId: quin2.id, sharing: true, receiving: true },
@@ -169,27 +169,35 @@ describe('an account migration', () => {
   })
 
   it('follows two migrations of a person in any order', async () => {
-    const quin3 = await pod.meet('quin3@s.example')
+    const quin3 = await pod.addRemotePerson('quin3@s.example')
     const post = await addPost(pod, quin)
 
-    await receive(pod, open(quin2, migration(quin2, quin3)))
-    expect(await receive(pod, open(quin, migration(quin, quin2)))).toEqual(nothing)
+    await receive(pod, publicMessage(quin2, migration(quin2, quin3)))
+    expect(await receive(pod, publicMessage(quin, migration(quin, quin2)))).toEqual(allStored)
 
     expect(await postsOf(quin3.id)).toEqual([post.guid])
-    expect(await receive(pod, open(quin3, migration(quin3, quin)))).toEqual({ ...nothing, rejected: ['NotAllowed'] })
+    expect(await receive(pod, publicMessage(quin3, migration(quin3, quin)))).toEqual({
+      ...allStored,
+      rejected: ['NotAllowed'],
+    })
     expect(await Person.query(pod.db).findById(quin3.id)).toMatchObject({ closedAt: null })
   })
 
   it('happens once, and to one new identity', async () => {
-    const remy = await pod.meet('remy@r.example')
+    const remy = await pod.addRemotePerson('remy@r.example')
 
-    expect(await receive(pod, open(quin, migration(quin, quin2)), open(quin, migration(quin, quin2)))).toEqual({
-      ...nothing,
+    expect(
+      await receive(pod, publicMessage(quin, migration(quin, quin2)), publicMessage(quin, migration(quin, quin2))),
+    ).toEqual({
+      ...allStored,
       ignored: 1,
     })
-    expect(await receive(pod, open(quin2, migration(quin, quin2, quin2)))).toEqual({ ...nothing, ignored: 1 })
-    expect(await receive(pod, open(remy, migration(quin, remy, remy)))).toEqual({
-      ...nothing,
+    expect(await receive(pod, publicMessage(quin2, migration(quin, quin2, quin2)))).toEqual({
+      ...allStored,
+      ignored: 1,
+    })
+    expect(await receive(pod, publicMessage(remy, migration(quin, remy, remy)))).toEqual({
+      ...allStored,
       rejected: ['NotAllowed'],
     })
     expect(await pod.db('accountMigrations').select('oldPersonId', 'newPersonId')).toEqual([
@@ -207,19 +215,19 @@ describe('an account migration', () => {
   ])('%s is refused', async (_what, make, fault) => {
     const post = await addPost(pod, quin)
 
-    expect(await receive(pod, open(quin, make()))).toEqual({ ...nothing, rejected: [fault] })
+    expect(await receive(pod, publicMessage(quin, make()))).toEqual({ ...allStored, rejected: [fault] })
     expect(await postsOf(quin.id)).toEqual([post.guid])
     expect(await pod.rows('account_migrations')).toEqual([0])
   })
 
   it('of a local person locks the account', async () => {
-    const cleo = await addLocal(pod, `cleo${newGuid().slice(0, 6)}`)
+    const cleo = await addLocalUser(pod, `cleo${newGuid().slice(0, 6)}`)
     const key = await loadPrivateKey(pod, cleo.id)
     const post = await addPost(pod, cleo)
     await addAspect(pod, cleo.userId, [quin])
     const from = { address: cleo.address, privateKey: key }
 
-    expect(await receive(pod, open(quin2, migration(from, quin2, quin2)))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(quin2, migration(from, quin2, quin2)))).toEqual(allStored)
 
     expect(await postsOf(quin2.id)).toEqual([post.guid])
     expect(await User.query(pod.db).findById(cleo.userId)).toMatchObject({ lockedAt: expect.any(Date), closedAt: null })
@@ -229,8 +237,8 @@ describe('an account migration', () => {
 })
 
 describe('a private message to a closed account', () => {
-  async function contactTo(recipient: LocalPerson) {
-    return sealed(quin, recipient, {
+  async function contactTo(recipient: LocalUser) {
+    return privateMessage(quin, recipient, {
       type: 'contact',
       author: quin.address,
       recipient: recipient.address,
@@ -247,11 +255,11 @@ describe('a private message to a closed account', () => {
       .select('record', 'senderId', 'public', 'host', 'deliveries.personId')
 
   it('is answered with the news, publicly', async () => {
-    const dora = await addLocal(pod, `dora${newGuid().slice(0, 6)}`)
+    const dora = await addLocalUser(pod, `dora${newGuid().slice(0, 6)}`)
     await Person.query(pod.db).findById(dora.id).patch({ closedAt: new Date() })
 
-    expect(await receive(pod, await contactTo(dora))).toEqual({ ...nothing, rejected: ['RecipientClosed'] })
-    expect(await receive(pod, await contactTo(dora))).toEqual({ ...nothing, rejected: ['RecipientClosed'] })
+    expect(await receive(pod, await contactTo(dora))).toEqual({ ...allStored, rejected: ['RecipientClosed'] })
+    expect(await receive(pod, await contactTo(dora))).toEqual({ ...allStored, rejected: ['RecipientClosed'] })
 
     expect(await sent()).toEqual([
       { record: 'account_deletion', senderId: dora.id, public: true, host: 'q.example', personId: null },
@@ -260,13 +268,13 @@ describe('a private message to a closed account', () => {
   })
 
   it('is answered with where they have moved', async () => {
-    const emil = await addLocal(pod, `emil${newGuid().slice(0, 6)}`)
+    const emil = await addLocalUser(pod, `emil${newGuid().slice(0, 6)}`)
     const from = { address: emil.address, privateKey: await loadPrivateKey(pod, emil.id) }
     const told = migration(from, quin2)
-    await receive(pod, open({ ...quin, ...from }, told))
+    await receive(pod, publicMessage({ ...quin, ...from }, told))
     await pod.db('outboundMessages').delete()
 
-    expect(await receive(pod, await contactTo(emil))).toEqual({ ...nothing, rejected: ['RecipientClosed'] })
+    expect(await receive(pod, await contactTo(emil))).toEqual({ ...allStored, rejected: ['RecipientClosed'] })
 
     expect(await sent()).toMatchObject([{ record: 'account_migration', senderId: emil.id, host: 'q.example' }])
     const [message] = await pod.db('outboundMessages')
@@ -276,11 +284,11 @@ describe('a private message to a closed account', () => {
   })
 
   it('is not answered with a migration that only the new pod can send', async () => {
-    const fay = await addLocal(pod, `fay${newGuid().slice(0, 6)}`)
+    const fay = await addLocalUser(pod, `fay${newGuid().slice(0, 6)}`)
     const from = { address: fay.address, privateKey: await loadPrivateKey(pod, fay.id) }
-    await receive(pod, open(quin2, migration(from, quin2, quin2)))
+    await receive(pod, publicMessage(quin2, migration(from, quin2, quin2)))
 
-    expect(await receive(pod, await contactTo(fay))).toEqual({ ...nothing, rejected: ['RecipientClosed'] })
+    expect(await receive(pod, await contactTo(fay))).toEqual({ ...allStored, rejected: ['RecipientClosed'] })
 
     expect(await sent()).toEqual([])
   })

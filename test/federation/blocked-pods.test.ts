@@ -3,30 +3,30 @@ import { discoverPerson } from '../../src/federation/discovery/discover-person.j
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { commentBy, likeBy, postBy } from '../support/federation/entities.js'
 import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
-import { nothing, open, receive, type Stranger } from '../support/federation/inbound-messages.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { allStored, publicMessage, type RemotePerson, receive } from '../support/federation/inbound-messages.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 import { signedBy } from '../support/pods/inbound-pod.js'
 
-let others: FakePods
-let pod: MeetingPod
-let quin: Stranger
-let remy: Stranger
+let fakePods: FakePods
+let pod: FederationPod
+let quin: RemotePerson
+let remy: RemotePerson
 beforeAll(async () => {
-  others = await startFakePods()
-  pod = await openMeetingPod()
+  fakePods = await startFakePods()
+  pod = await openFederationPod()
 })
 afterAll(async () => {
   await pod.close()
-  await others.close()
+  await fakePods.close()
 })
 beforeEach(async () => {
   await pod.empty('posts, outbox, waiting, pods, people')
-  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
+  ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
 })
 
 const block = (host: string, port = 443) =>
   pod.db('pods').insert({ host, port, blockedAt: new Date() }).onConflict(['host', 'port']).merge(['blockedAt'])
-const ignored = { ...nothing, ignored: 1 }
+const ignored = { ...allStored, ignored: 1 }
 
 describe('what the pod of an author relays', () => {
   it.each<[what: string, (author: FakePerson, post: { readonly guid: string }) => Entity]>([
@@ -34,49 +34,52 @@ describe('what the pod of an author relays', () => {
     ['a like', (author, post) => signedBy(author, likeBy(author, post))],
   ])('of a person whose pod is blocked is ignored: %s', async (_what, make) => {
     const post = postBy(quin)
-    await receive(pod, open(quin, post))
+    await receive(pod, publicMessage(quin, post))
     await block('r.example')
 
-    expect(await receive(pod, open(quin, make(remy, post)))).toEqual(ignored)
+    expect(await receive(pod, publicMessage(quin, make(remy, post)))).toEqual(ignored)
 
     await pod.db('pods').update({ blockedAt: null })
-    expect(await receive(pod, open(quin, make(remy, post)))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(quin, make(remy, post)))).toEqual(allStored)
   })
 
   it('of a person who has left is ignored', async () => {
     const post = postBy(quin)
-    await receive(pod, open(quin, post))
+    await receive(pod, publicMessage(quin, post))
     await pod.db('people').where({ id: remy.id }).update({ closedAt: new Date() })
 
-    expect(await receive(pod, open(quin, signedBy(remy, commentBy(remy, post))))).toEqual(ignored)
+    expect(await receive(pod, publicMessage(quin, signedBy(remy, commentBy(remy, post))))).toEqual(ignored)
   })
 
   it('of an unknown person of a blocked pod causes no look-up', async () => {
-    const sam = others.person('sam@s.example')
+    const sam = fakePods.person('sam@s.example')
     const post = postBy(quin)
-    await receive(pod, open(quin, post))
+    await receive(pod, publicMessage(quin, post))
     await block('s.example')
 
-    expect(await receive(pod, open(quin, signedBy(sam, commentBy(sam, post))))).toEqual(ignored)
+    expect(await receive(pod, publicMessage(quin, signedBy(sam, commentBy(sam, post))))).toEqual(ignored)
     expect(await pod.rows('outbox', 'waiting', 'comments')).toEqual([0, 0, 0])
   })
 })
 
 describe('a pod that is blocked before it is met', () => {
   it.each(['sam@s.example', 'sam@s.example:3000'])('sends nothing that is taken in: %s', async (address) => {
-    const sam = others.person(address)
+    const sam = fakePods.person(address)
     const [, host = '', port = '443'] = /@([^:]+):?(\d+)?/.exec(address) ?? []
     await block(host, Number(port))
 
-    expect(await receive(pod, open(sam, postBy(sam)))).toEqual(ignored)
+    expect(await receive(pod, publicMessage(sam, postBy(sam)))).toEqual(ignored)
     expect(await pod.rows('outbox', 'waiting', 'posts')).toEqual([0, 0, 0])
   })
 
   it('does not block another port of its host', async () => {
-    const sam = others.person('sam@s.example:3000')
+    const sam = fakePods.person('sam@s.example:3000')
     await block('s.example')
 
-    expect(await receive(pod, open(sam, postBy(sam)))).toEqual({ ...nothing, waiting: [`person:${sam.address}`] })
+    expect(await receive(pod, publicMessage(sam, postBy(sam)))).toEqual({
+      ...allStored,
+      waiting: [`person:${sam.address}`],
+    })
   })
 
   it('is not asked about its people', async () => {
@@ -93,5 +96,5 @@ it('a person whose address is at a blocked host is ignored, wherever the pod is 
     .update({ podId: (await pod.db('people').where({ id: quin.id }).first()).podId })
   await block('r.example')
 
-  expect(await receive(pod, open(remy, postBy(remy, { guid: newGuid() })))).toEqual(ignored)
+  expect(await receive(pod, publicMessage(remy, postBy(remy, { guid: newGuid() })))).toEqual(ignored)
 })

@@ -5,28 +5,28 @@ import { insertAnnouncements } from '../../src/persistence/notifications/announc
 import type { ConversationEntity, MessageEntity } from '../../src/protocol/entities/conversations.js'
 import { cardOf, newGuid } from '../support/federation/fake-pods.js'
 import {
-  type LocalPerson,
-  nothing,
-  open,
+  allStored,
+  type LocalUser,
+  privateMessage,
+  publicMessage,
+  type RemotePerson,
   receive,
-  type Stranger,
-  sealed,
 } from '../support/federation/inbound-messages.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let pod: MeetingPod
-let ann: LocalPerson
-let ben: LocalPerson
-let quin: Stranger
-let remy: Stranger
+let pod: FederationPod
+let ann: LocalUser
+let ben: LocalUser
+let quin: RemotePerson
+let remy: RemotePerson
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  ;({ ann, ben } = await pod.locals('ann', 'ben'))
+  pod = await openFederationPod()
+  ;({ ann, ben } = await pod.localUsers('ann', 'ben'))
 })
 afterAll(() => pod.close())
 beforeEach(async () => {
   await pod.empty('announcements, blocks, contacts, notifications, conversations, outbox, waiting')
-  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
+  ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
   await pod.db('contacts').insert([
     { userId: ann.userId, personId: quin.id, sharing: true },
     { userId: ben.userId, personId: quin.id, receiving: true },
@@ -80,7 +80,7 @@ describe('a conversation', () => {
   it('from a contact is stored with its message, which is unread', async () => {
     const conversation = talk([quin, ann, ben, remy])
 
-    expect(await receive(pod, sealed(quin, ann, conversation))).toEqual(nothing)
+    expect(await receive(pod, privateMessage(quin, ann, conversation))).toEqual(allStored)
 
     expect(await seenBy(conversation.guid)).toEqual({
       [quin.address]: 0,
@@ -101,10 +101,10 @@ describe('a conversation', () => {
 
   it('is stored once, although each local participant receives it', async () => {
     const conversation = talk([quin, ann, ben])
-    const twice = [sealed(quin, ann, conversation), sealed(quin, ben, conversation)]
+    const twice = [privateMessage(quin, ann, conversation), privateMessage(quin, ben, conversation)]
 
-    expect(await receive(pod, ...twice)).toEqual({ ...nothing, ignored: 1 })
-    expect(await receive(pod, ...twice)).toEqual({ ...nothing, ignored: 2 })
+    expect(await receive(pod, ...twice)).toEqual({ ...allStored, ignored: 1 })
+    expect(await receive(pod, ...twice)).toEqual({ ...allStored, ignored: 2 })
 
     expect(await seenBy(conversation.guid)).toEqual({ [quin.address]: 0, [ann.address]: 1, [ben.address]: 1 })
     expect(await pod.rows('conversations', 'messages')).toEqual([1, 1])
@@ -114,8 +114,12 @@ describe('a conversation', () => {
     await pod.db('contacts').where({ userId: ben.userId }).delete()
     const [alone, together] = [talk([quin, ann]), talk([quin, ann, ben])]
 
-    const delivered = [sealed(quin, ann, alone), sealed(quin, ann, together), sealed(quin, ben, together)]
-    expect(await receive(pod, ...delivered)).toEqual({ ...nothing, rejected: ['NotAllowed', 'NotAllowed'] })
+    const delivered = [
+      privateMessage(quin, ann, alone),
+      privateMessage(quin, ann, together),
+      privateMessage(quin, ben, together),
+    ]
+    expect(await receive(pod, ...delivered)).toEqual({ ...allStored, rejected: ['NotAllowed', 'NotAllowed'] })
     expect(await pod.db('conversations').pluck('guid')).toEqual([alone.guid])
     expect(await pod.rows('messages')).toEqual([1])
   })
@@ -124,41 +128,45 @@ describe('a conversation', () => {
     await pod.db('blocks').insert({ userId: ben.userId, personId: quin.id })
     const [alone, together] = [talk([quin, ann]), talk([quin, ann, ben])]
 
-    const delivered = [sealed(quin, ann, alone), sealed(quin, ann, together), sealed(quin, ben, together)]
-    expect(await receive(pod, ...delivered)).toEqual({ ...nothing, rejected: ['NotAllowed', 'NotAllowed'] })
+    const delivered = [
+      privateMessage(quin, ann, alone),
+      privateMessage(quin, ann, together),
+      privateMessage(quin, ben, together),
+    ]
+    expect(await receive(pod, ...delivered)).toEqual({ ...allStored, rejected: ['NotAllowed', 'NotAllowed'] })
     expect(await pod.db('conversations').pluck('guid')).toEqual([alone.guid])
   })
 
   it.each([
-    ['without the one it is for', () => sealed(quin, ann, talk([quin, ben])), 'RecipientMismatch'],
-    ['without its author', () => sealed(quin, ann, talk([remy, ann])), 'RecipientMismatch'],
-    ['for everybody', () => open(quin, talk([quin, ann])), 'NotPublic'],
-    ['of another person', () => sealed(remy, ann, talk([quin, ann, remy])), 'InvalidSender'],
+    ['without the one it is for', () => privateMessage(quin, ann, talk([quin, ben])), 'RecipientMismatch'],
+    ['without its author', () => privateMessage(quin, ann, talk([remy, ann])), 'RecipientMismatch'],
+    ['for everybody', () => publicMessage(quin, talk([quin, ann])), 'NotPublic'],
+    ['of another person', () => privateMessage(remy, ann, talk([quin, ann, remy])), 'InvalidSender'],
     [
       'with a message of another person',
-      () => sealed(quin, ann, talk([quin, ann], { messages: [messageBy(remy.address, newGuid())] })),
+      () => privateMessage(quin, ann, talk([quin, ann], { messages: [messageBy(remy.address, newGuid())] })),
       'ValidationError',
     ],
   ])('%s is rejected', async (_what, make, fault) => {
-    expect(await receive(pod, make())).toEqual({ ...nothing, rejected: [fault] })
+    expect(await receive(pod, make())).toEqual({ ...allStored, rejected: [fault] })
     expect(await pod.rows('conversations', 'messages')).toEqual([0, 0])
   })
 
   it('does not replace a conversation of another author', async () => {
     await pod.db('contacts').insert({ userId: ann.userId, personId: remy.id, sharing: true })
     const first = talk([quin, ann])
-    await receive(pod, sealed(quin, ann, first))
+    await receive(pod, privateMessage(quin, ann, first))
 
     const second = talk([remy, ann], { guid: first.guid, author: remy.address, messages: [] })
-    expect(await receive(pod, sealed(remy, ann, second))).toEqual({ ...nothing, rejected: ['InvalidAuthor'] })
+    expect(await receive(pod, privateMessage(remy, ann, second))).toEqual({ ...allStored, rejected: ['InvalidAuthor'] })
     expect(await seenBy(first.guid)).toEqual({ [quin.address]: 0, [ann.address]: 1 })
   })
 
   it('is shown to participants who are discovered later, and they may write in it', async () => {
-    const sam = pod.others.person('sam@s.example')
+    const sam = pod.fakePods.person('sam@s.example')
     const conversation = talk([quin, ann, sam, { address: 'nobody@pod.example' }])
 
-    await receive(pod, sealed(quin, ann, conversation))
+    await receive(pod, privateMessage(quin, ann, conversation))
     expect(await seenBy(conversation.guid)).toEqual({ [quin.address]: 0, [ann.address]: 1 })
     expect(await pod.db('outbox').where({ queue: 'fetch' }).pluck('data')).toEqual([{ address: sam.address }])
 
@@ -169,7 +177,7 @@ describe('a conversation', () => {
       began: new Date(),
     })
     const answer = messageBy(sam.address, conversation.guid)
-    expect(await receive(pod, sealed(sam, ann, answer))).toEqual(nothing)
+    expect(await receive(pod, privateMessage(sam, ann, answer))).toEqual(allStored)
 
     expect(await seenBy(conversation.guid)).toEqual({ [quin.address]: 0, [ann.address]: 2, [sam.address]: 0 })
     expect(await pod.rows('conversation_unknown_participants')).toEqual([0])
@@ -179,7 +187,7 @@ describe('a conversation', () => {
 describe('a message', () => {
   const begin = async () => {
     const conversation = talk([quin, ann, ben, remy])
-    await receive(pod, sealed(quin, ann, conversation))
+    await receive(pod, privateMessage(quin, ann, conversation))
     return conversation.guid
   }
 
@@ -189,8 +197,15 @@ describe('a message', () => {
     const first = messageBy(remy.address, guid, { created_at: later })
     const second = messageBy(quin.address, guid)
 
-    expect(await receive(pod, sealed(remy, ann, first), sealed(quin, ben, second), sealed(remy, ben, first))).toEqual({
-      ...nothing,
+    expect(
+      await receive(
+        pod,
+        privateMessage(remy, ann, first),
+        privateMessage(quin, ben, second),
+        privateMessage(remy, ben, first),
+      ),
+    ).toEqual({
+      ...allStored,
       ignored: 1,
     })
 
@@ -207,7 +222,7 @@ describe('a message', () => {
     const [before] = await pod.db('conversations').select('updatedAt')
     const answer = messageBy(remy.address, guid, { created_at: new Date('2020-01-01T00:00:00Z') })
 
-    await receive(pod, sealed(remy, ann, answer))
+    await receive(pod, privateMessage(remy, ann, answer))
 
     const { items } = await listMessagesOfConversation(pod.db, ann.id, { conversationGuid: guid, offset: 0, limit: 10 })
     expect(items.at(-1)?.guid).toBe(answer.guid)
@@ -219,10 +234,10 @@ describe('a message', () => {
 
   it('of a blocked person is unread only for the others', async () => {
     const conversation = talk([quin, ann, ben], { messages: [] })
-    await receive(pod, sealed(quin, ann, conversation))
+    await receive(pod, privateMessage(quin, ann, conversation))
     await pod.db('blocks').insert({ userId: ben.userId, personId: quin.id })
 
-    await receive(pod, sealed(quin, ann, messageBy(quin.address, conversation.guid)))
+    await receive(pod, privateMessage(quin, ann, messageBy(quin.address, conversation.guid)))
 
     expect(await seenBy(conversation.guid)).toEqual({ [quin.address]: 0, [ann.address]: 1, [ben.address]: 0 })
     const messages = (await pod.db('messages').pluck('id')).map(Number)
@@ -234,12 +249,12 @@ describe('a message', () => {
     const conversation = talk([quin, ann])
     const message = messageBy(quin.address, conversation.guid)
 
-    expect(await receive(pod, sealed(quin, ann, message))).toEqual({
-      ...nothing,
+    expect(await receive(pod, privateMessage(quin, ann, message))).toEqual({
+      ...allStored,
       waiting: [`conversation:${conversation.guid}`],
     })
     expect(await pod.db('outbox').where({ queue: 'fetch' })).toEqual([])
-    await receive(pod, sealed(quin, ann, conversation))
+    await receive(pod, privateMessage(quin, ann, conversation))
     expect(await pod.db('outbox').where({ queue: 'inbound-private' })).toHaveLength(1)
   })
 
@@ -247,7 +262,9 @@ describe('a message', () => {
     const conversation = talk([quin, ann])
     const message = messageBy(quin.address, conversation.guid)
 
-    expect(await receive(pod, sealed(quin, ann, message), sealed(quin, ann, conversation))).toEqual(nothing)
+    expect(await receive(pod, privateMessage(quin, ann, message), privateMessage(quin, ann, conversation))).toEqual(
+      allStored,
+    )
     expect(await seenBy(conversation.guid)).toEqual({ [quin.address]: 0, [ann.address]: 2 })
   })
 
@@ -255,27 +272,31 @@ describe('a message', () => {
     [
       'by a person outside the conversation',
       async (guid: string) => {
-        const sam = await pod.meet('sam@s.example')
-        return sealed(sam, ann, messageBy(sam.address, guid))
+        const sam = await pod.addRemotePerson('sam@s.example')
+        return privateMessage(sam, ann, messageBy(sam.address, guid))
       },
       'InvalidAuthor',
     ],
-    ['signed by another', async (guid: string) => sealed(remy, ann, messageBy(quin.address, guid)), 'InvalidSender'],
-    ['for everybody', async (guid: string) => open(quin, messageBy(quin.address, guid)), 'NotPublic'],
+    [
+      'signed by another',
+      async (guid: string) => privateMessage(remy, ann, messageBy(quin.address, guid)),
+      'InvalidSender',
+    ],
+    ['for everybody', async (guid: string) => publicMessage(quin, messageBy(quin.address, guid)), 'NotPublic'],
   ])('%s is rejected', async (_what, make, fault) => {
     const guid = await begin()
 
-    expect(await receive(pod, await make(guid))).toEqual({ ...nothing, rejected: [fault] })
+    expect(await receive(pod, await make(guid))).toEqual({ ...allStored, rejected: [fault] })
     expect(await pod.rows('messages')).toEqual([1])
   })
 
   it('does not replace a message of another author', async () => {
     const guid = await begin()
     const mine = messageBy(quin.address, guid)
-    await receive(pod, sealed(quin, ann, mine))
+    await receive(pod, privateMessage(quin, ann, mine))
 
     const theirs = messageBy(remy.address, guid, { guid: mine.guid, text: 'Mine' })
-    expect(await receive(pod, sealed(remy, ann, theirs))).toEqual({ ...nothing, rejected: ['InvalidAuthor'] })
+    expect(await receive(pod, privateMessage(remy, ann, theirs))).toEqual({ ...allStored, rejected: ['InvalidAuthor'] })
     expect(await pod.db('messages').where({ guid: mine.guid }).pluck('text')).toEqual(['Hello'])
   })
 
@@ -283,7 +304,7 @@ describe('a message', () => {
     const guid = await begin()
     const messages = Array.from({ length: 12 }, (_, index) => {
       const author = index % 2 === 0 ? quin : remy
-      return sealed(author, ann, messageBy(author.address, guid))
+      return privateMessage(author, ann, messageBy(author.address, guid))
     })
 
     await Promise.all([0, 4, 8].map((from) => receive(pod, ...messages.slice(from), ...messages.slice(0, from))))

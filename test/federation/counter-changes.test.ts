@@ -5,8 +5,8 @@ import { commentBy } from '../support/federation/entities.js'
 import { newGuid, startFakePods } from '../support/federation/fake-pods.js'
 
 it('a comment lifts its post by the time of its arrival, not by its own', async () => {
-  const others = await startFakePods()
-  const quin = others.person('quin@q.example')
+  const fakePods = await startFakePods()
+  const quin = fakePods.person('quin@q.example')
   const comment = commentBy(quin, { guid: newGuid() }, { created_at: new Date('2001-02-03T04:05:06Z') })
   const entity = { ...comment, elements: [] }
   const arrival = {
@@ -19,5 +19,5 @@ it('a comment lifts its post by the time of its arrival, not by its own', async 
   const now = new Date('2026-01-02T03:04:05Z')
 
   expect(counterChangesOf([{ id: 1, arrival }], now).posts).toMatchObject([{ guid: entity.parent_guid, latest: now }])
-  await others.close()
+  await fakePods.close()
 })

@@ -12,24 +12,24 @@ import type { Entity } from '../../src/protocol/entities/registry.js'
 import { openEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
-import { openLogBook } from '../support/assertions/recorded-log.js'
+import { openRecordedLog } from '../support/assertions/recorded-log.js'
 import { newGuid } from '../support/federation/fake-pods.js'
-import { knowPod, type ListeningPod, listeningPod, writeMessage } from '../support/federation/recording-pod.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { addRecordingPod, addRemotePod, type RecordingPod, writeMessage } from '../support/federation/recording-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let pod: MeetingPod
+let pod: FederationPod
 let ann: Person
 let hosts = 0
 beforeAll(async () => {
-  pod = await openMeetingPod()
+  pod = await openFederationPod()
   await createUser(pod, { username: 'ann', password: 'the password of ann' })
   ann = await Person.byAddress(pod.db, 'ann@pod.example').throwIfNotFound()
 })
 afterAll(() => pod.close())
 
-async function otherPod(changes: Partial<OtherPod> = {}): Promise<ListeningPod> {
+async function otherPod(changes: Partial<OtherPod> = {}): Promise<RecordingPod> {
   hosts += 1
-  return listeningPod(pod.others, pod, `d${hosts}.example:3000`, changes)
+  return addRecordingPod(pod.fakePods, pod, `d${hosts}.example:3000`, changes)
 }
 
 function post(guid = newGuid()): Entity & { readonly guid: string } {
@@ -91,8 +91,8 @@ describe('a public delivery', () => {
 
     await run(other.id)
 
-    expect(other.got).toHaveLength(1)
-    const [{ headers, body } = { headers: {}, body: '' }] = other.got
+    expect(other.received).toHaveLength(1)
+    const [{ headers, body } = { headers: {}, body: '' }] = other.received
     expect(headers).toMatchObject({
       'content-type': 'application/magic-envelope+xml',
       'content-length': String(Buffer.byteLength(body)),
@@ -107,14 +107,14 @@ describe('a public delivery', () => {
 
   it('writes one log line for each round, with the outcomes and the duration', async () => {
     const other = await otherPod()
-    const book = openLogBook()
+    const recordedLog = openRecordedLog()
     for (let count = 0; count < 3; count += 1)
       await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
 
-    await run(other.id, {}, { ...pod, log: book.log })
+    await run(other.id, {}, { ...pod, log: recordedLog.log })
 
     const round = { msg: 'delivery round', lane: 'outbound-slow', pod: expect.stringMatching(/^d\d+\.example:3000$/) }
-    expect(book.entries().filter(({ level }) => level === 30)).toEqual([
+    expect(recordedLog.entries().filter(({ level }) => level === 30)).toEqual([
       expect.objectContaining({ ...round, deliveries: 1, arrived: 1, ms: expect.any(Number) }),
       expect.objectContaining({ ...round, deliveries: 2, arrived: 2, ms: expect.any(Number) }),
     ])
@@ -135,7 +135,7 @@ describe('a public delivery', () => {
     await Promise.all(pods.map(({ id }) => run(id, {}, { ...pod, crypto })))
 
     expect(sealed).toBe(1)
-    expect(new Set(pods.flatMap(({ got }) => got.map(({ body }) => body))).size).toBe(1)
+    expect(new Set(pods.flatMap(({ received: got }) => got.map(({ body }) => body))).size).toBe(1)
   })
 
   it.each([200, 201, 204, 299])('has arrived with status %i', async (status) => {
@@ -166,8 +166,8 @@ describe('a private delivery', () => {
 
     await run(other.id)
 
-    expect(other.got.map(({ path }) => path)).toEqual([`/receive/users/${bob.guid}`, `/receive/users/${eve.guid}`])
-    const [forBob, forEve] = other.got
+    expect(other.received.map(({ path }) => path)).toEqual([`/receive/users/${bob.guid}`, `/receive/users/${eve.guid}`])
+    const [forBob, forEve] = other.received
     expect(forBob?.headers['content-type']).toBe('application/json')
     const { envelope } = await OutboundMessage.query(pod.db)
       .findOne({ senderId: ann.id, public: false })
@@ -191,8 +191,8 @@ describe('a private delivery', () => {
     other.answer(202, `/receive/users/${bob.guid}`)
     await run(other.id)
 
-    expect(other.got).toHaveLength(3)
-    expect(new Set(other.got.map(({ body }) => body)).size).toBe(1)
+    expect(other.received).toHaveLength(3)
+    expect(new Set(other.received.map(({ body }) => body)).size).toBe(1)
     expect(await other.deliveries()).toEqual([])
   })
 
@@ -204,7 +204,7 @@ describe('a private delivery', () => {
 
     await run(other.id)
 
-    expect(other.got.map(({ path }) => path)).toEqual([`/receive/users/${eve.guid}`])
+    expect(other.received.map(({ path }) => path)).toEqual([`/receive/users/${eve.guid}`])
     expect(await other.deliveries()).toMatchObject([{ personId: bob.row.id, state: 'dead', lastFault: 'no_key' }])
     expect(await other.row()).toMatchObject({ status: 'no_errors' })
   })
@@ -252,7 +252,7 @@ describe('an answer', () => {
 
     await run(other.id)
 
-    expect(other.got).toHaveLength(1)
+    expect(other.received).toHaveLength(1)
     expect(await other.deliveries()).toMatchObject([
       { state: 'waiting', attempts: status === 500 ? 1 : 0, lastStatus: status, lastFault: fault },
       { state: 'waiting', attempts: 0, lastStatus: null },
@@ -274,7 +274,10 @@ describe('an answer', () => {
 
       await run(other.id)
 
-      expect(other.got.map(({ path }) => path)).toEqual([`/receive/users/${bob.guid}`, `/receive/users/${eve.guid}`])
+      expect(other.received.map(({ path }) => path)).toEqual([
+        `/receive/users/${bob.guid}`,
+        `/receive/users/${eve.guid}`,
+      ])
       expect(await other.deliveries()).toMatchObject([
         { personId: bob.row.id, state: 'dead', attempts: 1, lastFault: 'gone' },
       ])
@@ -289,7 +292,7 @@ describe('an answer', () => {
 
     await run(other.id)
 
-    expect(elsewhere.got).toEqual([])
+    expect(elsewhere.received).toEqual([])
     expect(await other.deliveries()).toMatchObject([{ state: 'waiting', attempts: 1, lastFault: 'moved' }])
     expect(await other.row()).toMatchObject({ status: 'http_failed', failures: 0, redirects: 1, checkWanted: false })
   })
@@ -329,7 +332,7 @@ describe('an answer', () => {
   })
 
   it('is missing when the pod refuses connections', async () => {
-    const row = await knowPod(pod, 'closed.example') // no server listens on its port
+    const row = await addRemotePod(pod, 'closed.example') // no server listens on its port
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [row.id] })
 
     await run(row.id)
@@ -364,8 +367,8 @@ describe('the schedule', () => {
     }
     await run(other.id)
 
-    expect(other.got).toHaveLength(10)
-    expect(new Set(other.got.map(({ body }) => body)).size).toBe(1)
+    expect(other.received).toHaveLength(10)
+    expect(new Set(other.received.map(({ body }) => body)).size).toBe(1)
     expect(await other.deliveries()).toMatchObject([
       { state: 'dead', attempts: 10, lastStatus: 400, lastFault: 'refused', diedAt: expect.any(Date) },
     ])
@@ -392,7 +395,7 @@ describe('the schedule', () => {
     expect(await other.deliveries()).toMatchObject([{ state: 'waiting', attempts: 19 }])
     await run(other.id)
 
-    expect(other.got).toHaveLength(20)
+    expect(other.received).toHaveLength(20)
     expect(await other.deliveries()).toMatchObject([{ state: 'dead', attempts: 20 }])
   })
 
@@ -407,7 +410,7 @@ describe('the schedule', () => {
       await run(other.id)
       await daysPass(other.id, 0.25)
     }
-    expect(other.got).toHaveLength(52)
+    expect(other.received).toHaveLength(52)
     expect((await other.deliveries()).map(({ attempts }) => attempts)).toEqual(messages.map(() => 0))
 
     other.answer(202)
@@ -416,7 +419,7 @@ describe('the schedule', () => {
     const envelopes = await OutboundMessage.query(pod.db)
       .findByIds(messages.map(({ id }) => id))
       .orderBy('id')
-    expect(other.got.slice(52).map(({ body }) => body)).toEqual(envelopes.map(({ envelope }) => envelope))
+    expect(other.received.slice(52).map(({ body }) => body)).toEqual(envelopes.map(({ envelope }) => envelope))
     expect(await other.deliveries()).toEqual([])
   })
 
@@ -448,7 +451,7 @@ describe('the schedule', () => {
     await run(other.id)
     await run(other.id) // it is not its time yet
 
-    expect(other.got).toHaveLength(1)
+    expect(other.received).toHaveLength(1)
     const attempts = (await other.deliveries()).map((delivery) => delivery.attempts)
     expect(attempts).toEqual([1, ...Array.from({ length: 29 }, () => 0)])
   })
@@ -478,14 +481,14 @@ describe('the order', () => {
     })
     const ends: string[] = []
     let answerContact: () => void = () => {}
-    pod.others.script(`${other.host}/receive/users/${bob.guid}`, (request, response) => {
+    pod.fakePods.script(`${other.host}/receive/users/${bob.guid}`, (request, response) => {
       answerContact = () => {
         ends.push('contact')
         response.writeHead(202).end()
       }
       request.resume()
     })
-    pod.others.script(`${other.host}/receive/public`, (request, response) => {
+    pod.fakePods.script(`${other.host}/receive/public`, (request, response) => {
       request.resume().on('end', () => {
         ends.push('public')
         response.writeHead(202).end()
@@ -511,7 +514,7 @@ describe('the order', () => {
     const envelopes = await OutboundMessage.query(pod.db)
       .findByIds(messages.map(({ id }) => id))
       .orderBy('id')
-    expect(other.got.map(({ body }) => body)).toEqual(envelopes.map(({ envelope }) => envelope))
+    expect(other.received.map(({ body }) => body)).toEqual(envelopes.map(({ envelope }) => envelope))
   })
 
   it('never lets a retraction overtake its target', async () => {
@@ -533,13 +536,13 @@ describe('the order', () => {
     await run(other.id)
 
     expect((await other.deliveries()).map(({ messageId }) => messageId)).toEqual([first.id, second.id])
-    expect(other.got.at(-1)?.body).toBe((await OutboundMessage.query(pod.db).findById(unrelated.id))?.envelope)
+    expect(other.received.at(-1)?.body).toBe((await OutboundMessage.query(pod.db).findById(unrelated.id))?.envelope)
     const [creation, taking] = await other.deliveries()
     expect(taking?.dueAt).toEqual(creation?.dueAt)
     await later(other.id)
     await run(other.id)
     const envelopes = await OutboundMessage.query(pod.db).findByIds([first.id, second.id]).orderBy('id')
-    expect(other.got.slice(-2).map(({ body }) => body)).toEqual(envelopes.map(({ envelope }) => envelope))
+    expect(other.received.slice(-2).map(({ body }) => body)).toEqual(envelopes.map(({ envelope }) => envelope))
     expect(await other.deliveries()).toEqual([])
   })
 
@@ -577,7 +580,7 @@ describe('the order', () => {
   })
 
   /** The messages that a pod has got, in order. */
-  async function sentTo({ got }: ListeningPod): Promise<readonly (number | undefined)[]> {
+  async function sentTo({ received: got }: RecordingPod): Promise<readonly (number | undefined)[]> {
     const messages = await OutboundMessage.query(pod.db).select('id', 'envelope')
     return got.map(({ body }) => messages.find(({ envelope }) => envelope === body)?.id)
   }
@@ -600,7 +603,7 @@ describe('the order', () => {
 
     await run(other.id)
 
-    const paths = other.got.map(({ path }) => path)
+    const paths = other.received.map(({ path }) => path)
     expect(paths.filter((path) => path.endsWith(bob.guid))).toHaveLength(1)
     expect(paths.filter((path) => path.endsWith(eve.guid))).toHaveLength(2)
     expect(await other.deliveries()).toMatchObject([{ attempts: 1 }, { attempts: 0 }])
@@ -624,7 +627,7 @@ describe('the order', () => {
 
     await run(other.id)
 
-    expect(other.got).toHaveLength(2)
+    expect(other.received).toHaveLength(2)
     expect(await other.deliveries()).toMatchObject([{ attempts: 1 }, { messageId: stops.id, attempts: 0 }])
   })
 })
@@ -636,7 +639,7 @@ describe('a delivery run', () => {
 
     await Promise.all(Array.from({ length: 5 }, () => run(other.id)))
 
-    expect(other.got).toHaveLength(20)
+    expect(other.received).toHaveLength(20)
     expect(await other.row()).toMatchObject({ drainedBy: null, drainedUntil: null })
   })
 
@@ -650,14 +653,14 @@ describe('a delivery run', () => {
       .update({ drainedBy, drainedUntil: pod.db.raw(`now() + interval '1 minute'`) })
 
     await run(other.id)
-    expect(other.got).toEqual([])
+    expect(other.received).toEqual([])
 
     await pod
       .db('pods')
       .where({ id: other.id })
       .update({ drainedUntil: pod.db.raw(`now() - interval '1 second'`) })
     await run(other.id)
-    expect(other.got).toHaveLength(1)
+    expect(other.received).toHaveLength(1)
   })
 
   it('sends up to four deliveries at a time, and one until the first has arrived', async () => {
@@ -666,7 +669,7 @@ describe('a delivery run', () => {
       await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id], priority: 1 })
     }
     let [under, most] = [0, [] as number[]]
-    pod.others.script(`${other.host}/receive/public`, (request, response) => {
+    pod.fakePods.script(`${other.host}/receive/public`, (request, response) => {
       under += 1
       most = [...most, under]
       request.resume().on('end', () =>
@@ -691,7 +694,7 @@ describe('a delivery run', () => {
       await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id], priority: 1 })
     }
     let [under, most] = [0, 0]
-    pod.others.script(`${other.host}/receive/public`, (request, response) => {
+    pod.fakePods.script(`${other.host}/receive/public`, (request, response) => {
       under += 1
       most = Math.max(most, under)
       request.resume().on('end', () =>
@@ -713,7 +716,7 @@ describe('a delivery run', () => {
     const other = await otherPod()
     for (let n = 0; n < 15; n += 1) await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     let asked = 0
-    pod.others.script(`${other.host}/receive/public`, (request, response) => {
+    pod.fakePods.script(`${other.host}/receive/public`, (request, response) => {
       asked += 1
       request.resume()
       response.writeHead(asked === 1 ? 202 : 500).end()
@@ -734,7 +737,7 @@ describe('a delivery run', () => {
 
     for (const { id } of [blocked, asleep, tired]) await run(id)
 
-    expect([blocked, asleep, tired].map(({ got }) => got.length)).toEqual([0, 0, 1])
+    expect([blocked, asleep, tired].map(({ received: got }) => got.length)).toEqual([0, 0, 1])
   })
 
   it('in the fast lane is for proven pods; others are moved to the slow lane', async () => {
@@ -745,7 +748,7 @@ describe('a delivery run', () => {
       await deliver(pod, id, { lane: 'outbound', signal: new AbortController().signal })
     }
 
-    expect([fresh, proven].map(({ got }) => got.length)).toEqual([0, 1])
+    expect([fresh, proven].map(({ received: got }) => got.length)).toEqual([0, 1])
     expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(1)
     expect((await pod.jobs.counts('outbound')).waiting).toBe(0)
   })
@@ -766,7 +769,7 @@ describe('a delivery run', () => {
     stop.abort(new Error('the process ends'))
     await Promise.all(draining)
 
-    expect(pods.map(({ got }) => got.length)).toEqual([1, 1, 1])
+    expect(pods.map(({ received: got }) => got.length)).toEqual([1, 1, 1])
     const rows = await Promise.all(pods.map((each) => each.row()))
     expect(rows.filter(({ lastSuccessAt }) => lastSuccessAt === null)).toHaveLength(2)
     for (const row of rows) expect(row).toMatchObject({ failures: 0, offlineSince: null, drainedBy: null })
@@ -791,7 +794,7 @@ describe('a delivery run', () => {
 
     await run(other.id, { drainMs: 0.001 })
 
-    expect(other.got.length).toBeLessThanOrEqual(1)
+    expect(other.received.length).toBeLessThanOrEqual(1)
     expect(await other.row()).toMatchObject({ drainedBy: null })
     expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(waiting + 1)
   })
@@ -800,7 +803,7 @@ describe('a delivery run', () => {
     const other = await otherPod()
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
     const stop = new AbortController()
-    pod.others.script(`${other.host}/receive/public`, () => stop.abort(new Error('the process ends')))
+    pod.fakePods.script(`${other.host}/receive/public`, () => stop.abort(new Error('the process ends')))
 
     await deliver(pod, other.id, { lane: 'outbound-slow', signal: stop.signal })
 
@@ -813,9 +816,9 @@ it('a delivery to a private address is refused, unless the settings allow it', a
   const other = await otherPod()
   await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
 
-  await run(other.id, {}, { ...pod, remote: pod.others.remotePods({ allowPrivate: 'none' }) })
+  await run(other.id, {}, { ...pod, remote: pod.fakePods.remotePods({ allowPrivate: 'none' }) })
 
-  expect(other.got).toEqual([])
+  expect(other.received).toEqual([])
   expect(await other.deliveries()).toMatchObject([{ state: 'dead', lastFault: 'not_allowed' }])
   expect(await other.row()).toMatchObject({ status: 'unknown_error', failures: 0 })
 })

@@ -8,16 +8,16 @@ import { writeHcard } from '../../src/protocol/discovery/discovery-documents.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { cardOf, type FakePods, newGuid } from '../support/federation/fake-pods.js'
 import { publishedHcards } from '../support/federation/published-hcards.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 const DiscoveryFailed = { fault: 'DiscoveryFailed' }
 
-let others: FakePods
-let pod: MeetingPod
+let fakePods: FakePods
+let pod: FederationPod
 let hosts = 0
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  others = pod.others
+  pod = await openFederationPod()
+  fakePods = pod.fakePods
 })
 afterAll(() => pod.close())
 
@@ -28,7 +28,7 @@ function newHost(): string {
 }
 
 function askedAt(host: string): readonly string[] {
-  return others.requests.filter((request) => request.startsWith(host)).map((request) => request.slice(host.length))
+  return fakePods.requests.filter((request) => request.startsWith(host)).map((request) => request.slice(host.length))
 }
 
 const WEBFINGER = '/.well-known/webfinger'
@@ -36,7 +36,7 @@ const WEBFINGER = '/.well-known/webfinger'
 describe('discoverPerson', () => {
   it('requests WebFinger and then the hCard, once each, and stores the person', async () => {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
+    const quin = fakePods.person(`quin@${host}`)
 
     const found = await discoverPerson(pod, quin.address)
 
@@ -65,7 +65,7 @@ describe('discoverPerson', () => {
     ['in capitals', (host: string) => `QUIN@${host}`],
   ])('accepts an address %s', async (_how, write) => {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
+    const quin = fakePods.person(`quin@${host}`)
 
     expect(await discoverPerson(pod, write(host))).toMatchObject({ address: quin.address })
   })
@@ -80,16 +80,16 @@ describe('discoverPerson', () => {
     'quin@[::g]',
     'a b@q.example',
   ])('sends no request for %j, which is not an address', async (text) => {
-    const before = others.requests.length
+    const before = fakePods.requests.length
 
     await expect(discoverPerson(pod, text)).rejects.toMatchObject(DiscoveryFailed)
 
-    expect(others.requests.length).toBe(before)
+    expect(fakePods.requests.length).toBe(before)
   })
 
   it('stores pods by host and port', async () => {
     const host = `${newHost()}:3000`
-    const quin = others.person(`quin@${host}`)
+    const quin = fakePods.person(`quin@${host}`)
 
     expect((await discoverPerson(pod, quin.address)).pod).toMatchObject({
       host: host.split(':')[0],
@@ -100,18 +100,20 @@ describe('discoverPerson', () => {
 
   it('keeps https once it was seen', async () => {
     const host = newHost()
-    const [plain, secure, again] = ['plain', 'secure', 'again'].map((name) => others.person(`${name}@${host}`))
+    const [plain, secure, again] = ['plain', 'secure', 'again'].map((name) => fakePods.person(`${name}@${host}`))
     if (!plain || !secure || !again) throw new Error('There are three of them.')
     for (const [person, scheme] of [
       [plain, 'http'],
       [secure, 'https'],
       [again, 'http'],
     ] as const) {
-      const document = others.webFinger(person)
+      const document = fakePods.webFinger(person)
       const links = document.links.map((link) =>
         link.rel.endsWith('/seed_location') ? { ...link, href: `${scheme}://${host}/` } : link,
       )
-      others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify({ ...document, links })))
+      fakePods.script(`${host}${WEBFINGER}`, (_request, response) =>
+        response.end(JSON.stringify({ ...document, links })),
+      )
       expect((await discoverPerson(pod, person.address)).pod).toMatchObject({ ssl: person !== plain })
     }
     expect(await OtherPod.query(pod.db).where({ host })).toHaveLength(1)
@@ -121,12 +123,12 @@ describe('discoverPerson', () => {
     'reads documents of the media type %s (case 19)',
     async (type) => {
       const host = newHost()
-      const quin = others.person(`quin@${host}`)
+      const quin = fakePods.person(`quin@${host}`)
       for (const [path, text] of [
-        [WEBFINGER, JSON.stringify(others.webFinger(quin))],
-        [`/hcard/users/${quin.guid}`, others.hcard(quin)],
+        [WEBFINGER, JSON.stringify(fakePods.webFinger(quin))],
+        [`/hcard/users/${quin.guid}`, fakePods.hcard(quin)],
       ]) {
-        others.script(`${host}${path}`, (_request, response) => {
+        fakePods.script(`${host}${path}`, (_request, response) => {
           if (type !== undefined) response.setHeader('content-type', type)
           response.end(text)
         })
@@ -138,24 +140,24 @@ describe('discoverPerson', () => {
 
   it('accepts an hCard on another host (case 18)', async () => {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
-    const document = others.webFinger(quin)
+    const quin = fakePods.person(`quin@${host}`)
+    const document = fakePods.webFinger(quin)
     const links = document.links.map((link) =>
       link.rel.endsWith('/hcard') ? { ...link, href: 'https://cards.example/of/quin' } : link,
     )
-    others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify({ ...document, links })))
-    others.script('cards.example/of/quin', (_request, response) => response.end(others.hcard(quin)))
+    fakePods.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify({ ...document, links })))
+    fakePods.script('cards.example/of/quin', (_request, response) => response.end(fakePods.hcard(quin)))
 
     expect(await discoverPerson(pod, quin.address)).toMatchObject({ guid: quin.guid, pod: { host } })
   })
 
   it('accepts a seed_location with the host of the pod (case 23)', async () => {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
-    const document = others.webFinger(quin)
+    const quin = fakePods.person(`quin@${host}`)
+    const document = fakePods.webFinger(quin)
     const links = document.links.filter(({ rel }) => rel !== 'http://joindiaspora.com/seed_location')
     expect(links.map(({ rel }) => rel)).toContain(`http://${host}/seed_location`)
-    others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify({ ...document, links })))
+    fakePods.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify({ ...document, links })))
 
     expect(await discoverPerson(pod, quin.address)).toMatchObject({ pod: { host } })
   })
@@ -165,10 +167,10 @@ describe('discoverPerson', () => {
     [5, 'fails'],
   ])('over %i redirects %s (case 17)', async (redirects, end) => {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
-    others.script(`${host}${WEBFINGER}`, (_request, response, url) => {
+    const quin = fakePods.person(`quin@${host}`)
+    fakePods.script(`${host}${WEBFINGER}`, (_request, response, url) => {
       const hop = Number(url.searchParams.get('hop') ?? 0)
-      if (hop === redirects) return response.end(JSON.stringify(others.webFinger(quin)))
+      if (hop === redirects) return response.end(JSON.stringify(fakePods.webFinger(quin)))
       const location = `${WEBFINGER}?resource=acct:${quin.address}&hop=${hop + 1}`
       return response.writeHead([301, 302, 303, 307, 308][hop] ?? 302, { location }).end()
     })
@@ -182,14 +184,14 @@ describe('discoverPerson', () => {
 
   it('resolves picture URLs against the pod, and ignores a default picture', async () => {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
+    const quin = fakePods.person(`quin@${host}`)
     const card = {
       ...cardOf(quin),
       imageUrl: '/assets/user/default.png',
       imageUrlMedium: '/up/m.png',
       imageUrlSmall: 'up/s.png',
     }
-    others.script(`${host}/hcard/users/${quin.guid}`, (_request, response) => response.end(writeHcard(card)))
+    fakePods.script(`${host}/hcard/users/${quin.guid}`, (_request, response) => response.end(writeHcard(card)))
 
     const { id } = await discoverPerson(pod, quin.address)
 
@@ -207,9 +209,9 @@ describe('discoverPerson', () => {
     ['an address without end', `https://x.example/${'x'.repeat(2048)}`],
   ])('ignores a picture at %s', async (_what, imageUrl) => {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
+    const quin = fakePods.person(`quin@${host}`)
     const card = { ...cardOf(quin), imageUrl, imageUrlMedium: imageUrl, imageUrlSmall: imageUrl }
-    others.script(`${host}/hcard/users/${quin.guid}`, (_request, response) => response.end(writeHcard(card)))
+    fakePods.script(`${host}/hcard/users/${quin.guid}`, (_request, response) => response.end(writeHcard(card)))
 
     expect(await discoverPerson(pod, quin.address)).toMatchObject({ avatarUrl: null })
   })
@@ -218,11 +220,11 @@ describe('discoverPerson', () => {
     'finds a person without a name by the hCard of %s',
     async (_software, page) => {
       const host = newHost()
-      const quin = others.person(`quin@${host}`)
+      const quin = fakePods.person(`quin@${host}`)
       const { publicKey, guid, imageUrl: large, imageUrlMedium: medium, imageUrlSmall: small } = cardOf(quin)
       const names = { nickname: 'quin', fullName: '', firstName: '', lastName: '' }
       const card = page({ ...names, guid, publicKey, searchable: 'true', large, medium, small })
-      others.script(`${host}/hcard/users/${quin.guid}`, (_request, response) => response.end(card))
+      fakePods.script(`${host}/hcard/users/${quin.guid}`, (_request, response) => response.end(card))
 
       expect(await discoverPerson(pod, quin.address)).toMatchObject({ guid, publicKey, name: '' })
     },
@@ -230,9 +232,9 @@ describe('discoverPerson', () => {
 
   it('stores the key in a normalised form', async () => {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
+    const quin = fakePods.person(`quin@${host}`)
     const pkcs1 = readPublicKey(quin.publicKey)?.export({ type: 'pkcs1', format: 'pem' }).toString() ?? ''
-    others.script(`${host}/hcard/users/${quin.guid}`, (_request, response) =>
+    fakePods.script(`${host}/hcard/users/${quin.guid}`, (_request, response) =>
       response.end(writeHcard({ ...cardOf(quin), publicKey: pkcs1 })),
     )
 
@@ -252,9 +254,9 @@ describe('discoverPerson stores nothing', () => {
 
   it('when the subject is another person (case 14)', async () => {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
-    others.script(`${host}${WEBFINGER}`, (_request, response) =>
-      response.end(JSON.stringify({ ...others.webFinger(quin), subject: `acct:remy@${host}` })),
+    const quin = fakePods.person(`quin@${host}`)
+    fakePods.script(`${host}${WEBFINGER}`, (_request, response) =>
+      response.end(JSON.stringify({ ...fakePods.webFinger(quin), subject: `acct:remy@${host}` })),
     )
 
     await expectNothingStored(quin.address)
@@ -263,7 +265,7 @@ describe('discoverPerson stores nothing', () => {
 
   it.each([404, 410, 500, 503, 401])('when the answer is %i (case 15)', async (status) => {
     const host = newHost()
-    others.script(`${host}${WEBFINGER}`, (_request, response) => response.writeHead(status).end())
+    fakePods.script(`${host}${WEBFINGER}`, (_request, response) => response.writeHead(status).end())
 
     await expectNothingStored(`quin@${host}`, `status ${status}`)
   })
@@ -280,8 +282,8 @@ describe('discoverPerson stores nothing', () => {
     ['a name without separators', { lastName: 'a;b' }],
   ])('when the hCard lacks %s (case 16)', async (_what, change) => {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
-    others.script(`${host}/hcard/users/${quin.guid}`, (_request, response) =>
+    const quin = fakePods.person(`quin@${host}`)
+    fakePods.script(`${host}/hcard/users/${quin.guid}`, (_request, response) =>
       response.end(writeHcard({ ...cardOf(quin), ...change })),
     )
 
@@ -290,9 +292,9 @@ describe('discoverPerson stores nothing', () => {
 
   it('when the hCard has no element for the full name (case 16)', async () => {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
-    others.script(`${host}/hcard/users/${quin.guid}`, (_request, response) =>
-      response.end(others.hcard(quin).replace('class="fn"', '')),
+    const quin = fakePods.person(`quin@${host}`)
+    fakePods.script(`${host}/hcard/users/${quin.guid}`, (_request, response) =>
+      response.end(fakePods.hcard(quin).replace('class="fn"', '')),
     )
 
     await expectNothingStored(quin.address)
@@ -301,8 +303,8 @@ describe('discoverPerson stores nothing', () => {
   it('when the guid is that of a local person', async () => {
     const account = await createUser(pod, { username: 'ann', password: 'a long enough password' })
     const host = newHost()
-    const thief = others.person(`thief@${host}`)
-    others.script(`${host}/hcard/users/${thief.guid}`, (_request, response) =>
+    const thief = fakePods.person(`thief@${host}`)
+    fakePods.script(`${host}/hcard/users/${thief.guid}`, (_request, response) =>
       response.end(writeHcard({ ...cardOf(thief), guid: account.guid })),
     )
 
@@ -317,10 +319,10 @@ describe('discoverPerson stores nothing', () => {
     'https://POD.example:443/x',
   ])('when the seed_location is %s, which is this pod (case 24)', async (href) => {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
-    const document = others.webFinger(quin)
+    const quin = fakePods.person(`quin@${host}`)
+    const document = fakePods.webFinger(quin)
     const links = document.links.map((link) => (link.rel.endsWith('/seed_location') ? { ...link, href } : link))
-    others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify({ ...document, links })))
+    fakePods.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify({ ...document, links })))
 
     await expectNothingStored(quin.address)
     expect(askedAt(host)).toHaveLength(1)
@@ -329,28 +331,28 @@ describe('discoverPerson stores nothing', () => {
   it.each(['ghost@pod.example', 'ghost@www.pod.example', 'ghost@pod.example:443', 'ghost@pod.example:80'])(
     'and sends no request for %s, which would be a local person (case 25)',
     async (address) => {
-      const before = others.requests.length
+      const before = fakePods.requests.length
 
       await expectNothingStored(address)
 
-      expect(others.requests.length).toBe(before)
+      expect(fakePods.requests.length).toBe(before)
     },
   )
 
   it('when the operator has blocked the pod', async () => {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
+    const quin = fakePods.person(`quin@${host}`)
     const blocked = await OtherPod.query(pod.db).insert({ host, port: 443, blockedAt: new Date() }).returning('*')
 
     await expectNothingStored(quin.address)
     expect(askedAt(host)).toEqual([])
 
-    const elsewhere = others.person(`quin@${newHost()}`)
-    const document = others.webFinger(elsewhere)
+    const elsewhere = fakePods.person(`quin@${newHost()}`)
+    const document = fakePods.webFinger(elsewhere)
     const links = document.links.map((link) =>
       link.rel.endsWith('/seed_location') ? { ...link, href: `https://${blocked.host}/` } : link,
     )
-    others.script(`${elsewhere.address.split('@')[1]}${WEBFINGER}`, (_request, response) =>
+    fakePods.script(`${elsewhere.address.split('@')[1]}${WEBFINGER}`, (_request, response) =>
       response.end(JSON.stringify({ ...document, links })),
     )
     await expectNothingStored(elsewhere.address)
@@ -360,14 +362,14 @@ describe('discoverPerson stores nothing', () => {
 describe('a pod at another host than that of the address', () => {
   /** WebFinger of the address names this pod; the pod itself answers with this, or not at all. */
   async function claim(podUrl: string, address: string, confirmation?: (links: { rel: string }[]) => object[]) {
-    const quin = others.person(address)
-    const document = others.webFinger(quin)
+    const quin = fakePods.person(address)
+    const document = fakePods.webFinger(quin)
     const links = document.links.map((link) => (link.rel.endsWith('/seed_location') ? { ...link, href: podUrl } : link))
-    others.script(`${address.split('@')[1]}${WEBFINGER}`, (_request, response) =>
+    fakePods.script(`${address.split('@')[1]}${WEBFINGER}`, (_request, response) =>
       response.end(JSON.stringify({ ...document, links })),
     )
     if (confirmation !== undefined) {
-      others.script(`${new URL(podUrl).host}${WEBFINGER}`, (_request, response) =>
+      fakePods.script(`${new URL(podUrl).host}${WEBFINGER}`, (_request, response) =>
         response.end(JSON.stringify({ ...document, links: confirmation(links) })),
       )
     }
@@ -391,7 +393,7 @@ describe('a pod at another host than that of the address', () => {
   it('is refused when the pod does not know the person', async () => {
     const at = newHost()
     const quin = await claim(`https://${at}/`, `quin@${newHost()}`)
-    others.script(`${at}${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
+    fakePods.script(`${at}${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
 
     await expect(discoverPerson(pod, quin.address)).rejects.toMatchObject({ fault: 'DiscoveryFailed' })
     expect(await Person.byAddress(pod.db, quin.address)).toBeUndefined()
@@ -410,7 +412,7 @@ describe('a pod at another host than that of the address', () => {
   it('is refused when only the port differs', async () => {
     const host = newHost()
     const quin = await claim(`https://${host}:8443/`, `quin@${host}`)
-    others.script(`${host}:8443${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
+    fakePods.script(`${host}:8443${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
 
     await expect(discoverPerson(pod, quin.address)).rejects.toMatchObject({ fault: 'DiscoveryFailed' })
     expect(await Person.byAddress(pod.db, quin.address)).toBeUndefined()
@@ -420,11 +422,11 @@ describe('a pod at another host than that of the address', () => {
 describe('a local person', () => {
   it('is found without a request', async () => {
     await createUser(pod, { username: 'ben', password: 'a long enough password' })
-    const before = others.requests.length
+    const before = fakePods.requests.length
 
     expect(await discoverPerson(pod, 'acct:Ben@pod.example')).toMatchObject({ address: 'ben@pod.example', podId: null })
 
-    expect(others.requests.length).toBe(before)
+    expect(fakePods.requests.length).toBe(before)
   })
 })
 
@@ -433,11 +435,11 @@ describe('a known person', () => {
 
   async function known() {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
+    const quin = fakePods.person(`quin@${host}`)
     await discoverPerson(pod, quin.address)
     const changed = { ...cardOf(quin), firstName: 'Quintus', fullName: 'Quintus Tester' }
     const serve = (card: object) =>
-      others.script(`${host}/hcard/users/${quin.guid}`, (_request, response) =>
+      fakePods.script(`${host}/hcard/users/${quin.guid}`, (_request, response) =>
         response.end(writeHcard({ ...changed, ...card })),
       )
     return { host, quin, serve }
@@ -466,13 +468,13 @@ describe('a known person', () => {
 
   it('keeps key, guid and pod when a later look-up returns others (case 20)', async () => {
     const { quin, serve, host } = await known()
-    const stranger = others.person(`stranger@${newHost()}`)
+    const stranger = fakePods.person(`stranger@${newHost()}`)
     serve({ publicKey: stranger.publicKey, guid: newGuid() })
-    const document = others.webFinger(quin)
+    const document = fakePods.webFinger(quin)
     const links = document.links.map((link) =>
       link.rel.endsWith('/seed_location') ? { ...link, href: 'https://elsewhere.example/' } : link,
     )
-    others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify({ ...document, links })))
+    fakePods.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify({ ...document, links })))
 
     expect(await discoverPerson(pod, quin.address, { refresh: true })).toMatchObject({
       name: 'Quintus Tester',
@@ -497,7 +499,7 @@ describe('a known person', () => {
 
   it('is returned when the pod is unreachable, but not with the option refresh', async () => {
     const { quin, host } = await known()
-    others.script(`${host}${WEBFINGER}`, (_request, response) => response.destroy())
+    fakePods.script(`${host}${WEBFINGER}`, (_request, response) => response.destroy())
 
     expect(await discoverPerson(pod.at(tomorrow()), quin.address)).toMatchObject({ name: 'quin Tester' })
     await expect(discoverPerson(pod, quin.address, { refresh: true, again: true })).rejects.toMatchObject(
@@ -519,7 +521,7 @@ describe('a known person', () => {
 describe('concurrent look-ups of one person', () => {
   it('share one request (case 22)', async () => {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
+    const quin = fakePods.person(`quin@${host}`)
 
     const found = await Promise.all(Array.from({ length: 50 }, () => discoverPerson(pod, quin.address)))
 
@@ -529,8 +531,8 @@ describe('concurrent look-ups of one person', () => {
 
   it('share a failure for a minute, except with retries', async () => {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
-    others.script(`${host}${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
+    const quin = fakePods.person(`quin@${host}`)
+    fakePods.script(`${host}${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
     const at = (seconds: number) => pod.at(new Date(Date.now() + seconds * 1_000))
 
     await expect(discoverPerson(pod, quin.address)).rejects.toMatchObject(DiscoveryFailed)
@@ -540,13 +542,15 @@ describe('concurrent look-ups of one person', () => {
     await expect(discoverPerson(pod, quin.address, { again: true })).rejects.toMatchObject(DiscoveryFailed)
     expect(askedAt(host)).toHaveLength(2)
 
-    others.script(`${host}${WEBFINGER}`, (_request, response) => response.end(JSON.stringify(others.webFinger(quin))))
+    fakePods.script(`${host}${WEBFINGER}`, (_request, response) =>
+      response.end(JSON.stringify(fakePods.webFinger(quin))),
+    )
     expect(await discoverPerson(at(70), quin.address)).toMatchObject({ guid: quin.guid })
   })
 
   it('share no failure that a limit of this process has caused', async () => {
-    const quin = others.person(`quin@${newHost()}`)
-    const ways = others.remotePods()
+    const quin = fakePods.person(`quin@${newHost()}`)
+    const ways = fakePods.remotePods()
     const remote = { ...ways, get: () => Promise.reject(new RemotePodError('busy', 'Too much was under way.')) }
     await expect(discoverPerson({ ...pod, remote }, quin.address)).rejects.toMatchObject(DiscoveryFailed)
 
@@ -557,8 +561,8 @@ describe('concurrent look-ups of one person', () => {
 
   it('return the same person in two processes', async () => {
     const host = newHost()
-    const quin = others.person(`quin@${host}`)
-    const anotherProcess = { ...pod, remote: others.remotePods() }
+    const quin = fakePods.person(`quin@${host}`)
+    const anotherProcess = { ...pod, remote: fakePods.remotePods() }
 
     const found = await Promise.all([discoverPerson(pod, quin.address), discoverPerson(anotherProcess, quin.address)])
 
@@ -569,7 +573,7 @@ describe('concurrent look-ups of one person', () => {
 
 describe('messages that wait for a person', () => {
   it('are resumed by the discovery', async () => {
-    const quin = others.person(`quin@${newHost()}`)
+    const quin = fakePods.person(`quin@${newHost()}`)
     await pod.db('waiting').insert({
       waitsFor: `person:${quin.address}`,
       name: 'receive-public',

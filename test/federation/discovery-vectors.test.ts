@@ -4,27 +4,27 @@ import { podOrigin } from '../../src/federation/discovery/pod-origin.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { readVectors } from '../protocol/vectors.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 const { discovery } = readVectors(new URL('../vectors/federation.json', import.meta.url))
 
 /** The documents of the vectors, served by a pod as others would. */
 describe('discovering a person of the vectors', () => {
-  let pod: MeetingPod
+  let pod: FederationPod
   beforeAll(async () => {
-    pod = await openMeetingPod()
+    pod = await openFederationPod()
   })
   afterAll(() => pod.close())
   beforeEach(() => pod.empty('people, pods'))
 
   it.each(discovery)('$name', async ({ id, webfinger_json, hcard_html, expect: expected }) => {
     const [, host = ''] = id.split('@')
-    pod.others.script(`${host}/.well-known/webfinger`, (_request, response) => response.end(webfinger_json))
+    pod.fakePods.script(`${host}/.well-known/webfinger`, (_request, response) => response.end(webfinger_json))
     for (const [, url = ''] of webfinger_json.matchAll(/"href"\s*:\s*"([^"]*hcard[^"]*)"/g)) {
       const { pathname, host: at } = new URL(url)
-      pod.others.script(`${at}${pathname}`, (_request, response) => response.end(hcard_html))
+      pod.fakePods.script(`${at}${pathname}`, (_request, response) => response.end(hcard_html))
     }
-    const asking = { ...pod, remote: pod.others.remotePods() }
+    const asking = { ...pod, remote: pod.fakePods.remotePods() }
 
     if (!expected.ok) {
       await expect(discoverPerson(asking, id)).rejects.toMatchObject({ fault: expected.error })

@@ -7,19 +7,19 @@ import type { Post } from '../../src/persistence/models/post.js'
 import { UNDELIVERED_LIMITS } from '../../src/persistence/outbound/limits.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { newGuid } from '../support/federation/fake-pods.js'
-import type { LocalPerson, Stranger } from '../support/federation/inbound-messages.js'
+import type { LocalUser, RemotePerson } from '../support/federation/inbound-messages.js'
 import { sentAbout } from '../support/federation/outbound-messages.js'
 import { addPost } from '../support/people/remote-people.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let pod: MeetingPod
-let ann: LocalPerson
-let quin: Stranger
-let remy: Stranger
+let pod: FederationPod
+let ann: LocalUser
+let quin: RemotePerson
+let remy: RemotePerson
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  ;({ ann } = await pod.locals('ann'))
-  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
+  pod = await openFederationPod()
+  ;({ ann } = await pod.localUsers('ann'))
+  ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
 })
 afterAll(() => pod.close())
 beforeEach(async () => {
@@ -81,7 +81,7 @@ describe('relays of one batch', () => {
 
   it('go to the people whom a comment mentions too', async () => {
     const post = await postWithSubscribers()
-    const named = await pod.meet('nia@n.example')
+    const named = await pod.addRemotePerson('nia@n.example')
     await pod.db('pods').update({ answeredAt: new Date() })
     const { id, guid } = await commentOfQuin(post)
     await Mention.query(pod.db).insert({ personId: named.id, commentId: id })

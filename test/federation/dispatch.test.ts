@@ -20,8 +20,8 @@ import type { Relayable } from '../../src/protocol/entities/relayables.js'
 import { verifyRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 import { readXml } from '../../src/protocol/xml/xml.js'
 import { addAspect, dispatchNow, dispatchWork, sentAbout } from '../support/federation/outbound-messages.js'
-import { addPost, addStranger, newGuid, showPost, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { addPost, addRemotePerson, newGuid, showPost, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let test: TestPod
 let pod: TestPod['pod']
@@ -33,21 +33,21 @@ let quinta: Person
 let remy: Person
 
 beforeAll(async () => {
-  test = await startTestPod()
+  test = await buildPod()
   pod = test.pod
   const people = await test.people('ann', 'ben')
   ann = await viewerOf(pod, people.ann)
   ben = await viewerOf(pod, people.ben)
-  quin = await addStranger(pod, 'quin@q.example')
-  quinta = await addStranger(pod, 'quinta@q.example')
-  remy = await addStranger(pod, 'remy@r.example')
+  quin = await addRemotePerson(pod, 'quin@q.example')
+  quinta = await addRemotePerson(pod, 'quinta@q.example')
+  remy = await addRemotePerson(pod, 'remy@r.example')
 })
 afterAll(() => test.close())
 
 let strangers = 0
 function stranger(name = 'somebody'): Promise<Person> {
   strangers += 1
-  return addStranger(pod, `${name}@s${strangers}.example`)
+  return addRemotePerson(pod, `${name}@s${strangers}.example`)
 }
 
 function hostOf({ address }: Person): string {
@@ -87,7 +87,7 @@ describe('a post', () => {
       stranger(),
       stranger(),
     ])
-    const neighbour = await addStranger(pod, `neighbour@${hostOf(sharer)}`)
+    const neighbour = await addRemotePerson(pod, `neighbour@${hostOf(sharer)}`)
     for (const [person, flags] of [
       [sharer, { sharing: true }],
       [neighbour, { sharing: true }],
@@ -115,9 +115,9 @@ describe('a post', () => {
     const q = [
       quin,
       quinta,
-      ...(await Promise.all(['q3', 'q4', 'q5'].map((name) => addStranger(pod, `${name}@q.example`)))),
+      ...(await Promise.all(['q3', 'q4', 'q5'].map((name) => addRemotePerson(pod, `${name}@q.example`)))),
     ]
-    const r = [remy, await addStranger(pod, 'r2@r.example')]
+    const r = [remy, await addRemotePerson(pod, 'r2@r.example')]
     const aspectId = await addAspect(pod, ben.userId, [...q, ...r])
     const forAll = await publishPost(pod, ben, { text: 'Hello', public: true })
     const forSome = await publishPost(pod, ben, { text: 'Hello', public: false, aspectIds: [aspectId] })

@@ -10,22 +10,22 @@ import { writeEntity } from '../../src/protocol/entities/registry.js'
 import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { postBy, reshareBy } from '../support/federation/entities.js'
 import { envelopeOf, type FakePerson, type FakePods, newGuid } from '../support/federation/fake-pods.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 const NotFetchable = { fault: 'NotFetchable' }
 
-let others: FakePods
-let pod: MeetingPod
+let fakePods: FakePods
+let pod: FederationPod
 let hosts = 0
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  others = pod.others
+  pod = await openFederationPod()
+  fakePods = pod.fakePods
 })
 afterAll(() => pod.close())
 
 function newPerson(name = 'quin'): FakePerson {
   hosts += 1
-  return others.person(`${name}@f${hosts}.example`)
+  return fakePods.person(`${name}@f${hosts}.example`)
 }
 
 function hostOf({ address }: FakePerson): string {
@@ -34,7 +34,7 @@ function hostOf({ address }: FakePerson): string {
 
 function askedAt(person: FakePerson): readonly string[] {
   const host = hostOf(person)
-  return others.requests
+  return fakePods.requests
     .filter((request) => request.startsWith(`${host}/`))
     .map((request) => request.slice(host.length))
 }
@@ -45,7 +45,7 @@ function wanted(person: FakePerson, guid: string) {
 
 /** Answers what is asked for a guid at the pod of a person. */
 function answer(person: FakePerson, guid: string, envelope: string, type = 'post'): void {
-  others.script(`${hostOf(person)}/fetch/${type}/${guid}`, (_request, response) => response.end(envelope))
+  fakePods.script(`${hostOf(person)}/fetch/${type}/${guid}`, (_request, response) => response.end(envelope))
 }
 
 async function expectNothingFetched(fetching: () => Promise<unknown>): Promise<unknown> {
@@ -64,7 +64,7 @@ describe('fetchEntity', () => {
   it('fetches a post of an unknown person, with its author (case 13)', async () => {
     const quin = newPerson()
     const entity = postBy(quin)
-    others.serve(quin, entity)
+    fakePods.serve(quin, entity)
 
     const post = await fetchEntity(pod, wanted(quin, entity.guid))
 
@@ -86,7 +86,7 @@ describe('fetchEntity', () => {
   it('sends no request for a stored entity', async () => {
     const quin = newPerson()
     const entity = postBy(quin)
-    others.serve(quin, entity)
+    fakePods.serve(quin, entity)
     const post = await fetchEntity(pod, wanted(quin, entity.guid))
     const before = askedAt(quin).length
 
@@ -123,7 +123,7 @@ describe('fetchEntity', () => {
         width: name === 'one' ? 640 : 0,
       })),
     })
-    others.serve(quin, entity)
+    fakePods.serve(quin, entity)
 
     await fetchEntity(pod, wanted(quin, entity.guid))
 
@@ -166,11 +166,11 @@ describe('fetchEntity', () => {
       for (let hop = 0; hop < redirects; hop += 1) {
         const at = hop === 0 ? hostOf(quin) : `hop${hop}.example`
         const to = hop === redirects - 1 ? hostOf(owner) : `hop${hop + 1}.example`
-        others.script(`${at}/fetch/post/${entity.guid}`, (_request, response) =>
+        fakePods.script(`${at}/fetch/post/${entity.guid}`, (_request, response) =>
           response.writeHead(302, { location: `http://${to}/fetch/post/${entity.guid}` }).end(),
         )
       }
-      others.serve(owner, entity)
+      fakePods.serve(owner, entity)
 
       const fetching = fetchEntity(pod, { ...wanted(quin, entity.guid), author: undefined })
 
@@ -182,7 +182,7 @@ describe('fetchEntity', () => {
   it('accepts a pod instead of a person', async () => {
     const quin = newPerson()
     const entity = postBy(quin)
-    others.serve(quin, entity)
+    fakePods.serve(quin, entity)
 
     const post = await fetchEntity(pod, { type: 'post', guid: entity.guid, from: hostOf(quin), depth: 0 })
 
@@ -216,7 +216,7 @@ describe('fetchEntity', () => {
     const quin = newPerson()
     const liar = newPerson('liar')
     const entity = postBy(quin)
-    others.serve(quin, entity)
+    fakePods.serve(quin, entity)
 
     await expect(fetchEntity(pod, wanted(liar, entity.guid))).rejects.toMatchObject(NotFetchable)
 
@@ -226,7 +226,7 @@ describe('fetchEntity', () => {
   it('shares one request between concurrent callers, and a failure for a minute', async () => {
     const quin = newPerson()
     const entity = postBy(quin)
-    others.serve(quin, entity)
+    fakePods.serve(quin, entity)
     const missing = newGuid()
 
     await Promise.all(Array.from({ length: 20 }, () => fetchEntity(pod, wanted(quin, entity.guid))))
@@ -245,8 +245,8 @@ describe('fetchEntity', () => {
   it('remembers no failure that a limit of this process has caused, for the author as for the post', async () => {
     const quin = newPerson()
     const entity = postBy(quin)
-    others.serve(quin, entity)
-    const ways = others.remotePods()
+    fakePods.serve(quin, entity)
+    const ways = fakePods.remotePods()
     const remote = { ...ways, get: () => Promise.reject(new RemotePodError('busy', 'Too much was under way.')) }
     const fetching = () => fetchEntity({ ...pod, remote }, wanted(quin, entity.guid))
 
@@ -264,7 +264,7 @@ describe('a fetched entity ends as NotFetchable, with nothing stored,', () => {
     const quin = newPerson()
     await discoverPerson(pod, quin.address)
     const guid = newGuid()
-    others.script(`${hostOf(quin)}/fetch/post/${guid}`, (_request, response) =>
+    fakePods.script(`${hostOf(quin)}/fetch/post/${guid}`, (_request, response) =>
       response.writeHead(status).end('something'),
     )
 
@@ -354,9 +354,9 @@ describe('a fetched entity ends as NotFetchable, with nothing stored,', () => {
   it('when the key of the person has changed (case 20)', async () => {
     const quin = newPerson()
     await discoverPerson(pod, quin.address)
-    const moved = others.person(quin.address, { guid: quin.guid })
+    const moved = fakePods.person(quin.address, { guid: quin.guid })
     const entity = postBy(moved)
-    others.serve(moved, entity)
+    fakePods.serve(moved, entity)
 
     const reason = await expectNothingFetched(() => fetchEntity(pod, wanted(quin, entity.guid)))
 
@@ -366,7 +366,7 @@ describe('a fetched entity ends as NotFetchable, with nothing stored,', () => {
 
   it('when the discovery of its author fails', async () => {
     const quin = newPerson()
-    others.script(`${hostOf(quin)}/.well-known/webfinger`, (_request, response) => response.writeHead(404).end())
+    fakePods.script(`${hostOf(quin)}/.well-known/webfinger`, (_request, response) => response.writeHead(404).end())
 
     await expectNothingFetched(() => fetchEntity(pod, wanted(quin, newGuid())))
     expect(askedAt(quin)).toHaveLength(1)
@@ -379,7 +379,7 @@ describe('a fetched entity ends as NotFetchable, with nothing stored,', () => {
       .findById(person.podId ?? 0)
       .patch({ blockedAt: new Date() })
     const entity = postBy(quin)
-    others.serve(quin, entity)
+    fakePods.serve(quin, entity)
 
     await expectNothingFetched(() => fetchEntity(pod, wanted(quin, entity.guid)))
     await expectNothingFetched(() =>
@@ -391,11 +391,11 @@ describe('a fetched entity ends as NotFetchable, with nothing stored,', () => {
   it.each(['ghost@pod.example', 'pod.example', 'www.pod.example', 'not a host', 'ghost@[::'])(
     'when it is requested from %s, without a request',
     async (from) => {
-      const before = others.requests.length
+      const before = fakePods.requests.length
 
       await expectNothingFetched(() => fetchEntity(pod, { type: 'post', guid: newGuid(), from, depth: 0 }))
 
-      expect(others.requests.length).toBe(before)
+      expect(fakePods.requests.length).toBe(before)
     },
   )
 
@@ -420,8 +420,8 @@ describe('a reshare', () => {
     const remy = newPerson('remy')
     const root = postBy(remy)
     const entity = reshareBy(quin, root)
-    others.serve(remy, root)
-    others.serve(quin, entity)
+    fakePods.serve(remy, root)
+    fakePods.serve(quin, entity)
 
     const post = await fetchEntity(pod, wanted(quin, entity.guid))
 
@@ -439,7 +439,7 @@ describe('a reshare', () => {
     const remy = newPerson('remy')
     await discoverPerson(pod, remy.address)
     const entity = reshareBy(quin, postBy(remy))
-    others.serve(quin, entity)
+    fakePods.serve(quin, entity)
 
     await expectNothingFetched(() => fetchEntity(pod, wanted(quin, entity.guid)))
   })
@@ -448,10 +448,10 @@ describe('a reshare', () => {
     const quin = newPerson()
     const remy = newPerson('remy')
     const root = postBy(remy)
-    others.serve(remy, root)
+    fakePods.serve(remy, root)
     await fetchEntity(pod, wanted(remy, root.guid))
     const entity = reshareBy(quin, { author: quin.address, guid: root.guid })
-    others.serve(quin, entity)
+    fakePods.serve(quin, entity)
     await discoverPerson(pod, quin.address)
 
     const reason = await expectNothingFetched(() => fetchEntity(pod, wanted(quin, entity.guid)))
@@ -461,7 +461,7 @@ describe('a reshare', () => {
   it('of a deleted post is stored without a root', async () => {
     const quin = newPerson()
     const { root_author: _, root_guid: __, ...entity } = reshareBy(quin, postBy(quin))
-    others.serve(quin, entity)
+    fakePods.serve(quin, entity)
 
     expect(await fetchEntity(pod, wanted(quin, entity.guid))).toMatchObject({ type: 'Reshare', rootId: null })
   })
@@ -472,10 +472,10 @@ describe('a reshare', () => {
       const [rootAuthor, ...resharers] = people
       if (rootAuthor === undefined) throw new Error('There is somebody.')
       let last: StatusMessageEntity | ReshareEntity = postBy(rootAuthor)
-      others.serve(rootAuthor, last)
+      fakePods.serve(rootAuthor, last)
       for (const person of resharers) {
         last = reshareBy(person, last)
-        others.serve(person, last)
+        fakePods.serve(person, last)
       }
       const want = { type: 'post', guid: last.guid, from: last.author, depth: 0 } as const
 
@@ -490,8 +490,8 @@ describe('a reshare', () => {
     const one = reshareBy(quin, postBy(quin))
     const two = reshareBy(quin, one)
     const looping = { ...one, root_guid: two.guid }
-    others.serve(quin, looping)
-    others.serve(quin, two)
+    fakePods.serve(quin, looping)
+    fakePods.serve(quin, two)
     const before = askedAt(quin).length
 
     await expectNothingFetched(() => fetchEntity(pod, wanted(quin, one.guid)))
@@ -502,10 +502,10 @@ describe('a reshare', () => {
   it('of the same root by the same person counts once', async () => {
     const quin = newPerson()
     const root = postBy(quin)
-    others.serve(quin, root)
+    fakePods.serve(quin, root)
     const [one, two] = [reshareBy(quin, root), reshareBy(quin, root)]
-    others.serve(quin, one)
-    others.serve(quin, two)
+    fakePods.serve(quin, one)
+    fakePods.serve(quin, two)
 
     await fetchEntity(pod, wanted(quin, one.guid))
     await expectNothingFetched(() => fetchEntity(pod, wanted(quin, two.guid)))
@@ -527,7 +527,7 @@ describe('a text', () => {
       .map((address) => `@{${address}}`)
       .join(' ')
     const entity = postBy(quin, { text })
-    others.serve(quin, entity)
+    fakePods.serve(quin, entity)
 
     const { id } = await fetchEntity(pod, wanted(quin, entity.guid))
 
@@ -539,7 +539,7 @@ describe('a text', () => {
     await pod.db('outbox').delete()
     const quin = newPerson()
     const here = postBy(quin)
-    others.serve(quin, here)
+    fakePods.serve(quin, here)
     await fetchEntity(pod, wanted(quin, here.guid))
     const guids = Array.from({ length: 12 }, newGuid)
     const link = (guid: string, type = 'post', author = 'remy@r.example') => `diaspora://${author}/${type}/${guid}`
@@ -551,7 +551,7 @@ describe('a text', () => {
       link(guids[0] ?? '', 'post'),
     ].join(' ')
     const entity = postBy(quin, { text })
-    others.serve(quin, entity)
+    fakePods.serve(quin, entity)
 
     await fetchEntity(pod, { ...wanted(quin, entity.guid), depth: 1, fetchesLeft: 23 })
 
@@ -567,7 +567,7 @@ describe('a text', () => {
     const quin = newPerson()
     const guids = Array.from({ length: 5 }, newGuid)
     const entity = postBy(quin, { text: guids.map((guid) => `diaspora://remy@r.example/post/${guid}`).join(' ') })
-    others.serve(quin, entity)
+    fakePods.serve(quin, entity)
 
     await fetchEntity(pod, { ...wanted(quin, entity.guid), depth: 1, fetchesLeft: 2 })
 
@@ -578,7 +578,7 @@ describe('a text', () => {
     await pod.db('outbox').delete()
     const quin = newPerson()
     const entity = postBy(quin, { text: `diaspora://remy@r.example/post/${newGuid()}` })
-    others.serve(quin, entity)
+    fakePods.serve(quin, entity)
 
     await fetchEntity(pod, { ...wanted(quin, entity.guid), depth: 2, fetchesLeft: 5 })
 
@@ -593,7 +593,7 @@ describe('messages that wait for a post', () => {
     const answers = ['Yes', 'No'].map((text) => ({ type: 'poll_answer' as const, guid: newGuid(), answer: text }))
     const poll = { type: 'poll' as const, guid: newGuid(), question: 'Nice?', poll_answers: answers }
     const entity = postBy(quin, { poll })
-    others.serve(quin, entity)
+    fakePods.serve(quin, entity)
     for (const [index, waitsFor] of [`post:${entity.guid}`, `poll:${poll.guid}`].entries()) {
       await pod.db('waiting').insert({
         waitsFor,

@@ -4,24 +4,24 @@ import type { ReshareEntity } from '../../src/protocol/entities/posts.js'
 import { commentBy, postBy, reshareBy } from '../support/federation/entities.js'
 import { newGuid } from '../support/federation/fake-pods.js'
 import {
-  type LocalPerson,
-  nothing,
-  open,
+  allStored,
+  type LocalUser,
+  privateMessage,
+  publicMessage,
+  type RemotePerson,
   receive,
-  type Stranger,
-  sealed,
 } from '../support/federation/inbound-messages.js'
 import { addPost } from '../support/people/remote-people.js'
-import { addLocal, type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { addLocalUser, type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let pod: MeetingPod
-let ann: LocalPerson
-let quin: Stranger
-let remy: Stranger
+let pod: FederationPod
+let ann: LocalUser
+let quin: RemotePerson
+let remy: RemotePerson
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  ;({ ann } = await pod.locals('ann'))
-  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
+  pod = await openFederationPod()
+  ;({ ann } = await pod.localUsers('ann'))
+  ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
 })
 afterAll(() => pod.close())
 beforeEach(() => pod.empty('posts, notifications, outbox, waiting, tombstones'))
@@ -38,15 +38,20 @@ async function notifications(): Promise<readonly unknown[]> {
 describe('a public post', () => {
   it('makes this pod participate in it, once', async () => {
     const post = postBy(quin)
-    await receive(pod, open(quin, post), open(quin, post))
-    await receive(pod, open(quin, post))
+    await receive(pod, publicMessage(quin, post), publicMessage(quin, post))
+    await receive(pod, publicMessage(quin, post))
 
     expect(await work('participate')).toEqual([{ postGuids: [post.guid] }])
   })
 
   it('shares one participation job with the other posts of its batch', async () => {
     const [one, other] = [postBy(quin), postBy(remy)]
-    await receive(pod, open(quin, one), open(remy, other), sealed(quin, ann, postBy(quin, { public: false })))
+    await receive(
+      pod,
+      publicMessage(quin, one),
+      publicMessage(remy, other),
+      privateMessage(quin, ann, postBy(quin, { public: false })),
+    )
 
     const [data, ...more] = await pod.db('outbox').where({ name: 'participate' }).pluck('data')
     expect(more).toEqual([])
@@ -55,7 +60,7 @@ describe('a public post', () => {
 
   it('shares one announcement job with its batch, including the notifications', async () => {
     const [one, other] = [postBy(quin, { text: `@{${ann.address}} hello` }), postBy(remy)]
-    await receive(pod, open(quin, one), open(remy, other))
+    await receive(pod, publicMessage(quin, one), publicMessage(remy, other))
 
     const ids = await Post.query(pod.db).whereIn('guid', [one.guid, other.guid]).orderBy('id')
     const [notification] = await pod.db('notifications').pluck('id')
@@ -63,14 +68,14 @@ describe('a public post', () => {
   })
 
   it('causes no work on a pod without users', async () => {
-    const empty = await openMeetingPod()
-    const author = await empty.meet('una@u.example')
+    const empty = await openFederationPod()
+    const author = await empty.addRemotePerson('una@u.example')
     const todo = () => empty.db('outbox').orderBy('name').pluck('name')
-    await receive(empty, open(author, postBy(author)))
+    await receive(empty, publicMessage(author, postBy(author)))
     expect(await todo()).toEqual([])
 
-    await addLocal(empty, 'first')
-    await receive(empty, open(author, postBy(author)))
+    await addLocalUser(empty, 'first')
+    await receive(empty, publicMessage(author, postBy(author)))
     expect(await todo()).toEqual(['announce', 'participate'])
     await empty.close()
   })
@@ -78,7 +83,7 @@ describe('a public post', () => {
   it('notifies mentioned local people, and enqueues look-ups of unknown ones', async () => {
     const text = `@{${ann.address}} @{${remy.address}} @{stranger@s.example} @{nobody@pod.example}`
     const post = postBy(quin, { text })
-    await receive(pod, open(quin, post))
+    await receive(pod, publicMessage(quin, post))
 
     expect(await notifications()).toEqual([{ userId: ann.userId, type: 'mentioned' }])
     const arrivedIn = { posts: await pod.db('posts').where({ guid: post.guid }).pluck('id'), comments: [] }
@@ -96,9 +101,9 @@ describe('a public post', () => {
     ]
     await receive(
       pod,
-      open(remy, known),
-      open(quin, postBy(quin, { text })),
-      open(quin, postBy(quin, { text: links.join(' ') })),
+      publicMessage(remy, known),
+      publicMessage(quin, postBy(quin, { text })),
+      publicMessage(quin, postBy(quin, { text: links.join(' ') })),
     )
 
     const { address: author } = remy
@@ -114,12 +119,12 @@ describe('a public post', () => {
 
 describe('a comment', () => {
   it('notifies the author of the post and mentioned people, and causes fetches of its links', async () => {
-    const { ben } = await pod.locals('ben')
+    const { ben } = await pod.localUsers('ben')
     const post = await addPost(pod, ann)
     const guid = newGuid()
     const text = `@{${ben.address}} @{late@s.example}, see diaspora://${remy.address}/post/${guid}`
 
-    expect(await receive(pod, open(quin, commentBy(quin, post, { text })))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(quin, commentBy(quin, post, { text })))).toEqual(allStored)
 
     const sent = await notifications()
     expect(sent).toHaveLength(2)
@@ -138,7 +143,7 @@ describe('a reshare', () => {
     const root = await addPost(pod, ann)
     const reshare = reshareBy(quin, { guid: root.guid, author: ann.address })
 
-    expect(await receive(pod, open(quin, reshare), open(quin, reshare))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(quin, reshare), publicMessage(quin, reshare))).toEqual(allStored)
 
     const { id } = await Post.query(pod.db).findOne({ guid: reshare.guid }).throwIfNotFound()
     expect(await Post.query(pod.db).findById(root.id)).toMatchObject({ resharesCount: 1 })
@@ -150,7 +155,7 @@ describe('a reshare', () => {
   it('of a remote post makes no local person participate', async () => {
     const root = postBy(remy)
 
-    expect(await receive(pod, open(remy, root), open(quin, reshareBy(quin, root)))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(remy, root), publicMessage(quin, reshareBy(quin, root)))).toEqual(allStored)
     expect(await pod.rows('participations', 'notifications')).toEqual([0, 0])
   })
 
@@ -160,14 +165,22 @@ describe('a reshare', () => {
     const second = reshareBy(remy, first)
     const comment = commentBy(quin, first)
 
-    expect(await receive(pod, open(remy, root), open(quin, first), open(remy, second), open(quin, comment))).toEqual({
-      ...nothing,
+    expect(
+      await receive(
+        pod,
+        publicMessage(remy, root),
+        publicMessage(quin, first),
+        publicMessage(remy, second),
+        publicMessage(quin, comment),
+      ),
+    ).toEqual({
+      ...allStored,
       waiting: [`post:${first.guid}`],
     })
 
     expect(await pod.rows('posts', 'comments', 'waiting')).toEqual([2, 1, 0])
     expect(await work('receive-public')).toMatchObject([{ times: 1, last: false }])
-    expect(await receive(pod, open(remy, second))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(remy, second))).toEqual(allStored)
     expect(await Post.query(pod.db).orderBy('id').select('guid', 'resharesCount')).toMatchObject([
       { guid: root.guid, resharesCount: 1 },
       { guid: first.guid, resharesCount: 1 },
@@ -177,33 +190,33 @@ describe('a reshare', () => {
 
   it('of the same root by the same person is ignored', async () => {
     const root = postBy(remy)
-    await receive(pod, open(remy, root), open(quin, reshareBy(quin, root)))
+    await receive(pod, publicMessage(remy, root), publicMessage(quin, reshareBy(quin, root)))
 
-    expect(await receive(pod, open(quin, reshareBy(quin, root)))).toEqual({ ...nothing, ignored: 1 })
+    expect(await receive(pod, publicMessage(quin, reshareBy(quin, root)))).toEqual({ ...allStored, ignored: 1 })
     expect(await Post.query(pod.db).findOne({ guid: root.guid })).toMatchObject({ resharesCount: 1 })
   })
 
   it.each<readonly [string, (root: Post) => ReshareEntity, object]>([
-    ['of something that is gone', () => reshareBy(quin), nothing],
+    ['of something that is gone', () => reshareBy(quin), allStored],
     [
       'of an unknown local post',
       () => reshareBy(quin, { guid: newGuid(), author: ann.address }),
-      { ...nothing, rejected: ['NotFetchable'] },
+      { ...allStored, rejected: ['NotFetchable'] },
     ],
     [
       'that names another author',
       ({ guid }) => reshareBy(quin, { guid, author: remy.address }),
-      { ...nothing, rejected: ['ValidationError'] },
+      { ...allStored, rejected: ['ValidationError'] },
     ],
   ])('%s', async (_what, make, end) => {
-    expect(await receive(pod, open(quin, make(await addPost(pod, ann))))).toEqual(end)
+    expect(await receive(pod, publicMessage(quin, make(await addPost(pod, ann))))).toEqual(end)
   })
 
   it('of a private local post is rejected', async () => {
     const { guid } = await addPost(pod, ann, { public: false })
 
-    expect(await receive(pod, open(quin, reshareBy(quin, { guid, author: ann.address })))).toEqual({
-      ...nothing,
+    expect(await receive(pod, publicMessage(quin, reshareBy(quin, { guid, author: ann.address })))).toEqual({
+      ...allStored,
       rejected: ['NotAllowed'],
     })
   })

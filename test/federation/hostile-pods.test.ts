@@ -9,14 +9,14 @@ import { readAllowPrivate } from '../../src/networks/private-hosts.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { type FakePerson, type FakePods, newGuid } from '../support/federation/fake-pods.js'
 import { type ScriptedServer, serveHttp } from '../support/http/scripted-server.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let others: FakePods
-let pod: MeetingPod
+let fakePods: FakePods
+let pod: FederationPod
 let hosts = 0
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  others = pod.others
+  pod = await openFederationPod()
+  fakePods = pod.fakePods
 })
 afterAll(() => pod.close())
 
@@ -91,7 +91,7 @@ function bomb(response: ServerResponse): void {
 function stranger(): { readonly person: FakePerson; readonly host: string } {
   hosts += 1
   const host = `h${hosts}.example`
-  return { person: others.person(`quin@${host}`), host }
+  return { person: fakePods.person(`quin@${host}`), host }
 }
 
 async function expectFault(work: Promise<unknown>, fault: string, remoteFault: RemoteFault): Promise<void> {
@@ -116,7 +116,7 @@ describe.each(scripts)('a pod that %s', (_what, fault, script) => {
 
   it('makes the WebFinger look-up fail', async () => {
     const { person, host } = stranger()
-    others.script(`${host}/.well-known/webfinger`, (_request, response) => script(response))
+    fakePods.script(`${host}/.well-known/webfinger`, (_request, response) => script(response))
     const before = await pod.rows(...everything)
 
     await expectFault(discoverPerson(pod, person.address, limits), 'DiscoveryFailed', fault)
@@ -126,7 +126,7 @@ describe.each(scripts)('a pod that %s', (_what, fault, script) => {
 
   it('makes the hCard look-up fail', async () => {
     const { person, host } = stranger()
-    others.script(`${host}/hcard/users/${person.guid}`, (_request, response) => script(response))
+    fakePods.script(`${host}/hcard/users/${person.guid}`, (_request, response) => script(response))
     const before = await pod.rows(...everything)
 
     await expectFault(discoverPerson(pod, person.address, limits), 'DiscoveryFailed', fault)
@@ -138,7 +138,7 @@ describe.each(scripts)('a pod that %s', (_what, fault, script) => {
     const { person, host } = stranger()
     await discoverPerson(pod, person.address)
     const guid = newGuid()
-    others.script(`${host}/fetch/post/${guid}`, (_request, response) => script(response))
+    fakePods.script(`${host}/fetch/post/${guid}`, (_request, response) => script(response))
     const before = await pod.rows(...everything)
 
     const wanted = { type: 'post', guid, from: person.address, depth: 0 } as const
@@ -151,10 +151,10 @@ describe.each(scripts)('a pod that %s', (_what, fault, script) => {
 it('WebFinger and hCard share one deadline', async () => {
   const { person, host } = stranger()
   for (const [path, text] of [
-    ['/.well-known/webfinger', JSON.stringify(others.webFinger(person))],
-    [`/hcard/users/${person.guid}`, others.hcard(person)],
+    ['/.well-known/webfinger', JSON.stringify(fakePods.webFinger(person))],
+    [`/hcard/users/${person.guid}`, fakePods.hcard(person)],
   ]) {
-    others.script(`${host}${path}`, (_request, response) => void setTimeout(() => response.end(text), 250))
+    fakePods.script(`${host}${path}`, (_request, response) => void setTimeout(() => response.end(text), 250))
   }
 
   await expectFault(discoverPerson(pod, person.address, { within }), 'DiscoveryFailed', 'timeout')
@@ -162,63 +162,64 @@ it('WebFinger and hCard share one deadline', async () => {
 })
 
 /** Every way in which somebody can make this pod ask for something. */
-const requestForms: readonly (readonly [string, (pod: Pod, others: FakePods, target: string) => Promise<unknown>])[] = [
-  ['WebFinger', (pod, _others, target) => discoverPerson(pod, `quin@${target}`)],
+const requestForms: readonly (readonly [string, (pod: Pod, fakePods: FakePods, target: string) => Promise<unknown>])[] =
   [
-    'a redirect of WebFinger',
-    (pod, others, target) => {
-      const { person, host } = stranger()
-      others.script(`${host}/.well-known/webfinger`, (_request, response) =>
-        response.writeHead(302, { location: `http://${target}/` }).end(),
-      )
-      return discoverPerson(pod, person.address)
-    },
-  ],
-  [
-    'an hCard',
-    (pod, others, target) => {
-      const { person, host } = stranger()
-      const document = others.webFinger(person)
-      const links = document.links.map((link) =>
-        link.rel.endsWith('/hcard') ? { ...link, href: `http://${target}/card` } : link,
-      )
-      others.script(`${host}/.well-known/webfinger`, (_request, response) =>
-        response.end(JSON.stringify({ ...document, links })),
-      )
-      return discoverPerson(pod, person.address)
-    },
-  ],
-  [
-    'the pod of an author',
-    async (pod, others, target) => {
-      const { person, host } = stranger()
-      const document = others.webFinger(person)
-      const links = document.links.map((link) =>
-        link.rel.endsWith('/seed_location') ? { ...link, href: `http://${target}/` } : link,
-      )
-      others.script(`${host}/.well-known/webfinger`, (_request, response) =>
-        response.end(JSON.stringify({ ...document, links })),
-      )
-      await discoverPerson(pod, person.address)
-      return fetchEntity(pod, { type: 'post', guid: newGuid(), from: person.address, depth: 0 })
-    },
-  ],
-  [
-    'a pod by its host',
-    (pod, _others, target) => fetchEntity(pod, { type: 'post', guid: newGuid(), from: target, depth: 0 }),
-  ],
-  [
-    'a redirect of a fetch',
-    async (pod, others, target) => {
-      const { person, host } = stranger()
-      const guid = newGuid()
-      others.script(`${host}/fetch/post/${guid}`, (_request, response) =>
-        response.writeHead(302, { location: `http://${target}/` }).end(),
-      )
-      return fetchEntity(pod, { type: 'post', guid, from: host === '' ? person.address : host, depth: 0 })
-    },
-  ],
-]
+    ['WebFinger', (pod, _others, target) => discoverPerson(pod, `quin@${target}`)],
+    [
+      'a redirect of WebFinger',
+      (pod, fakePods, target) => {
+        const { person, host } = stranger()
+        fakePods.script(`${host}/.well-known/webfinger`, (_request, response) =>
+          response.writeHead(302, { location: `http://${target}/` }).end(),
+        )
+        return discoverPerson(pod, person.address)
+      },
+    ],
+    [
+      'an hCard',
+      (pod, fakePods, target) => {
+        const { person, host } = stranger()
+        const document = fakePods.webFinger(person)
+        const links = document.links.map((link) =>
+          link.rel.endsWith('/hcard') ? { ...link, href: `http://${target}/card` } : link,
+        )
+        fakePods.script(`${host}/.well-known/webfinger`, (_request, response) =>
+          response.end(JSON.stringify({ ...document, links })),
+        )
+        return discoverPerson(pod, person.address)
+      },
+    ],
+    [
+      'the pod of an author',
+      async (pod, fakePods, target) => {
+        const { person, host } = stranger()
+        const document = fakePods.webFinger(person)
+        const links = document.links.map((link) =>
+          link.rel.endsWith('/seed_location') ? { ...link, href: `http://${target}/` } : link,
+        )
+        fakePods.script(`${host}/.well-known/webfinger`, (_request, response) =>
+          response.end(JSON.stringify({ ...document, links })),
+        )
+        await discoverPerson(pod, person.address)
+        return fetchEntity(pod, { type: 'post', guid: newGuid(), from: person.address, depth: 0 })
+      },
+    ],
+    [
+      'a pod by its host',
+      (pod, _others, target) => fetchEntity(pod, { type: 'post', guid: newGuid(), from: target, depth: 0 }),
+    ],
+    [
+      'a redirect of a fetch',
+      async (pod, fakePods, target) => {
+        const { person, host } = stranger()
+        const guid = newGuid()
+        fakePods.script(`${host}/fetch/post/${guid}`, (_request, response) =>
+          response.writeHead(302, { location: `http://${target}/` }).end(),
+        )
+        return fetchEntity(pod, { type: 'post', guid, from: host === '' ? person.address : host, depth: 0 })
+      },
+    ],
+  ]
 
 /** Like everybody's, but for the one server that stands for the other pods of the test. */
 describe.each(requestForms)('with nothing or another port opened, %s', (_form, ask) => {
@@ -229,14 +230,14 @@ describe.each(requestForms)('with nothing or another port opened, %s', (_form, a
       try {
         const names = new Map([['evil.example', ['127.0.0.1']]])
         for (const setting of [undefined, `localhost:${listener.port + 1},127.0.0.1:${listener.port + 1}`]) {
-          const remote = others.remotePods({
+          const remote = fakePods.remotePods({
             // What stands for the rest of the world has to be opened, because it is on loopback as well.
             allowPrivate: new Set([...(setting === undefined ? [] : readSetting(setting)), ...allHosts()]),
             resolve: async (name) => names.get(name) ?? ['127.0.0.1'],
             dial: ({ host: name, port }) =>
-              connect(isOther(name) ? (port === 443 ? 1 : others.server.port) : Number(port), '127.0.0.1'),
+              connect(isOther(name) ? (port === 443 ? 1 : fakePods.server.port) : Number(port), '127.0.0.1'),
           })
-          const error: unknown = await ask({ ...pod, remote }, others, `${host}:${listener.port}`).then(
+          const error: unknown = await ask({ ...pod, remote }, fakePods, `${host}:${listener.port}`).then(
             () => undefined,
             (reason: unknown) => reason,
           )
@@ -252,7 +253,7 @@ describe.each(requestForms)('with nothing or another port opened, %s', (_form, a
 
 it('the listener is reached when its port is allowed', async () => {
   const listener = await listenOnLoopback()
-  const remote = others.remotePods({
+  const remote = fakePods.remotePods({
     allowPrivate: readSetting(`127.0.0.1:${listener.port}`),
     dial: (options) => connect(options),
   })
@@ -270,7 +271,7 @@ it('a name that changes its address between WebFinger and hCard is checked again
   const listener = await listenOnLoopback()
   const answers = [['93.184.215.14'], ['127.0.0.1']]
   const dialled: (number | undefined)[] = []
-  const remote = others.remotePods({
+  const remote = fakePods.remotePods({
     allowPrivate: 'none',
     resolve: async () => answers.shift() ?? [],
     dial: ({ port }) => {

@@ -23,7 +23,7 @@ import {
 import { envelopeOf, type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import type { TestPerson } from '../support/people/local-users.js'
 import { viewerOf } from '../support/people/remote-people.js'
-import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 /** Deliveries go by https wherever that is the default, and the fake pods have no certificates. */
@@ -36,8 +36,8 @@ function withoutTls(remote: RemotePods): RemotePods {
 
 describe.each(queueBackends)('what others say, with the queue in $store', (backend) => {
   let stores: TestStores
-  let others: FakePods
-  let pod: ReceivingPod
+  let fakePods: FakePods
+  let pod: InboundPod
   let ann: TestPerson
   let ben: TestPerson
   let quin: FakePerson
@@ -46,10 +46,10 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
   let delivered: Map<string, string[]>
 
   beforeAll(async () => {
-    others = await startFakePods()
+    fakePods = await startFakePods()
     stores = await openTestStores(backend)
-    pod = await startReceivingPod({
-      others,
+    pod = await startInboundPod({
+      fakePods,
       stores,
       environment: { PODMIN_ACCOUNT: 'ann' },
       handlers: { outbound: outboundHandlers, 'outbound-slow': outboundSlowHandlers, relay: relayHandlers },
@@ -70,14 +70,14 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
   afterAll(async () => {
     await pod.close()
     await stores.close()
-    await others.close()
+    await fakePods.close()
   })
   beforeEach(async () => {
-    quin = others.person('quin@q.example')
-    remy = others.person('remy@r.example')
+    quin = fakePods.person('quin@q.example')
+    remy = fakePods.person('remy@r.example')
     delivered = new Map()
     for (const person of [quin, remy]) {
-      await pod.meet(person)
+      await pod.addRemotePerson(person)
       const [, host] = person.address.split('@')
       takeDeliveries(`${host}/receive/public`)
       takeDeliveries(`${host}/receive/users/${person.guid}`)
@@ -92,7 +92,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
   })
 
   function takeDeliveries(path: string): void {
-    others.script(path, async (request, response) => {
+    fakePods.script(path, async (request, response) => {
       const body = await text(request)
       delivered.set(path, [...(delivered.get(path) ?? []), body])
       response.statusCode = 202
@@ -215,8 +215,8 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
   it('on an unknown post causes its fetch from the pod of the sender', async () => {
     const post = postBy(remy)
     const comment = commentBy(quin, post)
-    others.serve(remy, post)
-    others.script(`q.example/fetch/post/${post.guid}`, (_request, response) => {
+    fakePods.serve(remy, post)
+    fakePods.script(`q.example/fetch/post/${post.guid}`, (_request, response) => {
       response.writeHead(302, { location: `http://r.example/fetch/post/${post.guid}` }).end()
     })
 
@@ -273,7 +273,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
   it('with links to each other is fetched, and comes to an end', async () => {
     const [one, two] = [postBy(remy), postBy(quin)]
     const linkTo = ({ author, guid }: typeof one) => `diaspora://${author}/post/${guid}`
-    others.serve(quin, { ...two, text: linkTo(one) })
+    fakePods.serve(quin, { ...two, text: linkTo(one) })
 
     await pod.publicly({ ...one, text: linkTo(two) }, remy)
     await pod.settled()

@@ -6,18 +6,18 @@ import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import type { Person } from '../../src/persistence/models/person.js'
 import { addAspect, dispatchNow } from '../support/federation/outbound-messages.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { addPost, addRemotePerson, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let test: TestPod
 let pod: TestPod['pod']
 let ann: Viewer
 let quin: Person
 beforeAll(async () => {
-  test = await startTestPod()
+  test = await buildPod()
   pod = test.pod
   ann = await viewerOf(pod, (await test.people('ann')).ann)
-  quin = await addStranger(pod, 'quin@q.example')
+  quin = await addRemotePerson(pod, 'quin@q.example')
 })
 afterAll(() => test.close())
 beforeEach(() => pod.db('outbox').delete())

@@ -11,31 +11,31 @@ import { fetchHandlers } from '../../workers/handlers/fetch.js'
 import { commentBy, postBy } from '../support/federation/entities.js'
 import type { FakePerson } from '../support/federation/fake-pods.js'
 import {
-  type LocalPerson,
-  nothing,
-  open,
+  allStored,
+  type LocalUser,
+  privateMessage,
+  publicMessage,
+  type RemotePerson,
   receive,
-  type Stranger,
-  sealed,
 } from '../support/federation/inbound-messages.js'
 import { addPost } from '../support/people/remote-people.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let pod: MeetingPod
-let ann: LocalPerson
-let quin: Stranger
-let remy: Stranger
+let pod: FederationPod
+let ann: LocalUser
+let quin: RemotePerson
+let remy: RemotePerson
 /** A person that this pod does not know; their pod serves them. */
 let zoe: FakePerson
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  ;({ ann } = await pod.locals('ann'))
+  pod = await openFederationPod()
+  ;({ ann } = await pod.localUsers('ann'))
 })
 afterAll(() => pod.close())
 beforeEach(async () => {
   await pod.empty('posts, notifications, outbound_messages, outbox, waiting, tombstones')
-  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
-  zoe = pod.others.person('zoe@three.example')
+  ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
+  zoe = pod.fakePods.person('zoe@three.example')
 })
 
 type Search = TakenWork & { readonly data: DataOf<typeof discoverMentionedJob> }
@@ -78,7 +78,7 @@ const naming = (...people: readonly { readonly address: string }[]) => ({
 describe('an unknown person whom a remote text mentions', () => {
   it('is mentioned in a post after their discovery, beside the known people', async () => {
     const post = postBy(quin, naming(remy, zoe))
-    await receive(pod, open(quin, post))
+    await receive(pod, publicMessage(quin, post))
     expect(await mentionedIn(post)).toEqual([remy.address])
 
     await search()
@@ -92,7 +92,10 @@ describe('an unknown person whom a remote text mentions', () => {
   it('is mentioned in a comment on a local or remote post', async () => {
     const [here, there] = [await addPost(pod, ann), await addPost(pod, remy)]
     const comments = [commentBy(quin, here, naming(zoe)), commentBy(quin, there, naming(zoe))]
-    await receive(pod, ...comments.map((comment) => open(comment.parent_guid === here.guid ? quin : remy, comment)))
+    await receive(
+      pod,
+      ...comments.map((comment) => publicMessage(comment.parent_guid === here.guid ? quin : remy, comment)),
+    )
 
     await search()
 
@@ -101,7 +104,11 @@ describe('an unknown person whom a remote text mentions', () => {
 
   it('gets no delivery, and no local person is notified', async () => {
     const post = await addPost(pod, ann)
-    await receive(pod, open(quin, postBy(quin, naming(zoe))), open(quin, commentBy(quin, post, naming(zoe))))
+    await receive(
+      pod,
+      publicMessage(quin, postBy(quin, naming(zoe))),
+      publicMessage(quin, commentBy(quin, post, naming(zoe))),
+    )
     const before = await pod.rows('notifications', 'outbound_messages', 'outbox')
 
     await search()
@@ -113,7 +120,7 @@ describe('an unknown person whom a remote text mentions', () => {
   it('is looked up once for a batch', async () => {
     const root = await addPost(pod, ann)
     const texts = [postBy(quin, naming(zoe)), commentBy(quin, root, naming(zoe)), postBy(quin, naming(remy, zoe))]
-    await receive(pod, ...texts.map((text) => open(quin, text)))
+    await receive(pod, ...texts.map((text) => publicMessage(quin, text)))
 
     await search()
 
@@ -126,8 +133,8 @@ describe('an unknown person whom a remote text mentions', () => {
 
   it('is mentioned once when the text and the look-up are repeated', async () => {
     const post = postBy(quin, naming(zoe))
-    await receive(pod, open(quin, post), open(quin, post))
-    await receive(pod, open(quin, post))
+    await receive(pod, publicMessage(quin, post), publicMessage(quin, post))
+    await receive(pod, publicMessage(quin, post))
     const work = await theSearch()
     await run(work)
 
@@ -139,7 +146,7 @@ describe('an unknown person whom a remote text mentions', () => {
 
   it('is mentioned in all texts that arrive before their discovery', async () => {
     const posts = [postBy(quin, naming(zoe)), postBy(quin, naming(zoe))]
-    for (const post of posts) await receive(pod, open(quin, post))
+    for (const post of posts) await receive(pod, publicMessage(quin, post))
 
     for (const work of await searches()) await run(work)
 
@@ -158,7 +165,13 @@ describe('an unknown person whom a remote text mentions', () => {
       offline: false,
       key: undefined,
     }
-    const arrival = { message: open(quin, entity), sender: quin.address, signer, entity, signature: 'absent' } as const
+    const arrival = {
+      message: publicMessage(quin, entity),
+      sender: quin.address,
+      signer,
+      entity,
+      signature: 'absent',
+    } as const
 
     await pod.db.transaction((transaction) => followUp(pod, transaction, [{ id: post.id, arrival }], []))
     await search()
@@ -168,7 +181,7 @@ describe('an unknown person whom a remote text mentions', () => {
 
   it('is not mentioned when their discovery fails', async () => {
     const post = postBy(quin, naming({ address: 'ghost@three.example' }))
-    await receive(pod, open(quin, post))
+    await receive(pod, publicMessage(quin, post))
 
     await search()
 
@@ -178,7 +191,7 @@ describe('an unknown person whom a remote text mentions', () => {
 
   it('is mentioned in a private post like known people, without a notification', async () => {
     const post = postBy(quin, { public: false, ...naming(zoe) })
-    expect(await receive(pod, sealed(quin, ann, post))).toEqual(nothing)
+    expect(await receive(pod, privateMessage(quin, ann, post))).toEqual(allStored)
 
     await search()
 
@@ -192,10 +205,10 @@ describe('a discovered person is not mentioned', () => {
     const root = await addPost(pod, ann)
     const texts = [postBy(quin, naming(zoe)), postBy(quin, naming(zoe))] as const
     const comments = [commentBy(quin, root, naming(zoe)), commentBy(quin, root, naming(zoe))] as const
-    await receive(pod, ...[...texts, ...comments].map((text) => open(quin, text)))
+    await receive(pod, ...[...texts, ...comments].map((text) => publicMessage(quin, text)))
     const retract = (target_type: 'Post' | 'Comment', { guid }: { readonly guid: string }) =>
-      open(quin, { type: 'retraction', author: quin.address, target_guid: guid, target_type })
-    expect(await receive(pod, retract('Post', texts[0]), retract('Comment', comments[0]))).toEqual(nothing)
+      publicMessage(quin, { type: 'retraction', author: quin.address, target_guid: guid, target_type })
+    expect(await receive(pod, retract('Post', texts[0]), retract('Comment', comments[0]))).toEqual(allStored)
 
     await search()
 
@@ -204,8 +217,10 @@ describe('a discovered person is not mentioned', () => {
 
   it('in posts of an account that was closed meanwhile; its comments on other posts keep the mention', async () => {
     const [post, comment] = [postBy(quin, naming(zoe)), commentBy(quin, await addPost(pod, ann), naming(zoe))]
-    await receive(pod, open(quin, post), open(quin, comment))
-    expect(await receive(pod, open(quin, { type: 'account_deletion', author: quin.address }))).toEqual(nothing)
+    await receive(pod, publicMessage(quin, post), publicMessage(quin, comment))
+    expect(await receive(pod, publicMessage(quin, { type: 'account_deletion', author: quin.address }))).toEqual(
+      allStored,
+    )
 
     await search()
 
@@ -215,9 +230,9 @@ describe('a discovered person is not mentioned', () => {
 
   it('when their account was closed meanwhile', async () => {
     const post = postBy(quin, naming(zoe))
-    await receive(pod, open(quin, post))
+    await receive(pod, publicMessage(quin, post))
     const work = await theSearch()
-    const { id } = await pod.meet(zoe.address)
+    const { id } = await pod.addRemotePerson(zoe.address)
     await Person.query(pod.db).findById(id).patch({ closedAt: new Date() })
 
     await attachDiscoveredPerson(pod, work, { id }, work.data.arrivedIn ?? { posts: [], comments: [] })

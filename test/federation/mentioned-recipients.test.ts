@@ -9,23 +9,23 @@ import { Post } from '../../src/persistence/models/post.js'
 import { fetchHandlers } from '../../workers/handlers/fetch.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { addAspect, dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
-import { addPost, addStranger, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { addPost, addRemotePerson, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
-let others: FakePods
+let fakePods: FakePods
 let test: TestPod
 let pod: TestPod['pod']
 let ann: Viewer
 
 beforeAll(async () => {
-  others = await startFakePods()
-  test = await startTestPod({ change: (opened) => ({ ...opened, remote: others.remotePods() }) })
+  fakePods = await startFakePods()
+  test = await buildPod({ change: (opened) => ({ ...opened, remote: fakePods.remotePods() }) })
   pod = test.pod
   ann = await viewerOf(pod, (await test.people('ann')).ann)
 })
 afterAll(async () => {
   await test.close()
-  await others.close()
+  await fakePods.close()
 })
 
 const publish = (text: string) => publishPost(pod, ann, { text, public: true })
@@ -40,13 +40,13 @@ async function meet(guid: string, address: string, namedIn: { record: 'post' | '
   const [row] = await lookedFor(guid)
   const work = await takeWork(pod.db, { outboxId: row?.id })
   if (work === undefined) throw new Error('There is no look-up.')
-  const person = await addStranger(pod, address)
+  const person = await addRemotePerson(pod, address)
   await deliverToMentioned(pod, work, person, namedIn)
   return { work, person }
 }
 
 it('sends a post to a mentioned person after their discovery, and not again to the others', async () => {
-  const reader = await addStranger(pod, 'reader@known.example')
+  const reader = await addRemotePerson(pod, 'reader@known.example')
   const post = await publish('Hello @{late@found.example}, @{ann@pod.example} and @{reader@known.example}')
   await dispatchNow(pod, { record: 'post', guid: post.guid })
   const asked = await lookedFor(post.guid)
@@ -76,7 +76,7 @@ it('sends a comment on a local post in the same way', async () => {
 })
 
 it('discovers people mentioned in a comment on a remote post, and leaves the delivery to the pod of the post', async () => {
-  const post = await addPost(pod, await addStranger(pod, 'remy@r.example'))
+  const post = await addPost(pod, await addRemotePerson(pod, 'remy@r.example'))
   const comment = await createComment(pod, ann, { postGuid: post.guid, text: 'And @{late@elsewhere.example}?' })
   await dispatchNow(pod, { record: 'comment', guid: comment.guid })
 
@@ -88,7 +88,7 @@ it('discovers people mentioned in a comment on a remote post, and leaves the del
 
 it('sends a post at once to a mentioned person who has become known since', async () => {
   const post = await publish('Hello @{meanwhile@known.example}')
-  await addStranger(pod, 'meanwhile@known.example')
+  await addRemotePerson(pod, 'meanwhile@known.example')
 
   await dispatchNow(pod, { record: 'post', guid: post.guid })
 
@@ -99,7 +99,7 @@ it('sends a post at once to a mentioned person who has become known since', asyn
 it('sends a comment at once to a mentioned person who has become known since', async () => {
   const post = await publish('Good morning')
   const comment = await createComment(pod, ann, { postGuid: post.guid, text: 'And @{meanwhile@comment.example}?' })
-  await addStranger(pod, 'meanwhile@comment.example')
+  await addRemotePerson(pod, 'meanwhile@comment.example')
 
   await dispatchNow(pod, { record: 'comment', guid: comment.guid })
 
@@ -117,7 +117,7 @@ it('sends no text that was deleted meanwhile', async () => {
 })
 
 it('causes no look-up for a private post', async () => {
-  const aspectId = await addAspect(pod, ann.userId, [await addStranger(pod, 'friend@f.example')])
+  const aspectId = await addAspect(pod, ann.userId, [await addRemotePerson(pod, 'friend@f.example')])
   const post = await publishPost(pod, ann, { text: 'Psst', public: false, aspectIds: [aspectId] })
   await Post.query(pod.db).findById(post.id).patch({ text: 'Psst, @{stranger@x.example}' })
 
@@ -128,7 +128,7 @@ it('causes no look-up for a private post', async () => {
 })
 
 it('discovers them with the job of the worker', async () => {
-  const { address } = others.person('quin@late.example')
+  const { address } = fakePods.person('quin@late.example')
   const post = await publish(`Hello @{${address}}`)
   await dispatchNow(pod, { record: 'post', guid: post.guid })
   const [row] = await lookedFor(post.guid)

@@ -10,19 +10,19 @@ import type { Pod } from '../../src/pod/pod.js'
 import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { newGuid } from '../support/federation/fake-pods.js'
-import type { LocalPerson, Stranger } from '../support/federation/inbound-messages.js'
+import type { LocalUser, RemotePerson } from '../support/federation/inbound-messages.js'
 import { sentAbout } from '../support/federation/outbound-messages.js'
 import { addPost } from '../support/people/remote-people.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let pod: MeetingPod
-let ann: LocalPerson
-let ben: LocalPerson
-let quin: Stranger
+let pod: FederationPod
+let ann: LocalUser
+let ben: LocalUser
+let quin: RemotePerson
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  ;({ ann, ben } = await pod.locals('ann', 'ben'))
-  ;({ quin } = await pod.strangers('quin'))
+  pod = await openFederationPod()
+  ;({ ann, ben } = await pod.localUsers('ann', 'ben'))
+  ;({ quin } = await pod.remotePeople('quin'))
 })
 afterAll(() => pod.close())
 beforeEach(async () => {
@@ -91,8 +91,8 @@ describe('participations in the public posts of other pods', () => {
   })
 
   it('are written for as many as came together, but not those of a pod that is asleep or blocked', async () => {
-    const remy = await pod.meet('remy@r.example')
-    const [sleeper, blocked] = [await pod.meet('sam@s.example'), await pod.meet('tom@t.example')]
+    const remy = await pod.addRemotePerson('remy@r.example')
+    const [sleeper, blocked] = [await pod.addRemotePerson('sam@s.example'), await pod.addRemotePerson('tom@t.example')]
     await pod
       .db('pods')
       .where({ host: 's.example' })
@@ -129,7 +129,7 @@ describe('participations in the public posts of other pods', () => {
   })
 
   it('are written one in all for a pod that has never accepted any, and for its other people when it has', async () => {
-    const quinta = await pod.meet('quinta@q.example')
+    const quinta = await pod.addRemotePerson('quinta@q.example')
     const { podId } = await pod.db('people').where({ id: quin.id }).first()
     await pod.db('pods').update({ participationAt: null })
     const first = await addPost(pod, quin)

@@ -9,34 +9,34 @@ import { profileOf } from '../support/federation/entities.js'
 import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
 import type { TestPerson } from '../support/people/local-users.js'
 import { addPost, viewerOf } from '../support/people/remote-people.js'
-import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('what other pods post about people, with the queue in $store', (backend) => {
   let stores: TestStores
-  let others: FakePods
-  let pod: ReceivingPod
+  let fakePods: FakePods
+  let pod: InboundPod
   let ann: TestPerson
   let ben: TestPerson
   let quin: FakePerson
   let annAddress: string
   beforeAll(async () => {
-    others = await startFakePods()
+    fakePods = await startFakePods()
     stores = await openTestStores(backend)
-    pod = await startReceivingPod({ others, stores })
+    pod = await startInboundPod({ fakePods, stores })
     ;({ ann, ben } = await pod.people('ann', 'ben'))
     annAddress = ann.account.address
   })
   afterAll(async () => {
     await pod.close()
     await stores.close()
-    await others.close()
+    await fakePods.close()
   })
   beforeEach(async () => {
     await pod.settled()
     await pod.db.raw('truncate contacts, notifications, conversations, posts, photos, account_migrations cascade')
     await pod.db('people').whereNotNull('podId').delete()
-    quin = others.person('quin@q.example')
+    quin = fakePods.person('quin@q.example')
   })
 
   const contactOf = (sharing: boolean): ContactEntity => {
@@ -103,7 +103,7 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
       participants: [quin.address, annAddress],
       messages: [message()],
     }
-    const stranger = others.person('stranger@s.example')
+    const stranger = fakePods.person('stranger@s.example')
 
     await pod.privately(message({ text: 'Second', created_at: new Date('2025-01-02T03:05:06Z') }), quin, ann)
     await pod.settled()
@@ -149,7 +149,7 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
       height: 1,
       width: 1,
     }
-    const remy = others.person('remy@r.example')
+    const remy = fakePods.person('remy@r.example')
     await pod.publicly(photo, quin)
     await pod.settled()
     await pod.publicly({ ...photo, height: 2 }, quin)
@@ -160,8 +160,8 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
   })
 
   it('a closed account disappears, and a moved one is replaced by the new identity', async () => {
-    const moved = others.person('quin2@r.example')
-    const remy = others.person('remy@r.example')
+    const moved = fakePods.person('quin2@r.example')
+    const remy = fakePods.person('remy@r.example')
     for (const person of [quin, moved, remy]) await pod.publicly(profileOf(person, { first_name: 'Known' }), person)
     await pod.settled()
     const [first, second] = [await addPost(pod, await rowOf(quin)), await addPost(pod, await rowOf(remy))]

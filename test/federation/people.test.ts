@@ -7,30 +7,30 @@ import type { ContactEntity } from '../../src/protocol/entities/people.js'
 import { profileOf } from '../support/federation/entities.js'
 import { newGuid } from '../support/federation/fake-pods.js'
 import {
-  type LocalPerson,
-  nothing,
-  open,
+  allStored,
+  type LocalUser,
+  privateMessage,
+  publicMessage,
+  type RemotePerson,
   receive,
-  type Stranger,
-  sealed,
 } from '../support/federation/inbound-messages.js'
 import { addAspect } from '../support/federation/outbound-messages.js'
 import { addPost } from '../support/people/remote-people.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let pod: MeetingPod
-let ann: LocalPerson
-let ben: LocalPerson
-let quin: Stranger
+let pod: FederationPod
+let ann: LocalUser
+let ben: LocalUser
+let quin: RemotePerson
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  ;({ ann, ben } = await pod.locals('ann', 'ben'))
+  pod = await openFederationPod()
+  ;({ ann, ben } = await pod.localUsers('ann', 'ben'))
 })
 afterAll(() => pod.close())
 beforeEach(async () => {
   await pod.empty('posts, contacts, notifications, blocks, conversations, outbox')
   await pod.db('users').update({ followBackAspectId: null })
-  ;({ quin } = await pod.strangers('quin'))
+  ;({ quin } = await pod.remotePeople('quin'))
 })
 
 describe('a profile', () => {
@@ -52,7 +52,7 @@ describe('a profile', () => {
       nsfw: true,
     })
 
-    expect(await receive(pod, open(quin, first))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(quin, first))).toEqual(allStored)
     expect(await shown()).toMatchObject({
       name: 'Quin Tester',
       avatarUrl: 'https://pictures.example/medium.png',
@@ -73,7 +73,7 @@ describe('a profile', () => {
       },
     })
 
-    expect(await receive(pod, open(quin, profileOf(quin, { birthday: '' })))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(quin, profileOf(quin, { birthday: '' })))).toEqual(allStored)
     expect(await shown()).toMatchObject({
       name: '',
       avatarUrl: null,
@@ -103,9 +103,9 @@ describe('a profile', () => {
     ['that does not say when, accepted later', {}, at(20), 'second'],
     ['that does not say when, accepted before the other was edited', {}, at(7), 'first'],
   ])('%s counts as it should', async (_what, when, acceptedAt, winner) => {
-    await receive(pod, open(quin, profileOf(quin, { first_name: 'first', edited_at: at(8) }), at(10)))
+    await receive(pod, publicMessage(quin, profileOf(quin, { first_name: 'first', edited_at: at(8) }), at(10)))
 
-    const end = await receive(pod, open(quin, profileOf(quin, { first_name: 'second', ...when }), acceptedAt))
+    const end = await receive(pod, publicMessage(quin, profileOf(quin, { first_name: 'second', ...when }), acceptedAt))
 
     expect(await shown()).toMatchObject({ name: winner })
     expect(end.ignored).toBe(winner === 'second' ? 0 : 1)
@@ -114,14 +114,17 @@ describe('a profile', () => {
   it('counts once among several that come together, and the youngest of them', async () => {
     const entities = [5, 9, 7].map((minute) => profileOf(quin, { first_name: `at ${minute}`, edited_at: at(minute) }))
 
-    expect(await receive(pod, ...entities.map((entity) => open(quin, entity)))).toEqual({ ...nothing, ignored: 2 })
+    expect(await receive(pod, ...entities.map((entity) => publicMessage(quin, entity)))).toEqual({
+      ...allStored,
+      ignored: 2,
+    })
     expect(await shown()).toMatchObject({ name: 'at 9' })
   })
 
   it('counts if it is the last of several that were accepted at once', async () => {
     const names = ['first', 'second', 'third']
 
-    await receive(pod, ...names.map((name) => open(quin, profileOf(quin, { first_name: name }), at(10))))
+    await receive(pod, ...names.map((name) => publicMessage(quin, profileOf(quin, { first_name: name }), at(10))))
 
     expect(await shown()).toMatchObject({ name: 'third' })
   })
@@ -129,10 +132,10 @@ describe('a profile', () => {
   it('with a clock that is ahead keeps no later one out', async () => {
     await receive(
       pod,
-      open(quin, profileOf(quin, { first_name: 'future', edited_at: new Date(Date.now() + 86_400_000) })),
+      publicMessage(quin, profileOf(quin, { first_name: 'future', edited_at: new Date(Date.now() + 86_400_000) })),
     )
     const later = new Date(Date.now() + 1_000)
-    await receive(pod, open(quin, profileOf(quin, { first_name: 'now' }), later))
+    await receive(pod, publicMessage(quin, profileOf(quin, { first_name: 'now' }), later))
 
     expect(await shown()).toMatchObject({ name: 'now' })
   })
@@ -140,12 +143,15 @@ describe('a profile', () => {
   it('is rejected when a public message contains private fields', async () => {
     const quiet = profileOf(quin, { first_name: 'Quiet', public: false })
 
-    expect(await receive(pod, open(quin, quiet))).toEqual(nothing)
-    expect(await receive(pod, open(quin, { ...quiet, bio: 'Secret' }))).toEqual({ ...nothing, rejected: ['NotPublic'] })
+    expect(await receive(pod, publicMessage(quin, quiet))).toEqual(allStored)
+    expect(await receive(pod, publicMessage(quin, { ...quiet, bio: 'Secret' }))).toEqual({
+      ...allStored,
+      rejected: ['NotPublic'],
+    })
     expect(await shown()).toMatchObject({ name: 'Quiet', profile: { bio: '', publicDetails: false } })
-    expect(await receive(pod, sealed(quin, ann, { ...quiet, bio: 'Secret' }, new Date(Date.now() + 1_000)))).toEqual(
-      nothing,
-    )
+    expect(
+      await receive(pod, privateMessage(quin, ann, { ...quiet, bio: 'Secret' }, new Date(Date.now() + 1_000))),
+    ).toEqual(allStored)
     expect(await shown()).toMatchObject({ profile: { bio: 'Secret' } })
   })
 
@@ -154,27 +160,30 @@ describe('a profile', () => {
     ['a name with a semicolon', { first_name: 'a;b' }],
     ['a name of 33 characters', { first_name: 'x'.repeat(33) }],
   ])('with %s is refused', async (_what, fields) => {
-    await receive(pod, open(quin, profileOf(quin, { first_name: 'Before' })))
+    await receive(pod, publicMessage(quin, profileOf(quin, { first_name: 'Before' })))
 
-    expect(await receive(pod, open(quin, profileOf(quin, fields)))).toEqual({
-      ...nothing,
+    expect(await receive(pod, publicMessage(quin, profileOf(quin, fields)))).toEqual({
+      ...allStored,
       rejected: ['ValidationError'],
     })
     expect(await shown()).toMatchObject({ name: 'Before' })
   })
 
   it('is that of its sender', async () => {
-    const remy = await pod.meet('remy@r.example')
+    const remy = await pod.addRemotePerson('remy@r.example')
 
-    expect(await receive(pod, open(remy, profileOf(quin, { first_name: 'Mine' })))).toEqual({
-      ...nothing,
+    expect(await receive(pod, publicMessage(remy, profileOf(quin, { first_name: 'Mine' })))).toEqual({
+      ...allStored,
       rejected: ['InvalidSender'],
     })
   })
 
   it('needs as many statements for one person as for thirty', async () => {
-    const people = await Promise.all(Array.from({ length: 30 }, (_, index) => pod.meet(`p${index}@q.example`)))
-    const mine = (person: Stranger) => open(person, profileOf(person, { first_name: person.address.slice(0, 9) }))
+    const people = await Promise.all(
+      Array.from({ length: 30 }, (_, index) => pod.addRemotePerson(`p${index}@q.example`)),
+    )
+    const mine = (person: RemotePerson) =>
+      publicMessage(person, profileOf(person, { first_name: person.address.slice(0, 9) }))
 
     const one = await statementsOf(() => receive(pod, mine(quin)))
     const thirty = await statementsOf(() => receive(pod, ...people.map(mine)))
@@ -217,27 +226,27 @@ describe('a contact', () => {
   const contacts = () =>
     Contact.query(pod.db).select('userId', 'personId', 'sharing', 'receiving').orderBy(['userId', 'personId'])
   const told = () => pod.db('notifications').select('userId', 'type', 'personId').orderBy('userId')
-  async function firstAspectOf({ userId }: LocalPerson): Promise<number> {
+  async function firstAspectOf({ userId }: LocalUser): Promise<number> {
     const { id } = await Aspect.query(pod.db).where({ userId }).orderBy('position').first().throwIfNotFound()
     return id
   }
   const outbox = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
 
   it('notifies once when it arrives repeatedly', async () => {
-    expect(await receive(pod, sealed(quin, ann, contact()))).toEqual(nothing)
+    expect(await receive(pod, privateMessage(quin, ann, contact()))).toEqual(allStored)
     expect(await contacts()).toEqual([{ userId: ann.userId, personId: quin.id, sharing: true, receiving: false }])
     expect(await told()).toEqual([{ userId: ann.userId, type: 'started_sharing', personId: quin.id }])
     const [before] = await pod.db('notifications')
 
-    await receive(pod, sealed(quin, ann, contact()), sealed(quin, ann, contact()))
+    await receive(pod, privateMessage(quin, ann, contact()), privateMessage(quin, ann, contact()))
 
     expect(await pod.db('notifications')).toEqual([before])
     expect(await outbox()).toEqual([])
   })
 
   it('notifies once in concurrent batches', async () => {
-    const remy = await pod.meet('remy@r.example')
-    const both = [sealed(quin, ann, contact()), sealed(remy, ann, contact({ author: remy.address }))]
+    const remy = await pod.addRemotePerson('remy@r.example')
+    const both = [privateMessage(quin, ann, contact()), privateMessage(remy, ann, contact({ author: remy.address }))]
 
     await Promise.all([0, 1, 2, 3].map((turn) => receive(pod, ...(turn % 2 === 0 ? both : both.toReversed()))))
 
@@ -247,22 +256,26 @@ describe('a contact', () => {
   })
 
   it('that ends deletes its notification, and the contact if nothing else needs it', async () => {
-    await receive(pod, sealed(quin, ann, contact()), sealed(quin, ben, contact({ recipient: ben.address })))
+    await receive(
+      pod,
+      privateMessage(quin, ann, contact()),
+      privateMessage(quin, ben, contact({ recipient: ben.address })),
+    )
     await pod.db('contacts').where({ userId: ben.userId }).update({ receiving: true })
 
     await receive(
       pod,
-      sealed(quin, ann, contact(stop)),
-      sealed(quin, ben, contact({ ...stop, recipient: ben.address })),
+      privateMessage(quin, ann, contact(stop)),
+      privateMessage(quin, ben, contact({ ...stop, recipient: ben.address })),
     )
 
     expect(await contacts()).toEqual([{ userId: ben.userId, personId: quin.id, sharing: false, receiving: true }])
     expect(await told()).toEqual([])
-    expect(await receive(pod, sealed(quin, ann, contact(stop)))).toEqual(nothing)
+    expect(await receive(pod, privateMessage(quin, ann, contact(stop)))).toEqual(allStored)
   })
 
   it('of which several come together is as the last one says', async () => {
-    const said = [contact(), contact(stop), contact()].map((entity) => sealed(quin, ann, entity))
+    const said = [contact(), contact(stop), contact()].map((entity) => privateMessage(quin, ann, entity))
 
     await receive(pod, ...said)
     expect(await contacts()).toMatchObject([{ sharing: true }])
@@ -275,7 +288,7 @@ describe('a contact', () => {
     const aspectId = await firstAspectOf(ann)
     await pod.db('users').where({ id: ann.userId }).update({ followBackAspectId: aspectId })
 
-    await receive(pod, sealed(quin, ann, contact()))
+    await receive(pod, privateMessage(quin, ann, contact()))
 
     expect(await contacts()).toMatchObject([{ sharing: true, receiving: false }])
     expect(await told()).toEqual([])
@@ -286,7 +299,11 @@ describe('a contact', () => {
     const aspectId = await firstAspectOf(ann)
     await User.query(pod.db).findById(ann.userId).patch({ followBackAspectId: aspectId })
 
-    await receive(pod, sealed(quin, ann, contact()), sealed(quin, ben, contact({ recipient: ben.address })))
+    await receive(
+      pod,
+      privateMessage(quin, ann, contact()),
+      privateMessage(quin, ben, contact({ recipient: ben.address })),
+    )
 
     expect(await contacts()).toEqual([
       { userId: ann.userId, personId: quin.id, sharing: true, receiving: true },
@@ -302,15 +319,15 @@ describe('a contact', () => {
   })
 
   it.each([
-    ['for somebody else', () => sealed(quin, ann, contact({ recipient: ben.address })), 'RecipientMismatch'],
-    ['for everybody', () => open(quin, contact()), 'NotPublic'],
+    ['for somebody else', () => privateMessage(quin, ann, contact({ recipient: ben.address })), 'RecipientMismatch'],
+    ['for everybody', () => publicMessage(quin, contact()), 'NotPublic'],
     [
       'that shares and blocks',
-      () => sealed(quin, ann, contact({ following: false, blocking: true })),
+      () => privateMessage(quin, ann, contact({ following: false, blocking: true })),
       'ValidationError',
     ],
   ])('%s is refused', async (_what, make, fault) => {
-    expect(await receive(pod, make())).toEqual({ ...nothing, rejected: [fault] })
+    expect(await receive(pod, make())).toEqual({ ...allStored, rejected: [fault] })
     expect(await contacts()).toEqual([])
   })
 })
@@ -360,7 +377,7 @@ describe('a person who closes their account', () => {
       .insert([see(shared.id, ann.id), see(shared.id, quin.id), see(alone.id, quin.id)])
     await pod.db('messages').insert({ guid: newGuid(), conversationId: shared.id, authorId: quin.id, text: 'Hi' })
 
-    expect(await receive(pod, open(quin, deletion()))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(quin, deletion()))).toEqual(allStored)
 
     expect(await Person.query(pod.db).findById(quin.id).withGraphFetched('profile')).toMatchObject({
       name: '',
@@ -377,11 +394,14 @@ describe('a person who closes their account', () => {
   })
 
   it('leaves once, and only by their own word', async () => {
-    const remy = await pod.meet('remy@r.example')
+    const remy = await pod.addRemotePerson('remy@r.example')
 
-    expect(await receive(pod, open(remy, deletion()))).toEqual({ ...nothing, rejected: ['InvalidSender'] })
-    expect(await receive(pod, open(quin, deletion()), open(quin, deletion()))).toEqual({ ...nothing, ignored: 1 })
-    expect(await receive(pod, open(quin, deletion()))).toEqual({ ...nothing, ignored: 1 })
+    expect(await receive(pod, publicMessage(remy, deletion()))).toEqual({ ...allStored, rejected: ['InvalidSender'] })
+    expect(await receive(pod, publicMessage(quin, deletion()), publicMessage(quin, deletion()))).toEqual({
+      ...allStored,
+      ignored: 1,
+    })
+    expect(await receive(pod, publicMessage(quin, deletion()))).toEqual({ ...allStored, ignored: 1 })
     expect(await Person.query(pod.db).findById(remy.id)).toMatchObject({ closedAt: null })
   })
 })

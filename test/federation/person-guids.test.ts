@@ -3,12 +3,12 @@ import { discoverPerson } from '../../src/federation/discovery/discover-person.j
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { postBy } from '../support/federation/entities.js'
 import { envelopeOf, type FakePerson, newGuid } from '../support/federation/fake-pods.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let pod: MeetingPod
+let pod: FederationPod
 let hosts = 0
 beforeAll(async () => {
-  pod = await openMeetingPod()
+  pod = await openFederationPod()
 })
 afterAll(() => pod.close())
 
@@ -19,10 +19,10 @@ let guid: string
 beforeEach(() => {
   hosts += 1
   guid = newGuid()
-  victim = pod.others.person(`victim@v${hosts}.example`, { guid })
-  thief = pod.others.person(`thief@t${hosts}.example`)
-  const card = pod.others.hcard({ ...thief, guid })
-  pod.others.script(`t${hosts}.example/hcard/users/${thief.guid}`, (_request, response) => response.end(card))
+  victim = pod.fakePods.person(`victim@v${hosts}.example`, { guid })
+  thief = pod.fakePods.person(`thief@t${hosts}.example`)
+  const card = pod.fakePods.hcard({ ...thief, guid })
+  pod.fakePods.script(`t${hosts}.example/hcard/users/${thief.guid}`, (_request, response) => response.end(card))
 })
 
 const discover = ({ address }: FakePerson) => discoverPerson(pod, address)
@@ -60,7 +60,7 @@ describe('a guid that two people claim', () => {
   })
 
   it('goes to the second one with the first valid signature, and the first one keeps everything else', async () => {
-    const { ann } = await pod.locals(`ann${hosts}`).then((people) => ({ ann: people[`ann${hosts}`] }))
+    const { ann } = await pod.localUsers(`ann${hosts}`).then((people) => ({ ann: people[`ann${hosts}`] }))
     const { id } = await discover(thief)
     await pod.db('contacts').insert({ userId: ann?.userId, personId: id, sharing: false, receiving: true })
     await discover(victim)
@@ -95,8 +95,8 @@ describe('a guid that two people claim', () => {
 
   it('is not won by an envelope of another person with the same key', async () => {
     await discover(victim)
-    const copy = pod.others.hcard({ ...thief, guid, publicKey: victim.publicKey })
-    pod.others.script(`t${hosts}.example/hcard/users/${thief.guid}`, (_request, response) => response.end(copy))
+    const copy = pod.fakePods.hcard({ ...thief, guid, publicKey: victim.publicKey })
+    pod.fakePods.script(`t${hosts}.example/hcard/users/${thief.guid}`, (_request, response) => response.end(copy))
     await discover(thief)
     const envelope = envelopeOf({ ...thief, privateKey: victim.privateKey }, postBy(victim))
     await receiveBatch(pod, [{ envelope, acceptedAt: new Date() }])
@@ -115,7 +115,7 @@ describe('a guid that two people claim', () => {
   })
 
   it('has one owner when both sign in one batch', async () => {
-    const third = pod.others.person(`third@w${hosts}.example`, { guid })
+    const third = pod.fakePods.person(`third@w${hosts}.example`, { guid })
     for (const each of [thief, victim, third]) await discover(each)
     const messages = [victim, third].map((author) => ({
       envelope: envelopeOf(author, postBy(author)),
@@ -138,7 +138,7 @@ describe('a guid that two people claim', () => {
 })
 
 it('a key that two people list is no hindrance', async () => {
-  const copy = pod.others.person(`copy@c${hosts}.example`, { publicKey: victim.publicKey })
+  const copy = pod.fakePods.person(`copy@c${hosts}.example`, { publicKey: victim.publicKey })
   await discover(copy)
 
   expect(await discover(victim)).toMatchObject({ publicKey: victim.publicKey, guid })

@@ -4,34 +4,34 @@ import { PERSON_STREAM_LIMITS } from '../../src/protocol/discovery/limits.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { postBy, reshareBy } from '../support/federation/entities.js'
 import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
-import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('the stream of a person of another pod, with the queue in $store', (backend) => {
-  let others: FakePods
+  let fakePods: FakePods
   let stores: TestStores
-  let pod: ReceivingPod
+  let pod: InboundPod
   let hosts = 0
   beforeAll(async () => {
-    others = await startFakePods()
+    fakePods = await startFakePods()
     stores = await openTestStores(backend)
-    pod = await startReceivingPod({ others, stores })
+    pod = await startInboundPod({ fakePods, stores })
   })
   afterAll(async () => {
     await pod.close()
     await stores.close()
-    await others.close()
+    await fakePods.close()
   })
   afterEach(() => pod.settled())
 
   function newPerson(): FakePerson {
     hosts += 1
-    return others.person(`quin@q${hosts}.example`)
+    return fakePods.person(`quin@q${hosts}.example`)
   }
 
   const hostOf = ({ address }: FakePerson) => address.split('@')[1] ?? ''
   const pathOf = (person: FakePerson) => `${hostOf(person)}/people/${person.guid}/stream`
-  const requestsFor = (person: FakePerson) => others.requests.filter((each) => each.startsWith(pathOf(person)))
+  const requestsFor = (person: FakePerson) => fakePods.requests.filter((each) => each.startsWith(pathOf(person)))
 
   /** As diaspora* shows it. */
   const itemOf = ({ guid, public: isPublic, created_at: createdAt }: StatusMessageEntity, author: FakePerson) => ({
@@ -43,14 +43,14 @@ describe.each(queueBackends)('the stream of a person of another pod, with the qu
   })
 
   function serveStream(person: FakePerson, items: unknown): void {
-    others.script(pathOf(person), (_request, response) =>
+    fakePods.script(pathOf(person), (_request, response) =>
       response.setHeader('content-type', 'application/json').end(JSON.stringify(items)),
     )
   }
 
   function publish(author: FakePerson, count: number): readonly StatusMessageEntity[] {
     const posts = Array.from({ length: count }, () => postBy(author))
-    for (const post of posts) others.serve(author, post)
+    for (const post of posts) fakePods.serve(author, post)
     return posts
   }
 
@@ -82,7 +82,7 @@ describe.each(queueBackends)('the stream of a person of another pod, with the qu
 
   it('is fetched when a person is searched who is known by a message', async () => {
     const quin = newPerson()
-    await pod.meet(quin)
+    await pod.addRemotePerson(quin)
     const [post] = publish(quin, 1)
     serveStream(quin, post && [itemOf(post, quin)])
     await search(quin)
@@ -106,11 +106,11 @@ describe.each(queueBackends)('the stream of a person of another pod, with the qu
     const [foreign] = publish(remy, 1)
     if (known === undefined || reshared === undefined || foreign === undefined) throw new Error('There is no post.')
     const hidden = postBy(quin, { public: false })
-    await pod.meet(quin)
+    await pod.addRemotePerson(quin)
     await pod.publicly(known, quin)
     await pod.settled()
     const reshare = reshareBy(quin, foreign)
-    others.serve(quin, reshare)
+    fakePods.serve(quin, reshare)
     const items = [known, hidden, ...posts].map((post) => itemOf(post, quin))
     const own = { ...itemOf(reshared, quin), guid: reshare.guid }
     serveStream(quin, [own, itemOf(foreign, remy), { guid: 7 }, null, { ...own, guid: 'x' }, ...items])
@@ -122,7 +122,7 @@ describe.each(queueBackends)('the stream of a person of another pod, with the qu
       reshare.guid,
     ]
     expect((await storedOf(quin)).sort()).toEqual(expected.sort())
-    expect(others.requests.filter((each) => each.includes(hidden.guid) || each.includes(known.guid))).toEqual([])
+    expect(fakePods.requests.filter((each) => each.includes(hidden.guid) || each.includes(known.guid))).toEqual([])
     expect(await storedOf(remy)).toEqual([foreign.guid])
   })
 
@@ -142,7 +142,7 @@ describe.each(queueBackends)('the stream of a person of another pod, with the qu
     ['is too large', `[${' '.repeat(PERSON_STREAM_LIMITS.bytes)}]`],
   ])('that %s stores nothing, and the person is found', async (_what, body) => {
     const quin = newPerson()
-    others.script(pathOf(quin), (_request, response) => response.end(body))
+    fakePods.script(pathOf(quin), (_request, response) => response.end(body))
 
     expect(await search(quin)).toMatchObject([{ guid: quin.guid }])
     await search(quin)
@@ -154,9 +154,9 @@ describe.each(queueBackends)('the stream of a person of another pod, with the qu
     const quin = newPerson()
     const [newest] = publish(quin, 1)
     const older = postBy(quin, { created_at: new Date('2023-05-06T07:08:09Z') })
-    others.serve(quin, older)
+    fakePods.serve(quin, older)
     if (newest === undefined) throw new Error('There is no post.')
-    others.script(pathOf(quin), (_request, response, url) => {
+    fakePods.script(pathOf(quin), (_request, response, url) => {
       const before = Number(url.searchParams.get('max_time') ?? Number.POSITIVE_INFINITY) * 1_000
       const shown = [newest, older].filter(({ created_at: at }) => at.getTime() < before)
       // A page of one post; the oldest one is shown when nothing newer is wanted.
@@ -182,9 +182,9 @@ describe.each(queueBackends)('the stream of a person of another pod, with the qu
 
   it('is that of the guid on the pod of the person, where another person has it here', async () => {
     const quin = newPerson()
-    const thief = others.person(`thief@q${hosts}.example`, { guid: newGuid() })
-    others.script(`q${hosts}.example/hcard/users/${thief.guid}`, (_request, response) =>
-      response.end(others.hcard({ ...thief, guid: quin.guid })),
+    const thief = fakePods.person(`thief@q${hosts}.example`, { guid: newGuid() })
+    fakePods.script(`q${hosts}.example/hcard/users/${thief.guid}`, (_request, response) =>
+      response.end(fakePods.hcard({ ...thief, guid: quin.guid })),
     )
     await search(thief)
     const [post] = publish(quin, 1)

@@ -5,32 +5,32 @@ import type { PhotoEntity } from '../../src/protocol/entities/posts.js'
 import { photoBy, pollWith, postBy } from '../support/federation/entities.js'
 import { newGuid } from '../support/federation/fake-pods.js'
 import {
-  type LocalPerson,
-  nothing,
-  open,
+  allStored,
+  type LocalUser,
+  privateMessage,
+  publicMessage,
+  type RemotePerson,
   receive,
-  type Stranger,
-  sealed,
 } from '../support/federation/inbound-messages.js'
 import { addPost } from '../support/people/remote-people.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let pod: MeetingPod
-let ann: LocalPerson
-let ben: LocalPerson
-let quin: Stranger
-let remy: Stranger
+let pod: FederationPod
+let ann: LocalUser
+let ben: LocalUser
+let quin: RemotePerson
+let remy: RemotePerson
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  ;({ ann, ben } = await pod.locals('ann', 'ben'))
+  pod = await openFederationPod()
+  ;({ ann, ben } = await pod.localUsers('ann', 'ben'))
 })
 afterAll(() => pod.close())
 beforeEach(async () => {
   await pod.empty('posts, photos, tombstones')
-  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
+  ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
 })
 
-function catBy(author: Stranger, fields: Partial<PhotoEntity> = {}): PhotoEntity {
+function catBy(author: RemotePerson, fields: Partial<PhotoEntity> = {}): PhotoEntity {
   return photoBy(author, { text: 'A cat', height: 480, width: 640, ...fields })
 }
 
@@ -39,13 +39,15 @@ const photos = () => Photo.query(pod.db).orderBy('id')
 describe('a photo on its own', () => {
   it('is stored, and updated when its author sends it again', async () => {
     const photo = catBy(quin)
-    expect(await receive(pod, open(quin, photo))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(quin, photo))).toEqual(allStored)
     expect(await photos()).toMatchObject([
       { guid: photo.guid, authorId: quin.id, public: true, height: 480, width: 640, text: 'A cat', name: 'one.jpg' },
     ])
 
     const changed = { ...photo, height: 48, width: 64, text: undefined, remote_photo_name: 'two.jpg' }
-    expect(await receive(pod, open(quin, { ...photo, height: 1 }), open(quin, changed))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(quin, { ...photo, height: 1 }), publicMessage(quin, changed))).toEqual(
+      allStored,
+    )
     expect(await photos()).toMatchObject([{ height: 48, width: 64, text: null, name: 'two.jpg', pending: false }])
   })
 
@@ -53,11 +55,11 @@ describe('a photo on its own', () => {
     const photo = catBy(quin)
     const stolen = catBy(remy, { guid: photo.guid, text: 'Mine' })
 
-    expect(await receive(pod, open(quin, photo), open(remy, stolen))).toEqual({
-      ...nothing,
+    expect(await receive(pod, publicMessage(quin, photo), publicMessage(remy, stolen))).toEqual({
+      ...allStored,
       rejected: ['InvalidAuthor'],
     })
-    expect(await receive(pod, open(remy, stolen))).toEqual({ ...nothing, rejected: ['InvalidAuthor'] })
+    expect(await receive(pod, publicMessage(remy, stolen))).toEqual({ ...allStored, rejected: ['InvalidAuthor'] })
     expect(await photos()).toMatchObject([{ authorId: quin.id, text: 'A cat' }])
   })
 
@@ -69,7 +71,7 @@ describe('a photo on its own', () => {
       name: 'a.png',
       createdAt: new Date(),
     }
-    const put = (author: Stranger, text: string) =>
+    const put = (author: RemotePerson, text: string) =>
       pod.db.transaction((transaction) => upsertPhotos(transaction, [{ ...photo, author: author.address, text }]))
 
     expect(await put(quin, 'First')).toMatchObject([{ guid: photo.guid, isNew: true }])
@@ -81,14 +83,14 @@ describe('a photo on its own', () => {
   it.each([
     [
       'photo',
-      (mine: Stranger, theirs: Stranger) => {
+      (mine: RemotePerson, theirs: RemotePerson) => {
         const photo = catBy(mine)
         return [postBy(mine, { photos: [photo] }), postBy(theirs, { photos: [{ ...photo, author: theirs.address }] })]
       },
     ],
     [
       'poll',
-      (mine: Stranger, theirs: Stranger) => {
+      (mine: RemotePerson, theirs: RemotePerson) => {
         const poll = pollWith('Yes', 'No')
         return [postBy(mine, { poll }), postBy(theirs, { poll })]
       },
@@ -97,7 +99,7 @@ describe('a photo on its own', () => {
     const [mine, theirs] = make(quin, remy)
     if (mine === undefined || theirs === undefined) throw new Error('There are two posts.')
 
-    expect(await receive(pod, open(quin, mine), open(remy, theirs))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(quin, mine), publicMessage(remy, theirs))).toEqual(allStored)
 
     expect(await pod.db('posts').orderBy('id').pluck('author_id')).toEqual([quin.id, remy.id])
     const [photo, poll] = await pod.rows('photos', 'polls')
@@ -109,7 +111,7 @@ describe('a photo on its own', () => {
     const later = newGuid()
     const three = [mine.guid, theirs.guid, later].map((guid) => catBy(quin, { status_message_guid: guid }))
 
-    await receive(pod, ...three.map((photo) => open(quin, photo)))
+    await receive(pod, ...three.map((photo) => publicMessage(quin, photo)))
 
     expect(await photos().select('postId', 'postGuid').whereNotNull('postId')).toEqual([
       { postId: mine.id, postGuid: null },
@@ -117,16 +119,18 @@ describe('a photo on its own', () => {
     expect((await photos().whereNull('postId')).map(({ postGuid }) => postGuid).sort()).toEqual(
       [theirs.guid, later].sort(),
     )
-    await receive(pod, open(quin, { ...three[0], status_message_guid: undefined } as PhotoEntity))
+    await receive(pod, publicMessage(quin, { ...three[0], status_message_guid: undefined } as PhotoEntity))
     expect(await photos().whereNotNull('postId')).toHaveLength(1)
   })
 
   it('that is private is shown to each recipient, and never becomes public', async () => {
     const photo = catBy(quin, { public: false })
-    expect(await receive(pod, open(quin, photo))).toEqual({ ...nothing, rejected: ['NotPublic'] })
+    expect(await receive(pod, publicMessage(quin, photo))).toEqual({ ...allStored, rejected: ['NotPublic'] })
 
-    expect(await receive(pod, sealed(quin, ann, photo))).toEqual(nothing)
-    expect(await receive(pod, sealed(quin, ben, photo), open(quin, { ...photo, public: true }))).toEqual(nothing)
+    expect(await receive(pod, privateMessage(quin, ann, photo))).toEqual(allStored)
+    expect(
+      await receive(pod, privateMessage(quin, ben, photo), publicMessage(quin, { ...photo, public: true })),
+    ).toEqual(allStored)
 
     expect(await photos()).toMatchObject([{ public: false }])
     const shown = await pod.db('photoVisibilities').orderBy('userId').select('userId')
@@ -136,8 +140,8 @@ describe('a photo on its own', () => {
   it.each(['javascript:alert(1)/', '/uploads/images/', `https://x.example/${'x'.repeat(2_048)}/`])(
     'that lies at %s is refused',
     async (path) => {
-      expect(await receive(pod, open(quin, catBy(quin, { remote_photo_path: path })))).toEqual({
-        ...nothing,
+      expect(await receive(pod, publicMessage(quin, catBy(quin, { remote_photo_path: path })))).toEqual({
+        ...allStored,
         rejected: ['ValidationError'],
       })
       expect(await photos()).toEqual([])

@@ -2,16 +2,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkPod, type PodCheck, savePodCheck } from '../../src/federation/discovery/pod-info.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import type { FakePods } from '../support/federation/fake-pods.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 const NS = 'http://nodeinfo.diaspora.software/ns/schema/'
 
-let others: FakePods
-let pod: MeetingPod
+let fakePods: FakePods
+let pod: FederationPod
 let hosts = 0
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  others = pod.others
+  pod = await openFederationPod()
+  fakePods = pod.fakePods
 })
 afterAll(() => pod.close())
 
@@ -19,9 +19,9 @@ afterAll(() => pod.close())
 function podWith(documents: Readonly<Record<string, unknown>> = {}): string {
   hosts += 1
   const host = `i${hosts}.example`
-  others.script(`${host}/`, (_request, response) => response.end('<h1>A pod</h1>'))
+  fakePods.script(`${host}/`, (_request, response) => response.end('<h1>A pod</h1>'))
   for (const [path, document] of Object.entries(documents)) {
-    others.script(`${host}${path}`, (_request, response) =>
+    fakePods.script(`${host}${path}`, (_request, response) =>
       response.end(typeof document === 'string' ? document : JSON.stringify(document)),
     )
   }
@@ -103,29 +103,29 @@ describe('checkPod', () => {
     [
       'answers with an error',
       'http_failed',
-      (host) => others.script(`${host}/`, (_request, response) => response.writeHead(500).end()),
+      (host) => fakePods.script(`${host}/`, (_request, response) => response.writeHead(500).end()),
     ],
     [
       'is not found',
       'http_failed',
-      (host) => others.script(`${host}/`, (_request, response) => response.writeHead(404).end()),
+      (host) => fakePods.script(`${host}/`, (_request, response) => response.writeHead(404).end()),
     ],
     [
       'leads to another host',
       'http_failed',
       (host) =>
-        others.script(`${host}/`, (_request, response) =>
+        fakePods.script(`${host}/`, (_request, response) =>
           response.writeHead(302, { location: 'http://elsewhere.example/' }).end(),
         ),
     ],
     [
       'leads around',
       'http_failed',
-      (host) => others.script(`${host}/`, (_request, response) => response.writeHead(302, { location: '/' }).end()),
+      (host) => fakePods.script(`${host}/`, (_request, response) => response.writeHead(302, { location: '/' }).end()),
     ],
-    ['breaks off', 'net_failed', (host) => others.script(`${host}/`, (_request, response) => response.destroy())],
+    ['breaks off', 'net_failed', (host) => fakePods.script(`${host}/`, (_request, response) => response.destroy())],
   ])('of a front page that %s is %s', async (_what, status, script) => {
-    others.script('elsewhere.example/', (_request, response) => response.end('all is well here'))
+    fakePods.script('elsewhere.example/', (_request, response) => response.end('all is well here'))
     const host = podWith()
     script(host)
 
@@ -136,7 +136,7 @@ describe('checkPod', () => {
     ['dns_failed', { resolve: () => Promise.reject(new Error('queryA ENOTFOUND')) }],
     ['unknown_error', { allowPrivate: 'none' }],
   ])('is %s when it does not get that far', async (status, options) => {
-    expect(await checkPod({ ...pod, remote: others.remotePods(options) }, `https://${podWith()}`)).toMatchObject({
+    expect(await checkPod({ ...pod, remote: fakePods.remotePods(options) }, `https://${podWith()}`)).toMatchObject({
       status,
     })
   })
@@ -145,7 +145,7 @@ describe('checkPod', () => {
     const limits = { fetchesPerHostPerMinute: 0 }
 
     await expect(
-      checkPod({ ...pod, remote: others.remotePods({ limits }) }, `https://${podWith()}`),
+      checkPod({ ...pod, remote: fakePods.remotePods({ limits }) }, `https://${podWith()}`),
     ).rejects.toMatchObject({
       fault: 'busy',
     })

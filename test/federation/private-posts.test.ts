@@ -3,24 +3,24 @@ import { Post } from '../../src/persistence/models/post.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { commentBy, photoBy, postBy } from '../support/federation/entities.js'
 import {
-  type LocalPerson,
-  nothing,
-  open,
+  allStored,
+  type LocalUser,
+  privateMessage,
+  publicMessage,
+  type RemotePerson,
   receive,
-  type Stranger,
-  sealed,
 } from '../support/federation/inbound-messages.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let pod: MeetingPod
-let ann: LocalPerson
-let ben: LocalPerson
-let quin: Stranger
-let remy: Stranger
+let pod: FederationPod
+let ann: LocalUser
+let ben: LocalUser
+let quin: RemotePerson
+let remy: RemotePerson
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  ;({ ann, ben } = await pod.locals('ann', 'ben'))
-  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
+  pod = await openFederationPod()
+  ;({ ann, ben } = await pod.localUsers('ann', 'ben'))
+  ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
 })
 afterAll(() => pod.close())
 beforeEach(() => pod.empty('posts, photos, notifications, outbox, waiting, tombstones'))
@@ -41,7 +41,7 @@ describe('a private post', () => {
   it('is shown with its photos to its recipient', async () => {
     const post = secret()
 
-    expect(await receive(pod, sealed(quin, ann, post))).toEqual(nothing)
+    expect(await receive(pod, privateMessage(quin, ann, post))).toEqual(allStored)
 
     expect(await Post.query(pod.db)).toMatchObject([{ guid: post.guid, public: false }])
     expect(await readers()).toEqual([[ann.userId], [ann.userId]])
@@ -50,14 +50,16 @@ describe('a private post', () => {
   it.each([
     [
       'at the same time',
-      async (...both: Parameters<typeof sealed>[]) => [await receive(pod, ...both.map((one) => sealed(...one)))],
+      async (...both: Parameters<typeof privateMessage>[]) => [
+        await receive(pod, ...both.map((one) => privateMessage(...one))),
+      ],
     ],
     [
       'one after the other',
-      async (...both: Parameters<typeof sealed>[]) => [
-        await receive(pod, ...both.slice(0, 1).map((one) => sealed(...one))),
-        await receive(pod, ...both.slice(1).map((one) => sealed(...one))),
-        await receive(pod, ...both.slice(1).map((one) => sealed(...one))),
+      async (...both: Parameters<typeof privateMessage>[]) => [
+        await receive(pod, ...both.slice(0, 1).map((one) => privateMessage(...one))),
+        await receive(pod, ...both.slice(1).map((one) => privateMessage(...one))),
+        await receive(pod, ...both.slice(1).map((one) => privateMessage(...one))),
       ],
     ],
   ])('arrives once for each of its readers, %s', async (_when, arrive) => {
@@ -65,7 +67,7 @@ describe('a private post', () => {
 
     const ended = await arrive([quin, ann, post], [quin, ben, post])
 
-    expect(ended).toEqual(ended.map(() => nothing))
+    expect(ended).toEqual(ended.map(() => allStored))
     expect(await pod.rows('posts', 'photos', 'mentions')).toEqual([1, 1, 2])
     expect(await readers()).toEqual([
       [ann.userId, ben.userId],
@@ -78,26 +80,26 @@ describe('a private post', () => {
   })
 
   it('notifies no mentioned person who did not receive it', async () => {
-    await receive(pod, sealed(quin, ann, secret({ text: `About @{${ben.address}}` })))
+    await receive(pod, privateMessage(quin, ann, secret({ text: `About @{${ben.address}}` })))
 
     expect(await pod.rows('mentions', 'notifications')).toEqual([1, 0])
   })
 
   it('of another author is not shown by a post with the same guid', async () => {
     const post = secret()
-    await receive(pod, sealed(quin, ann, post))
+    await receive(pod, privateMessage(quin, ann, post))
 
     const ended = await receive(
       pod,
-      sealed(remy, ben, { ...secret({ photos: [] }), guid: post.guid, author: remy.address }),
+      privateMessage(remy, ben, { ...secret({ photos: [] }), guid: post.guid, author: remy.address }),
     )
 
-    expect(ended).toEqual({ ...nothing, rejected: ['InvalidAuthor'] })
+    expect(ended).toEqual({ ...allStored, rejected: ['InvalidAuthor'] })
     expect(await readers()).toEqual([[ann.userId], [ann.userId]])
   })
 
   it('causes no participation', async () => {
-    await receive(pod, sealed(quin, ann, secret()))
+    await receive(pod, privateMessage(quin, ann, secret()))
 
     expect(await pod.db('outbox').pluck('name')).toEqual(['announce'])
   })
@@ -106,8 +108,11 @@ describe('a private post', () => {
     const post = secret()
     const comment = commentBy(remy, post)
 
-    expect(await receive(pod, sealed(quin, ann, comment))).toEqual({ ...nothing, waiting: [`post:${post.guid}`] })
-    await receive(pod, sealed(quin, ann, post))
+    expect(await receive(pod, privateMessage(quin, ann, comment))).toEqual({
+      ...allStored,
+      waiting: [`post:${post.guid}`],
+    })
+    await receive(pod, privateMessage(quin, ann, post))
 
     expect(await pod.db('outbox').where({ name: 'receive-private' }).select('data')).toMatchObject([
       { data: { recipientGuid: ann.guid } },
@@ -118,12 +123,12 @@ describe('a private post', () => {
 it('shows a public post to everyone when it arrives encrypted', async () => {
   const post = postBy(quin)
 
-  expect(await receive(pod, sealed(quin, ann, post))).toEqual(nothing)
+  expect(await receive(pod, privateMessage(quin, ann, post))).toEqual(allStored)
 
   expect(await Post.query(pod.db)).toMatchObject([{ guid: post.guid, public: true }])
   expect(await readers()).toEqual([[], []])
 })
 
 it('rejects a private post in a public message', async () => {
-  expect(await receive(pod, open(quin, secret()))).toEqual({ ...nothing, rejected: ['NotPublic'] })
+  expect(await receive(pod, publicMessage(quin, secret()))).toEqual({ ...allStored, rejected: ['NotPublic'] })
 })

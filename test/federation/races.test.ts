@@ -9,27 +9,27 @@ import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { RetractionEntity } from '../../src/protocol/entities/retraction.js'
 import { commentBy, likeBy, photoBy, pollWith, postBy, voteBy } from '../support/federation/entities.js'
 import {
-  type LocalPerson,
-  nothing,
-  open,
+  allStored,
+  type LocalUser,
+  privateMessage,
+  publicMessage,
+  type RemotePerson,
   receive,
-  type Stranger,
-  sealed,
 } from '../support/federation/inbound-messages.js'
 import { addPost } from '../support/people/remote-people.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let pod: MeetingPod
-let ann: LocalPerson
-let quin: Stranger
+let pod: FederationPod
+let ann: LocalUser
+let quin: RemotePerson
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  ;({ ann } = await pod.locals('ann'))
+  pod = await openFederationPod()
+  ;({ ann } = await pod.localUsers('ann'))
 })
 afterAll(() => pod.close())
 beforeEach(async () => {
   await pod.empty('posts, photos, notifications, contacts, outbound_messages, outbox, waiting, tombstones')
-  ;({ quin } = await pod.strangers('quin'))
+  ;({ quin } = await pod.remotePeople('quin'))
 })
 
 /** Runs while a transaction holds what it is given, and lets go of it afterwards. */
@@ -63,7 +63,7 @@ function started<Result>(work: Promise<Result>): { readonly work: Promise<Result
   return { work }
 }
 
-const asViewer = ({ userId, id }: LocalPerson) => ({ userId, personId: id, scopes: new Set(SCOPES) })
+const asViewer = ({ userId, id }: LocalUser) => ({ userId, personId: id, scopes: new Set(SCOPES) })
 
 const retractionOf = (target_type: RetractionEntity['target_type'], { guid }: { readonly guid: string }) =>
   ({ type: 'retraction', author: quin.address, target_guid: guid, target_type }) as const
@@ -79,8 +79,8 @@ describe('a repeated message that arrives during its retraction', () => {
       'PollParticipation',
       async () => {
         const poll = pollWith('Yes', 'No')
-        const remy = await pod.meet('remy@r.example')
-        await receive(pod, open(remy, postBy(remy, { poll })))
+        const remy = await pod.addRemotePerson('remy@r.example')
+        await receive(pod, publicMessage(remy, postBy(remy, { poll })))
         await pod.db('posts').update({ authorId: ann.id })
         const [yes] = poll.poll_answers
         if (yes === undefined) throw new Error('There is no answer.')
@@ -101,17 +101,17 @@ describe('a repeated message that arrives during its retraction', () => {
     const thing = `${kind}:${entity.guid}` as Thing // the kinds above are such
     const table = `${kind}s`
     const [before] = await pod.rows(table)
-    expect(await receive(pod, open(quin, entity))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(quin, entity))).toEqual(allStored)
 
     const { retraction, repeat } = await whileLocked(thing, async () => {
-      const retraction = started(receive(pod, open(quin, retractionOf(target, entity))))
+      const retraction = started(receive(pod, publicMessage(quin, retractionOf(target, entity))))
       await untilStuck('advisory')
-      const repeat = started(receive(pod, open(quin, entity)))
+      const repeat = started(receive(pod, publicMessage(quin, entity)))
       await untilStuck('advisory', 'advisory')
       return { retraction, repeat }
     })
 
-    expect(await retraction.work).toEqual(nothing)
+    expect(await retraction.work).toEqual(allStored)
     expect((await repeat.work).rejected).toEqual([])
     expect(await pod.rows(table)).toEqual([before])
   })
@@ -119,18 +119,18 @@ describe('a repeated message that arrives during its retraction', () => {
   it('is not stored again when the author of the local post has deleted it', async () => {
     const post = await addPost(pod, ann)
     const comment = commentBy(quin, post)
-    await receive(pod, open(quin, comment))
+    await receive(pod, publicMessage(quin, comment))
 
     const { deletion, repeat } = await whileLocked(`comment:${comment.guid}`, async () => {
       const deletion = started(deleteComment(pod, asViewer(ann), { postGuid: post.guid, commentGuid: comment.guid }))
       await untilStuck('advisory')
-      const repeat = started(receive(pod, open(quin, comment)))
+      const repeat = started(receive(pod, publicMessage(quin, comment)))
       await untilStuck('advisory', 'advisory')
       return { deletion, repeat }
     })
 
     await deletion.work
-    expect(await repeat.work).toEqual({ ...nothing, ignored: 1 })
+    expect(await repeat.work).toEqual({ ...allStored, ignored: 1 })
     expect(await pod.rows('comments')).toEqual([0])
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 0 })
   })
@@ -139,7 +139,7 @@ describe('a repeated message that arrives during its retraction', () => {
 describe('a text that is deleted during the discovery of a mentioned person', () => {
   it.each(['posts', 'comments'] as const)('is let be: %s', async (table) => {
     const post = await addPost(pod, ann)
-    await receive(pod, open(quin, commentBy(quin, post)))
+    await receive(pod, publicMessage(quin, commentBy(quin, post)))
     const ids: number[] = await pod.db(table).pluck('id')
     const work = { data: {}, payload: undefined, acceptedAt: undefined, finish: async () => {} }
 
@@ -158,19 +158,19 @@ describe('a text that is deleted during the discovery of a mentioned person', ()
 })
 
 describe('a person who closes their account while their message arrives', () => {
-  const deletion = () => open(quin, { type: 'account_deletion', author: quin.address })
+  const deletion = () => publicMessage(quin, { type: 'account_deletion', author: quin.address })
 
   it('loses the post', async () => {
     const post = postBy(quin)
 
     const { arrival } = await whileLocked(`post:${post.guid}`, async () => {
-      const arrival = started(receive(pod, open(quin, post)))
+      const arrival = started(receive(pod, publicMessage(quin, post)))
       await untilStuck('advisory')
-      expect(await receive(pod, deletion())).toEqual(nothing)
+      expect(await receive(pod, deletion())).toEqual(allStored)
       return { arrival }
     })
 
-    expect(await arrival.work).toEqual({ ...nothing, ignored: 1 })
+    expect(await arrival.work).toEqual({ ...allStored, ignored: 1 })
     expect(await pod.rows('posts')).toEqual([0])
   })
 
@@ -179,7 +179,7 @@ describe('a person who closes their account while their message arrives', () => 
       (transaction) => transaction('people').where({ id: ann.id }).forUpdate().select('id'),
       async () => {
         // A mention of ann waits for her row when its post is stored already.
-        const arrival = started(receive(pod, open(quin, postBy(quin, { text: `@{${ann.address}}` }))))
+        const arrival = started(receive(pod, publicMessage(quin, postBy(quin, { text: `@{${ann.address}}` }))))
         await untilStuck('transactionid')
         const leaving = started(receive(pod, deletion()))
         await untilStuck('transactionid', 'transactionid')
@@ -188,7 +188,7 @@ describe('a person who closes their account while their message arrives', () => 
     )
 
     await arrival.work
-    expect(await leaving.work).toEqual(nothing)
+    expect(await leaving.work).toEqual(allStored)
     expect(await pod.rows('posts')).toEqual([0])
   })
 
@@ -220,7 +220,7 @@ describe('a person who closes their account while their message arrives', () => 
       },
       async () => {
         const contact = { type: 'contact', author: quin.address, recipient: ann.address } as const
-        const message = sealed(quin, ann, { ...contact, following: true, sharing: true, blocking: false })
+        const message = privateMessage(quin, ann, { ...contact, following: true, sharing: true, blocking: false })
         const arrival = started(receive(pod, message))
         await untilStuck('transactionid')
         return { arrival }
@@ -236,13 +236,13 @@ describe('a person who closes their account while their message arrives', () => 
       (transaction) => transaction('people').where({ id: quin.id }).update({ closedAt: new Date() }),
       async () => {
         const profile = { type: 'profile', author: quin.address, first_name: 'Back', searchable: true } as const
-        const arrival = started(receive(pod, open(quin, { ...profile, public: true, nsfw: false })))
+        const arrival = started(receive(pod, publicMessage(quin, { ...profile, public: true, nsfw: false })))
         await untilStuck('transactionid')
         return { arrival }
       },
     )
 
-    expect(await arrival.work).toEqual({ ...nothing, ignored: 1 })
+    expect(await arrival.work).toEqual({ ...allStored, ignored: 1 })
     expect(await pod.db('people').where({ id: quin.id }).pluck('name')).toEqual([''])
   })
 })
@@ -254,15 +254,19 @@ describe('two batches about the same posts', () => {
     const batches = await whileHeld(
       (transaction) => transaction('posts').where({ id: other.id }).forNoKeyUpdate().select('id'),
       async () => {
-        const first = started(receive(pod, open(quin, commentBy(quin, one)), open(quin, likeBy(quin, other))))
+        const first = started(
+          receive(pod, publicMessage(quin, commentBy(quin, one)), publicMessage(quin, likeBy(quin, other))),
+        )
         await untilStuck('transactionid')
-        const second = started(receive(pod, open(quin, commentBy(quin, other)), open(quin, likeBy(quin, one))))
+        const second = started(
+          receive(pod, publicMessage(quin, commentBy(quin, other)), publicMessage(quin, likeBy(quin, one))),
+        )
         await untilStuck('transactionid', 'transactionid')
         return [first, second]
       },
     )
 
-    expect(await Promise.all(batches.map(({ work }) => work))).toEqual([nothing, nothing])
+    expect(await Promise.all(batches.map(({ work }) => work))).toEqual([allStored, allStored])
     expect(await Post.query(pod.db).select('commentsCount', 'likesCount')).toEqual([
       { commentsCount: 1, likesCount: 1 },
       { commentsCount: 1, likesCount: 1 },
@@ -271,12 +275,12 @@ describe('two batches about the same posts', () => {
 
   it('add to them at the same time', async () => {
     const post = await addPost(pod, ann)
-    const remy = await pod.meet('remy@r.example')
+    const remy = await pod.addRemotePerson('remy@r.example')
 
     await whileHeld(
       (transaction) => transaction('posts').where({ id: post.id }).forNoKeyUpdate().select('id'),
       async () => {
-        const batches = [quin, remy].map((from) => started(receive(pod, open(from, commentBy(from, post)))))
+        const batches = [quin, remy].map((from) => started(receive(pod, publicMessage(from, commentBy(from, post)))))
         // Both have written what they bring, and only wait for their turn to count.
         await untilStuck('transactionid', 'transactionid')
         return batches
@@ -297,7 +301,7 @@ describe('two batches about the same posts', () => {
     const { arrival } = await whileHeld(
       (transaction) => insert(transaction, one, 'c'.repeat(32)),
       async (transaction) => {
-        const likes = [likeOf(other, 'a'), likeOf(one, 'b')].map((like) => open(quin, like))
+        const likes = [likeOf(other, 'a'), likeOf(one, 'b')].map((like) => publicMessage(quin, like))
         const arrival = started(receive(pod, ...likes))
         await untilStuck('transactionid')
         // Were it held by whom this keeps waiting, both would wait until one of them is given up.
@@ -307,7 +311,7 @@ describe('two batches about the same posts', () => {
       },
     )
 
-    expect(await arrival.work).toEqual({ ...nothing, ignored: 2 })
+    expect(await arrival.work).toEqual({ ...allStored, ignored: 2 })
     expect(await pod.rows('likes')).toEqual([2])
   })
 })

@@ -7,21 +7,21 @@ import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import { Post } from '../../src/persistence/models/post.js'
 import type { ReshareEntity, StatusMessageEntity } from '../../src/protocol/entities/posts.js'
-import { openLogBook } from '../support/assertions/recorded-log.js'
+import { openRecordedLog } from '../support/assertions/recorded-log.js'
 import { photoBy, postBy, reshareBy } from '../support/federation/entities.js'
 import { envelopeOf, type FakePerson, newGuid } from '../support/federation/fake-pods.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let pod: MeetingPod
+let pod: FederationPod
 let quin: FakePerson
 let remy: FakePerson
 beforeAll(async () => {
-  pod = await openMeetingPod()
+  pod = await openFederationPod()
 })
 afterAll(() => pod.close())
 beforeEach(async () => {
   await pod.empty('people, pods, tags, outbox, waiting')
-  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
+  ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
 })
 
 const acceptedAt = new Date('2026-01-02T03:04:05Z')
@@ -66,7 +66,7 @@ const guids = () => pod.db('posts').orderBy('guid').pluck('guid')
 describe('a batch', () => {
   it('gives each of its messages its own outcome', async () => {
     const entities = [postBy(quin), postBy(remy), postBy(quin)]
-    const stranger = pod.others.person('stranger@s.example')
+    const stranger = pod.fakePods.person('stranger@s.example')
     const messages = [
       ...sent(...entities),
       message(envelopeOf(stranger, postBy(stranger))),
@@ -94,13 +94,16 @@ describe('a batch', () => {
   })
 
   it('writes one log line with the outcomes and the duration', async () => {
-    const book = openLogBook()
+    const recordedLog = openRecordedLog()
     const known = postBy(quin)
     await receive(...sent(known))
 
-    await receiveBatch({ ...pod, log: book.log }, [...sent(known, postBy(remy), postBy(quin)), message('no envelope')])
+    await receiveBatch({ ...pod, log: recordedLog.log }, [
+      ...sent(known, postBy(remy), postBy(quin)),
+      message('no envelope'),
+    ])
 
-    expect(book.entries().filter(({ level }) => level === 30)).toEqual([
+    expect(recordedLog.entries().filter(({ level }) => level === 30)).toEqual([
       expect.objectContaining({
         ...{ msg: 'inbound batch stored', queue: 'inbound', messages: 4, ms: expect.any(Number) },
         ...{ stored: 2, repeated: 1, rejected: 1 },

@@ -8,24 +8,30 @@ import { Post } from '../../src/persistence/models/post.js'
 import type { CommentEntity, Elements } from '../../src/protocol/entities/relayables.js'
 import { commentBy, likeBy, participationBy, pollWith, postBy, voteBy } from '../support/federation/entities.js'
 import { newGuid } from '../support/federation/fake-pods.js'
-import { type LocalPerson, nothing, open, receive, type Stranger } from '../support/federation/inbound-messages.js'
+import {
+  allStored,
+  type LocalUser,
+  publicMessage,
+  type RemotePerson,
+  receive,
+} from '../support/federation/inbound-messages.js'
 import { dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
 import { addPost } from '../support/people/remote-people.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 import { signedBy } from '../support/pods/inbound-pod.js'
 
-let pod: MeetingPod
-let ann: LocalPerson
-let quin: Stranger
-let remy: Stranger
+let pod: FederationPod
+let ann: LocalUser
+let quin: RemotePerson
+let remy: RemotePerson
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  ;({ ann } = await pod.locals('ann'))
+  pod = await openFederationPod()
+  ;({ ann } = await pod.localUsers('ann'))
 })
 afterAll(() => pod.close())
 beforeEach(async () => {
   await pod.empty('posts, notifications, blocks, tags, outbound_messages, outbox, waiting, tombstones')
-  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
+  ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
 })
 
 const postOfAnn = (fields: Partial<Post> = {}) => addPost(pod, ann, fields)
@@ -41,7 +47,7 @@ describe('a comment', () => {
     const post = await postOfAnn()
     const comment = commentBy(quin, post, { text: ' Nice, @{ann@pod.example} #really ' })
 
-    expect(await receive(pod, open(quin, comment))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(quin, comment))).toEqual(allStored)
 
     const stored = await Comment.query(pod.db).findOne({ guid: comment.guid }).throwIfNotFound()
     expect(stored).toMatchObject({
@@ -72,7 +78,7 @@ describe('a comment', () => {
     const post = await postOfAnn({ interactedAt: new Date('2020-01-01T00:00:00Z') })
     const before = Date.now()
 
-    await receive(pod, open(quin, commentBy(quin, post)))
+    await receive(pod, publicMessage(quin, commentBy(quin, post)))
 
     const moved = await Post.query(pod.db).findById(post.id).throwIfNotFound()
     expect(moved.interactedAt.getTime()).toBeGreaterThanOrEqual(before)
@@ -82,8 +88,10 @@ describe('a comment', () => {
     const post = postBy(remy)
     const [direct, relayedOne] = [commentBy(quin, post), commentBy(quin, post)]
 
-    expect(await receive(pod, open(remy, post), open(quin, direct), open(remy, relayedOne))).toEqual({
-      ...nothing,
+    expect(
+      await receive(pod, publicMessage(remy, post), publicMessage(quin, direct), publicMessage(remy, relayedOne)),
+    ).toEqual({
+      ...allStored,
       rejected: ['InvalidSender'],
     })
 
@@ -97,7 +105,7 @@ describe('a comment', () => {
     const post = postBy(remy)
     const { author_signature: _, ...unsigned } = commentBy(remy, post)
 
-    expect(await receive(pod, open(remy, post), open(remy, unsigned))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(remy, post), publicMessage(remy, unsigned))).toEqual(allStored)
     expect(await pod.db('comments').pluck('guid')).toEqual([unsigned.guid])
   })
 
@@ -109,7 +117,10 @@ describe('a comment', () => {
     const { author_signature: _, ...comment } = commentBy(quin, await postOfAnn())
     const entity = signature === undefined ? comment : { ...comment, author_signature: signature }
 
-    expect(await receive(pod, open(quin, entity))).toEqual({ ...nothing, rejected: ['SignatureVerificationFailed'] })
+    expect(await receive(pod, publicMessage(quin, entity))).toEqual({
+      ...allStored,
+      rejected: ['SignatureVerificationFailed'],
+    })
     expect(await pod.rows('comments', 'outbox')).toEqual([0, 0])
   })
 
@@ -133,7 +144,7 @@ describe('a comment', () => {
       ...fields,
     })
 
-    expect(await receive(pod, open(quin, comment))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(quin, comment))).toEqual(allStored)
     await dispatchNow(pod, { record: 'comment', guid })
 
     const [sent, ...more] = await sentAbout(pod, guid)
@@ -147,11 +158,11 @@ describe('a comment', () => {
   it('that arrives again has no effect', async () => {
     const post = await postOfAnn()
     const comment = commentBy(quin, post)
-    await receive(pod, open(quin, comment), open(quin, comment))
+    await receive(pod, publicMessage(quin, comment), publicMessage(quin, comment))
     await pod.db('outbox').delete()
     const before = await pod.rows('comments', 'notifications', 'notification_actors')
 
-    expect(await receive(pod, open(quin, comment))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(quin, comment))).toEqual(allStored)
 
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 1 })
     expect(await pod.rows('comments', 'notifications', 'notification_actors')).toEqual(before)
@@ -164,8 +175,8 @@ describe('a comment', () => {
     const guid = first.guid
     const again = (comment: typeof first) => commentBy(remy, post, { ...comment, guid, author: remy.address })
 
-    const together = await receive(pod, open(quin, first), open(remy, again(second)))
-    const later = await receive(pod, open(remy, again(third)))
+    const together = await receive(pod, publicMessage(quin, first), publicMessage(remy, again(second)))
+    const later = await receive(pod, publicMessage(remy, again(third)))
 
     expect([together.rejected, later.rejected]).toEqual([['InvalidAuthor'], ['InvalidAuthor']])
     expect(await pod.db('comments').pluck('author_id')).toEqual([quin.id])
@@ -174,7 +185,7 @@ describe('a comment', () => {
   it('with only white space is rejected', async () => {
     const comment = commentBy(quin, await postOfAnn(), { text: ' \n ' })
 
-    expect(await receive(pod, open(quin, comment))).toEqual({ ...nothing, rejected: ['ValidationError'] })
+    expect(await receive(pod, publicMessage(quin, comment))).toEqual({ ...allStored, rejected: ['ValidationError'] })
   })
 
   it('that names a local author is ignored, from any sender', async () => {
@@ -184,12 +195,12 @@ describe('a comment', () => {
 
     const ended = await receive(
       pod,
-      open(remy, theirs),
-      open(person, commentBy(person, post)),
-      open(remy, commentBy(person, theirs)),
+      publicMessage(remy, theirs),
+      publicMessage(person, commentBy(person, post)),
+      publicMessage(remy, commentBy(person, theirs)),
     )
 
-    expect(ended).toEqual({ ...nothing, ignored: 2 })
+    expect(ended).toEqual({ ...allStored, ignored: 2 })
     expect(await pod.rows('comments')).toEqual([0])
   })
 
@@ -198,9 +209,9 @@ describe('a comment', () => {
     await pod.db('blocks').insert({ userId: ann.userId, personId: quin.id })
     const [comment, other] = [commentBy(quin, post), commentBy(remy, post)]
 
-    const ended = await receive(pod, open(quin, comment), open(remy, other))
+    const ended = await receive(pod, publicMessage(quin, comment), publicMessage(remy, other))
 
-    expect(ended).toEqual({ ...nothing, rejected: ['AuthorIgnored'] })
+    expect(ended).toEqual({ ...allStored, rejected: ['AuthorIgnored'] })
     expect(await pod.db('comments').pluck('guid')).toEqual([other.guid])
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 1 })
     const [sent, ...more] = await sentAbout(pod, comment.guid)
@@ -218,7 +229,7 @@ describe('a comment', () => {
     const comment = commentBy(quin, await postOfAnn())
     await pod.db('tombstones').insert({ targetType: 'Comment', guid: comment.guid, deletedById: by() })
 
-    expect((await receive(pod, open(quin, comment))).ignored).toBe(1 - left)
+    expect((await receive(pod, publicMessage(quin, comment))).ignored).toBe(1 - left)
     expect(await pod.rows('comments')).toEqual([left])
   })
 })
@@ -227,7 +238,10 @@ describe('an unknown post', () => {
   it('is fetched from the pod of the comment author, then from that of the sender', async () => {
     const post = postBy(remy)
 
-    const { waiting } = await receiveBatch(pod, [open(remy, commentBy(quin, post)), open(remy, commentBy(remy, post))])
+    const { waiting } = await receiveBatch(pod, [
+      publicMessage(remy, commentBy(quin, post)),
+      publicMessage(remy, commentBy(remy, post)),
+    ])
 
     expect(waiting).toMatchObject([
       { waitsFor: `post:${post.guid}`, fault: 'NotFetchable', fetchFrom: quin.address, orFetchFrom: remy.address },
@@ -245,7 +259,7 @@ describe('an unknown post', () => {
     const entity = make()
     const broken = entity.type === 'comment' ? { ...entity, author_signature: 'bm90IHNpZ25lZA==' } : entity
 
-    const { waiting } = await receive(pod, open(remy, broken))
+    const { waiting } = await receive(pod, publicMessage(remy, broken))
 
     expect(waiting).toEqual([])
     expect(await pod.rows('waiting')).toEqual([0])
@@ -256,13 +270,13 @@ describe('an unknown post', () => {
     const comment = commentBy(quin, post)
     const [yes] = post.poll?.poll_answers ?? []
     const messages = [
-      open(remy, likeBy(quin, comment, { parent_type: 'Comment' })),
-      open(remy, voteBy(quin, { guid: post.poll?.guid ?? '' }, yes ?? { guid: '' })),
-      open(remy, comment),
-      open(remy, post),
+      publicMessage(remy, likeBy(quin, comment, { parent_type: 'Comment' })),
+      publicMessage(remy, voteBy(quin, { guid: post.poll?.guid ?? '' }, yes ?? { guid: '' })),
+      publicMessage(remy, comment),
+      publicMessage(remy, post),
     ]
 
-    expect(await receive(pod, ...messages)).toEqual(nothing)
+    expect(await receive(pod, ...messages)).toEqual(allStored)
 
     expect(await Comment.query(pod.db)).toMatchObject([{ guid: comment.guid, likesCount: 1 }])
     expect(await pod.db('pollAnswers').orderBy('position').pluck('vote_count')).toEqual([1, 0])
@@ -272,8 +286,8 @@ describe('an unknown post', () => {
     const post = postBy(remy, { public: false })
     const comment = commentBy(quin, post)
 
-    expect(await receive(pod, open(remy, post), open(remy, comment))).toEqual({
-      ...nothing,
+    expect(await receive(pod, publicMessage(remy, post), publicMessage(remy, comment))).toEqual({
+      ...allStored,
       waiting: [`post:${post.guid}`],
       rejected: ['NotPublic'],
     })
@@ -287,12 +301,12 @@ describe('a like', () => {
 
     const ended = await receive(
       pod,
-      open(quin, likes[0] ?? likeBy(quin, post)),
-      open(remy, likes[2] ?? likeBy(remy, post)),
+      publicMessage(quin, likes[0] ?? likeBy(quin, post)),
+      publicMessage(remy, likes[2] ?? likeBy(remy, post)),
     )
-    const second = await receive(pod, open(quin, likes[1] ?? likeBy(quin, post)))
+    const second = await receive(pod, publicMessage(quin, likes[1] ?? likeBy(quin, post)))
 
-    expect([ended, second]).toEqual([nothing, { ...nothing, ignored: 1 }])
+    expect([ended, second]).toEqual([allStored, { ...allStored, ignored: 1 }])
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ likesCount: 1 })
     expect(await Like.query(pod.db).orderBy('authorId')).toMatchObject([
       { authorId: quin.id, positive: true },
@@ -304,11 +318,11 @@ describe('a like', () => {
   it('of a comment on a local post is accepted only from its author', async () => {
     const post = await postOfAnn()
     const comment = commentBy(quin, post)
-    await receive(pod, open(quin, comment))
+    await receive(pod, publicMessage(quin, comment))
     const like = likeBy(remy, comment, { parent_type: 'Comment' })
 
-    expect((await receive(pod, open(quin, like))).rejected).toEqual(['InvalidSender'])
-    expect(await receive(pod, open(remy, like))).toEqual(nothing)
+    expect((await receive(pod, publicMessage(quin, like))).rejected).toEqual(['InvalidSender'])
+    expect(await receive(pod, publicMessage(remy, like))).toEqual(allStored)
 
     expect(await Comment.query(pod.db)).toMatchObject([{ likesCount: 1 }])
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ likesCount: 0 })
@@ -318,9 +332,9 @@ describe('a like', () => {
   it('of an unknown comment waits for it', async () => {
     const guid = newGuid()
 
-    expect((await receive(pod, open(remy, likeBy(quin, { guid }, { parent_type: 'Comment' })))).waiting).toEqual([
-      `comment:${guid}`,
-    ])
+    expect(
+      (await receive(pod, publicMessage(remy, likeBy(quin, { guid }, { parent_type: 'Comment' })))).waiting,
+    ).toEqual([`comment:${guid}`])
   })
 })
 
@@ -330,20 +344,20 @@ describe('a vote', () => {
     const post = postBy(remy, { poll })
     const [yes, no] = poll.poll_answers
     if (yes === undefined || no === undefined) throw new Error('The poll has no answers.')
-    await receive(pod, open(remy, post))
+    await receive(pod, publicMessage(remy, post))
 
-    expect(await receive(pod, open(remy, voteBy(quin, poll, no)))).toEqual(nothing)
-    expect(await receive(pod, open(remy, voteBy(quin, poll, yes)))).toEqual({ ...nothing, ignored: 1 })
+    expect(await receive(pod, publicMessage(remy, voteBy(quin, poll, no)))).toEqual(allStored)
+    expect(await receive(pod, publicMessage(remy, voteBy(quin, poll, yes)))).toEqual({ ...allStored, ignored: 1 })
 
     expect(await pod.db('pollAnswers').orderBy('position').pluck('vote_count')).toEqual([0, 1])
   })
 
   it('for an answer of another poll is not stored', async () => {
     const [poll, other] = [pollWith('Yes', 'No'), pollWith('This', 'That')]
-    await receive(pod, open(remy, postBy(remy, { poll })), open(remy, postBy(remy, { poll: other })))
+    await receive(pod, publicMessage(remy, postBy(remy, { poll })), publicMessage(remy, postBy(remy, { poll: other })))
     const [foreign] = other.poll_answers
 
-    const { rejected } = await receive(pod, open(remy, voteBy(quin, poll, foreign ?? { guid: '' })))
+    const { rejected } = await receive(pod, publicMessage(remy, voteBy(quin, poll, foreign ?? { guid: '' })))
 
     expect(rejected).toEqual(['ValidationError'])
     expect(await pod.rows('poll_participations')).toEqual([0])
@@ -355,8 +369,8 @@ describe('a participation', () => {
     const post = await postOfAnn()
     const [one, two] = [participationBy(remy, post), participationBy(remy, post)]
 
-    expect(await receive(pod, open(remy, one), open(remy, one))).toEqual(nothing)
-    expect(await receive(pod, open(remy, two))).toEqual(nothing)
+    expect(await receive(pod, publicMessage(remy, one), publicMessage(remy, one))).toEqual(allStored)
+    expect(await receive(pod, publicMessage(remy, two))).toEqual(allStored)
 
     expect(await pod.db('participations').select('guid', 'authorId', 'count')).toEqual([
       { guid: one.guid, authorId: remy.id, count: 1 },
@@ -365,15 +379,15 @@ describe('a participation', () => {
 
   it('in a remote or unknown post is rejected', async () => {
     const theirs = postBy(quin)
-    await receive(pod, open(quin, theirs))
+    await receive(pod, publicMessage(quin, theirs))
 
     const ended = await receive(
       pod,
-      open(remy, participationBy(remy, theirs)),
-      open(remy, participationBy(remy, postBy(remy))),
+      publicMessage(remy, participationBy(remy, theirs)),
+      publicMessage(remy, participationBy(remy, postBy(remy))),
     )
 
-    expect(ended).toEqual({ ...nothing, rejected: ['ParentNotLocal', 'ParentNotLocal'] })
+    expect(ended).toEqual({ ...allStored, rejected: ['ParentNotLocal', 'ParentNotLocal'] })
   })
 })
 
@@ -385,7 +399,7 @@ describe('any number of relayables', () => {
     )
     const likes = [one, two].flatMap((post) => [likeBy(quin, post), likeBy(remy, post)])
     const signerOf = (author: string) => (author === quin.address ? quin : remy)
-    const messages = [...comments, ...likes].map((entity) => open(signerOf(entity.author), entity))
+    const messages = [...comments, ...likes].map((entity) => publicMessage(signerOf(entity.author), entity))
     const turned = (by: number) => [...messages.slice(by), ...messages.slice(0, by)]
 
     const ended = await Promise.all([0, 4, 8, 13].map((by) => receive(pod, ...turned(by), ...turned(by))))
@@ -407,12 +421,12 @@ it('stores no relayable by a person with a closed account, from any sender', asy
   expect(
     await receive(
       pod,
-      open(remy, remotePost),
-      open(quin, commentBy(quin, localPost)),
-      open(remy, commentBy(quin, remotePost)),
+      publicMessage(remy, remotePost),
+      publicMessage(quin, commentBy(quin, localPost)),
+      publicMessage(remy, commentBy(quin, remotePost)),
     ),
   ).toEqual({
-    ...nothing,
+    ...allStored,
     ignored: 2,
   })
 })

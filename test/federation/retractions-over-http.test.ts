@@ -12,14 +12,14 @@ import { type FakePerson, type FakePods, newGuid, startFakePods } from '../suppo
 import { sentAbout } from '../support/federation/outbound-messages.js'
 import type { TestPerson } from '../support/people/local-users.js'
 import { viewerOf } from '../support/people/remote-people.js'
-import { type ReceivingPod, signedBy, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { type InboundPod, signedBy, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 /** What comes over HTTP, and what can be read afterwards. */
 describe.each(queueBackends)('taking back, with the queue in $store', (backend) => {
   let stores: TestStores
-  let others: FakePods
-  let pod: ReceivingPod
+  let fakePods: FakePods
+  let pod: InboundPod
   let annsClient: TestPerson
   let ann: Viewer
   let quin: FakePerson
@@ -27,19 +27,19 @@ describe.each(queueBackends)('taking back, with the queue in $store', (backend) 
   let quinsId: number
   beforeAll(async () => {
     stores = await openTestStores(backend)
-    others = await startFakePods()
-    pod = await startReceivingPod({ others, stores })
+    fakePods = await startFakePods()
+    pod = await startInboundPod({ fakePods, stores })
     const people = await pod.people('ann')
     annsClient = people.ann
     ann = await viewerOf(pod, annsClient)
-    quin = others.person('quin@q.example')
-    remy = others.person('remy@r.example')
-    quinsId = (await pod.meet(quin)).id
-    await pod.meet(remy)
+    quin = fakePods.person('quin@q.example')
+    remy = fakePods.person('remy@r.example')
+    quinsId = (await pod.addRemotePerson(quin)).id
+    await pod.addRemotePerson(remy)
   })
   afterAll(async () => {
     await pod.close()
-    await others.close()
+    await fakePods.close()
     await stores.close()
   })
   beforeEach(() => pod.db.raw('truncate posts, contacts, outbound_messages, outbox, waiting, tombstones cascade'))
@@ -69,7 +69,7 @@ describe.each(queueBackends)('taking back, with the queue in $store', (backend) 
   }
 
   /** Each is through before the next one is sent. */
-  async function arrive(...sent: readonly (readonly [Parameters<ReceivingPod['publicly']>[0], FakePerson])[]) {
+  async function arrive(...sent: readonly (readonly [Parameters<InboundPod['publicly']>[0], FakePerson])[]) {
     for (const [entity, signer] of sent) {
       expect(await pod.publicly(entity, signer)).toBe(202)
       await pod.settled()

@@ -16,25 +16,25 @@ import { writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-e
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { participationBy, postBy } from '../support/federation/entities.js'
 import { type FakePerson, newGuid } from '../support/federation/fake-pods.js'
-import { open, type Stranger } from '../support/federation/inbound-messages.js'
+import { publicMessage, type RemotePerson } from '../support/federation/inbound-messages.js'
 import { sentAbout } from '../support/federation/outbound-messages.js'
-import { addPost, addStranger } from '../support/people/remote-people.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { addPost, addRemotePerson } from '../support/people/remote-people.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 import { signedBy } from '../support/pods/inbound-pod.js'
 
-let pod: MeetingPod
+let pod: FederationPod
 let ann: User
-let quin: Stranger
-let remy: Stranger
+let quin: RemotePerson
+let remy: RemotePerson
 beforeAll(async () => {
-  pod = await openMeetingPod()
+  pod = await openFederationPod()
   await createUser(pod, { username: 'ann', password: 'the password of ann' })
   ann = await User.byUsername(pod.db, 'ann').throwIfNotFound()
 })
 afterAll(() => pod.close())
 beforeEach(async () => {
   await pod.empty('posts, photos, conversations, contacts, outbound_messages, outbox, waiting, tombstones')
-  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
+  ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
 })
 
 function retraction(type: RetractionEntity['target_type'], guid: string, author: string): RetractionEntity {
@@ -68,7 +68,7 @@ async function commentBy(
     .returning('*')
 }
 
-async function follow(post: Post, ...people: readonly Stranger[]): Promise<void> {
+async function follow(post: Post, ...people: readonly RemotePerson[]): Promise<void> {
   const rows = people.map(({ id }) => ({ guid: newGuid(), postId: post.id, authorId: id }))
   await Participation.query(pod.db).insert(rows)
 }
@@ -90,7 +90,7 @@ describe('a retraction of a post', () => {
     await commentBy(remy, post)
     await pod.db('notifications').insert({ guid: newGuid(), userId: ann.id, type: 'also_commented', postId: post.id })
 
-    expect(await receive(open(quin, retraction('Post', post.guid, quin.address)))).toEqual(done)
+    expect(await receive(publicMessage(quin, retraction('Post', post.guid, quin.address)))).toEqual(done)
 
     expect(await Post.query(pod.db).select('id', 'rootId')).toEqual([{ id: reshare.id, rootId: null }])
     expect(await pod.rows('comments', 'notifications')).toEqual([0, 0])
@@ -100,10 +100,10 @@ describe('a retraction of a post', () => {
   it('by another person changes nothing', async () => {
     const post = await addPost(pod, quin)
 
-    expect(await receive(open(remy, retraction('Post', post.guid, quin.address)))).toMatchObject({
+    expect(await receive(publicMessage(remy, retraction('Post', post.guid, quin.address)))).toMatchObject({
       rejected: ['InvalidSender'],
     })
-    expect(await receive(open(remy, retraction('Post', post.guid, remy.address)))).toMatchObject({
+    expect(await receive(publicMessage(remy, retraction('Post', post.guid, remy.address)))).toMatchObject({
       rejected: ['InvalidSender'],
     })
     expect(await pod.rows('posts', 'tombstones')).toEqual([1, 0])
@@ -113,7 +113,7 @@ describe('a retraction of a post', () => {
     const root = await ownPost({ resharesCount: 2 })
     const reshare = await addPost(pod, quin, { type: 'Reshare', text: '', rootId: root.id })
 
-    expect(await receive(open(quin, retraction('Reshare', reshare.guid, quin.address)))).toEqual(done)
+    expect(await receive(publicMessage(quin, retraction('Reshare', reshare.guid, quin.address)))).toEqual(done)
 
     expect(await Post.query(pod.db).findById(root.id)).toMatchObject({ resharesCount: 1 })
   })
@@ -121,7 +121,7 @@ describe('a retraction of a post', () => {
   it('cannot delete a local post, in any form', async () => {
     const post = await ownPost()
 
-    expect(await receive(open(quin, retraction('Post', post.guid, quin.address)))).toMatchObject({
+    expect(await receive(publicMessage(quin, retraction('Post', post.guid, quin.address)))).toMatchObject({
       rejected: ['InvalidSender'],
     })
     expect(await pod.rows('posts')).toEqual([1])
@@ -135,7 +135,7 @@ describe('a retraction of a comment', () => {
     const { guid } = await commentBy(quin, post)
     await commentBy(remy, post)
 
-    expect(await receive(open(quin, retraction('Comment', guid, quin.address)))).toEqual(done)
+    expect(await receive(publicMessage(quin, retraction('Comment', guid, quin.address)))).toEqual(done)
 
     const [sent, ...more] = await sentAbout(pod, guid)
     expect(more).toEqual([])
@@ -150,7 +150,7 @@ describe('a retraction of a comment', () => {
     await follow(post, remy)
     const { guid } = await commentBy(quin, post, { createdAt: new Date() })
 
-    expect(await receive(open(quin, retraction('Comment', guid, quin.address)))).toEqual(done)
+    expect(await receive(publicMessage(quin, retraction('Comment', guid, quin.address)))).toEqual(done)
 
     expect(await sentAbout(pod, guid)).toEqual([])
   })
@@ -167,7 +167,7 @@ describe('a retraction of a comment', () => {
     const { podId } = await Person.query(pod.db).findById(remy.id).throwIfNotFound()
     await pod.db('deliveries').insert({ messageId, podId, ...delivery })
 
-    expect(await receive(open(quin, retraction('Comment', guid, quin.address)))).toEqual(done)
+    expect(await receive(publicMessage(quin, retraction('Comment', guid, quin.address)))).toEqual(done)
 
     expect(await sentAbout(pod, guid)).toMatchObject([{ verb: 'retract', to }])
   })
@@ -177,7 +177,7 @@ describe('a retraction of a comment', () => {
     const { id, guid } = await commentBy(quin, post)
     await pod.db('mentions').insert({ personId: remy.id, commentId: id })
 
-    await receive(open(quin, retraction('Comment', guid, quin.address)))
+    await receive(publicMessage(quin, retraction('Comment', guid, quin.address)))
 
     expect(await sentAbout(pod, guid)).toMatchObject([{ to: ['r.example'] }])
   })
@@ -186,7 +186,7 @@ describe('a retraction of a comment', () => {
     const post = await ownPost()
     await follow(post, remy)
     const { guid } = await commentBy(quin, post)
-    const twice = [1, 2].map(() => open(quin, retraction('Comment', guid, quin.address)))
+    const twice = [1, 2].map(() => publicMessage(quin, retraction('Comment', guid, quin.address)))
 
     expect(await receive(...twice)).toEqual(done)
     expect(await receive(...twice)).toEqual({ ...done, ignored: 2 })
@@ -199,7 +199,7 @@ describe('a retraction of a comment', () => {
     const post = await addPost(pod, remy)
     const { guid } = await commentBy(quin, post)
 
-    expect(await receive(open(remy, retraction('Comment', guid, quin.address)))).toEqual(done)
+    expect(await receive(publicMessage(remy, retraction('Comment', guid, quin.address)))).toEqual(done)
 
     expect(await pod.rows('comments', 'outbound_messages')).toEqual([0, 0])
   })
@@ -207,7 +207,7 @@ describe('a retraction of a comment', () => {
   it('may not come from other readers', async () => {
     const { guid } = await commentBy(quin, await ownPost())
 
-    expect(await receive(open(remy, retraction('Comment', guid, quin.address)))).toMatchObject({
+    expect(await receive(publicMessage(remy, retraction('Comment', guid, quin.address)))).toMatchObject({
       rejected: ['InvalidSender'],
     })
     expect(await pod.rows('comments')).toEqual([1])
@@ -219,7 +219,7 @@ describe('a retraction of a comment', () => {
     const creation = { record: 'comment', guid, verb: 'create', senderId: ann.personId, public: true, entity: '<x/>' }
     await pod.db('outboundMessages').insert(creation)
 
-    await receive(open(quin, retraction('Comment', guid, quin.address)))
+    await receive(publicMessage(quin, retraction('Comment', guid, quin.address)))
 
     expect(await sentAbout(pod, guid)).toEqual([])
   })
@@ -238,15 +238,15 @@ describe('a retraction of another entity', () => {
       { guid: disliked, authorId: remy.id, postId: post.id, positive: false },
     ])
 
-    expect(await receive(open(quin, retraction('Like', second, quin.address)))).toEqual(done)
+    expect(await receive(publicMessage(quin, retraction('Like', second, quin.address)))).toEqual(done)
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ likesCount: 2 })
     expect(await Comment.query(pod.db).findById(comment.id)).toMatchObject({ likesCount: 0 })
 
     // The dislike was never counted.
     expect(
       await receive(
-        open(quin, retraction('Like', first, quin.address)),
-        open(remy, retraction('Like', disliked, remy.address)),
+        publicMessage(quin, retraction('Like', first, quin.address)),
+        publicMessage(remy, retraction('Like', disliked, remy.address)),
       ),
     ).toEqual(done)
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ likesCount: 1 })
@@ -262,7 +262,7 @@ describe('a retraction of another entity', () => {
     const guid = newGuid()
     await pod.db('pollParticipations').insert({ guid, pollId: poll.id, pollAnswerId, authorId: quin.id, createdAt })
 
-    expect(await receive(open(quin, retraction('PollParticipation', guid, quin.address)))).toEqual(done)
+    expect(await receive(publicMessage(quin, retraction('PollParticipation', guid, quin.address)))).toEqual(done)
 
     expect(await pod.db('pollAnswers')).toMatchObject([{ voteCount: 1 }])
     expect(await sentAbout(pod, guid)).toMatchObject([{ verb: 'retract', to: ['r.example'] }])
@@ -273,7 +273,7 @@ describe('a retraction of another entity', () => {
     const guid = newGuid()
     await pod.db('polls').insert({ guid, postId: post.id, question: 'Tea?' })
 
-    expect(await receive(open(quin, retraction('Poll', guid, quin.address)))).toEqual(done)
+    expect(await receive(publicMessage(quin, retraction('Poll', guid, quin.address)))).toEqual(done)
 
     expect(await pod.rows('polls', 'posts')).toEqual([0, 1])
   })
@@ -286,7 +286,9 @@ describe('a retraction of another entity', () => {
     })
     await pod.db('photos').insert(photos)
 
-    expect(await receive(...guids.map((guid) => open(quin, retraction('Photo', guid, quin.address))))).toEqual(done)
+    expect(await receive(...guids.map((guid) => publicMessage(quin, retraction('Photo', guid, quin.address))))).toEqual(
+      done,
+    )
 
     expect(await Post.query(pod.db)).toMatchObject([{ id: worded.id }])
   })
@@ -296,7 +298,7 @@ describe('a retraction of another entity', () => {
     await follow(post, quin)
     const { guid } = await Participation.query(pod.db).findOne({ authorId: quin.id }).throwIfNotFound()
 
-    expect(await receive(open(quin, retraction('Participation', guid, quin.address)))).toEqual(done)
+    expect(await receive(publicMessage(quin, retraction('Participation', guid, quin.address)))).toEqual(done)
 
     expect(await pod.rows('participations')).toEqual([0])
   })
@@ -311,7 +313,7 @@ describe('a retraction of another entity', () => {
     const visibility = { conversationId, personId: ann.personId, createdAt, updatedAt }
     await pod.db('conversationVisibilities').insert(visibility)
 
-    expect(await receive(open(quin, retraction('Conversation', guid, quin.address)))).toEqual(done)
+    expect(await receive(publicMessage(quin, retraction('Conversation', guid, quin.address)))).toEqual(done)
 
     expect(await pod.rows('conversations', 'messages', 'conversation_visibilities')).toEqual([0, 0, 0])
   })
@@ -321,7 +323,7 @@ describe('a retraction of another entity', () => {
     const comments = await Promise.all(Array.from({ length: 20 }, () => commentBy(quin, post)))
     const likes = await Promise.all(
       comments.map(async (_comment, index) => {
-        const { id } = await addStranger(pod, `liker${index}@l.example`)
+        const { id } = await addRemotePerson(pod, `liker${index}@l.example`)
         const [like] = await pod.db('likes').insert({ guid: newGuid(), authorId: id, postId: post.id }).returning('*')
         return like
       }),
@@ -329,9 +331,13 @@ describe('a retraction of another entity', () => {
     await pod.db('likes').update({ authorId: quin.id }).where({ id: likes[0].id })
 
     await Promise.all([
-      receive(...comments.slice(0, 12).map(({ guid }) => open(quin, retraction('Comment', guid, quin.address)))),
-      receive(...comments.slice(8, 19).map(({ guid }) => open(quin, retraction('Comment', guid, quin.address)))),
-      receive(open(quin, retraction('Like', likes[0].guid, quin.address))),
+      receive(
+        ...comments.slice(0, 12).map(({ guid }) => publicMessage(quin, retraction('Comment', guid, quin.address))),
+      ),
+      receive(
+        ...comments.slice(8, 19).map(({ guid }) => publicMessage(quin, retraction('Comment', guid, quin.address))),
+      ),
+      receive(publicMessage(quin, retraction('Like', likes[0].guid, quin.address))),
     ])
 
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 1, likesCount: 19 })
@@ -342,11 +348,11 @@ describe('a retraction of an unknown entity', () => {
   it('waits for an hour, and keeps its target away', async () => {
     const guid = newGuid()
 
-    expect(await receive(open(quin, retraction('Post', guid, quin.address)))).toEqual({
+    expect(await receive(publicMessage(quin, retraction('Post', guid, quin.address)))).toEqual({
       ...done,
       waiting: [[`post:${guid}`, 3_600]],
     })
-    expect(await receive(open(quin, postBy(quin, { guid })))).toEqual({ ...done, ignored: 1 })
+    expect(await receive(publicMessage(quin, postBy(quin, { guid })))).toEqual({ ...done, ignored: 1 })
     expect(await pod.rows('posts', 'waiting')).toEqual([0, 1])
 
     const [{ seconds }] = await pod
@@ -365,7 +371,7 @@ describe('a retraction of an unknown entity', () => {
       await pod.db('tombstones').insert({ targetType: 'Post', guid: post.guid, deletedById: deleter.id })
       await pod.db('posts').where({ id: post.id }).delete()
 
-      expect(await receive(open(quin, comment))).toEqual({ ...done, ignored: 1 })
+      expect(await receive(publicMessage(quin, comment))).toEqual({ ...done, ignored: 1 })
       expect(await pod.rows('outbox', 'waiting')).toEqual([0, 0])
     },
   )
@@ -374,25 +380,29 @@ describe('a retraction of an unknown entity', () => {
     const guid = newGuid()
     await pod.db('tombstones').insert({ targetType: 'Post', guid, deletedById: remy.id })
 
-    expect(await receive(open(quin, commentUnder(guid)))).toMatchObject({ waiting: [[`post:${guid}`, undefined]] })
+    expect(await receive(publicMessage(quin, commentUnder(guid)))).toMatchObject({
+      waiting: [[`post:${guid}`, undefined]],
+    })
   })
 
   it('waits for a participation too', async () => {
     const post = await ownPost()
     const participation = participationBy(quin, post)
 
-    expect(await receive(open(quin, retraction('Participation', participation.guid, quin.address)))).toMatchObject({
+    expect(
+      await receive(publicMessage(quin, retraction('Participation', participation.guid, quin.address))),
+    ).toMatchObject({
       waiting: [[`participation:${participation.guid}`, 3_600]],
     })
-    expect(await receive(open(quin, participation))).toEqual({ ...done, ignored: 1 })
+    expect(await receive(publicMessage(quin, participation))).toEqual({ ...done, ignored: 1 })
     expect(await pod.rows('participations')).toEqual([0])
   })
 
   it('does not keep away an entity of another author', async () => {
     const guid = newGuid()
-    await receive(open(remy, retraction('Post', guid, remy.address)))
+    await receive(publicMessage(remy, retraction('Post', guid, remy.address)))
 
-    expect(await receive(open(quin, postBy(quin, { guid })))).toEqual(done)
+    expect(await receive(publicMessage(quin, postBy(quin, { guid })))).toEqual(done)
 
     expect(await Post.query(pod.db)).toMatchObject([{ guid, authorId: quin.id }])
   })
@@ -401,20 +411,20 @@ describe('a retraction of an unknown entity', () => {
     const post = await addPost(pod, remy)
     const [unwanted, welcome] = [1, 2].map(() => signedBy(quin, commentUnder(post.guid)))
     if (unwanted === undefined || welcome === undefined) throw new Error('There are two.')
-    const sam = await pod.meet('sam@s.example')
+    const sam = await pod.addRemotePerson('sam@s.example')
     await receive(
-      open(remy, retraction('Comment', unwanted.guid, quin.address)),
-      open(sam, retraction('Comment', welcome.guid, quin.address)),
+      publicMessage(remy, retraction('Comment', unwanted.guid, quin.address)),
+      publicMessage(sam, retraction('Comment', welcome.guid, quin.address)),
     )
 
-    expect(await receive(open(remy, unwanted), open(remy, welcome))).toEqual({ ...done, ignored: 1 })
+    expect(await receive(publicMessage(remy, unwanted), publicMessage(remy, welcome))).toEqual({ ...done, ignored: 1 })
 
     expect(await Comment.query(pod.db)).toMatchObject([{ guid: welcome.guid }])
   })
 
   it('ends without a dead letter when its time is over', async () => {
     const guid = newGuid()
-    const late = open(quin, retraction('Post', guid, quin.address))
+    const late = publicMessage(quin, retraction('Post', guid, quin.address))
     await receive(late)
     const [{ id }] = await pod.db('outbox').insert({ queue: 'inbound', name: 'receive-public' }).returning('id')
 
@@ -425,7 +435,10 @@ describe('a retraction of an unknown entity', () => {
     const guid = newGuid()
 
     expect(
-      await receive(open(quin, retraction('Post', guid, quin.address)), open(quin, postBy(quin, { guid }))),
+      await receive(
+        publicMessage(quin, retraction('Post', guid, quin.address)),
+        publicMessage(quin, postBy(quin, { guid })),
+      ),
     ).toEqual(done)
     expect(await pod.rows('posts', 'tombstones', 'waiting')).toEqual([0, 1, 0])
   })
@@ -434,7 +447,7 @@ describe('a retraction of an unknown entity', () => {
 describe('a batch of retractions', () => {
   const retractionsUnder = async (post: Post, count: number): Promise<readonly InboundMessage[]> => {
     const comments = await Promise.all(Array.from({ length: count }, () => commentBy(quin, post)))
-    return comments.map(({ guid }) => open(remy, retraction('Comment', guid, quin.address)))
+    return comments.map(({ guid }) => publicMessage(remy, retraction('Comment', guid, quin.address)))
   }
 
   it('needs as many statements for a hundred as for two', async () => {
@@ -457,7 +470,7 @@ describe('a comment that arrives while its post is being deleted', () => {
     let receiving: ReturnType<typeof receive> | undefined
     await pod.db.transaction(async (transaction) => {
       await destroyEntities(transaction, 'post', [going.id])
-      receiving = receive(...comments.map((comment) => open(quin, comment)))
+      receiving = receive(...comments.map((comment) => publicMessage(quin, comment)))
       await vi.waitFor(async () => {
         const { rows } = await pod.db.raw(`select from pg_stat_activity
           where wait_event_type = 'Lock' and datname = current_database() and query like '%with arrived as%'`)
@@ -473,7 +486,7 @@ describe('a comment that arrives while its post is being deleted', () => {
 describe('a retraction of a person', () => {
   const privately = async (signer: FakePerson, entity: Entity): Promise<InboundMessage> => {
     const { guid, publicKey } = await Person.query(pod.db).findById(ann.personId).throwIfNotFound()
-    const { envelope, ...rest } = open(signer, entity)
+    const { envelope, ...rest } = publicMessage(signer, entity)
     return { ...rest, envelope: writeEncryptedEnvelope(envelope, createPublicKey(publicKey)), recipientGuid: guid }
   }
   const contacts = () => Contact.query(pod.db).select('personId', 'sharing', 'receiving')
@@ -501,7 +514,7 @@ describe('a retraction of a person', () => {
   it('must be private, and by themselves', async () => {
     await Contact.query(pod.db).insert({ userId: ann.id, personId: quin.id, sharing: true })
 
-    expect(await receive(open(quin, retraction('Person', quin.guid, quin.address)))).toMatchObject({
+    expect(await receive(publicMessage(quin, retraction('Person', quin.guid, quin.address)))).toMatchObject({
       rejected: ['NotPublic'],
     })
     expect(await receive(await privately(remy, retraction('Person', quin.guid, quin.address)))).toMatchObject({

@@ -9,27 +9,27 @@ import type { Person } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
 import type { Pod, PodCrypto } from '../../src/pod/pod.js'
 import { addAspect, dispatchNow } from '../support/federation/outbound-messages.js'
-import { type ListeningPod, listeningPod } from '../support/federation/recording-pod.js'
+import { addRecordingPod, type RecordingPod } from '../support/federation/recording-pod.js'
 import { showPost } from '../support/people/remote-people.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 /** What was signed, by whom it matters: as author of a relayable, or as sender of an envelope. */
 const made = { byAuthor: 0, ofEnvelope: 0 }
-let opened: MeetingPod
+let opened: FederationPod
 let pod: Pod
 let ann: Viewer
 let ben: Viewer
-let pods: readonly ListeningPod[]
+let pods: readonly RecordingPod[]
 let readers: readonly Person[]
 
 beforeAll(async () => {
-  opened = await openMeetingPod()
+  opened = await openFederationPod()
   pod = { ...opened, crypto: counting(opened.crypto) }
   for (const username of ['ann', 'ben']) await createUser(pod, { username, password: `the password of ${username}` })
   ann = await viewer('ann')
   ben = await viewer('ben')
   pods = await Promise.all(
-    Array.from({ length: 6 }, (_, index) => listeningPod(opened.others, opened, `s${index}.example:3000`)),
+    Array.from({ length: 6 }, (_, index) => addRecordingPod(opened.fakePods, opened, `s${index}.example:3000`)),
   )
   const twoEach = pods.flatMap((other) => [other.person(), other.person()])
   readers = (await Promise.all(twoEach)).map(({ row }) => row)
@@ -64,7 +64,7 @@ it('one for a post and two for a comment under it, whatever the audience', async
   const aspectId = await addAspect(pod, ann.userId, readers)
   for (const isPublic of [true, false]) {
     Object.assign(made, { byAuthor: 0, ofEnvelope: 0 })
-    const before = pods.map(({ got }) => got.length)
+    const before = pods.map(({ received: got }) => got.length)
     const post = await publishPost(pod, ann, { text: 'Hello', public: isPublic, aspectIds: [aspectId] })
     await dispatchNow(pod, { record: 'post', guid: post.guid })
     await deliverAll()
@@ -75,6 +75,8 @@ it('one for a post and two for a comment under it, whatever the audience', async
     await dispatchNow(pod, { record: 'comment', guid: comment.guid })
     await deliverAll()
     expect(made).toEqual({ byAuthor: 1, ofEnvelope: 2 })
-    expect(pods.map(({ got }, index) => got.length - (before[index] ?? 0))).toEqual(pods.map(() => (isPublic ? 2 : 4)))
+    expect(pods.map(({ received: got }, index) => got.length - (before[index] ?? 0))).toEqual(
+      pods.map(() => (isPublic ? 2 : 4)),
+    )
   }
 })

@@ -4,19 +4,19 @@ import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { commentBy, likeBy, pollWith, postBy, reshareBy, voteBy } from '../support/federation/entities.js'
-import { type LocalPerson, open, type Stranger } from '../support/federation/inbound-messages.js'
+import { type LocalUser, publicMessage, type RemotePerson } from '../support/federation/inbound-messages.js'
 import { addPost } from '../support/people/remote-people.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let pod: MeetingPod
-let ann: LocalPerson
-let quin: Stranger
-let remy: Stranger
+let pod: FederationPod
+let ann: LocalUser
+let quin: RemotePerson
+let remy: RemotePerson
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  ;({ ann } = await pod.locals('ann'))
-  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
-  await receiveBatch(pod, [open(quin, postBy(quin))]) // what a process finds out once
+  pod = await openFederationPod()
+  ;({ ann } = await pod.localUsers('ann'))
+  ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
+  await receiveBatch(pod, [publicMessage(quin, postBy(quin))]) // what a process finds out once
 })
 afterAll(() => pod.close())
 beforeEach(() => pod.empty('posts, notifications, outbound_messages, outbox, waiting, tombstones'))
@@ -31,8 +31,8 @@ async function statementsFor(...messages: readonly InboundMessage[]): Promise<nu
   return statements
 }
 
-const byQuin = (entity: Entity) => open(quin, entity)
-const byRemy = (entity: Entity) => open(remy, entity)
+const byQuin = (entity: Entity) => publicMessage(quin, entity)
+const byRemy = (entity: Entity) => publicMessage(remy, entity)
 
 describe('a lone message takes at most eight statements:', () => {
   const root = () => postBy(remy, { poll: pollWith('Yes', 'No') })

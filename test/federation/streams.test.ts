@@ -3,40 +3,40 @@ import { movePerson } from '../../src/persistence/people/move-person.js'
 import { listAspectStreamPosts, listStreamPosts, type Stream } from '../../src/persistence/streams/list-streams.js'
 import { commentBy, postBy, reshareBy } from '../support/federation/entities.js'
 import {
-  type LocalPerson,
-  nothing,
-  open,
+  allStored,
+  type LocalUser,
+  privateMessage,
+  publicMessage,
+  type RemotePerson,
   receive,
-  type Stranger,
-  sealed,
 } from '../support/federation/inbound-messages.js'
 import { addAspect } from '../support/federation/outbound-messages.js'
 import { addPost, newGuid } from '../support/people/remote-people.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-let pod: MeetingPod
-let ann: LocalPerson
-let quin: Stranger
-let remy: Stranger
+let pod: FederationPod
+let ann: LocalUser
+let quin: RemotePerson
+let remy: RemotePerson
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  ;({ ann } = await pod.locals('ann'))
-  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
+  pod = await openFederationPod()
+  ;({ ann } = await pod.localUsers('ann'))
+  ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
 })
 afterAll(() => pod.close())
 beforeEach(() => pod.empty('posts, contacts, tombstones, outbox, waiting'))
 
 const query = { visibility: 'readable', page: { limit: 15 } } as const
-const readerOf = ({ userId, id }: LocalPerson) => ({ userId, personId: id })
-const stream = async (reader: LocalPerson, name: Stream) =>
+const readerOf = ({ userId, id }: LocalUser) => ({ userId, personId: id })
+const stream = async (reader: LocalUser, name: Stream) =>
   (await listStreamPosts(pod.db, readerOf(reader), { stream: name, ...query })).items.map(({ guid }) => guid)
 
 it('a remote comment moves its post up in the activity of the participants', async () => {
   const [older, newer] = [await addOwn('2020-01-01'), await addOwn('2020-01-02')]
   expect(await stream(ann, 'activity')).toEqual([newer.guid, older.guid])
 
-  const comments = [quin, remy].map((stranger) => open(stranger, commentBy(stranger, older)))
-  expect(await receive(pod, ...comments)).toEqual(nothing)
+  const comments = [quin, remy].map((stranger) => publicMessage(stranger, commentBy(stranger, older)))
+  expect(await receive(pod, ...comments)).toEqual(allStored)
 
   expect(await stream(ann, 'activity')).toEqual([older.guid, newer.guid])
 
@@ -52,7 +52,7 @@ it('a remote reshare appears in the activity of the root author', async () => {
   const root = await addPost(pod, ann)
   const reshare = reshareBy(quin, { ...root, author: ann.address })
 
-  expect(await receive(pod, open(quin, reshare))).toEqual(nothing)
+  expect(await receive(pod, publicMessage(quin, reshare))).toEqual(allStored)
 
   expect(await stream(ann, 'activity')).toEqual([reshare.guid])
 })
@@ -60,7 +60,7 @@ it('a remote reshare appears in the activity of the root author', async () => {
 it('a private post is in the stream of its recipients, also after its author has moved', async () => {
   const aspectId = await addAspect(pod, ann.userId, [quin])
   const post = postBy(quin, { public: false, text: `Dear @{${ann.address}}` })
-  expect(await receive(pod, sealed(quin, ann, post))).toEqual(nothing)
+  expect(await receive(pod, privateMessage(quin, ann, post))).toEqual(allStored)
   const streams = async () => [
     await stream(ann, 'main'),
     await stream(ann, 'mentions'),
@@ -81,7 +81,7 @@ it('a person who moves to this pod finds their posts, likes and comments', async
   await pod.db('likes').insert({ ...mine(), postId: liked.id })
   await pod.db('participations').insert({ ...mine(), postId: liked.id })
   await pod.db('comments').insert({ ...mine(), postId: said.id, text: 'Tea' })
-  const { cem } = await pod.locals('cem')
+  const { cem } = await pod.localUsers('cem')
 
   await pod.db.transaction((transaction) => movePerson(transaction, { from: quin.id, to: cem.id }))
 

@@ -15,7 +15,7 @@ export interface ApiPerson {
 }
 
 export async function openApiPerson(pod: WholePod, username: string): Promise<ApiPerson> {
-  const { address, guid } = await pod.person(username)
+  const { address, guid } = await pod.addUser(username)
   const token = (await pod.json('token', username, '--scopes', SCOPES)) as { readonly access_token: string }
 
   async function request<Body>(method: string, path: string, body?: object): Promise<Body> {

@@ -7,7 +7,7 @@ import type { Handler } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
-import { startQuickWorkers, untilIdle } from '../support/queues/test-workers.js'
+import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 
 const countJob = defineJob<{ key: string }>()('notify', 'count', { ...patient, attempts: 1 })
 
@@ -29,7 +29,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     stores = await openTestStores(backend)
     pod = await stores.openPod({ definitions: [countJob] })
     await pod.db.schema.createTable('effects', (table) => table.text('key').notNullable())
-    workers = startQuickWorkers(pod, { queues: ['notify'], handlers: { notify: { count } } })
+    workers = startTestWorkers(pod, { queues: ['notify'], handlers: { notify: { count } } })
   })
   afterAll(async () => {
     await workers.close()

@@ -6,7 +6,7 @@ import { openPacking, type PackingLimits } from '../../src/jobs/inbound/pack-mes
 import { openQueueSizeEstimate } from '../../src/jobs/inbound/queue-size-estimate.js'
 import type { QueueCounts } from '../../src/jobs/queues/inspect-queues.js'
 import type { Pod } from '../../src/pod/pod.js'
-import { takeMessages } from '../support/queues/inbound-queue-recorder.js'
+import { recordInboundQueue } from '../support/queues/inbound-queue-recorder.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 const anybody = { ip: '192.0.2.1' }
@@ -43,7 +43,7 @@ describe.each(queueBackends)('the packing of messages into jobs, with the queue 
       ],
     ])
     packing.close()
-    await using taken = takeMessages(pod)
+    await using taken = recordInboundQueue(pod)
     await taken.until(2)
   })
 
@@ -55,7 +55,7 @@ describe.each(queueBackends)('the packing of messages into jobs, with the queue 
     await Promise.all(messages.map((message) => packing.acceptPublic(message, anybody)))
 
     packing.close()
-    await using taken = takeMessages(pod)
+    await using taken = recordInboundQueue(pod)
     const came = (await taken.until(messages.length)).map(({ envelope }) => envelope)
     expect(came.toSorted()).toEqual(messages.toSorted())
     expect(Math.max(...taken.jobs)).toBe(128)
@@ -72,7 +72,7 @@ describe.each(queueBackends)('the packing of messages into jobs, with the queue 
     await packing.acceptPublic('from somebody else', { ip: '2001:db8:0:1::1' })
 
     packing.close()
-    await using taken = takeMessages(pod)
+    await using taken = recordInboundQueue(pod)
     const order = (await taken.until(9)).map(({ envelope }) => envelope)
     expect(order.indexOf('from somebody else')).toBe(6) // two before counting starts, three of the guaranteed share, and the first look
     expect(order.at(-1)).toBe('flood from beside')

@@ -8,13 +8,13 @@ import { openMetrics } from '../../src/operations/metrics.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { prune } from '../../workers/handlers/maintenance.js'
 import { showJobFigures } from '../../workers/job-metrics.js'
-import { UNHURRIED } from '../support/pods/build-pod.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { NO_EVENT_LOOP_LIMIT } from '../support/pods/build-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 describe('persisted counters of the processes', () => {
-  let pod: MeetingPod
+  let pod: FederationPod
   beforeAll(async () => {
-    pod = await openMeetingPod()
+    pod = await openFederationPod()
   })
   afterAll(() => pod.close())
   beforeEach(() => pod.db('figures').delete())
@@ -105,7 +105,7 @@ describe('persisted counters of the processes', () => {
 
   it('are reported under the names of the counters', async () => {
     const metrics = openMetrics(pod)
-    const app = await buildApp(pod, { metrics, limits: UNHURRIED })
+    const app = await buildApp(pod, { metrics, limits: NO_EVENT_LOOP_LIMIT })
     const { registry } = metrics
     registerReceiveMetrics(registry)
     registerDeliveryMetrics(registry)

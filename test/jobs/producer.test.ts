@@ -61,7 +61,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     await proxy.refuse()
     await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
 
-    await proxy.pass()
+    await proxy.recover()
     await untilAcknowledged(pod)
   })
 
@@ -72,7 +72,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     proxy.freeze()
     await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
 
-    await proxy.pass()
+    await proxy.recover()
     await untilAcknowledged(pod)
   })
 
@@ -82,7 +82,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     proxy.freeze()
     await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
 
-    await proxy.pass()
+    await proxy.recover()
     await untilAcknowledged(pod)
   })
 
@@ -91,7 +91,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     const pod = await openBehindProxy()
     await expect(pod.jobs.enqueue(greet, { name: 'Alice' })).rejects.toThrow(QueueUnavailable)
 
-    await proxy.pass()
+    await proxy.recover()
     await untilAcknowledged(pod)
   })
 
@@ -103,7 +103,7 @@ describe.each(queueBackends)('a producer, with the queue in $store', (backend) =
     )
     await refusal
 
-    await proxy.pass()
+    await proxy.recover()
     await untilAcknowledged(await opening)
   })
 })

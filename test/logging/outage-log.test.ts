@@ -1,20 +1,20 @@
 import { expect, it, vi } from 'vitest'
 import { openOutageLog } from '../../src/logging/outage-log.js'
-import { openLogBook } from '../support/assertions/recorded-log.js'
+import { openRecordedLog } from '../support/assertions/recorded-log.js'
 
 function watchService() {
-  const book = openLogBook()
+  const recordedLog = openRecordedLog()
   const service = { isUp: true, checks: 0 }
   const outages = openOutageLog({
     name: 'queue',
-    log: book.log,
+    log: recordedLog.log,
     checkEvery: 1,
     async answers() {
       service.checks += 1
       return service.isUp
     },
   })
-  return { service, outages, messages: () => book.entries().map(({ msg }) => msg), entries: book.entries }
+  return { service, outages, messages: () => recordedLog.entries().map(({ msg }) => msg), entries: recordedLog.entries }
 }
 
 it('a single failure of a service that answers is no outage', async () => {

@@ -5,23 +5,23 @@ import { emptyPeople } from '../../src/persistence/people/empty-people.js'
 import { purgeDeletedPosts, ROWS_AT_ONCE } from '../../src/persistence/posts/delete-posts.js'
 import { destroyEntities } from '../../src/persistence/posts/destroy-entities.js'
 import { newGuid } from '../support/federation/fake-pods.js'
-import type { Stranger } from '../support/federation/inbound-messages.js'
+import type { RemotePerson } from '../support/federation/inbound-messages.js'
 import { addPost } from '../support/people/remote-people.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 const MANY = ROWS_AT_ONCE + 1
 const TABLES_BELOW = ['comments', 'likes', 'participations', 'poll_participations', 'polls'] as const
 
-let pod: MeetingPod
-let quin: Stranger
-let remy: Stranger
+let pod: FederationPod
+let quin: RemotePerson
+let remy: RemotePerson
 beforeAll(async () => {
-  pod = await openMeetingPod()
+  pod = await openFederationPod()
 })
 afterAll(() => pod.close())
 beforeEach(async () => {
   await pod.empty('posts, people, outbound_messages')
-  ;({ quin, remy } = await pod.strangers('quin', 'remy'))
+  ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
 })
 
 async function addComments(post: Post, count: number): Promise<readonly string[]> {

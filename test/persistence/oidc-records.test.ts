@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { trimInteractions, upsertRecord } from '../../src/persistence/accounts/oidc-records.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let pod: TestPod
 beforeEach(async () => {
-  pod ??= await startTestPod()
+  pod ??= await buildPod()
   await pod.pod.db('oidcRecords').delete()
 })
 afterAll(() => pod?.close())

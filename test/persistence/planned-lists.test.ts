@@ -34,7 +34,7 @@ import type { NotificationCauseRows } from '../../src/persistence/notifications/
 import { listPhotosOfPerson } from '../../src/persistence/photos/list-photos.js'
 import { listPostsOfPerson } from '../../src/persistence/posts/list-posts.js'
 import { viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const MANY = 4_000
 /** A page and one row more. */
@@ -51,7 +51,7 @@ let postGuid: string
 /** One connection for all prepared statements. */
 let db: Knex
 beforeAll(async () => {
-  testPod = await startTestPod()
+  testPod = await buildPod()
   viewer = await viewerOf(testPod.pod, (await testPod.people('alice')).alice)
   const { config } = testPod.pod
   db = openDatabase({ ...WEB_LIMITS, url: config.databaseUrl ?? '', pool: 1, applicationName: 'test' })

@@ -59,8 +59,13 @@ import {
   reshareBy,
 } from '../support/federation/entities.js'
 import { newGuid } from '../support/federation/fake-pods.js'
-import { type LocalPerson, open, type Stranger, sealed } from '../support/federation/inbound-messages.js'
-import { type MeetingPod, openMeetingPod } from '../support/pods/federation-pod.js'
+import {
+  type LocalUser,
+  privateMessage,
+  publicMessage,
+  type RemotePerson,
+} from '../support/federation/inbound-messages.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 /** Rows of each table that grows. */
 const MANY = 6_000
@@ -71,18 +76,18 @@ const MAX_PAGES = 6_000
 /** After five executions PostgreSQL uses the generic plan. */
 const RUNS = 7
 
-let pod: MeetingPod
+let pod: FederationPod
 /** One connection each, opened as by workers and by the web process. */
 let workerDb: Knex
 let webDb: Knex
-let ann: LocalPerson
-let quin: Stranger
+let ann: LocalUser
+let quin: RemotePerson
 let podId: number
 let postGuid: string
 beforeAll(async () => {
-  pod = await openMeetingPod()
-  ;({ ann } = await pod.locals('ann'))
-  ;({ quin } = await pod.strangers('quin'))
+  pod = await openFederationPod()
+  ;({ ann } = await pod.localUsers('ann'))
+  ;({ quin } = await pod.remotePeople('quin'))
   podId = (await pod.db('people').where({ id: quin.id }).first()).podId
   const url = pod.config.databaseUrl ?? ''
   workerDb = openDatabase({ ...WORKER_LIMITS, url, pool: 1, applicationName: 'test' })
@@ -288,28 +293,38 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ],
   ['overdue waiting messages', () => within((transaction) => resumeOverdue(pod, transaction, 10))],
   ['giving up a message', () => giveUp(worker(), 23)],
-  ['a post is received', () => receiveBatch(worker(), [open(quin, postBy(quin))])],
+  ['a post is received', () => receiveBatch(worker(), [publicMessage(quin, postBy(quin))])],
   [
     'a comment is received',
-    () => receiveBatch(worker(), [open(quin, commentBy(quin, { guid: postGuid, author: ann.address } as never))]),
+    () =>
+      receiveBatch(worker(), [publicMessage(quin, commentBy(quin, { guid: postGuid, author: ann.address } as never))]),
   ],
   [
     'a reshare is received',
-    () => receiveBatch(worker(), [open(quin, reshareBy(quin, { guid: nextRow('p'), author: ann.address } as never))]),
+    () =>
+      receiveBatch(worker(), [
+        publicMessage(quin, reshareBy(quin, { guid: nextRow('p'), author: ann.address } as never)),
+      ]),
   ],
-  ['a photo is received', () => receiveBatch(worker(), [open(quin, photoBy(quin))])],
-  ['a profile is received', () => receiveBatch(worker(), [open(quin, profileOf(quin, { bio: newGuid() }))])],
+  ['a photo is received', () => receiveBatch(worker(), [publicMessage(quin, photoBy(quin))])],
+  ['a profile is received', () => receiveBatch(worker(), [publicMessage(quin, profileOf(quin, { bio: newGuid() }))])],
   [
     'a participation is received',
-    () => receiveBatch(worker(), [open(quin, participationBy(quin, { guid: postGuid, author: ann.address } as never))]),
+    () =>
+      receiveBatch(worker(), [
+        publicMessage(quin, participationBy(quin, { guid: postGuid, author: ann.address } as never)),
+      ]),
   ],
   [
     'the retraction of a comment is received',
-    () => receiveBatch(worker(), [open(quin, retracted('Comment', nextRow('c')))]),
+    () => receiveBatch(worker(), [publicMessage(quin, retracted('Comment', nextRow('c')))]),
   ],
-  ['the retraction of an unknown entity', () => receiveBatch(worker(), [open(quin, retracted('Post', newGuid()))])],
-  ['a contact is received', () => receiveBatch(worker(), [sealed(quin, ann, contact())])],
-  ['a conversation is received', () => receiveBatch(worker(), [sealed(quin, ann, conversation())])],
+  [
+    'the retraction of an unknown entity',
+    () => receiveBatch(worker(), [publicMessage(quin, retracted('Post', newGuid()))]),
+  ],
+  ['a contact is received', () => receiveBatch(worker(), [privateMessage(quin, ann, contact())])],
+  ['a conversation is received', () => receiveBatch(worker(), [privateMessage(quin, ann, conversation())])],
   ['the signers of messages', () => Person.findSigners(workerDb, [quin.address, 'one@pod17.example'])],
   [
     'storing unproven messages',
@@ -327,7 +342,8 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['posts to participate in', () => within((transaction) => findPostsToParticipateIn(transaction, [postGuid]))],
   [
     'a like is received',
-    () => receiveBatch(worker(), [open(quin, likeBy(quin, { guid: newGuid(), author: ann.address } as never))]),
+    () =>
+      receiveBatch(worker(), [publicMessage(quin, likeBy(quin, { guid: newGuid(), author: ann.address } as never))]),
   ],
 ])('%s: few rows are read of tables that have grown since the last analyze', async (_what, run) => {
   const { rows, pages } = await costOf(workerDb, run)

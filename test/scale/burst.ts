@@ -93,7 +93,7 @@ export async function sendBurst(
 }
 
 async function makeMessages(
-  { pod, alice, bob, neighbours, others }: AssailedPod,
+  { pod, alice, bob, neighbours, fakePods }: AssailedPod,
   messages: number,
 ): Promise<{ readonly burst: Burst; readonly localPosts: readonly LocalPost[] }> {
   const localPosts: LocalPost[] = []
@@ -107,7 +107,7 @@ async function makeMessages(
   const byAddress = new Map(people.map((person) => [person.address, person]))
   for (const post of burst.posts) {
     const author = byAddress.get(post.author)
-    if (author !== undefined) others.serve(author, post)
+    if (author !== undefined) fakePods.serve(author, post)
   }
   return { burst, localPosts }
 }
@@ -140,10 +140,10 @@ async function wrongsWith(
 
 /** Checks that every request got a response, and no client an unexpected error. */
 function unexpected(answers: readonly Answer[], what: string): readonly string[] {
-  const others = new Set(
+  const fakePods = new Set(
     answers.map(({ status }) => status).filter((status) => ![200, 202, 503].includes(Number(status))),
   )
-  return [...others].map((status) => `${what} was answered ${status}`)
+  return [...fakePods].map((status) => `${what} was answered ${status}`)
 }
 
 function longestGap(answers: readonly Answer[], began: number): number {

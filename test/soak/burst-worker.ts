@@ -8,14 +8,14 @@ import { unprovenHandlers } from '../../workers/handlers/fetch-unproven.js'
 import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
 import { startWorkers } from '../../workers/start-workers.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
-import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import type { WorkerInstructions } from './killed-workers.js'
 
 const CLOSED_PORT = 1
 
 const { environment, othersPort, threads }: WorkerInstructions = JSON.parse(process.argv[2] ?? '{}')
 const log = pino({ level: 'warn' }, { write: (line) => void process.send?.({ said: JSON.parse(line) }) })
-const crypto = threads ? openCryptoPool(1) : cannedCrypto()
+const crypto = threads ? openCryptoPool(1) : fixedKeyCrypto()
 const remote = openRemotePods({
   allowPrivate: 'all',
   userAgent: 'test/1.0',

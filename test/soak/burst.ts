@@ -84,15 +84,15 @@ async function makeLocalPosts(pod: Pod): Promise<readonly LocalPost[]> {
 }
 
 /** Posts of unknown persons; every other pod returns a post that is requested before it was delivered. */
-function makeMessages(others: FakePods, localPosts: readonly LocalPost[], options: BurstOptions): Burst {
+function makeMessages(fakePods: FakePods, localPosts: readonly LocalPost[], options: BurstOptions): Burst {
   const people = Array.from({ length: options.people }, (_, index) =>
-    others.person(`p${index}@q${index % PODS}.example`),
+    fakePods.person(`p${index}@q${index % PODS}.example`),
   )
   const burst = makeBurst(people, localPosts, options)
   const byAddress = new Map(people.map((person) => [person.address, person]))
   for (const post of burst.posts) {
     const author = byAddress.get(post.author)
-    if (author !== undefined) others.serve(author, post)
+    if (author !== undefined) fakePods.serve(author, post)
   }
   return burst
 }

@@ -42,12 +42,12 @@ const workerFile = new URL('delivery-worker.ts', import.meta.url).pathname
 
 /** Posts for one pod that is well and many that are not; in the end all of them come back. */
 export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsReport> {
-  const others = await startFakePods()
+  const fakePods = await startFakePods()
   const besieged = await startBesiegedPod(options.store)
   const { pod, environment } = besieged
   const instructions: DeliveryInstructions = {
     environment,
-    othersPort: others.server.port,
+    othersPort: fakePods.server.port,
     threads: options.threads,
     limits: { exchangeMs: 10_000 },
   }
@@ -55,7 +55,7 @@ export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsRep
   try {
     let isBack = false
     let workerMegabytes = 0
-    worker.listen(({ megabytes }) => {
+    worker.onMessage(({ megabytes }) => {
       if (typeof megabytes === 'number') workerMegabytes = Math.max(workerMegabytes, megabytes)
     })
     const unlessBack =
@@ -63,7 +63,7 @@ export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsRep
       (response, index) =>
         isBack ? takes(response) : answer(response, index)
     const listen = (kind: string, count: number, port: number, answer: Answering) =>
-      listeningPods(others, pod, hostsOf(kind, count, port), answer)
+      listeningPods(fakePods, pod, hostsOf(kind, count, port), answer)
     const silent = await listen(
       'silent',
       options.silent,
@@ -85,7 +85,7 @@ export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsRep
       arrivals.shift()?.()
       return takes(response)
     })
-    await worker.said('ready')
+    await worker.messageWith('ready')
 
     const dead = [silent, refusing, failing]
     const ids = dead.flatMap((pods) => pods.ids)
@@ -138,7 +138,7 @@ export async function runDeadPods(options: DeadPodsOptions): Promise<DeadPodsRep
   } finally {
     await worker.kill()
     await besieged.close()
-    await others.close()
+    await fakePods.close()
   }
 }
 

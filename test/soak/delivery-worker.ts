@@ -9,7 +9,7 @@ import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
 import type { Handler } from '../../workers/run-job.js'
 import { startWorkers } from '../../workers/start-workers.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
-import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { type DeliveryInstructions, REFUSING_PORT } from './delivery-instructions.js'
 
 const CLOSED_PORT = 1
@@ -28,7 +28,7 @@ const remote = openRemotePods({
   resolve: async () => ['127.0.0.1'],
   dial: ({ port }) => connect(port === REFUSING_PORT && !isBack ? CLOSED_PORT : othersPort, '127.0.0.1'),
 })
-const crypto = threads ? openCryptoPool(1) : cannedCrypto()
+const crypto = threads ? openCryptoPool(1) : fixedKeyCrypto()
 const pod = { ...(await openPod(readConfig(environment), 'worker', { crypto, log })), remote }
 const handlersOf = (lane: Lane): { readonly deliver: Handler } => ({
   deliver: (own, { data }: { readonly data: { readonly podId: number } }, signal) =>

@@ -7,7 +7,7 @@ import type { Entity } from '../../src/protocol/entities/registry.js'
 import { administer } from '../support/databases/test-database.js'
 import { newGuid, startFakePods } from '../support/federation/fake-pods.js'
 import { writeMessage } from '../support/federation/recording-pod.js'
-import { forgetJobs } from '../support/queues/queue-backends.js'
+import { deleteJobs } from '../support/queues/queue-backends.js'
 import type { DeliveryInstructions } from './delivery-instructions.js'
 import { type MortalWorkers, startMortalWorkers } from './killed-workers.js'
 import { type BesiegedPod, startBesiegedPod } from './pod-under-load.js'
@@ -49,14 +49,14 @@ interface Chain {
  * every pod fails occasionally.
  */
 export async function runFanOut(options: FanOutOptions): Promise<FanOutReport> {
-  const others = await startFakePods()
+  const fakePods = await startFakePods()
   const besieged = await startBesiegedPod(options.store)
   const { pod, environment } = besieged
   let workers: MortalWorkers | undefined
   try {
     let answers = 0
     const hosts = Array.from({ length: options.pods }, (_, index) => `f${index}.example:3000`)
-    const listeners = await listeningPods(others, pod, hosts, (response) => {
+    const listeners = await listeningPods(fakePods, pod, hosts, (response) => {
       answers += 1
       if (answers % 17 !== 0) return takes(response)
       response.writeHead(answers % 2 === 0 ? 500 : 400).end()
@@ -65,7 +65,7 @@ export async function runFanOut(options: FanOutOptions): Promise<FanOutReport> {
     const limits = { leaseMs: 2_000, drainMs: 1_000 }
     const instructions: DeliveryInstructions = {
       environment,
-      othersPort: others.server.port,
+      othersPort: fakePods.server.port,
       threads: options.threads,
       limits,
     }
@@ -92,7 +92,7 @@ export async function runFanOut(options: FanOutOptions): Promise<FanOutReport> {
   } finally {
     await workers?.close()
     await besieged.close()
-    await others.close()
+    await fakePods.close()
   }
 }
 
@@ -140,7 +140,7 @@ async function left(pod: Pod): Promise<number> {
 async function emptyQueue({ redis, database }: BesiegedPod): Promise<void> {
   if (redis !== undefined) return redis.empty()
   await until('the queue is empty', 30_000, async () => {
-    await administer(database.url, forgetJobs)
+    await administer(database.url, deleteJobs)
     return true
   })
 }

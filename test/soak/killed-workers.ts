@@ -31,7 +31,7 @@ export function startMortalWorkers(
 
   function start(): TestProcess {
     const worker = startProcess(workerFile, instructions)
-    worker.listen(({ said: line }) => {
+    worker.onMessage(({ said: line }) => {
       if (typeof line === 'object' && line !== null) said.push({ ...line })
     })
     return worker
@@ -40,7 +40,7 @@ export function startMortalWorkers(
   const workers = [start(), start()]
   async function killInTurn(): Promise<void> {
     for (let turn = 0; ; turn = 1 - turn) {
-      await Promise.all(workers.map((worker) => worker.said('ready'))) // a kill without active jobs would test nothing
+      await Promise.all(workers.map((worker) => worker.messageWith('ready'))) // a kill without active jobs would test nothing
       await pause(lifeMs, undefined, { signal: spared.signal }).catch(() => {})
       if (spared.signal.aborted) return
       await workers[turn]?.kill()

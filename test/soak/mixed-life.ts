@@ -90,7 +90,7 @@ export async function live(
   for (const listener of listeners) listener.close()
   const wrongs = [
     ...late,
-    ...(await wrongsOfLife(pod, life, [...web.said, ...worker.said])),
+    ...(await wrongsOfLife(pod, life, [...web.logged, ...worker.logged])),
     ...(await references.wrongs()),
     ...inhabitants.flatMap((inhabitant, index) => wrongsHeard(inhabitant, events[index] ?? [], life.talks)),
   ]
@@ -114,19 +114,19 @@ async function sendBurst({ lively, references, clients, life }: Scene, size: Bur
   const sent = line.length
   const friend = friends.slice(bursts.length % friends.length).slice(0, 1)
   const living = clients.map((client) => {
-    const others = inhabitants.filter((other) => other !== client.who)
-    return liveOn(client, posts, [...others, ...friend], deeds)
+    const fakePods = inhabitants.filter((other) => other !== client.who)
+    return liveOn(client, posts, [...fakePods, ...friend], deeds)
   })
   await Promise.all([...living, ...Array.from({ length: LANES }, () => sendAll(web.base, line))])
   return sent
 }
 
 /** Every other pod returns a requested post. */
-function serveRoots({ others, strangers }: References, { posts }: Burst): void {
+function serveRoots({ fakePods, strangers }: References, { posts }: Burst): void {
   const byAddress = new Map(strangers.map((person) => [person.address, person]))
   for (const post of posts) {
     const author = byAddress.get(post.author)
-    if (author !== undefined) others.serve(author, post)
+    if (author !== undefined) fakePods.serve(author, post)
   }
 }
 

@@ -12,7 +12,7 @@ import { User } from '../../src/persistence/models/user.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
 import { memoryFolder } from '../support/files/memory-folder.js'
 import { freePort } from '../support/http/free-port.js'
-import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { type PodProcess, startPodProcess } from '../support/processes/pod-process.js'
 import { startTestRedis, type TestRedis } from '../support/queues/redis-server.js'
 import { makeTables } from './pod-under-load.js'
@@ -93,7 +93,7 @@ async function build(
     ...(redis && { REDIS_URL: redis.url }),
   }
   const config = readConfig({ ...environment, DATA_DIR: folder })
-  const pod = await openPod(config, 'worker', { crypto: cannedCrypto(), log: pino({ level: 'silent' }) })
+  const pod = await openPod(config, 'worker', { crypto: fixedKeyCrypto(), log: pino({ level: 'silent' }) })
   undo.push(() => pod.close())
   const inhabitants: Inhabitant[] = []
   for (const name of NAMES) inhabitants.push(await settle(pod, name))

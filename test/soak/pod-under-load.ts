@@ -5,7 +5,7 @@ import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/data
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { type CrashingDatabase, startCrashingDatabase } from '../support/databases/crashing-database.js'
-import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { startTestRedis, type TestRedis } from '../support/queues/redis-server.js'
 
 /** The web part of a pod in this process, on its own stores that can be killed; its workers are separate processes. */
@@ -31,7 +31,7 @@ export async function startBesiegedPod(store: 'Redis' | 'PostgreSQL'): Promise<B
   }
   await makeTables(database.url)
   const log = pino({ level: 'silent' })
-  const pod = await openPod(readConfig(environment), 'web', { crypto: cannedCrypto(), log })
+  const pod = await openPod(readConfig(environment), 'web', { crypto: fixedKeyCrypto(), log })
   const app = await buildApp(pod)
   return {
     pod,

@@ -91,8 +91,8 @@ async function figuresOf(name: string, process: WatchedProcess, kept: boolean): 
 }
 
 async function keptBy(process: WatchedProcess): Promise<number> {
-  const answer = process.answer()
-  process.tell({ measure: true })
+  const answer = process.nextMessage()
+  process.send({ measure: true })
   const { kept } = (await answer) as { readonly kept: number } // sent by the hook
   return kept / MEGABYTE
 }

@@ -11,7 +11,7 @@ import { listeningPods, takes } from './subscribing-pods.js'
 
 /** Other pods on local ports: most are healthy, some are slow, some do not respond until the end of an outage. */
 export interface References extends AsyncDisposable {
-  readonly others: FakePods
+  readonly fakePods: FakePods
   /** Authors of public posts; the pod knows half of them. */
   readonly strangers: readonly FakePerson[]
   /** One person on each pod, with mutual sharing with all local users. */
@@ -28,8 +28,8 @@ const STRANGERS = 12
 const SLOW_MS = 150
 
 export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitant[]): Promise<References> {
-  const others = await startFakePods()
-  const proxies = await Promise.all(CONDITIONS.map(() => openTcpProxy(others.server.port)))
+  const fakePods = await startFakePods()
+  const proxies = await Promise.all(CONDITIONS.map(() => openTcpProxy(fakePods.server.port)))
   const hosts = proxies.map(({ port }) => `localhost:${port}`)
   const people: FakePerson[] = []
   const encryptedEnvelopes: string[][] = hosts.map(() => [])
@@ -44,9 +44,9 @@ export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitan
     else takes(response)
     return true
   }
-  const listeners = await listeningPods(others, pod, hosts, answer)
+  const listeners = await listeningPods(fakePods, pod, hosts, answer)
   for (const host of hosts)
-    others.script(`${host}/.well-known/webfinger`, (_request, response, url) => {
+    fakePods.script(`${host}/.well-known/webfinger`, (_request, response, url) => {
       const asked = url.searchParams.get('resource')?.replace(/^acct:/, '')
       const found = people.find(({ address }) => address === asked)
       if (found === undefined) return void response.writeHead(404).end()
@@ -55,9 +55,9 @@ export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitan
     })
 
   function settle(name: string, index: number): FakePerson {
-    const person = others.person(`${name}@${hosts[index]}`)
+    const person = fakePods.person(`${name}@${hosts[index]}`)
     people.push(person)
-    others.script(`${hosts[index]}/receive/users/${person.guid}`, async (request, response) => {
+    fakePods.script(`${hosts[index]}/receive/users/${person.guid}`, async (request, response) => {
       const body = await text(request)
       if (answer(response, index)) encryptedEnvelopes[index]?.push(body)
     })
@@ -104,7 +104,7 @@ export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitan
   }
 
   return {
-    others,
+    fakePods,
     strangers,
     friends,
     comeBack() {
@@ -113,7 +113,7 @@ export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitan
     wrongs,
     async [Symbol.asyncDispose]() {
       await Promise.all(proxies.map((proxy) => proxy.close()))
-      await others.close()
+      await fakePods.close()
     },
   }
 }

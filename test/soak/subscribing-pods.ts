@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
 import type { Pod } from '../../src/pod/pod.js'
 import type { FakePods } from '../support/federation/fake-pods.js'
-import { knowPod } from '../support/federation/recording-pod.js'
+import { addRemotePod } from '../support/federation/recording-pod.js'
 
 /** Many known pods, and the messages that each has accepted. */
 export interface ListeningPods {
@@ -18,7 +18,7 @@ export interface ListeningPods {
 export type Answering = (response: ServerResponse, index: number) => boolean
 
 export async function listeningPods(
-  others: FakePods,
+  fakePods: FakePods,
   pod: Pod,
   hosts: readonly string[],
   answer: Answering,
@@ -27,8 +27,8 @@ export async function listeningPods(
   const asked = hosts.map(() => 0)
   const ids: number[] = []
   for (const [index, host] of hosts.entries()) {
-    ids.push((await knowPod(pod, host)).id)
-    others.script(`${host}/receive/public`, async (request: IncomingMessage, response: ServerResponse) => {
+    ids.push((await addRemotePod(pod, host)).id)
+    fakePods.script(`${host}/receive/public`, async (request: IncomingMessage, response: ServerResponse) => {
       asked[index] = (asked[index] ?? 0) + 1
       const body = await text(request).catch(() => undefined) // the sending worker may be killed meanwhile
       if (body !== undefined && answer(response, index)) bodies[index]?.push(body)

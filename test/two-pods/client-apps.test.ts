@@ -311,7 +311,7 @@ describe('two people on two pods, who only use the API', { timeout: 60_000 }, ()
 })
 
 async function moveIn(pod: WholePod, username: string): Promise<Person> {
-  const who = await pod.person(username)
+  const who = await pod.addUser(username)
   const client = await httpClientOf(who)
   // Each pod has a picture of its own for those who have none.
   await client.upload('/photos?set_profile_picture=true', await twoColours().webp().toBuffer())

@@ -18,23 +18,23 @@ import type { Comment } from '../../src/persistence/models/comment.js'
 import { Participation } from '../../src/persistence/models/participation.js'
 import { Poll } from '../../src/persistence/models/poll.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { type Inhabitant, startWholePods, untilQuiet, type WholePod } from '../support/processes/whole-pod.js'
+import { startWholePods, untilQuiet, type WholePod, type WholePodUser } from '../support/processes/whole-pod.js'
 import {
   contactOf,
+  discoverEachOther,
   firstAspectOf,
-  knownAt,
-  meetEachOther,
-  newsOf,
-  seenAt,
+  personAt,
+  postAt,
   shareWith,
+  takeNotifications,
 } from '../support/processes/whole-pod-users.js'
 
 /** Two pods as their operators would run them. Each test finds them as the one before has left them. */
 describe('two pods', { timeout: 60_000 }, () => {
   let left: WholePod
   let right: WholePod
-  let alice: Inhabitant
-  let bob: Inhabitant
+  let alice: WholePodUser
+  let bob: WholePodUser
   let post: Post
   let privatePost: Post
   let reshare: Post
@@ -42,19 +42,19 @@ describe('two pods', { timeout: 60_000 }, () => {
 
   beforeAll(async () => {
     ;[left, right] = await startWholePods(2)
-    ;[alice, bob] = await Promise.all([left.person('alice'), right.person('bob')])
-    await meetEachOther(alice, bob)
+    ;[alice, bob] = await Promise.all([left.addUser('alice'), right.addUser('bob')])
+    await discoverEachOther(alice, bob)
   }, 120_000)
   afterAll(async () => {
     await Promise.all([left?.stop(), right?.stop()])
   })
 
   const quiet = () => untilQuiet(left, right)
-  const news = async () => [await newsOf(alice), await newsOf(bob)]
+  const news = async () => [await takeNotifications(alice), await takeNotifications(bob)]
 
   /** Both have it, and see the same. */
   async function expectSame({ guid }: Pick<Post, 'guid'>) {
-    const [here, there] = [await seenAt(left, guid), await seenAt(right, guid)]
+    const [here, there] = [await postAt(left, guid), await postAt(right, guid)]
     expect(there).toEqual(here)
     expect(here).toBeDefined()
     return here
@@ -68,7 +68,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     expect(await contactOf(alice, bob)).toEqual({ sharing: false, receiving: true })
     expect(await contactOf(bob, alice)).toEqual({ sharing: true, receiving: false })
     expect(await news()).toEqual([[], [['started_sharing', alice.address]]])
-    expect(await knownAt(right, alice)).toMatchObject({
+    expect(await personAt(right, alice)).toMatchObject({
       name: 'Alice in the left pod',
       profile: { bio: 'Likes trees' },
     })
@@ -215,7 +215,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     })
     await quiet()
 
-    const unread = async (who: Inhabitant) => {
+    const unread = async (who: WholePodUser) => {
       const listed = await listConversations(who.pod.open, who, { limit: 5 })
       return listed.items.map(({ subject, read }) => [subject, read ? 'read' : 'unread'])
     }
@@ -224,7 +224,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     await createMessage(right.open, bob, { conversationGuid: guid, text: 'Under the lime' })
     await quiet()
 
-    const texts = async (who: Inhabitant) => {
+    const texts = async (who: WholePodUser) => {
       const messages = await listMessages(who.pod.open, who, guid, { offset: 0, limit: 10 })
       return messages.items.map(({ text, author }) => `${author.address}: ${text}`).toSorted() // they fall into one second
     }
@@ -239,8 +239,8 @@ describe('two pods', { timeout: 60_000 }, () => {
     await changeProfile(right.open, bob, { name: 'Bob', birthday: '1990-02-28', publicDetails: false })
     await quiet()
 
-    expect(await knownAt(right, alice)).toMatchObject({ name: 'Alice', profile: { bio: 'Likes limes' } })
-    expect(await knownAt(left, bob)).toMatchObject({ name: 'Bob', profile: { birthday: '1990-02-28' } })
+    expect(await personAt(right, alice)).toMatchObject({ name: 'Alice', profile: { bio: 'Likes limes' } })
+    expect(await personAt(left, bob)).toMatchObject({ name: 'Bob', profile: { birthday: '1990-02-28' } })
   })
 
   it('notify of a birthday by command', async () => {
@@ -266,12 +266,12 @@ describe('two pods', { timeout: 60_000 }, () => {
 
     await deletePost(right.open, bob, reshare.guid)
     await quiet()
-    expect([await seenAt(left, reshare.guid), await seenAt(right, reshare.guid)]).toEqual([undefined, undefined])
+    expect([await postAt(left, reshare.guid), await postAt(right, reshare.guid)]).toEqual([undefined, undefined])
     expect(await expectSame(post)).toMatchObject({ counts: [2, 0, 0], reshares: [] })
 
     await deletePost(left.open, alice, privatePost.guid)
     await quiet()
-    expect([await seenAt(left, privatePost.guid), await seenAt(right, privatePost.guid)]).toEqual([
+    expect([await postAt(left, privatePost.guid), await postAt(right, privatePost.guid)]).toEqual([
       undefined,
       undefined,
     ])
@@ -302,7 +302,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     await closeUser(right.open, 'bob')
     await quiet()
 
-    const gone = await knownAt(left, bob)
+    const gone = await personAt(left, bob)
     expect(gone).toMatchObject({ name: '', profile: { birthday: null, searchable: false } })
     expect(gone?.closedAt).toBeInstanceOf(Date)
     expect(await contactOf(alice, bob)).toEqual({ sharing: false, receiving: false })

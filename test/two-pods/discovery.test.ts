@@ -3,18 +3,18 @@ import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { fetchEntityJob } from '../../src/jobs/definitions.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { type Inhabitant, startWholePods, type WholePod } from '../support/processes/whole-pod.js'
+import { startWholePods, type WholePod, type WholePodUser } from '../support/processes/whole-pod.js'
 
 /** Two pods that know nothing of each other but an address; each test finds them as the one before has left them. */
 describe('two pods', { timeout: 60_000 }, () => {
   let left: WholePod
   let right: WholePod
-  let alice: Inhabitant
-  let bob: Inhabitant
+  let alice: WholePodUser
+  let bob: WholePodUser
 
   beforeAll(async () => {
     ;[left, right] = await startWholePods(2)
-    ;[alice, bob] = await Promise.all([left.person('alice'), right.person('bob')])
+    ;[alice, bob] = await Promise.all([left.addUser('alice'), right.addUser('bob')])
   }, 120_000)
   afterAll(async () => {
     await Promise.all([left?.stop(), right?.stop()])
@@ -24,7 +24,7 @@ describe('two pods', { timeout: 60_000 }, () => {
     const warning = expect.stringMatching(
       /^ALLOW_PRIVATE_ADDRESSES lets anyone make this pod send requests to every private address/,
     )
-    const said = left.said()
+    const said = left.logged()
 
     expect(said.find(({ ready }) => ready === true)).toMatchObject({
       warnings: expect.arrayContaining([warning]),

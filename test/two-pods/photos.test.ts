@@ -2,24 +2,24 @@ import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fromPhone } from '../support/files/pictures.js'
 import type { ApiAnswer } from '../support/pods/api-pod.js'
-import { type Inhabitant, startWholePods, untilQuiet, type WholePod } from '../support/processes/whole-pod.js'
+import { startWholePods, untilQuiet, type WholePod, type WholePodUser } from '../support/processes/whole-pod.js'
 import { type HttpClient, httpClientOf } from '../support/processes/whole-pod-client.js'
-import { firstAspectOf, meetEachOther, shareWith } from '../support/processes/whole-pod-users.js'
+import { discoverEachOther, firstAspectOf, shareWith } from '../support/processes/whole-pod-users.js'
 
 type Sizes = Readonly<Record<'raw' | 'large' | 'medium' | 'small', string>>
 
 describe('photos of one pod on another', { timeout: 60_000 }, () => {
   let left: WholePod
   let right: WholePod
-  let alice: Inhabitant
-  let bob: Inhabitant
+  let alice: WholePodUser
+  let bob: WholePodUser
   let aliceApp: HttpClient
   let bobApp: HttpClient
   let jpeg: Buffer
   beforeAll(async () => {
     ;[left, right] = await startWholePods(2)
-    ;[alice, bob] = await Promise.all([left.person('alice'), right.person('bob')])
-    await meetEachOther(alice, bob)
+    ;[alice, bob] = await Promise.all([left.addUser('alice'), right.addUser('bob')])
+    await discoverEachOther(alice, bob)
     await shareWith(alice, bob)
     await shareWith(bob, alice)
     await untilQuiet(left, right)

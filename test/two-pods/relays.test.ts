@@ -9,14 +9,14 @@ import { createReshare } from '../../src/domain/posts/reshares.js'
 import type { Comment } from '../../src/persistence/models/comment.js'
 import { Poll } from '../../src/persistence/models/poll.js'
 import type { Post } from '../../src/persistence/models/post.js'
-import { type Inhabitant, startWholePods, untilQuiet, type WholePod } from '../support/processes/whole-pod.js'
+import { startWholePods, untilQuiet, type WholePod, type WholePodUser } from '../support/processes/whole-pod.js'
 import {
+  discoverEachOther,
   firstAspectOf,
-  knownAt,
-  meetEachOther,
-  newsOf,
-  seenAt,
+  personAt,
+  postAt,
   shareWith,
+  takeNotifications,
 } from '../support/processes/whole-pod-users.js'
 
 /**
@@ -25,18 +25,18 @@ import {
  */
 describe('three pods', { timeout: 60_000 }, () => {
   let pods: readonly [WholePod, WholePod, WholePod]
-  let alice: Inhabitant
-  let bob: Inhabitant
-  let carol: Inhabitant
+  let alice: WholePodUser
+  let bob: WholePodUser
+  let carol: WholePodUser
   let post: Post
   let comment: Comment
 
   beforeAll(async () => {
     pods = await startWholePods(3)
     const [a, b, c] = pods
-    ;[alice, bob, carol] = await Promise.all([a.person('alice'), b.person('bob'), c.person('carol')])
-    await meetEachOther(alice, bob)
-    await meetEachOther(alice, carol)
+    ;[alice, bob, carol] = await Promise.all([a.addUser('alice'), b.addUser('bob'), c.addUser('carol')])
+    await discoverEachOther(alice, bob)
+    await discoverEachOther(alice, carol)
     await shareWith(bob, alice)
     await shareWith(carol, alice)
     await quiet()
@@ -47,11 +47,15 @@ describe('three pods', { timeout: 60_000 }, () => {
   })
 
   const quiet = () => untilQuiet(...pods)
-  const news = async () => [await newsOf(alice), await newsOf(bob), await newsOf(carol)]
+  const news = async () => [
+    await takeNotifications(alice),
+    await takeNotifications(bob),
+    await takeNotifications(carol),
+  ]
 
   /** All three have it, and see the same. */
   async function expectSame({ guid }: Pick<Post, 'guid'>) {
-    const [here, ...elsewhere] = await Promise.all(pods.map((pod) => seenAt(pod, guid)))
+    const [here, ...elsewhere] = await Promise.all(pods.map((pod) => postAt(pod, guid)))
     expect(elsewhere).toEqual([here, here])
     expect(here).toBeDefined()
     return here
@@ -69,13 +73,13 @@ describe('three pods', { timeout: 60_000 }, () => {
   })
 
   it('relay a comment to a person who does not know its author', async () => {
-    expect(await knownAt(carol.pod, bob)).toBeUndefined()
+    expect(await personAt(carol.pod, bob)).toBeUndefined()
 
     comment = await createComment(bob.pod.open, bob, { postGuid: post.guid, text: 'The lime, of course' })
     await quiet()
 
     expect(await expectSame(post)).toMatchObject({ counts: [1, 0, 0], comments: [{ author: bob.address }] })
-    expect(await knownAt(carol.pod, bob)).toMatchObject({ address: bob.address })
+    expect(await personAt(carol.pod, bob)).toMatchObject({ address: bob.address })
     expect(await news()).toEqual([[['commented_on_post', bob.address]], [], []])
   })
 
@@ -117,7 +121,7 @@ describe('three pods', { timeout: 60_000 }, () => {
   })
 
   it('deliver a reshare to followers, with its root', async () => {
-    await meetEachOther(bob, carol)
+    await discoverEachOther(bob, carol)
     await shareWith(bob, carol)
     const older = await publishPost(alice.pod.open, alice, { text: 'Written for nobody else', public: true })
     await quiet()
@@ -158,7 +162,7 @@ describe('three pods', { timeout: 60_000 }, () => {
     await createLike(bob.pod.open, bob, { postGuid: guid })
     await quiet()
 
-    const [here, there, elsewhere] = await Promise.all(pods.map((pod) => seenAt(pod, guid)))
+    const [here, there, elsewhere] = await Promise.all(pods.map((pod) => postAt(pod, guid)))
     expect(here).toMatchObject({ counts: [1, 1, 0] })
     expect([there, elsewhere]).toEqual([here, undefined])
   })
@@ -167,7 +171,7 @@ describe('three pods', { timeout: 60_000 }, () => {
     await deletePost(alice.pod.open, alice, post.guid)
     await quiet()
 
-    expect(await Promise.all(pods.map((pod) => seenAt(pod, post.guid)))).toEqual([undefined, undefined, undefined])
+    expect(await Promise.all(pods.map((pod) => postAt(pod, post.guid)))).toEqual([undefined, undefined, undefined])
   })
 
   it('have no dead letters and no waiting messages at the end', async () => {

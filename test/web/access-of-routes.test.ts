@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { expect, it } from 'vitest'
 import { isScope } from '../../src/domain/accounts/scopes.js'
 import { buildApp } from '../../src/web/server/app.js'
-import { startTestPod } from '../support/pods/build-pod.js'
+import { buildPod } from '../support/pods/build-pod.js'
 
 /** All routes that need no authentication. An addition to this list needs a security review. */
 const PUBLIC = [
@@ -56,7 +56,7 @@ const PUBLIC = [
 ]
 
 it('names scopes for every route that is not on the list of public ones', async () => {
-  await using pod = await startTestPod()
+  await using pod = await buildPod()
   const routes = pod.app.knownRoutes
 
   const open = routes.filter(({ config }) => config?.public).map(({ url }) => url)
@@ -71,7 +71,7 @@ it('names scopes for every route that is not on the list of public ones', async 
 })
 
 it('does not start with a route that declares no access', async () => {
-  await using pod = await startTestPod()
+  await using pod = await buildPod()
   const forgetful: FastifyPluginAsync = async (app) => {
     app.get('/forgotten', async () => 'a secret')
   }

@@ -10,7 +10,7 @@ import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { AccessToken, Authorization } from '../../src/persistence/models/access-token.js'
 import { User } from '../../src/persistence/models/user.js'
 import { apiRoutes } from '../../src/web/routes/api/api-routes.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 /** The form of a call that takes a body, before there is one in the API itself. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
@@ -34,7 +34,7 @@ describe('authentication', () => {
       { level: 'trace' },
       new Writable({ write: (chunk, _encoding, done) => done(void lines.push(String(chunk))) }),
     )
-    pod = await startTestPod({ api: routes, log })
+    pod = await buildPod({ api: routes, log })
   })
   afterAll(() => pod.close())
 

@@ -4,7 +4,7 @@ import { type NewPost, publishPost } from '../../src/domain/posts/publish-post.j
 import { OIDC_PATHS } from '../../src/web/oidc/paths.js'
 import type { TestPerson } from '../support/people/local-users.js'
 import { viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const unpack = { br: brotliDecompressSync, gzip: gunzipSync }
 
@@ -13,7 +13,7 @@ describe('compression', () => {
   let ann: TestPerson
   let post: string
   beforeAll(async () => {
-    pod = await startTestPod()
+    pod = await buildPod()
     ;({ ann } = await pod.people('ann'))
     post = await publish({ text: 'Good morning, everybody. '.repeat(80) })
   })

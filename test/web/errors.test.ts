@@ -7,7 +7,7 @@ import { Person } from '../../src/persistence/models/person.js'
 import { apiRoutes } from '../../src/web/routes/api/api-routes.js'
 import { buildApp } from '../../src/web/server/app.js'
 import type { RouteRefusals } from '../../src/web/server/error-handler.js'
-import { startTestPod, type TestPod, UNHURRIED } from '../support/pods/build-pod.js'
+import { buildPod, NO_EVENT_LOOP_LIMIT, type TestPod } from '../support/pods/build-pod.js'
 
 const SECRET = 'a-text-that-must-stay-inside'
 
@@ -45,7 +45,7 @@ const routes: FastifyPluginAsync = async (app) => {
 describe('errors', () => {
   let pod: TestPod
   beforeAll(async () => {
-    pod = await startTestPod({ api: routes })
+    pod = await buildPod({ api: routes })
   })
   afterAll(() => pod.close())
 
@@ -114,10 +114,10 @@ describe('without a database', () => {
   const nowhere = { ...WEB_LIMITS, url: 'postgres://nobody@127.0.0.1:9/none', applicationName: 'test' }
 
   it('answers 503, is live and not ready', async () => {
-    await using pod = await startTestPod()
+    await using pod = await buildPod()
     const { alice } = await pod.people('alice')
     const db = openDatabase(nowhere)
-    const app = await buildApp({ ...pod.pod, db }, { limits: UNHURRIED })
+    const app = await buildApp({ ...pod.pod, db }, { limits: NO_EVENT_LOOP_LIMIT })
 
     const headers = { authorization: `Bearer ${alice.token}` }
     const user = await app.inject({ url: '/api/v1/user', headers })
@@ -137,7 +137,7 @@ describe('without a database', () => {
 
 describe('without a queue', () => {
   it('is ready, and reports that the queue is unavailable', async () => {
-    await using pod = await startTestPod({
+    await using pod = await buildPod({
       change: (opened) => ({
         ...opened,
         jobs: { ...opened.jobs, counts: () => Promise.reject(new QueueUnavailable('away')) },

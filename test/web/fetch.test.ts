@@ -18,8 +18,8 @@ import { peekEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { type Opened, openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 import type { TestPerson } from '../support/people/local-users.js'
-import { addPost, addStranger, newGuid, readKey, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { addPost, addRemotePerson, newGuid, readKey, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('GET /fetch/:type/:guid', () => {
   let pod: TestPod
@@ -40,9 +40,9 @@ describe('GET /fetch/:type/:guid', () => {
         },
       },
     })
-    pod = await startTestPod({ environment: { POD_URL: 'https://p.example' }, change: countSeals })
+    pod = await buildPod({ environment: { POD_URL: 'https://p.example' }, change: countSeals })
     ;({ ann, ben } = await pod.people('ann', 'ben'))
-    quin = await addStranger(pod.pod, 'quin@q.example', { publicKey: readKey('4.public.pem') })
+    quin = await addRemotePerson(pod.pod, 'quin@q.example', { publicKey: readKey('4.public.pem') })
     const people = await Person.query(pod.pod.db)
     keys = new Map(people.map(({ address, publicKey }) => [address, createPublicKey(publicKey)]))
   })
@@ -184,7 +184,7 @@ describe('GET /fetch/:type/:guid', () => {
     ['plain http on a port', 'x.example', { port: 3001, ssl: false }, 'http://x.example:3001'],
     ['no https seen yet', 'y.example', { ssl: false }, 'https://y.example'],
   ])('knows where a pod is with %s', async (_with, host, home, origin) => {
-    const post = await addPost(pod.pod, await addStranger(pod.pod, `zoe@${host}`, { pod: home }))
+    const post = await addPost(pod.pod, await addRemotePerson(pod.pod, `zoe@${host}`, { pod: home }))
 
     expect((await fetch(`post/${post.guid}`)).headers.location).toBe(`${origin}/fetch/post/${post.guid}`)
   })
@@ -192,7 +192,7 @@ describe('GET /fetch/:type/:guid', () => {
   it.each(['evil.example/x', 'a@evil.example', 'evil.example?', 'evil example', 'evil.example#'])(
     'does not redirect to an invalid host recorded for a pod: %s',
     async (host) => {
-      const person = await addStranger(pod.pod, `zoe@${newGuid()}.example`)
+      const person = await addRemotePerson(pod.pod, `zoe@${newGuid()}.example`)
       await pod.pod.db('pods').where({ id: person.podId }).update({ host })
 
       const post = await addPost(pod.pod, person)
@@ -307,7 +307,7 @@ describe('GET /fetch/:type/:guid', () => {
     })
 
     it('of another pod on a post of another pod: shows the way to its author', async () => {
-      const remy = await addStranger(pod.pod, 'remy@r.example')
+      const remy = await addRemotePerson(pod.pod, 'remy@r.example')
       const comment = await quinComments(await addPost(pod.pod, remy))
 
       const response = await fetch(`comment/${comment.guid}`)
@@ -368,7 +368,7 @@ describe('GET /fetch/:type/:guid', () => {
   })
 
   it('serves no comments on posts of closed accounts', async () => {
-    const remy = await addStranger(pod.pod, 'leaving@r.example')
+    const remy = await addRemotePerson(pod.pod, 'leaving@r.example')
     const post = await addPost(pod.pod, remy)
     const { guid } = await createComment(pod.pod, await viewerOf(pod.pod, ben), { postGuid: post.guid, text: 'Hi' })
     const before = await fetch(`comment/${guid}`)

@@ -5,15 +5,15 @@ import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { readHcard } from '../../src/protocol/discovery/discovery-documents.js'
 import { readMagicEnvelope, verifyMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addStranger, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { addRemotePerson, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const DEFAULT = 'https://p.example/images/user/default.png'
 
 describe('GET /hcard/users/:guid', () => {
   let pod: TestPod
   beforeAll(async () => {
-    pod = await startTestPod({ environment: { POD_URL: 'https://p.example' } })
+    pod = await buildPod({ environment: { POD_URL: 'https://p.example' } })
   })
   afterAll(() => pod.close())
 
@@ -90,7 +90,7 @@ describe('GET /hcard/users/:guid', () => {
 
   it('answers 404 for unknown and remote persons and closed accounts (case 11)', async () => {
     const { gone } = await pod.people('gone')
-    const quin = await addStranger(pod.pod, 'quin@q.example')
+    const quin = await addRemotePerson(pod.pod, 'quin@q.example')
     expect((await ask(gone.account.guid)).statusCode).toBe(200)
     await closeUser(pod.pod, 'gone')
 

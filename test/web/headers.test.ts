@@ -1,14 +1,14 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { apiRoutes } from '../../src/web/routes/api/api-routes.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const origin = 'https://app.elsewhere.example'
 
 describe('headers', () => {
   let pod: TestPod
   beforeAll(async () => {
-    pod = await startTestPod()
+    pod = await buildPod()
   })
   afterAll(() => pod.close())
 
@@ -106,7 +106,7 @@ const whoAsks: FastifyPluginAsync = async (app) => {
 
 describe('X-Forwarded-For', () => {
   async function ipFrom(trustProxy: string, remoteAddress: string): Promise<string> {
-    await using pod = await startTestPod({ api: whoAsks, environment: { TRUST_PROXY: trustProxy } })
+    await using pod = await buildPod({ api: whoAsks, environment: { TRUST_PROXY: trustProxy } })
     const headers = { 'x-forwarded-for': '203.0.113.9' }
     return (await pod.inject({ url: '/api/v1/who', remoteAddress, headers })).json().ip
   }
@@ -125,7 +125,7 @@ describe('X-Forwarded-For', () => {
 })
 
 it('has no HSTS header on a pod without TLS', async () => {
-  await using pod = await startTestPod({ environment: { POD_URL: 'http://localhost:3000' } })
+  await using pod = await buildPod({ environment: { POD_URL: 'http://localhost:3000' } })
 
   expect((await pod.inject('/')).headers['strict-transport-security']).toBeUndefined()
 })

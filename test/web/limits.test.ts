@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { apiRoutes } from '../../src/web/routes/api/api-routes.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { HTTP_LIMITS, type HttpLimits } from '../../src/web/server/limits.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const arrivals: string[] = []
 const { promise: released, resolve: release } = deferred()
@@ -34,7 +34,7 @@ describe('limits of a connection', () => {
   let app: FastifyInstance
   const sockets: Socket[] = []
   beforeAll(async () => {
-    pod = await startTestPod()
+    pod = await buildPod()
   })
   afterEach(async () => {
     for (const socket of sockets.splice(0)) socket.destroy()

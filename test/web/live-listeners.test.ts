@@ -9,10 +9,10 @@ import { LIVE_LIMITS, type LiveLimits } from '../../src/web/live/limits.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { openEventStream } from '../support/http/event-stream.js'
 import type { ApiPerson } from '../support/pods/api-pod.js'
-import { type Neighbourhood, openNeighbourhood } from '../support/pods/sample-api-pod.js'
+import { type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 
 describe('live listeners', () => {
-  let api: Neighbourhood
+  let api: SampleApiPod
   let alice: ApiPerson
   let app: FastifyInstance
   let base: string
@@ -23,7 +23,7 @@ describe('live listeners', () => {
   const sockets = new Set<Socket>()
   const held = new Set<Knex.Transaction>()
   beforeAll(async () => {
-    api = await openNeighbourhood({ environment: { DATABASE_POOL: '10' } })
+    api = await startSampleApiPod({ environment: { DATABASE_POOL: '10' } })
     alice = api.alice
     const posts = await api.pod.db('posts').whereIn('guid', [api.PA, api.PB, api.LB]).select('guid', 'id')
     idOf = new Map(posts.map(({ guid, id }) => [guid, id]))

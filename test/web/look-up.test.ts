@@ -3,25 +3,25 @@ import { ANONYMOUS_LOOKUP_LIMITS } from '../../src/federation/discovery/limits.j
 import { postBy } from '../support/federation/entities.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { newGuid } from '../support/people/remote-people.js'
-import { type ReceivingPod, startReceivingPod } from '../support/pods/inbound-pod.js'
+import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)(
   'a look-up of an object that this pod does not have, with the queue in $store',
   (backend) => {
-    let others: FakePods
+    let fakePods: FakePods
     let stores: TestStores
-    let pod: ReceivingPod
+    let pod: InboundPod
     let visitors = 0
     beforeAll(async () => {
-      others = await startFakePods()
+      fakePods = await startFakePods()
       stores = await openTestStores(backend)
-      pod = await startReceivingPod({ others, stores })
+      pod = await startInboundPod({ fakePods, stores })
     })
     afterAll(async () => {
       await pod.close()
       await stores.close()
-      await others.close()
+      await fakePods.close()
     })
     afterEach(() => pod.settled())
 
@@ -37,42 +37,44 @@ describe.each(queueBackends)(
     const link = (text: string, from?: string) => get(`/link?q=${encodeURIComponent(text)}`, from)
 
     it('answers 404 after one request if the other pod does not answer', async () => {
-      const before = others.requests.length
+      const before = fakePods.requests.length
 
       expect(await link('diaspora://missing@y.example')).toMatchObject({ status: 404 })
       expect(await get('/people?q=missing@y.example')).toMatchObject({ status: 404 })
-      expect(others.requests.slice(before)).toEqual(['y.example/.well-known/webfinger?resource=acct:missing@y.example'])
+      expect(fakePods.requests.slice(before)).toEqual([
+        'y.example/.well-known/webfinger?resource=acct:missing@y.example',
+      ])
     })
 
     it('finds a person and redirects to them; afterwards the person is known', async () => {
-      const zoe = others.person('zoe@z.example')
+      const zoe = fakePods.person('zoe@z.example')
       const page = `https://pod.example/people/${zoe.guid}`
 
       expect(await get(`/people?q=acct:${zoe.address}`)).toMatchObject({ status: 302, location: page })
-      const before = others.requests.length
+      const before = fakePods.requests.length
       expect(await link(`web+diaspora://${zoe.address}/`)).toMatchObject({ status: 302, location: page })
       expect(await get(`/people/${zoe.guid}`)).toMatchObject({ location: `https://z.example/people/${zoe.guid}` })
-      expect(others.requests.slice(before)).toEqual([])
+      expect(fakePods.requests.slice(before)).toEqual([])
     })
 
     it('fetches a post from the pod of its author and redirects to it; afterwards the post is known', async () => {
-      const yuri = others.person('yuri@y2.example')
+      const yuri = fakePods.person('yuri@y2.example')
       const post = postBy(yuri, { text: 'Hello from afar' })
-      others.serve(yuri, post, 'post')
+      fakePods.serve(yuri, post, 'post')
       const text = `diaspora://${yuri.address}/post/${post.guid}`
       const page = `https://pod.example/posts/${post.guid}`
 
       expect(await link(text)).toMatchObject({ status: 302, location: page })
-      const before = others.requests.length
+      const before = fakePods.requests.length
       expect(await link(text)).toMatchObject({ status: 302, location: page })
-      expect(others.requests.slice(before)).toEqual([])
+      expect(fakePods.requests.slice(before)).toEqual([])
     })
 
     it('accepts the URLs of pages, persons and posts', async () => {
-      const wim = others.person('wim@w.example')
+      const wim = fakePods.person('wim@w.example')
       const person = `https://pod.example/people/${wim.guid}`
       const post = postBy(wim, { text: 'Hello' })
-      others.serve(wim, post, 'post')
+      fakePods.serve(wim, post, 'post')
       const page = `https://pod.example/posts/${post.guid}`
 
       expect(await get(`/people?q=${encodeURIComponent(`https://w.example/people/${wim.guid}`)}`)).toMatchObject({
@@ -80,30 +82,30 @@ describe.each(queueBackends)(
         location: person,
       })
       expect(await link(`https://w.example/posts/${post.guid}#comments`)).toMatchObject({ status: 302, location: page })
-      const before = others.requests.length
+      const before = fakePods.requests.length
       for (const text of [wim.address, 'https://w.example/u/wim', `https://other.example/people/${wim.guid}`]) {
         expect(await link(text)).toMatchObject({ status: 302, location: person })
       }
       expect(await link(`https://other.example/p/${post.guid}`)).toMatchObject({ status: 302, location: page })
-      expect(others.requests.slice(before)).toEqual([])
+      expect(fakePods.requests.slice(before)).toEqual([])
     })
 
     it('rejects an answer with another person than the guid names', async () => {
-      const [mallory, victim] = [others.person('mallory@m.example'), newGuid()]
-      others.script(`m.example/hcard/users/${victim}`, (_request, response) => response.end(others.hcard(mallory)))
+      const [mallory, victim] = [fakePods.person('mallory@m.example'), newGuid()]
+      fakePods.script(`m.example/hcard/users/${victim}`, (_request, response) => response.end(fakePods.hcard(mallory)))
 
       expect(await link(`https://m.example/people/${victim}`)).toMatchObject({ status: 404 })
-      expect(others.requests).not.toContain('m.example/.well-known/webfinger?resource=acct:mallory@m.example')
+      expect(fakePods.requests).not.toContain('m.example/.well-known/webfinger?resource=acct:mallory@m.example')
     })
 
     it('shows a page that reloads itself until the other pod answers, and then redirects to the person', async () => {
-      const slow = others.person('slow@slow.example')
+      const slow = fakePods.person('slow@slow.example')
       let answer: (() => void) | undefined
       const silent = new Promise<void>((resolve) => {
         answer = resolve
       })
-      others.script('slow.example/.well-known/webfinger', (_request, response) => {
-        void silent.then(() => response.end(JSON.stringify(others.webFinger(slow))))
+      fakePods.script('slow.example/.well-known/webfinger', (_request, response) => {
+        void silent.then(() => response.end(JSON.stringify(fakePods.webFinger(slow))))
       })
       const pending = await get(`/people?q=${slow.address}`)
       expect(pending).toMatchObject({ status: 202, retryAfter: String(ANONYMOUS_LOOKUP_LIMITS.reloadSeconds) })
@@ -113,20 +115,20 @@ describe.each(queueBackends)(
       answer?.()
       await pod.settled()
       expect(await get(next.replaceAll('&#38;', '&'))).toMatchObject({ status: 302 })
-      const asked = others.requests.filter((request) => request.startsWith('slow.example/.well-known'))
+      const asked = fakePods.requests.filter((request) => request.startsWith('slow.example/.well-known'))
       expect(asked).toHaveLength(1)
     })
 
     it('ends the reloads with an answer', async () => {
-      others.script('never.example/.well-known/webfinger', () => {})
+      fakePods.script('never.example/.well-known/webfinger', () => {})
       const last = `reload=${ANONYMOUS_LOOKUP_LIMITS.reloads}`
 
       expect(await get(`/people?q=who@never.example&${last}`)).toMatchObject({ status: 503, retryAfter: '60' })
     })
 
     it('limits look-ups per network address, but not of known objects', async () => {
-      const known = others.person('known@k.example')
-      await pod.meet(known)
+      const known = fakePods.person('known@k.example')
+      await pod.addRemotePerson(known)
       const from = visitor()
       const statuses: number[] = []
       for (let time = 0; time <= ANONYMOUS_LOOKUP_LIMITS.ofAddress; time += 1) {
@@ -141,8 +143,8 @@ describe.each(queueBackends)(
     })
 
     it('sends no request for local objects, or for objects that no pod serves', async () => {
-      const zoe = others.person('zoe@z.example')
-      const before = others.requests.length
+      const zoe = fakePods.person('zoe@z.example')
+      const before = fakePods.requests.length
       for (const text of [
         `diaspora://ann@pod.example/post/${newGuid()}`,
         `diaspora://ann@pod.example`,
@@ -155,7 +157,7 @@ describe.each(queueBackends)(
       ]) {
         expect([text, (await link(text)).status]).toEqual([text, 404])
       }
-      expect(others.requests.slice(before)).toEqual([])
+      expect(fakePods.requests.slice(before)).toEqual([])
     })
   },
 )

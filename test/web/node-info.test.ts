@@ -6,8 +6,8 @@ import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { User } from '../../src/persistence/models/user.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addPost, addStranger, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { addPost, addRemotePerson, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const count = { type: 'integer', minimum: 0 }
 const text = { type: 'string' }
@@ -60,7 +60,7 @@ function faultsIn(version: keyof typeof schemas, document: unknown) {
 describe('NodeInfo', () => {
   let pod: TestPod
   beforeAll(async () => {
-    pod = await startTestPod({ environment: { POD_URL: 'https://p.example', POD_NAME: 'The red pod' } })
+    pod = await buildPod({ environment: { POD_URL: 'https://p.example', POD_NAME: 'The red pod' } })
   })
   afterAll(() => pod.close())
 
@@ -139,13 +139,13 @@ describe('NodeInfo', () => {
 
 describe('NodeInfo with STATISTICS=on', () => {
   it('counts people, posts and comments of this pod, and caches the result', async () => {
-    await using pod = await startTestPod({ environment: { STATISTICS: 'on', REGISTRATIONS: 'open' } })
+    await using pod = await buildPod({ environment: { STATISTICS: 'on', REGISTRATIONS: 'open' } })
     const { ann, ben, old } = await pod.people('ann', 'ben', 'old')
     const viewer = await viewerOf(pod.pod, ann)
     const post = await publishPost(pod.pod, viewer, { text: 'One', public: true })
     await createReshare(pod.pod, await viewerOf(pod.pod, ben), post.guid)
     await createComment(pod.pod, viewer, { postGuid: post.guid, text: 'Two' })
-    await addPost(pod.pod, await addStranger(pod.pod, 'quin@q.example'))
+    await addPost(pod.pod, await addRemotePerson(pod.pod, 'quin@q.example'))
     const signedIn = (username: string, days: number) =>
       User.query(pod.pod.db)
         .patch({ lastSignInAt: new Date(Date.now() - days * 86_400_000) })

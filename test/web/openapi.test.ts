@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { describeApi } from '../../src/web/openapi/document.js'
-import { startTestPod } from '../support/pods/build-pod.js'
+import { buildPod } from '../support/pods/build-pod.js'
 
 it('is in the repository as the routes describe it (npm run openapi writes it)', async () => {
   const written = await readFile(new URL('../../docs/openapi.json', import.meta.url), 'utf8')
@@ -10,7 +10,7 @@ it('is in the repository as the routes describe it (npm run openapi writes it)',
 })
 
 it('matches the document that the pod serves', async () => {
-  await using pod = await startTestPod()
+  await using pod = await buildPod()
 
   const response = await pod.inject('/api/docs/json')
 
@@ -19,7 +19,7 @@ it('matches the document that the pod serves', async () => {
 })
 
 it('is shown on a page that has nothing above it, neither a logo nor a field to load other documents', async () => {
-  await using pod = await startTestPod()
+  await using pod = await buildPod()
 
   const page = await pod.inject('/api/docs')
   const script = await pod.inject('/api/docs/static/swagger-initializer.js')

@@ -12,7 +12,7 @@ import { buildOperatorApp } from '../../src/operations/operator-server.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { listen, listenForOperator } from '../../src/web/server/listen.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('the server of the operator', () => {
   let pod: TestPod
@@ -20,7 +20,7 @@ describe('the server of the operator', () => {
   let app: FastifyInstance
   let operator: FastifyInstance
   beforeAll(async () => {
-    pod = await startTestPod()
+    pod = await buildPod()
     metrics = openMetrics(pod.pod)
     app = await buildApp(pod.pod, { metrics })
     operator = await buildOperatorApp({ log: pod.pod.log, metrics, readiness: app.readiness })
@@ -126,7 +126,7 @@ describe('where it listens', () => {
   let taken: Server
   let port: number
   beforeAll(async () => {
-    pod = await startTestPod()
+    pod = await buildPod()
   })
   afterAll(() => pod.close())
   beforeEach(async () => {

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('pages', () => {
   let pod: TestPod
   beforeAll(async () => {
-    pod = await startTestPod({ environment: { POD_NAME: '<b>Tom & Anna</b>' } })
+    pod = await buildPod({ environment: { POD_NAME: '<b>Tom & Anna</b>' } })
   })
   afterAll(() => pod.close())
 

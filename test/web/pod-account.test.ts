@@ -4,13 +4,13 @@ import { findOrMakePodAccount, type PodAccount } from '../../src/domain/accounts
 import { readHcard, readWebFinger } from '../../src/protocol/discovery/discovery-documents.js'
 import type { TestPerson } from '../support/people/local-users.js'
 import { countRows } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let pod: TestPod
 let ann: TestPerson
 let account: PodAccount
 beforeAll(async () => {
-  pod = await startTestPod()
+  pod = await buildPod()
   ;({ ann } = await pod.people('ann'))
   account = await findOrMakePodAccount(pod.pod)
 })
@@ -67,7 +67,7 @@ it.each(['pod-account', 'pod-account-2'])('the username %s is reserved', async (
 })
 
 it('it gets another name where a person had the name before', async () => {
-  await using older = await startTestPod()
+  await using older = await buildPod()
   const { zoe } = await older.people('zoe')
   const { guid } = zoe.account
   await older.pod.db('people').where({ guid }).update({ address: 'pod-account@pod.example' })

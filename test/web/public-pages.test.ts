@@ -8,8 +8,8 @@ import { Photo } from '../../src/persistence/models/photo.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import type { TestPerson } from '../support/people/local-users.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { addPost, addRemotePerson, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let pod: TestPod
 let ann: TestPerson
@@ -17,9 +17,9 @@ let ben: TestPerson
 let quin: Person
 
 beforeAll(async () => {
-  pod = await startTestPod({ environment: { POD_URL: 'https://p.example', POD_NAME: 'The <red> pod' } })
+  pod = await buildPod({ environment: { POD_URL: 'https://p.example', POD_NAME: 'The <red> pod' } })
   ;({ ann, ben } = await pod.people('ann', 'ben'))
-  quin = await addStranger(pod.pod, 'quin@q.example', { profile: { firstName: '<i>Quin</i>' } })
+  quin = await addRemotePerson(pod.pod, 'quin@q.example', { profile: { firstName: '<i>Quin</i>' } })
 })
 afterAll(() => pod.close())
 
@@ -410,7 +410,7 @@ describe('GET /people/:guid', () => {
   it('redirects to the pod of the person, and answers 404 for unknown people and 410 for closed accounts', async () => {
     const { went } = await pod.people('went')
     await closeUser(pod.pod, 'went')
-    const away = await addStranger(pod.pod, 'away@q.example')
+    const away = await addRemotePerson(pod.pod, 'away@q.example')
     await away.$query(pod.pod.db).patch({ closedAt: new Date() })
 
     expect(await where(`/people/${quin.guid}`)).toEqual([302, `https://q.example/people/${quin.guid}`])

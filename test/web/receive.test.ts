@@ -10,9 +10,9 @@ import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { openTcpProxy, type TcpProxy } from '../support/http/tcp-proxy.js'
-import { addStranger, newGuid, readKey } from '../support/people/remote-people.js'
-import { UNHURRIED } from '../support/pods/build-pod.js'
-import { takeMessages } from '../support/queues/inbound-queue-recorder.js'
+import { addRemotePerson, newGuid, readKey } from '../support/people/remote-people.js'
+import { NO_EVENT_LOOP_LIMIT } from '../support/pods/build-pod.js'
+import { recordInboundQueue } from '../support/queues/inbound-queue-recorder.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 const encryptedEnvelope = JSON.stringify({ aes_key: 'k'.repeat(684), encrypted_magic_envelope: 'ZW52ZWxvcGU=' })
@@ -29,7 +29,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     stores = await openTestStores(backend)
     const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
     pod = { ...(await stores.openPod()), log }
-    app = await buildApp(pod, { limits: UNHURRIED })
+    app = await buildApp(pod, { limits: NO_EVENT_LOOP_LIMIT })
     await app.listen({ host: '127.0.0.1', port: 0 })
     port = (app.server.address() as AddressInfo).port // it listens on a port
     ann = await addLocal('ann')
@@ -83,12 +83,12 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     const response = await post('/receive/public', envelope)
 
     expect([response.statusCode, response.body]).toEqual([202, ''])
-    await using taken = takeMessages(pod)
+    await using taken = recordInboundQueue(pod)
     expect(await taken.until(1)).toEqual([{ envelope }])
   })
 
   it('accepts malformed messages like others, and drops empty ones (case 45)', async () => {
-    await using taken = takeMessages(pod)
+    await using taken = recordInboundQueue(pod)
     const counted = countingFrom()
 
     for (const garbage of ['garbage', '<env/>', '{}', '']) {
@@ -111,7 +111,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     ';;;',
     '',
   ])('takes the body as it is when its type is said to be %s (case 46)', async (type) => {
-    await using taken = takeMessages(pod)
+    await using taken = recordInboundQueue(pod)
     const envelope = '{"a": 1}\r\n<b>=%20&c</b>\ufeff'
 
     const { status } = await send(type === undefined ? {} : { 'content-type': type }, (client) => client.end(envelope))
@@ -124,7 +124,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
   })
 
   it('replaces every byte that a text cannot hold', async () => {
-    await using taken = takeMessages(pod)
+    await using taken = recordInboundQueue(pod)
 
     await post('/receive/public', Buffer.from([0x61, 0xff, 0x00, 0xc3, 0x28, 0xed, 0xa0, 0x80, 0x62]))
 
@@ -133,10 +133,10 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
   })
 
   it('accepts private messages for local persons only (case 47)', async () => {
-    await using taken = takeMessages(pod)
+    await using taken = recordInboundQueue(pod)
     const counted = countingFrom()
     const ben = await addLocal('ben', new Date())
-    const remy = await addStranger(pod, 'remy@r.example')
+    const remy = await addRemotePerson(pod, 'remy@r.example')
 
     const statuses = []
     for (const guid of [ann, ann, ben, newGuid(), remy.guid, 'short', "' or 1=1"]) {
@@ -156,7 +156,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
       Person.insertWithProfile(transaction, { guid, address: 'new@pod.example', publicKey: readKey('1.public.pem') }),
     )
 
-    await using taken = takeMessages(pod)
+    await using taken = recordInboundQueue(pod)
     expect((await post(`/receive/users/${guid}`, encryptedEnvelope)).statusCode).toBe(202)
     await taken.until(1)
   })
@@ -183,7 +183,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
   })
 
   it('stores 1.5 MB unchanged, and answers 413 above 8 MiB (case 48)', async () => {
-    await using taken = takeMessages(pod)
+    await using taken = recordInboundQueue(pod)
     const counted = countingFrom()
     const large = 'ä'.repeat(750_000)
     const tooLarge = Buffer.alloc(9 * 2 ** 20, 'a')
@@ -200,7 +200,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
   })
 
   it('reads a chunked body, and one with `Expect: 100-continue` (case 50)', async () => {
-    await using taken = takeMessages(pod)
+    await using taken = recordInboundQueue(pod)
 
     const chunked = await send({ 'transfer-encoding': 'chunked' }, (client) => {
       client.write('<chu')
@@ -218,7 +218,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
   it('answers 415 for a compressed message and does not decompress it', async () => {
     expect((await post('/receive/public', 'gzipped', { 'content-encoding': 'gzip' })).statusCode).toBe(415)
 
-    await using taken = takeMessages(pod)
+    await using taken = recordInboundQueue(pod)
     expect((await post('/receive/public', 'plain', { 'content-encoding': 'Identity' })).statusCode).toBe(202)
     expect(await taken.until(1)).toEqual([{ envelope: 'plain' }])
   })
@@ -251,7 +251,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     const answers = await Promise.all(envelopes.map((envelope) => post('/receive/public', envelope)))
 
     expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([202]))
-    await using taken = takeMessages(pod)
+    await using taken = recordInboundQueue(pod)
     const came = (await taken.until(500)).map(({ envelope }) => envelope)
     expect(came.toSorted()).toEqual(envelopes.toSorted())
     expect(taken.jobs.length).toBeLessThan(50)
@@ -259,7 +259,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
   })
 
   it('writes nothing to the log', async () => {
-    await using taken = takeMessages(pod)
+    await using taken = recordInboundQueue(pod)
     lines.length = 0
 
     await post('/receive/public', 'a message')
@@ -271,8 +271,8 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
 
   it('counts received messages by outcome for the operator', async () => {
     const metrics = openMetrics(pod)
-    const watched = await buildApp(pod, { metrics, limits: UNHURRIED })
-    await using taken = takeMessages(pod)
+    const watched = await buildApp(pod, { metrics, limits: NO_EVENT_LOOP_LIMIT })
+    await using taken = recordInboundQueue(pod)
     await watched.inject({ method: 'POST', url: '/receive/public', payload: 'a message' })
     await watched.inject({ method: 'POST', url: `/receive/users/${ann}`, payload: 'garbage' })
 
@@ -289,7 +289,10 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
 
   describe('with a full backlog', () => {
     it('refuses messages before it reads them, and accepts them again when the backlog has room (P10)', async () => {
-      const small = await buildApp({ ...pod, config: { ...pod.config, inboundBytes: 1_000 } }, { limits: UNHURRIED })
+      const small = await buildApp(
+        { ...pod, config: { ...pod.config, inboundBytes: 1_000 } },
+        { limits: NO_EVENT_LOOP_LIMIT },
+      )
       const send = (payload: string) => small.inject({ method: 'POST', url: '/receive/public', payload })
       expect((await send('a'.repeat(600))).statusCode).toBe(202)
       expect((await send('b'.repeat(600))).statusCode).toBe(503)
@@ -300,7 +303,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
       expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '120'])
       expect((await small.inject('/api/v1/user')).statusCode).toBe(401)
 
-      await using taken = takeMessages(pod)
+      await using taken = recordInboundQueue(pod)
       await taken.until(2)
       await vi.waitFor(async () => expect((await send('again')).statusCode).toBe(202), {
         timeout: 10_000,
@@ -317,7 +320,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     beforeAll(async () => {
       proxy = await openTcpProxy(Number(new URL(stores.redisUrl ?? stores.databaseUrl).port))
       const { jobs } = await stores.openPod(stores.queueThrough(proxy))
-      behind = await buildApp({ ...pod, jobs }, { limits: UNHURRIED })
+      behind = await buildApp({ ...pod, jobs }, { limits: NO_EVENT_LOOP_LIMIT })
     })
     afterAll(async () => {
       await behind.close()
@@ -336,7 +339,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     it.each(['refuse', 'freeze'] as const)(
       'answers 503 at once, and loses nothing that is sent again (%s; case 49, P8)',
       async (fault) => {
-        await using taken = takeMessages(pod)
+        await using taken = recordInboundQueue(pod)
         await untilAccepted('before')
         lines.length = 0
         await proxy[fault]()
@@ -348,7 +351,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
         expect(behind.inboundEndpoint.packing.facts().gatheredBytes).toBe(0)
         expect(lines.filter((line) => line.includes('/receive'))).toEqual([])
 
-        await proxy.pass()
+        await proxy.recover()
         for (let number = 0; number < 300; number += 1) await untilAccepted(`message ${number}`)
         const sent = ['before', ...Array.from({ length: 300 }, (_, number) => `message ${number}`)]
         await vi.waitFor(() => expect(new Set(taken.messages.map(({ envelope }) => envelope))).toEqual(new Set(sent)), {
@@ -366,8 +369,8 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
       expect((await behind.inject('/health/live')).statusCode).toBe(200)
 
       await waiting
-      await proxy.pass()
-      await using taken = takeMessages(pod)
+      await proxy.recover()
+      await using taken = recordInboundQueue(pod)
       await untilAccepted('after')
       await taken.until(1)
     })
@@ -383,7 +386,7 @@ it('answers 503 for a private message while the database is unavailable', async 
   const { db } = await stores.openPod({
     databaseUrl: Object.assign(new URL(stores.databaseUrl), { port: `${proxy.port}` }).href,
   })
-  const app = await buildApp({ ...pod, db }, { limits: UNHURRIED })
+  const app = await buildApp({ ...pod, db }, { limits: NO_EVENT_LOOP_LIMIT })
   await proxy.refuse()
 
   const response = await app.inject({ method: 'POST', url: `/receive/users/${newGuid()}`, payload: encryptedEnvelope })

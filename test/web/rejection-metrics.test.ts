@@ -4,12 +4,12 @@ import { showRejectionMetrics } from '../../src/web/limits/rejection-metrics.js'
 import { OIDC_LIMITS } from '../../src/web/oidc/limits.js'
 import { openBrowser } from '../support/browser/scriptless-browser.js'
 import { POD } from '../support/http/oidc-client.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const registry = new Registry()
 let pod: TestPod
 beforeAll(async () => {
-  pod = await startTestPod({ environment: { CLIENT_LIMIT: '1' } })
+  pod = await buildPod({ environment: { CLIENT_LIMIT: '1' } })
   await pod.people('alice')
   showRejectionMetrics(registry)
 })

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { apiRoutes } from '../../src/web/routes/api/api-routes.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const Body = Type.Object({
   text: Type.Optional(Type.String()),
@@ -31,7 +31,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
 let pod: TestPod
 beforeAll(async () => {
-  pod = await startTestPod({ api: routes })
+  pod = await buildPod({ api: routes })
 })
 afterAll(() => pod.close())
 

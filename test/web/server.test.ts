@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { administer, createTestDatabase } from '../support/databases/test-database.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const entry = fileURLToPath(new URL('../../src/server.ts', import.meta.url))
 
@@ -23,7 +23,7 @@ describe('the web process', () => {
   let folder: string
   const children: ChildProcess[] = []
   beforeAll(async () => {
-    pod = await startTestPod()
+    pod = await buildPod()
     folder = await mkdtemp(join(tmpdir(), 'pod-server-'))
   })
   afterEach(() => {

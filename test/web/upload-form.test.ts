@@ -11,7 +11,7 @@ import { photoRoutes } from '../../src/web/routes/api/photos.js'
 import { addBodyReaders } from '../../src/web/server/bodies.js'
 import { addValidation } from '../../src/web/server/validation.js'
 import { twoColours } from '../support/files/pictures.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 import { formOf, pictureField } from '../support/pods/photo-pod.js'
 
 const PHOTO_BYTES = 64 * 1024
@@ -23,7 +23,7 @@ let port: number
 let token: string
 beforeAll(async () => {
   uploadsDir = await mkdtemp(join(tmpdir(), 'pod-uploads-'))
-  test = await startTestPod({
+  test = await buildPod({
     environment: { UPLOADS_DIR: uploadsDir, PHOTO_BYTES: String(PHOTO_BYTES) },
     async api(app) {
       addIdempotency(app)

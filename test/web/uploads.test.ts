@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('GET /uploads/images/:name', () => {
   let folder: string
@@ -19,7 +19,7 @@ describe('GET /uploads/images/:name', () => {
     await symlink(join(folder, 'secret-key'), join(images, 'link.png'))
     for (const name of ['a1.png', 'thumb_small_a1.png', 'scaled_full_a1.jpeg'])
       await writeFile(join(images, name), name)
-    pod = await startTestPod({ environment: { DATA_DIR: folder } })
+    pod = await buildPod({ environment: { DATA_DIR: folder } })
   })
   afterAll(async () => {
     await pod.close()
@@ -91,7 +91,7 @@ describe('GET /uploads/images/:name', () => {
   })
 
   it('is as good where there is no folder at all', async () => {
-    await using other = await startTestPod({ environment: { DATA_DIR: join(folder, 'nowhere') } })
+    await using other = await buildPod({ environment: { DATA_DIR: join(folder, 'nowhere') } })
 
     expect((await other.inject('/uploads/images/a1.png')).statusCode).toBe(404)
   })

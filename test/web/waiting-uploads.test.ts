@@ -13,7 +13,7 @@ import { buildApp } from '../../src/web/server/app.js'
 import { addBodyReaders } from '../../src/web/server/bodies.js'
 import type { HttpLimits } from '../../src/web/server/limits.js'
 import { addValidation } from '../../src/web/server/validation.js'
-import { startTestPod, type TestPod, UNHURRIED } from '../support/pods/build-pod.js'
+import { buildPod, NO_EVENT_LOOP_LIMIT, type TestPod } from '../support/pods/build-pod.js'
 import { formOf, pictureField } from '../support/pods/photo-pod.js'
 
 const { uploadsOfPerson: INSIDE, uploadsWaitingOfPerson: WAITING } = PHOTO_LIMITS
@@ -25,7 +25,7 @@ let app: FastifyInstance
 const sockets: Socket[] = []
 beforeAll(async () => {
   uploadsDir = await mkdtemp(join(tmpdir(), 'pod-uploads-'))
-  test = await startTestPod({ environment: { UPLOADS_DIR: uploadsDir } })
+  test = await buildPod({ environment: { UPLOADS_DIR: uploadsDir } })
   ;({ token } = (await test.people('alice')).alice)
 })
 afterEach(async () => {
@@ -39,7 +39,7 @@ afterAll(async () => {
 
 async function listenWith(limits: Partial<HttpLimits> = {}, queuedWithin = 60_000): Promise<void> {
   app = await buildApp(test.pod, {
-    limits: { ...UNHURRIED, connectionsCheckMs: 20, ...limits },
+    limits: { ...NO_EVENT_LOOP_LIMIT, connectionsCheckMs: 20, ...limits },
     async api(api) {
       addIdempotency(api)
       await addBodyReaders(api)

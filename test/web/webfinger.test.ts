@@ -3,14 +3,14 @@ import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { readWebFinger } from '../../src/protocol/discovery/discovery-documents.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import type { TestPerson } from '../support/people/local-users.js'
-import { addStranger } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('GET /.well-known/webfinger', () => {
   let pod: TestPod
   let ann: TestPerson
   beforeAll(async () => {
-    pod = await startTestPod({ environment: { POD_URL: 'https://p.example' } })
+    pod = await buildPod({ environment: { POD_URL: 'https://p.example' } })
     ;({ ann } = await pod.people('ann'))
   })
   afterAll(() => pod.close())
@@ -102,6 +102,6 @@ describe('GET /.well-known/webfinger', () => {
 
 let quin: Promise<unknown> | undefined
 function addStrangerOnce(pod: TestPod): Promise<unknown> {
-  quin ??= addStranger(pod.pod, 'quin@q.example')
+  quin ??= addRemotePerson(pod.pod, 'quin@q.example')
   return quin
 }

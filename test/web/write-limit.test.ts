@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
 import type { TestPerson } from '../support/people/local-users.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const LIMIT = 5
 
@@ -11,7 +11,7 @@ let bob: TestPerson
 let now = new Date('2025-05-06T07:08:09Z')
 beforeAll(async () => {
   const change = (pod: TestPod['pod']) => ({ ...pod, now: () => now })
-  web = await startTestPod({ environment: { WRITE_LIMIT: `${LIMIT}` }, change })
+  web = await buildPod({ environment: { WRITE_LIMIT: `${LIMIT}` }, change })
   ;({ alice, bob } = await web.people('alice', 'bob'))
 })
 afterAll(() => web.close())

@@ -12,28 +12,28 @@ import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { fetchHandlers } from '../../workers/handlers/fetch.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
-import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
-import { startQuickWorkers, untilIdle } from '../support/queues/test-workers.js'
+import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 
 const WEBFINGER = '/.well-known/webfinger'
 
 describe.each(queueBackends)('the fetch queue, with the queue in $store', (backend) => {
   let stores: TestStores
-  let others: FakePods
+  let fakePods: FakePods
   let pod: QueuePod
   let workers: RunningWorkers[] = []
   let hosts = 0
 
   beforeAll(async () => {
-    others = await startFakePods()
+    fakePods = await startFakePods()
     stores = await openTestStores(backend)
-    pod = { ...(await stores.openPod()), remote: others.remotePods(), crypto: cannedCrypto() }
+    pod = { ...(await stores.openPod()), remote: fakePods.remotePods(), crypto: fixedKeyCrypto() }
   })
   afterAll(async () => {
     await stores.close()
-    await others.close()
+    await fakePods.close()
   })
   beforeEach(async () => {
     await stores.emptyQueue()
@@ -46,17 +46,17 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
 
   /** Each of these represents a process. */
   function work(...pods: readonly QueuePod[]): void {
-    workers = pods.map((one) => startQuickWorkers(one, { queues: ['fetch'], handlers: { fetch: fetchHandlers } }))
+    workers = pods.map((one) => startTestWorkers(one, { queues: ['fetch'], handlers: { fetch: fetchHandlers } }))
   }
 
   function newPerson(): FakePerson {
     hosts += 1
-    return others.person(`quin@w${hosts}.example`)
+    return fakePods.person(`quin@w${hosts}.example`)
   }
 
   const hostOf = ({ address }: FakePerson) => address.split('@')[1] ?? ''
   const askedAt = (person: FakePerson) =>
-    others.requests
+    fakePods.requests
       .filter((request) => request.startsWith(`${hostOf(person)}/`))
       .map((request) => request.slice(hostOf(person).length))
   const known = () => pod.db('people').orderBy('address').pluck('address')
@@ -73,7 +73,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
 
   function servePost(author: FakePerson, fields: Partial<StatusMessageEntity> = {}): WantedEntity {
     const guid = newGuid()
-    others.serve(author, {
+    fakePods.serve(author, {
       type: 'status_message',
       author: author.address,
       guid,
@@ -89,7 +89,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
   it('discovers a person once for any number of concurrent requests in any number of processes (case 22)', async () => {
     const quin = newPerson()
     await Promise.all(Array.from({ length: 50 }, () => discover(quin)))
-    work(pod, { ...pod, remote: others.remotePods() })
+    work(pod, { ...pod, remote: fakePods.remotePods() })
     await untilIdle(pod)
 
     expect(await known()).toEqual([quin.address])
@@ -99,12 +99,12 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
   it.each([
     [
       'another subject (case 14)',
-      (quin: FakePerson) => JSON.stringify({ ...others.webFinger(quin), subject: 'acct:remy@r.example' }),
+      (quin: FakePerson) => JSON.stringify({ ...fakePods.webFinger(quin), subject: 'acct:remy@r.example' }),
     ],
     ['no WebFinger (case 15)', () => undefined],
   ])('tries ten times again when there is %s, and gives up with nothing stored', async (_what, write) => {
     const quin = newPerson()
-    others.script(`${hostOf(quin)}${WEBFINGER}`, (_request, response) => {
+    fakePods.script(`${hostOf(quin)}${WEBFINGER}`, (_request, response) => {
       const text = write(quin)
       response.writeHead(text === undefined ? 404 : 200).end(text)
     })
@@ -120,9 +120,9 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
 
   it('succeeds when an unreachable pod responds again', async () => {
     const quin = newPerson()
-    others.script(`${hostOf(quin)}${WEBFINGER}`, (_request, response) => {
+    fakePods.script(`${hostOf(quin)}${WEBFINGER}`, (_request, response) => {
       if (askedAt(quin).length < 3) return void response.destroy()
-      response.end(JSON.stringify(others.webFinger(quin)))
+      response.end(JSON.stringify(fakePods.webFinger(quin)))
     })
     await discover(quin)
     work(pod)
@@ -167,14 +167,14 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
         }),
     ],
   ])('lets %s be when it cannot be found', async (_what, enqueue) => {
-    const before = others.requests.length
+    const before = fakePods.requests.length
     await pod.db.transaction(enqueue)
     work(pod)
     await untilIdle(pod)
 
     expect(await failed()).toEqual([])
     expect(await pod.db('outbox')).toEqual([])
-    expect(others.requests.length).toBeLessThanOrEqual(before + 1)
+    expect(fakePods.requests.length).toBeLessThanOrEqual(before + 1)
   })
 
   it('gives up on a post that cannot be fetched after ten more attempts', async () => {
@@ -195,7 +195,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     const slow = Array.from({ length: 20 }, newPerson)
     for (const person of slow) {
       const path = `${hostOf(person)}${WEBFINGER}`
-      others.script(path, (_request, response) => held.push(() => response.writeHead(404).end()))
+      fakePods.script(path, (_request, response) => held.push(() => response.writeHead(404).end()))
     }
     await Promise.all(slow.map((person) => discover(person)))
     work(pod)
@@ -210,7 +210,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
 
     expect(held.length).toBeLessThanOrEqual(8)
     for (const person of slow) {
-      others.script(`${hostOf(person)}${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
+      fakePods.script(`${hostOf(person)}${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
     }
     for (const answer of held) answer()
   })
@@ -219,7 +219,9 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     const slow = newPerson()
     const quick = newPerson()
     const held: (() => void)[] = []
-    others.script(`${hostOf(slow)}${WEBFINGER}`, (_request, response) => held.push(() => response.writeHead(404).end()))
+    fakePods.script(`${hostOf(slow)}${WEBFINGER}`, (_request, response) =>
+      held.push(() => response.writeHead(404).end()),
+    )
     const names = Array.from({ length: 40 }, (_, index) => `s${index}@${hostOf(slow)}`)
     await Promise.all(names.map((address) => discover({ address })))
     work(pod)
@@ -229,7 +231,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     await vi.waitFor(async () => expect(await known()).toEqual([quick.address]), { timeout: 10_000 })
 
     expect(held.length).toBeLessThanOrEqual(4)
-    others.script(`${hostOf(slow)}${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
+    fakePods.script(`${hostOf(slow)}${WEBFINGER}`, (_request, response) => response.writeHead(404).end())
     for (const answer of held) answer()
   })
 })

@@ -11,13 +11,8 @@ import { inboundRunner } from '../../workers/inbound-runner.js'
 import { openSuspectQueue } from '../../workers/suspects.js'
 import { sweep } from '../../workers/sweeper.js'
 import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
-import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
-import {
-  type ReceivingPod,
-  type ReceivingPodOptions,
-  signedBy,
-  startReceivingPod,
-} from '../support/pods/inbound-pod.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
+import { type InboundPod, type InboundPodOptions, signedBy, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 function postBy(author: FakePerson, fields: Partial<StatusMessageEntity> = {}): StatusMessageEntity {
@@ -48,16 +43,16 @@ const hostOf = ({ address }: FakePerson) => address.split('@')[1] ?? ''
 
 describe.each(queueBackends)('inbound messages, with the queue in $store', (backend) => {
   let stores: TestStores
-  let others: FakePods
+  let fakePods: FakePods
   const open: { close(): Promise<unknown> }[] = []
 
   beforeAll(async () => {
-    others = await startFakePods()
+    fakePods = await startFakePods()
     stores = await openTestStores(backend)
   })
   afterAll(async () => {
     await stores.close()
-    await others.close()
+    await fakePods.close()
   })
   afterEach(async () => {
     for (const each of open.splice(0).reverse()) await each.close()
@@ -66,38 +61,38 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     await stores.emptyQueue()
   })
 
-  async function start(options: Omit<ReceivingPodOptions, 'others' | 'stores'> = {}): Promise<ReceivingPod> {
-    const pod = await startReceivingPod({ others, stores, ...options })
+  async function start(options: Omit<InboundPodOptions, 'fakePods' | 'stores'> = {}): Promise<InboundPod> {
+    const pod = await startInboundPod({ fakePods, stores, ...options })
     open.push(pod)
     return pod
   }
 
   /** A remote person known to this pod, on their own pod. */
   let hosts = 0
-  async function known(pod: ReceivingPod, name = 'quin'): Promise<FakePerson> {
+  async function known(pod: InboundPod, name = 'quin'): Promise<FakePerson> {
     const person = stranger(name)
-    await pod.meet(person)
+    await pod.addRemotePerson(person)
     return person
   }
 
   function stranger(name = 'quin'): FakePerson {
     hosts += 1
-    return others.person(`${name}@w${hosts}.example`)
+    return fakePods.person(`${name}@w${hosts}.example`)
   }
 
   const fetches = (person: FakePerson) =>
-    others.requests.filter((request) => request.startsWith(`${hostOf(person)}/fetch/`))
-  const postGuids = (pod: ReceivingPod) => pod.db('posts').orderBy('guid').pluck('guid')
+    fakePods.requests.filter((request) => request.startsWith(`${hostOf(person)}/fetch/`))
+  const postGuids = (pod: InboundPod) => pod.db('posts').orderBy('guid').pluck('guid')
   const guidsOf = (posts: readonly StatusMessageEntity[]) => posts.map(({ guid }) => guid).sort()
 
   /** Public messages in one job, as the inbound endpoint packs concurrent ones. */
-  async function pack(pod: ReceivingPod, envelopes: readonly string[]): Promise<void> {
+  async function pack(pod: InboundPod, envelopes: readonly string[]): Promise<void> {
     await pod.jobs.enqueue(receivePublicJob, { acceptedAt: new Date().toISOString(), messages: envelopes })
   }
 
   /** The threads of the pod, which behave differently for these envelopes. */
   function cryptoWith(trap: (envelopes: readonly string[]) => Promise<void>): PodCrypto {
-    const crypto = cannedCrypto()
+    const crypto = fixedKeyCrypto()
     return {
       ...crypto,
       async openEnvelopes(messages, keys) {
@@ -355,13 +350,13 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     const quin = await known(pod)
     const people = await Promise.all(Array.from({ length: 20 }, (_, index) => known(pod, `p${index}`)))
     const post = postBy(quin)
-    others.serve(quin, post)
+    fakePods.serve(quin, post)
     const comments = Array.from({ length: 1_000 }, (_, index) => commentBy(people[index % 20] ?? quin, post.guid))
     const envelopes = comments.map((comment) => envelopeOf(quin, comment))
     for (let from = 0; from < 1_000; from += 100) await pack(pod, envelopes.slice(from, from + 100))
     await pod.settled(30_000)
 
-    const asked = others.requests.filter((request) => request.includes(`/fetch/post/${post.guid}`))
+    const asked = fakePods.requests.filter((request) => request.includes(`/fetch/post/${post.guid}`))
     expect(asked.filter((request) => request.startsWith(`${hostOf(quin)}/`))).toHaveLength(1)
     expect(asked.length).toBeLessThanOrEqual(2)
     expect(await pod.rows('comments', 'waiting')).toEqual([1_000, 0])
@@ -375,7 +370,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     const lost = stranger('lost')
     const webFinger = `${hostOf(lost)}/.well-known/webfinger`
     const held: (() => void)[] = []
-    others.script(webFinger, (_request, response) => held.push(() => response.destroy()))
+    fakePods.script(webFinger, (_request, response) => held.push(() => response.destroy()))
     const [early, late] = [postBy(lost), postBy(quin)]
     await pod.publicly(early, lost)
     await vi.waitFor(() => expect(held.length).toBeGreaterThan(0))
@@ -384,7 +379,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     await vi.waitFor(async () => expect(await postGuids(pod)).toEqual([late.guid]))
     expect(await pod.db('waiting').select('waitsFor')).toEqual([{ waitsFor: `person:${lost.address}` }])
 
-    others.script(webFinger, (_request, response) => response.destroy())
+    fakePods.script(webFinger, (_request, response) => response.destroy())
     for (const answer of held) answer()
     for (let tries = 1; tries < SIGNER_LIMITS.triesAtUnknownHost; tries += 1) {
       await vi.waitFor(async () => expect(await pod.db('signerLookups').pluck('tries')).toEqual([tries]), 15_000)
@@ -398,7 +393,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     expect(await replayDeadLetters(pod)).toBe(0)
     expect(await dropDeadLetters(pod)).toBe(1)
 
-    others.script(webFinger, (_request, response) => response.end(JSON.stringify(others.webFinger(lost))))
+    fakePods.script(webFinger, (_request, response) => response.end(JSON.stringify(fakePods.webFinger(lost))))
     await pod.publicly(early, lost)
     await pod.settled()
     expect(await postGuids(pod)).toEqual(guidsOf([early, late]))
@@ -409,7 +404,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     const pod = await start()
     const quin = await known(pod)
     const [nothing, wrong] = [postBy(quin), postBy(quin)]
-    others.serve(quin, { ...postBy(quin), guid: wrong.guid, author: stranger('else').address })
+    fakePods.serve(quin, { ...postBy(quin), guid: wrong.guid, author: stranger('else').address })
     await pod.publicly(commentBy(quin, nothing.guid), quin)
     await pod.publicly(commentBy(quin, wrong.guid), quin)
     await pod.settled()
@@ -439,7 +434,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
       root_author: quin.address,
       root_guid: guid(index + 1),
     })
-    for (let index = 1; index < 40; index += 1) others.serve(quin, reshare(index))
+    for (let index = 1; index < 40; index += 1) fakePods.serve(quin, reshare(index))
     const post = postBy(quin)
     await pod.publicly(reshare(0), quin)
     await pod.publicly(post, quin)
@@ -468,10 +463,10 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
       parent_type: 'Comment',
       positive: true,
     })
-    others.script(`${hostOf(quin)}/fetch/comment/${comment.guid}`, (_request, response) => {
+    fakePods.script(`${hostOf(quin)}/fetch/comment/${comment.guid}`, (_request, response) => {
       response.end(envelopeOf(quin, comment))
     })
-    others.serve(quin, post)
+    fakePods.serve(quin, post)
     await pod.publicly(like, quin)
     await pod.settled()
 

@@ -9,7 +9,7 @@ import type { RunningWorkers } from '../../workers/start-workers.js'
 import { look, startSweeping, sweep } from '../../workers/sweeper.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
-import { startQuickWorkers, untilIdle } from '../support/queues/test-workers.js'
+import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 
 const greet = defineJob<{ name: string }>()('notify', 'greet', patient)
 const handlers = { maintenance: maintenanceHandlers, notify: { greet: async () => {} } }
@@ -35,7 +35,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   it('sweeps leftovers on schedule', async () => {
     await pod.db('outbox').insert({ queue: 'notify', name: 'greet', sweepAt: new Date(0) })
 
-    workers = startQuickWorkers(pod, { handlers })
+    workers = startTestWorkers(pod, { handlers })
 
     await vi.waitFor(async () => expect(await pod.db('outbox')).toEqual([]), { timeout: 10_000, interval: 20 })
     await untilIdle(pod)
@@ -45,7 +45,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   })
 
   it('creates birthday notifications on schedule', async () => {
-    workers = startQuickWorkers(pod, { handlers })
+    workers = startTestWorkers(pod, { handlers })
 
     const begun = () => pod.db('periodic').where({ name: 'birthdays' })
     await vi.waitFor(async () => expect(await begun()).toHaveLength(1), { timeout: 10_000, interval: 20 })
@@ -145,7 +145,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   })
 
   it('is healthy while every worker receives events of its queue and a process sweeps', async () => {
-    workers = startQuickWorkers(pod, { handlers })
+    workers = startTestWorkers(pod, { handlers })
     const running = workers
     await vi.waitFor(async () => expect(await running.health()).toMatchObject({ ready: true, database: true }), {
       timeout: 10_000,
@@ -159,7 +159,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   })
 
   it('reports the queues without a worker', async () => {
-    workers = startQuickWorkers(pod, { handlers, queues: ['notify', 'fetch'] })
+    workers = startTestWorkers(pod, { handlers, queues: ['notify', 'fetch'] })
     expect(await findUnservedQueues(pod, ['notify', 'fetch'], 10_000)).toEqual([])
 
     expect(await findUnservedQueues(pod, ['notify', 'outbound'], 300)).toEqual(['outbound'])
@@ -196,9 +196,9 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   })
 
   it('counts the workers of all processes', async () => {
-    workers = startQuickWorkers(pod, { handlers, queues: ['notify'] })
+    workers = startTestWorkers(pod, { handlers, queues: ['notify'] })
     const other = await stores.openPod()
-    const otherWorkers = startQuickWorkers(other, { handlers, queues: ['notify'] })
+    const otherWorkers = startTestWorkers(other, { handlers, queues: ['notify'] })
 
     await vi.waitFor(async () => expect(await pod.jobs.workers('notify')).toBe(2), { timeout: 5_000 })
     expect(await pod.jobs.workers('fetch')).toBe(0)
@@ -222,7 +222,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   if (backend.store === 'Redis') {
     it('is idle despite a scheduled job that Redis has evicted', async () => {
       await pod.jobs.keepSchedules('maintenance', [{ job: pruneJob, every: 3_600_000 }])
-      workers = startQuickWorkers(pod, { handlers, queues: ['maintenance'] })
+      workers = startTestWorkers(pod, { handlers, queues: ['maintenance'] })
       const next = () => pod.jobs.counts('maintenance')
       await vi.waitFor(async () => expect(await next()).toMatchObject({ waiting: 0, delayed: 4 }), 10_000)
       await workers.close()

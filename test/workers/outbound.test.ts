@@ -17,33 +17,33 @@ import { outboundHandlers, outboundSlowHandlers } from '../../workers/handlers/o
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { sweep } from '../../workers/sweeper.js'
 import { type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
-import { type ListeningPod, listeningPod, writeMessage } from '../support/federation/recording-pod.js'
-import { cannedCrypto } from '../support/pods/fixed-key-crypto.js'
+import { addRecordingPod, type RecordingPod, writeMessage } from '../support/federation/recording-pod.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
-import { startQuickWorkers, untilIdle } from '../support/queues/test-workers.js'
+import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 
 const handlers = { outbound: outboundHandlers, 'outbound-slow': outboundSlowHandlers, maintenance: maintenanceHandlers }
 const queues = ['outbound', 'outbound-slow', 'maintenance'] as const
 
 describe.each(queueBackends)('the outbound queues, with the queue in $store', (backend) => {
   let stores: TestStores
-  let others: FakePods
+  let fakePods: FakePods
   let pod: QueuePod
   let ann: Person
   let workers: RunningWorkers | undefined
   let hosts = 0
 
   beforeAll(async () => {
-    others = await startFakePods()
+    fakePods = await startFakePods()
     stores = await openTestStores(backend)
-    pod = { ...(await stores.openPod()), crypto: cannedCrypto(), remote: others.remotePods() }
+    pod = { ...(await stores.openPod()), crypto: fixedKeyCrypto(), remote: fakePods.remotePods() }
     const { address } = await createUser(pod, { username: 'ann', password: 'the password of ann' })
     ann = await Person.byAddress(pod.db, address).throwIfNotFound()
   })
   afterAll(async () => {
     await stores.close()
-    await others.close()
+    await fakePods.close()
   })
   beforeEach(async () => {
     await stores.emptyQueue()
@@ -54,12 +54,12 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     workers = undefined
   })
 
-  async function otherPod(changes: Partial<OtherPod> = {}): Promise<ListeningPod> {
+  async function otherPod(changes: Partial<OtherPod> = {}): Promise<RecordingPod> {
     hosts += 1
-    return listeningPod(others, pod, `w${hosts}.example:3000`, changes)
+    return addRecordingPod(fakePods, pod, `w${hosts}.example:3000`, changes)
   }
 
-  async function write(...pods: readonly ListeningPod[]): Promise<void> {
+  async function write(...pods: readonly RecordingPod[]): Promise<void> {
     const entity: Entity = {
       type: 'status_message',
       author: ann.address,
@@ -72,11 +72,11 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     await writeMessage(pod, { senderId: ann.id, entity, pods: pods.map(({ id }) => id) })
   }
 
-  async function enqueueFor(...pods: readonly ListeningPod[]): Promise<void> {
+  async function enqueueFor(...pods: readonly RecordingPod[]): Promise<void> {
     await enqueueDeliveries(pod, await duePodsOf(pods))
   }
 
-  function duePodsOf(pods: readonly ListeningPod[]): Promise<readonly DuePod[]> {
+  function duePodsOf(pods: readonly RecordingPod[]): Promise<readonly DuePod[]> {
     return Promise.all(
       pods.map(async (other) => ({ podId: other.id, proven: (await other.row()).lastSuccessAt !== null })),
     )
@@ -90,13 +90,13 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
   it('deliver after the commit of a transaction', async () => {
     const [fresh, proven] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
     await write(fresh, proven)
-    workers = startQuickWorkers(pod, { handlers, queues })
+    workers = startTestWorkers(pod, { handlers, queues })
 
     const duePods = await duePodsOf([fresh, proven])
     await pod.db.transaction(async (transaction) => enqueueDeliveriesAfterCommit(pod, transaction, duePods))
     await untilIdle(pod)
 
-    expect([fresh, proven].map(({ got }) => got.length)).toEqual([1, 1])
+    expect([fresh, proven].map(({ received: got }) => got.length)).toEqual([1, 1])
     expect((await fresh.row()).lastSuccessAt).toEqual(expect.any(Date))
   })
 
@@ -133,7 +133,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(1)
 
     let answerFirst: () => void = () => {}
-    others.script(`${other.host}/receive/public`, (request, response) => {
+    fakePods.script(`${other.host}/receive/public`, (request, response) => {
       request.resume()
       answerFirst = () => response.writeHead(202).end()
     })
@@ -145,12 +145,12 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
         return outboundSlowHandlers.deliver(...job)
       },
     }
-    workers = startQuickWorkers(pod, { handlers: { 'outbound-slow': counted }, queues: ['outbound-slow'] })
+    workers = startTestWorkers(pod, { handlers: { 'outbound-slow': counted }, queues: ['outbound-slow'] })
     await vi.waitFor(() => expect(answerFirst.name).toBe('answerFirst'), { interval: 10, timeout: 5_000 })
     await write(other)
     for (let n = 0; n < 5; n += 1) await enqueueFor(other)
     const whileItRuns = await pod.jobs.counts('outbound-slow')
-    others.script(`${other.host}/receive/public`, (request, response) => {
+    fakePods.script(`${other.host}/receive/public`, (request, response) => {
       request.resume()
       response.writeHead(202).end()
     })
@@ -170,14 +170,14 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     await enqueueFor(...silent)
     await pod.jobs.enqueueEach(checkPodJob, [{ unique: 'check', data: { podId: checked.id } }])
     const oneSlot = { ...pod, config: { ...pod.config, workerConcurrency: { 'outbound-slow': 1 } } }
-    workers = startQuickWorkers(oneSlot, { handlers, queues: ['outbound-slow'], timing: { grace: 10, patience: 500 } })
+    workers = startTestWorkers(oneSlot, { handlers, queues: ['outbound-slow'], timing: { grace: 10, patience: 500 } })
 
     await vi.waitFor(async () => expect((await checked.row()).checkedAt).not.toBeNull(), {
       timeout: 5_000,
       interval: 20,
     })
 
-    expect(silent.flatMap(({ got }) => got).length).toBeLessThanOrEqual(1)
+    expect(silent.flatMap(({ received: got }) => got).length).toBeLessThanOrEqual(1)
   })
 
   it('get lost jobs back from the sweeper, in the right lane', async () => {
@@ -193,9 +193,9 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     await sweep(pod)
 
     expect([await waiting('outbound'), await waiting('outbound-slow')]).toEqual([1, 1])
-    workers = startQuickWorkers(pod, { handlers, queues: ['outbound', 'outbound-slow'] })
+    workers = startTestWorkers(pod, { handlers, queues: ['outbound', 'outbound-slow'] })
     await vi.waitFor(async () => expect(await pod.db('deliveries')).toHaveLength(3), { timeout: 5_000, interval: 20 })
-    expect([fresh, proven, soon, blocked, held].map(({ got }) => got.length)).toEqual([1, 1, 0, 0, 0])
+    expect([fresh, proven, soon, blocked, held].map(({ received: got }) => got.length)).toEqual([1, 1, 0, 0, 0])
   })
 
   it('are swept first for responding pods, for any number of other pods', async () => {
@@ -218,10 +218,10 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     await stores.emptyQueue()
     await later()
 
-    workers = startQuickWorkers(pod, { handlers, queues })
+    workers = startTestWorkers(pod, { handlers, queues })
     await untilIdle(pod)
 
-    expect(pods.map(({ got }) => got.length)).toEqual(pods.map(() => 1))
+    expect(pods.map(({ received: got }) => got.length)).toEqual(pods.map(() => 1))
   })
 
   it('are not delayed by pods that never respond', async () => {
@@ -230,7 +230,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     const healthy = await otherPod({ lastSuccessAt: new Date() })
     await write(...silent, healthy)
     const config = { ...pod.config, workerConcurrency: { 'outbound-slow': 4 } }
-    workers = startQuickWorkers({ ...pod, config }, { handlers, queues, timing: { grace: 0, patience: 100 } })
+    workers = startTestWorkers({ ...pod, config }, { handlers, queues, timing: { grace: 0, patience: 100 } })
 
     await enqueueFor(...silent)
     await vi.waitFor(async () => expect((await pod.jobs.counts('outbound-slow')).active).toBe(4), {
@@ -240,8 +240,8 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     await enqueueFor(healthy)
     await vi.waitFor(async () => expect(await healthy.deliveries()).toEqual([]), { timeout: 5_000, interval: 10 })
 
-    expect(healthy.got).toHaveLength(1)
-    expect(silent.filter(({ got }) => got.length > 0).length).toBeLessThanOrEqual(4)
+    expect(healthy.received).toHaveLength(1)
+    expect(silent.filter(({ received: got }) => got.length > 0).length).toBeLessThanOrEqual(4)
   })
 
   it('give up deliveries to sleeping or blocked pods', async () => {
@@ -266,13 +266,13 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     ]
     const blocked = await otherPod({ checkedAt: daysAgo(2), blockedAt: new Date() })
     const heardJustNow = await otherPod({ checkedAt: new Date(), checkWanted: true })
-    for (const { host } of [old, heard]) others.script(`${host}/`, (_request, response) => response.end('a pod'))
-    workers = startQuickWorkers(pod, { handlers, queues: ['outbound-slow'] })
+    for (const { host } of [old, heard]) fakePods.script(`${host}/`, (_request, response) => response.end('a pod'))
+    workers = startTestWorkers(pod, { handlers, queues: ['outbound-slow'] })
 
     await enqueuePodChecks(pod)
     await untilIdle(pod)
 
-    const asked = (other: ListeningPod) => others.requests.some((request) => request === `${other.host}/`)
+    const asked = (other: RecordingPod) => fakePods.requests.some((request) => request === `${other.host}/`)
     expect([fresh, old, heard, blocked, heardJustNow].map(asked)).toEqual([false, true, true, false, false])
     const awake = { offlineSince: null, nextTryAt: null, checkWanted: false, status: 'version_failed' }
     expect(await old.row()).toMatchObject(awake)

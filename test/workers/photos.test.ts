@@ -16,10 +16,10 @@ import { prune } from '../../workers/handlers/maintenance.js'
 import { keepUploadsSwept, photoHandlers } from '../../workers/handlers/photos.js'
 import { sweep } from '../../workers/sweeper.js'
 import { twoColours } from '../support/files/pictures.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../support/people/remote-people.js'
-import { startTestPod, type TestPod } from '../support/pods/build-pod.js'
+import { addPost, addRemotePerson, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 import { reasonOf } from '../support/pods/domain-pod.js'
-import { startQuickWorkers, untilIdle } from '../support/queues/test-workers.js'
+import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 
 let test: TestPod
 let alice: Viewer
@@ -27,7 +27,7 @@ let uploadsDir: string
 let png: Buffer
 beforeAll(async () => {
   uploadsDir = await mkdtemp(join(tmpdir(), 'pod-photos-'))
-  test = await startTestPod({ environment: { UPLOADS_DIR: uploadsDir } })
+  test = await buildPod({ environment: { UPLOADS_DIR: uploadsDir } })
   alice = await viewerOf(test.pod, (await test.people('alice')).alice)
   png = await twoColours().png().toBuffer()
 })
@@ -66,7 +66,7 @@ async function untilInHand(): Promise<UploadWork> {
 }
 
 async function work(): Promise<void> {
-  const workers = startQuickWorkers(test.pod, { handlers: { photos: photoHandlers }, queues: ['photos'] })
+  const workers = startTestWorkers(test.pod, { handlers: { photos: photoHandlers }, queues: ['photos'] })
   await sweepNow()
   await untilIdle(test.pod, 10_000, ['photos'])
   await workers.close()
@@ -235,7 +235,7 @@ describe('the cleanup of leftovers', () => {
   })
 
   it('deletes no files for remote photos', async () => {
-    const { id: authorId } = await addStranger(test.pod, 'quin@q.example')
+    const { id: authorId } = await addRemotePerson(test.pod, 'quin@q.example')
     const remotePath = 'https://q.example/up/'
     await test.pod.db('photos').insert({ guid: newGuid(), authorId, name: 'a.jpg', remotePath })
 

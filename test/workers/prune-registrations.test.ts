@@ -2,10 +2,10 @@ import { expect, it } from 'vitest'
 import { authorizeClient } from '../../src/domain/accounts/authorizations.js'
 import { registerClient } from '../../src/domain/accounts/clients.js'
 import { prune } from '../../workers/handlers/maintenance.js'
-import { startTestPod } from '../support/pods/build-pod.js'
+import { buildPod } from '../support/pods/build-pod.js'
 
 it('client registrations without any authorization are deleted after a month', async () => {
-  await using pod = await startTestPod()
+  await using pod = await buildPod()
   await pod.people('alice')
   const register = async () => {
     const metadata = { application_type: 'web', token_endpoint_auth_method: 'none', subject_type: 'public' } as const

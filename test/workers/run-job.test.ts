@@ -9,7 +9,7 @@ import type { RunningWorkers } from '../../workers/start-workers.js'
 import { sweep } from '../../workers/sweeper.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
-import { startQuickWorkers, untilIdle } from '../support/queues/test-workers.js'
+import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 
 const countJob = defineJob<{ key: string }>()('notify', 'count', { ...patient, attempts: 3 })
 const rowJob = defineJob<{ outboxId: number }>()('notify', 'count', patient)
@@ -35,7 +35,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
 
   /** Starts a worker with this handler. */
   function work(count: Handler, timing = {}): void {
-    workers = startQuickWorkers(pod, { queues: ['notify'], handlers: { notify: { count } }, timing })
+    workers = startTestWorkers(pod, { queues: ['notify'], handlers: { notify: { count } }, timing })
   }
 
   function enqueue(key: string): Promise<void> {

@@ -6,7 +6,7 @@ import { Contact } from '../../../src/persistence/models/contact.js'
 import { Profile } from '../../../src/persistence/models/person.js'
 import { until } from '../../soak/until.js'
 import { postBy } from '../../support/federation/entities.js'
-import { knowPod, writeMessage } from '../../support/federation/recording-pod.js'
+import { addRemotePod, writeMessage } from '../../support/federation/recording-pod.js'
 import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
 import { openRide } from './scenario-run.js'
 import { callApi } from './senders.js'
@@ -39,17 +39,17 @@ async function statusesWith(token: string): Promise<readonly unknown[]> {
 }
 
 it('F24: messages are neither early nor late nor stored twice', async () => {
-  const { pod, alice, others } = assailed
+  const { pod, alice, fakePods } = assailed
   const ride = openRide(assailed)
   // A retry time that has not come: nothing is sent to this pod.
   const { rows } = await pod.db.raw(`select now() + interval '1 hour' as later`)
-  const host = `localhost:${others.server.port}`
-  const { id: podId } = await knowPod(pod, host, { nextTryAt: rows[0].later })
+  const host = `localhost:${fakePods.server.port}`
+  const { id: podId } = await addRemotePod(pod, host, { nextTryAt: rows[0].later })
   let early: readonly string[] = []
   const { wrongs } = await ride.under({ messages: 200, perSecond: 20, writesPerSecond: 2 }, async (progress) => {
     const { id } = await writeMessage(pod, { senderId: alice.id, entity: postBy(alice), pods: [podId] })
     await progress.untilAccepted(1)
-    early = others.requests.filter((request) => request.startsWith(`${host}/receive`))
+    early = fakePods.requests.filter((request) => request.startsWith(`${host}/receive`))
     await pod.db('outboundMessages').where({ id }).delete()
   })
 

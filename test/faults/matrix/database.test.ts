@@ -69,8 +69,8 @@ it('F14: connections to PostgreSQL are cut, at random moments and directly after
       await progress.untilAccepted(cut / 20)
       if (cut % 3 === 0) {
         await proxy.refuse()
-        await proxy.pass()
-      } else await proxy.cutBehind('COMMIT')
+        await proxy.recover()
+      } else await proxy.cutAfterRequest('COMMIT')
     }
   })
 
@@ -90,7 +90,7 @@ it('F16: another program uses all connections of PostgreSQL', async () => {
       taken.push(...more)
       return more.length === 0 && !(await isServed(taken[0]))
     })
-    await proxy.pass()
+    await proxy.recover()
     await until('a client was refused', 30_000, async () => progress.writes.some(({ status }) => status === 503))
     await Promise.all(taken.map((client) => client.end().catch(() => undefined)))
   })

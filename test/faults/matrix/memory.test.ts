@@ -24,8 +24,8 @@ interface Memory {
 async function measure(): Promise<readonly Memory[]> {
   return Promise.all(
     [...assailed.processes.web, ...assailed.processes.worker].map(async (process) => {
-      const answer = process.answer()
-      process.tell({ measure: true })
+      const answer = process.nextMessage()
+      process.send({ measure: true })
       return (await answer) as Memory // as the hook sends it
     }),
   )

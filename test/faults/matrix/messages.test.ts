@@ -151,15 +151,15 @@ it.each(['in order', 'backwards', 'all at once'])('F22: messages arrive %s', asy
 })
 
 it('F23: unknown persons comment on an unknown post', async () => {
-  const { neighbours, others } = assailed
+  const { neighbours, fakePods } = assailed
   const author = neighbours.stranger()
   const post = postBy(author)
-  others.serve(author, post)
+  fakePods.serve(author, post)
   // A pod that is asked for another pod's post redirects to that pod.
   const [, home = ''] = author.address.split('@')
   const fetched = neighbours.hosts.map((host) => `${host}/fetch/post/${post.guid}`)
   for (const path of fetched.filter((each) => !each.startsWith(home))) {
-    others.script(path, (_request, response) => {
+    fakePods.script(path, (_request, response) => {
       response.writeHead(302, { location: `http://${home}/fetch/post/${post.guid}` }).end()
     })
   }
@@ -177,10 +177,10 @@ it('F23: unknown persons comment on an unknown post', async () => {
   })
   await assailed.settled()
 
-  const fetches = others.requests.filter((request) => fetched.includes(request))
+  const fetches = fakePods.requests.filter((request) => fetched.includes(request))
   expect(fetches.filter((request) => request.startsWith(home))).toHaveLength(1)
   expect(fetches.length).toBeLessThanOrEqual(2) // the first commenter's pod may have been asked first
-  const asked = ({ address }: FakePerson) => others.requests.filter((request) => request.endsWith(`acct:${address}`))
+  const asked = ({ address }: FakePerson) => fakePods.requests.filter((request) => request.endsWith(`acct:${address}`))
   expect([author, ...strangers].map((person) => asked(person).length)).toEqual(Array.from({ length: 21 }, () => 1))
   expect(await pod.db('waiting').select('id')).toEqual([])
 })

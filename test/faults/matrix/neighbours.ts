@@ -4,7 +4,7 @@ import type { Pod } from '../../../src/pod/pod.js'
 import { writeWebFinger } from '../../../src/protocol/discovery/discovery-documents.js'
 import { listeningPods, takes } from '../../soak/subscribing-pods.js'
 import type { FakePerson, FakePods } from '../../support/federation/fake-pods.js'
-import type { LocalPerson } from '../../support/federation/inbound-messages.js'
+import type { LocalUser } from '../../support/federation/inbound-messages.js'
 import { openTcpProxy, type TcpProxy } from '../../support/http/tcp-proxy.js'
 
 /** Other pods on local ports, each behind its own proxy; only the last one has a follower of every local user. */
@@ -25,23 +25,23 @@ const PODS = 5
 
 export async function settleNeighbours(
   pod: Pod,
-  others: FakePods,
-  followed: readonly LocalPerson[],
+  fakePods: FakePods,
+  followed: readonly LocalUser[],
 ): Promise<Neighbours> {
-  const proxies = await Promise.all(Array.from({ length: PODS }, () => openTcpProxy(others.server.port)))
+  const proxies = await Promise.all(Array.from({ length: PODS }, () => openTcpProxy(fakePods.server.port)))
   const hosts = proxies.map(({ port }) => `localhost:${port}`)
-  const listeners = await listeningPods(others, pod, hosts, takes)
+  const listeners = await listeningPods(fakePods, pod, hosts, takes)
   const people: FakePerson[] = []
   let made = 0
 
   function stranger(host = hosts[made % (PODS - 1)] ?? ''): FakePerson {
     made += 1
-    const person = others.person(`p${made}@${host}`)
+    const person = fakePods.person(`p${made}@${host}`)
     people.push(person)
-    others.script(`${host}/receive/users/${person.guid}`, (request, response) => {
+    fakePods.script(`${host}/receive/users/${person.guid}`, (request, response) => {
       request.resume().on('end', () => takes(response))
     })
-    others.script(`${host}/.well-known/webfinger`, (_request, response, url) => {
+    fakePods.script(`${host}/.well-known/webfinger`, (_request, response, url) => {
       const asked = url.searchParams.get('resource')?.replace(/^acct:/, '')
       const found = people.find(({ address }) => address === asked)
       if (found === undefined) return void response.writeHead(404).end()

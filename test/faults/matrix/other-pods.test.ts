@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Person } from '../../../src/persistence/models/person.js'
 import type { Pod as OtherPod } from '../../../src/persistence/models/pod.js'
 import { until } from '../../soak/until.js'
-import { knowPod } from '../../support/federation/recording-pod.js'
+import { addRemotePod } from '../../support/federation/recording-pod.js'
 import { type ScriptedServer, serveHttp, serveRaw } from '../../support/http/scripted-server.js'
 import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
 import { publishPatiently } from './senders.js'
@@ -37,10 +37,10 @@ afterAll(async () => {
 /** A pod behind this server, with a follower of bob. */
 async function followFrom(server: ScriptedServer, changes: Partial<OtherPod> = {}): Promise<number> {
   servers.push(server)
-  const { pod, others, bob } = assailed
+  const { pod, fakePods, bob } = assailed
   const host = `localhost:${server.port}`
-  const { id } = await knowPod(pod, host, changes)
-  const { guid, address, publicKey } = others.person(`fan@${host}`)
+  const { id } = await addRemotePod(pod, host, changes)
+  const { guid, address, publicKey } = fakePods.person(`fan@${host}`)
   const person = await pod.db.transaction((transaction) =>
     Person.insertWithProfile(transaction, { guid, address, publicKey, podId: id }),
   )

@@ -13,11 +13,11 @@ import { User } from '../../../src/persistence/models/user.js'
 import { type OpenPod, openPod } from '../../../src/pod/open-pod.js'
 import { letTimePass } from '../../soak/subscribing-pods.js'
 import { until } from '../../soak/until.js'
-import { saidByTests, testLog } from '../../support/assertions/test-log.js'
+import { testLog, testLogLevel } from '../../support/assertions/test-log.js'
 import { type CrashingDatabase, startCrashingDatabase } from '../../support/databases/crashing-database.js'
 import { type FakePods, startFakePods } from '../../support/federation/fake-pods.js'
-import type { LocalPerson } from '../../support/federation/inbound-messages.js'
-import { cannedCrypto } from '../../support/pods/fixed-key-crypto.js'
+import type { LocalUser } from '../../support/federation/inbound-messages.js'
+import { fixedKeyCrypto } from '../../support/pods/fixed-key-crypto.js'
 import { type PodProcess, startPodProcess } from '../../support/processes/pod-process.js'
 import { type OwnRedis, startTestRedis } from '../../support/queues/redis-server.js'
 import { type Neighbours, settleNeighbours } from './neighbours.js'
@@ -34,7 +34,7 @@ interface Hooked {
 }
 
 /** A local user, with an API client that has all scopes. */
-export interface LocalClient extends LocalPerson {
+export interface LocalClient extends LocalUser {
   readonly token: string
 }
 
@@ -46,7 +46,7 @@ export interface AssailedPod {
   readonly redis: OwnRedis | undefined
   /** Environment shared by all processes. */
   readonly environment: NodeJS.ProcessEnv
-  readonly others: FakePods
+  readonly fakePods: FakePods
   readonly neighbours: Neighbours
   readonly alice: LocalClient
   readonly bob: LocalClient
@@ -101,8 +101,8 @@ async function build(
   const own = folders.redis === undefined ? redisSettings : ['--dir', folders.redis, ...redisSettings]
   const redis = store === 'Redis' ? await startTestRedis('--appendfsync', 'always', ...own) : undefined
   if (redis) undo.push(() => redis.stop())
-  const others = await startFakePods()
-  undo.push(() => others.close())
+  const fakePods = await startFakePods()
+  undo.push(() => fakePods.close())
   await makeTables(database.url)
 
   const environment: NodeJS.ProcessEnv = {
@@ -111,16 +111,16 @@ async function build(
     SECRET_KEY: 'a key that is only good for tests',
     ALLOW_PRIVATE_ADDRESSES: 'true',
     CRYPTO_THREADS: '1',
-    LOG_LEVEL: saidByTests ?? 'warn',
+    LOG_LEVEL: testLogLevel ?? 'warn',
     LOG_FORMAT: 'json',
     ...(redis && { REDIS_URL: redis.url }),
     ...settings,
   }
   const config = readConfig({ ...environment, DATA_DIR: folder })
-  const pod = await openPod(config, 'worker', { crypto: cannedCrypto(), log: testLog() })
+  const pod = await openPod(config, 'worker', { crypto: fixedKeyCrypto(), log: testLog() })
   undo.push(() => pod.close())
   const [alice, bob] = [await addClient(pod, 'alice'), await addClient(pod, 'bob')]
-  const neighbours = await settleNeighbours(pod, others, [alice, bob])
+  const neighbours = await settleNeighbours(pod, fakePods, [alice, bob])
   undo.push(() => neighbours.close())
 
   function start(kind: ProcessKind, index: number): Promise<PodProcess> {
@@ -150,7 +150,7 @@ async function build(
     database,
     redis: redis?.own,
     environment: { ...environment, DATA_DIR: folder },
-    others,
+    fakePods,
     neighbours,
     alice,
     bob,
@@ -159,7 +159,7 @@ async function build(
       asked += 1
       return processes.web[asked % processes.web.length]?.base ?? web.base
     },
-    said: () => [...past, ...processes.web, ...processes.worker].flatMap(({ said }) => said),
+    said: () => [...past, ...processes.web, ...processes.worker].flatMap(({ logged }) => logged),
     replace,
     async killAndReplace(kind, index) {
       await processes[kind][index]?.kill()

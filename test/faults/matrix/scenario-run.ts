@@ -130,11 +130,11 @@ export function openRide(assailed: AssailedPod): Ride {
 }
 
 /** Any of the pods returns a post that is requested before it was delivered. */
-function serveRoots({ others }: AssailedPod, people: readonly FakePerson[], { posts }: Burst): void {
+function serveRoots({ fakePods }: AssailedPod, people: readonly FakePerson[], { posts }: Burst): void {
   const byAddress = new Map(people.map((person) => [person.address, person]))
   for (const post of posts) {
     const author = byAddress.get(post.author)
-    if (author !== undefined) others.serve(author, post)
+    if (author !== undefined) fakePods.serve(author, post)
   }
 }
 

@@ -87,8 +87,8 @@ it('F03: a message kills every worker that processes it', async () => {
 })
 
 /** Reads the log line, written at most once a minute: only a new worker is certain to write it. */
-function hasLostJobs({ said }: Pick<PodProcess, 'said'>): boolean {
-  return said.some(({ where, err }) => where === 'worker inbound' && /could not renew lock/.test(JSON.stringify(err)))
+function hasLostJobs({ logged }: Pick<PodProcess, 'logged'>): boolean {
+  return logged.some(({ where, err }) => where === 'worker inbound' && /could not renew lock/.test(JSON.stringify(err)))
 }
 
 async function untilJobsAreLost(): Promise<void> {

@@ -38,7 +38,7 @@ it('F02: web processes are killed at random moments, after an acknowledgement an
     await progress.untilAccepted(0.1)
     for (const [turn, dieWhen] of [...moments, ...moments].entries()) {
       const mortal = assailed.processes.web[turn % 2]
-      mortal?.tell({ dieWhen })
+      mortal?.send({ dieWhen })
       let isDead = false
       void mortal?.ended.then(() => {
         isDead = true

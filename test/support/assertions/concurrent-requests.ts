@@ -1,11 +1,11 @@
 import type { ApiAnswer } from '../pods/api-pod.js'
 
-export const AT_ONCE = 50
+export const CONCURRENT_REQUESTS = 50
 
 /** Sends many concurrent requests, and counts the responses by status. */
-export async function statusesOf(
+export async function countStatuses(
   call: (number: number) => Promise<ApiAnswer>,
-  times = AT_ONCE,
+  times = CONCURRENT_REQUESTS,
 ): Promise<Record<number, number>> {
   const answers = await Promise.all(Array.from({ length: times }, (_, number) => call(number)))
   const counts: Record<number, number> = {}

@@ -1,20 +1,20 @@
 import type { Logger } from 'pino'
 import { openLog } from '../../../src/logging/log.js'
-import { saidByTests } from './test-log.js'
+import { testLogLevel } from './test-log.js'
 
 /** A log as a process keeps it, with everything in it that any level would say. */
-export interface LogBook {
+export interface RecordedLog {
   readonly log: Logger
   /** Line by line, as written. */
   readonly lines: readonly string[]
   readonly entries: () => readonly Readonly<Record<string, unknown>>[]
 }
 
-export function openLogBook(): LogBook {
+export function openRecordedLog(): RecordedLog {
   const lines: string[] = []
   const write = (line: string) => {
     lines.push(line)
-    if (saidByTests !== undefined) process.stdout.write(line)
+    if (testLogLevel !== undefined) process.stdout.write(line)
   }
   const log = openLog({ logLevel: 'trace', logFormat: 'json' }, 'test', { write })
   return { log, lines, entries: () => lines.map((line) => JSON.parse(line)) }

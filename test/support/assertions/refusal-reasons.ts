@@ -12,7 +12,7 @@ export async function reasonOf(doing: Promise<unknown>): Promise<string> {
 }
 
 /** Of several that try the same at once: how often each end was reached. */
-export async function endsOf(doing: readonly Promise<unknown>[]): Promise<Readonly<Record<string, number>>> {
+export async function countOutcomes(doing: readonly Promise<unknown>[]): Promise<Readonly<Record<string, number>>> {
   const reasons = await Promise.all(doing.map(reasonOf))
   return Object.fromEntries(
     [...new Set(reasons)].sort().map((reason) => [reason, reasons.filter((each) => each === reason).length]),

@@ -12,8 +12,8 @@ import { plain } from '../files/pictures.js'
 import { freePort } from '../http/free-port.js'
 import { allow, registerTestClient } from '../http/oidc-client.js'
 import type { TestPerson } from '../people/local-users.js'
-import { addPost, addStranger, newGuid, viewerOf } from '../people/remote-people.js'
-import { startTestPod, type TestPod } from '../pods/build-pod.js'
+import { addPost, addRemotePerson, newGuid, viewerOf } from '../people/remote-people.js'
+import { buildPod, type TestPod } from '../pods/build-pod.js'
 import { openBrowser } from './scriptless-browser.js'
 
 export const OLDEST_POST = 'The oldest post'
@@ -64,7 +64,7 @@ export async function openSamplePages(): Promise<SamplePages> {
   const url = `http://localhost:${port}`
   const uploadsDir = await mkdtemp(join(tmpdir(), 'pod-pages-'))
   await mkdir(join(uploadsDir, 'images'))
-  const pod = await startTestPod({
+  const pod = await buildPod({
     environment: {
       POD_URL: url,
       POD_NAME: 'The pod of Thornbury',
@@ -77,7 +77,7 @@ export async function openSamplePages(): Promise<SamplePages> {
   })
   await pod.app.listen({ port, host: 'localhost' })
   const { ann, noor, ben } = await pod.people('ann', 'noor', 'ben')
-  const quin = await addStranger(pod.pod, 'quin@q.example', { profile: { firstName: 'Quin', lastName: 'Q.' } })
+  const quin = await addRemotePerson(pod.pod, 'quin@q.example', { profile: { firstName: 'Quin', lastName: 'Q.' } })
   await ann.editProfile({
     ...{ firstName: 'Ann', lastName: 'Avery', bio: '## Hello\n\nI like **tea** and long walks.' },
     ...{

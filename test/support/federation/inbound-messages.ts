@@ -6,10 +6,10 @@ import { encryptEnvelopeFor } from '../pods/inbound-pod.js'
 import { envelopeOf, type FakePerson } from './fake-pods.js'
 
 /** A person on another pod, with their row here. */
-export type Stranger = FakePerson & { readonly id: number }
+export type RemotePerson = FakePerson & { readonly id: number }
 
 /** A local user. */
-export interface LocalPerson {
+export interface LocalUser {
   readonly userId: number
   readonly id: number
   readonly guid: string
@@ -18,16 +18,21 @@ export interface LocalPerson {
 }
 
 /** As it is sent to everybody. */
-export function open(signer: FakePerson, entity: Entity, acceptedAt = new Date()): InboundMessage {
+export function publicMessage(signer: FakePerson, entity: Entity, acceptedAt = new Date()): InboundMessage {
   return { envelope: envelopeOf(signer, entity), acceptedAt }
 }
 
 /** As it is sent to one person of this pod. */
-export function sealed(signer: FakePerson, to: LocalPerson, entity: Entity, acceptedAt = new Date()): InboundMessage {
+export function privateMessage(
+  signer: FakePerson,
+  to: LocalUser,
+  entity: Entity,
+  acceptedAt = new Date(),
+): InboundMessage {
   return { envelope: encryptEnvelopeFor(to.publicKey, envelopeOf(signer, entity)), recipientGuid: to.guid, acceptedAt }
 }
 
-export const nothing = { waiting: [], rejected: [], ignored: 0 }
+export const allStored = { waiting: [], rejected: [], ignored: 0 }
 
 /** Receives the messages as one batch; returns the messages that were not stored, by outcome. */
 export async function receive(pod: Pod, ...messages: readonly InboundMessage[]) {

@@ -9,7 +9,7 @@ import { type Entity, writeEntity } from '../../../src/protocol/entities/registr
 import { type FakePerson, type FakePods, newGuid } from './fake-pods.js'
 
 /** A known pod at this host, which may have a port; plain http unless its row has another scheme. */
-export async function knowPod({ db }: Pod, host: string, changes: Partial<OtherPod> = {}): Promise<OtherPod> {
+export async function addRemotePod({ db }: Pod, host: string, changes: Partial<OtherPod> = {}): Promise<OtherPod> {
   const { hostname, port } = new URL(`http://${host}/`)
   return OtherPod.query(db)
     .insert({ host: hostname, port: port === '' ? 443 : Number(port), ...changes })
@@ -17,11 +17,11 @@ export async function knowPod({ db }: Pod, host: string, changes: Partial<OtherP
 }
 
 /** A known person of that pod. */
-async function knowPerson({ db }: Pod, { guid, address, publicKey }: FakePerson, podId: number): Promise<Person> {
+async function addPerson({ db }: Pod, { guid, address, publicKey }: FakePerson, podId: number): Promise<Person> {
   return db.transaction((transaction) => Person.insertWithProfile(transaction, { guid, address, publicKey, podId }))
 }
 
-interface ToWrite {
+interface MessageToWrite {
   readonly senderId: number
   readonly entity: Entity
   readonly record?: string
@@ -35,7 +35,7 @@ interface ToWrite {
 }
 
 /** Writes a message and its deliveries as a dispatch does, and nothing else. */
-export async function writeMessage({ db }: Pod, wish: ToWrite): Promise<OutboundMessage> {
+export async function writeMessage({ db }: Pod, wish: MessageToWrite): Promise<OutboundMessage> {
   const { senderId, entity, record = 'post', verb = 'create', pods = [], people = [], priority = 0 } = wish
   const guid = wish.guid ?? ('guid' in entity ? entity.guid : newGuid())
   const message = await OutboundMessage.query(db)
@@ -50,7 +50,7 @@ export async function writeMessage({ db }: Pod, wish: ToWrite): Promise<Outbound
 }
 
 /** Something that was posted to another pod. */
-interface Got {
+interface ReceivedRequest {
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly body: string
@@ -60,11 +60,11 @@ interface Got {
 type Answer = number | { readonly status: number; readonly headers: Record<string, string> } | 'nothing'
 
 /** Another known pod; it answers deliveries with the configured response. */
-export interface ListeningPod {
+export interface RecordingPod {
   readonly id: number
   readonly host: string
   /** In the order in which it came. */
-  readonly got: readonly Got[]
+  readonly received: readonly ReceivedRequest[]
   answer(answer: Answer, path?: string): void
   /** A person of this pod. */
   person(): Promise<FakePerson & { readonly row: Person }>
@@ -72,17 +72,17 @@ export interface ListeningPod {
   deliveries(): Promise<readonly Delivery[]>
 }
 
-export async function listeningPod(
-  others: FakePods,
+export async function addRecordingPod(
+  fakePods: FakePods,
   pod: Pod,
   host: string,
   changes: Partial<OtherPod> = {},
-): Promise<ListeningPod> {
-  const { id } = await knowPod(pod, host, changes)
-  const got: Got[] = []
+): Promise<RecordingPod> {
+  const { id } = await addRemotePod(pod, host, changes)
+  const got: ReceivedRequest[] = []
   const answers = new Map<string, Answer>()
   function listen(path: string): void {
-    others.script(`${host}${path}`, async (request, response) => {
+    fakePods.script(`${host}${path}`, async (request, response) => {
       got.push({ path, headers: request.headers, body: await text(request) })
       const answer = answers.get(path) ?? 202
       if (answer === 'nothing') return
@@ -94,12 +94,12 @@ export async function listeningPod(
   return {
     id,
     host,
-    got,
+    received: got,
     answer: (answer, path = '/receive/public') => void answers.set(path, answer),
     async person() {
-      const fake = others.person(`p${newGuid().slice(0, 8)}@${host}`)
+      const fake = fakePods.person(`p${newGuid().slice(0, 8)}@${host}`)
       listen(`/receive/users/${fake.guid}`)
-      return { ...fake, row: await knowPerson(pod, fake, id) }
+      return { ...fake, row: await addPerson(pod, fake, id) }
     },
     row: async () => OtherPod.query(pod.db).findById(id).throwIfNotFound(),
     deliveries: async () => Delivery.query(pod.db).where({ podId: id }).orderBy('id'),

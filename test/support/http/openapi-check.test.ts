@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type Response, readDocumentation } from './openapi-check.js'
+import { type Response, readApiDocument } from './openapi-check.js'
 
 const path = '/api/v1/users/0123456789abcdef'
 const avatar = 'https://pod.example/a.png'
@@ -23,8 +23,7 @@ function answerOf(statusCode: number, body: unknown, more: Record<string, string
   return { statusCode, body: text, headers, json: () => body } as unknown as Response
 }
 
-const check = async (method: string, answer: Response, at = path) =>
-  (await readDocumentation()).check(method, at, answer)
+const check = async (method: string, answer: Response, at = path) => (await readApiDocument()).check(method, at, answer)
 
 it('accepts responses that the document allows', async () => {
   await check('GET', answerOf(200, person))

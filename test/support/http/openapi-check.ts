@@ -7,14 +7,14 @@ import { isErrorReason } from '../../../src/web/server/error-reasons.js'
 export type Response = Awaited<ReturnType<FastifyInstance['inject']>>
 
 /** A response that the document does not allow; a typed client would fail. */
-class Undocumented extends Error {
+class UndocumentedResponse extends Error {
   override name = 'Undocumented'
 }
 
 /** A response to any request. */
 type Answer = Pick<Response, 'statusCode' | 'headers' | 'body' | 'json'>
 
-export interface Documentation {
+export interface ApiDocument {
   /** Throws the differences to the document; an undocumented path of the API may only be a 404. */
   check(method: string, path: string, answer: Answer): void
 }
@@ -30,15 +30,15 @@ interface Document {
   readonly components: object
 }
 
-let documentation: Promise<Documentation> | undefined
+let documentation: Promise<ApiDocument> | undefined
 
 /** The OpenAPI document, read once for all tests of a file. */
-export function readDocumentation(): Promise<Documentation> {
+export function readApiDocument(): Promise<ApiDocument> {
   documentation ??= describeApi().then((document) => documentationOf(document as Document)) // tested on its own
   return documentation
 }
 
-function documentationOf({ paths, components }: Document): Documentation {
+function documentationOf({ paths, components }: Document): ApiDocument {
   const ajv = formats.default(new Ajv2020({ strict: false, allErrors: true }))
   ajv.addSchema({ components }, 'document')
   const known = new Map<object, ValidateFunction>()
@@ -57,7 +57,7 @@ function documentationOf({ paths, components }: Document): Documentation {
       const operation = call?.operations[method.toLowerCase()]
       const status = String(answer.statusCode)
       const wrong = (what: string) =>
-        new Undocumented(`${method} ${path} answered ${status}: ${what}\n${answer.body.slice(0, 2_000)}`)
+        new UndocumentedResponse(`${method} ${path} answered ${status}: ${what}\n${answer.body.slice(0, 2_000)}`)
 
       checkHead(answer, wrong)
       if (operation === undefined) {
@@ -89,7 +89,7 @@ function patternOf(path: string): RegExp {
   return new RegExp(`^${text}$`)
 }
 
-type Wrong = (what: string) => Undocumented
+type Wrong = (what: string) => UndocumentedResponse
 
 function checkHead({ body, headers }: Answer, wrong: Wrong): void {
   if (headers['cache-control'] !== 'private, no-store') throw wrong(`cache-control is ${headers['cache-control']}`)

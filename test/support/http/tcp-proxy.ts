@@ -8,9 +8,9 @@ export interface TcpProxy {
   /** The other side is gone: connections end, new ones are refused. */
   refuse(): Promise<void>
   /** Forwards the next data that contains this text, and closes the connection instead of forwarding the response. */
-  cutBehind(text: string): Promise<void>
+  cutAfterRequest(text: string): Promise<void>
   /** As if nothing had been. */
-  pass(): Promise<void>
+  recover(): Promise<void>
   /** From now on connections lead to another port. */
   target(port: number): void
   close(): Promise<void>
@@ -62,8 +62,8 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
       for (const socket of sockets) socket.pause()
     },
     refuse,
-    cutBehind: (text) => new Promise((done) => (fatal = { text, done })),
-    async pass() {
+    cutAfterRequest: (text) => new Promise((done) => (fatal = { text, done })),
+    async recover() {
       frozen = false
       for (const socket of sockets) socket.resume()
       if (!server.listening) await listen(server, port)

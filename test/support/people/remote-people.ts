@@ -18,7 +18,7 @@ export async function viewerOf(pod: Pod, person: TestPerson): Promise<Viewer> {
   return viewer
 }
 
-export interface StrangerFacts {
+export interface RemotePersonFields {
   readonly guid?: string
   readonly publicKey?: string
   readonly profile?: Partial<Pick<Profile, 'firstName' | 'lastName'>>
@@ -26,7 +26,7 @@ export interface StrangerFacts {
 }
 
 /** A known person on another pod. */
-export async function addStranger(pod: Pod, address: string, facts: StrangerFacts = {}): Promise<Person> {
+export async function addRemotePerson(pod: Pod, address: string, facts: RemotePersonFields = {}): Promise<Person> {
   return pod.db.transaction(async (transaction) => {
     const [, host = ''] = address.split('@')
     const home = await PodModel.query(transaction)

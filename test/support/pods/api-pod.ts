@@ -4,11 +4,11 @@ import { ALWAYS_GRANTED, SCOPES, type Scope } from '../../../src/domain/accounts
 import { mintToken } from '../../../src/domain/accounts/tokens.js'
 import type { Viewer } from '../../../src/domain/accounts/viewers.js'
 import type { OpenPod } from '../../../src/pod/open-pod.js'
-import { type Documentation, type Response, readDocumentation } from '../http/openapi-check.js'
+import { type ApiDocument, type Response, readApiDocument } from '../http/openapi-check.js'
 import { byName } from '../people/by-name.js'
 import type { TestPerson } from '../people/local-users.js'
 import { viewerOf } from '../people/remote-people.js'
-import { startTestPod, type TestPodOptions } from './build-pod.js'
+import { buildPod, type PodOptions } from './build-pod.js'
 
 const AN_HOUR = 3_600
 const BASE = '/api/v1'
@@ -70,9 +70,9 @@ export interface ApiPerson extends ApiClient {
   readonly editProfile: TestPerson['editProfile']
 }
 
-export async function startApiPod(options: TestPodOptions = {}): Promise<ApiPod> {
-  const documentation = await readDocumentation()
-  const testPod = await startTestPod(options)
+export async function startApiPod(options: PodOptions = {}): Promise<ApiPod> {
+  const documentation = await readApiDocument()
+  const testPod = await buildPod(options)
   const { pod, app } = testPod
   const call = (request: ApiCall) => ask(app, documentation, request)
   const known = new Map<string, ApiPerson>()
@@ -162,7 +162,7 @@ function clientOf(call: ApiPod['call'], token: string): ApiClient {
 
 async function ask(
   app: FastifyInstance,
-  documentation: Documentation,
+  documentation: ApiDocument,
   { method = 'GET', path, token, body, headers = {} }: ApiCall,
 ): Promise<ApiAnswer> {
   const url = path.startsWith('https://') ? path.slice(new URL(path).origin.length) : `${BASE}${path}`

@@ -7,7 +7,7 @@ import { HTTP_LIMITS } from '../../../src/web/server/limits.js'
 import { testLog } from '../assertions/test-log.js'
 import { createTestDatabase } from '../databases/test-database.js'
 import { peopleOf, type TestPerson } from '../people/local-users.js'
-import { cannedCrypto } from './fixed-key-crypto.js'
+import { fixedKeyCrypto } from './fixed-key-crypto.js'
 
 /** A whole web process without its port: real database, real queue, canned keys. */
 export interface TestPod extends AsyncDisposable {
@@ -19,7 +19,7 @@ export interface TestPod extends AsyncDisposable {
   close(): Promise<void>
 }
 
-export interface TestPodOptions extends AppOptions {
+export interface PodOptions extends AppOptions {
   readonly environment?: NodeJS.ProcessEnv
   readonly log?: Logger
   /** Hands in a pod with one piece replaced. */
@@ -27,9 +27,9 @@ export interface TestPodOptions extends AppOptions {
 }
 
 /** Without the limit on event loop delay, so that the load of the machine causes no rejections. Tests of it set their own. */
-export const UNHURRIED = { ...HTTP_LIMITS, eventLoopDelayMs: Number.POSITIVE_INFINITY }
+export const NO_EVENT_LOOP_LIMIT = { ...HTTP_LIMITS, eventLoopDelayMs: Number.POSITIVE_INFINITY }
 
-export async function startTestPod({ environment, log, change, ...options }: TestPodOptions = {}): Promise<TestPod> {
+export async function buildPod({ environment, log, change, ...options }: PodOptions = {}): Promise<TestPod> {
   const database = await createTestDatabase()
   const config = readConfig({
     POD_URL: 'https://pod.example',
@@ -39,9 +39,9 @@ export async function startTestPod({ environment, log, change, ...options }: Tes
     SECRET_KEY: 'a key that is only good for tests',
     ...environment,
   })
-  const opened = await openPod(config, 'web', { crypto: cannedCrypto(), log: log ?? testLog() })
+  const opened = await openPod(config, 'web', { crypto: fixedKeyCrypto(), log: log ?? testLog() })
   const pod = change ? change(opened) : opened
-  const app = await buildApp(pod, { limits: UNHURRIED, ...options })
+  const app = await buildApp(pod, { limits: NO_EVENT_LOOP_LIMIT, ...options })
 
   async function close(): Promise<void> {
     await app.close()

@@ -6,11 +6,11 @@ import { Participation } from '../../../src/persistence/models/participation.js'
 import type { Person } from '../../../src/persistence/models/person.js'
 import type { Post } from '../../../src/persistence/models/post.js'
 import type { Pod } from '../../../src/pod/pod.js'
-import { addStranger, viewerOf } from '../people/remote-people.js'
-import { startTestPod } from './build-pod.js'
+import { addRemotePerson, viewerOf } from '../people/remote-people.js'
+import { buildPod } from './build-pod.js'
 
 /** A pod with three people who know a person on another pod. Their jobs are not processed. */
-export interface Village {
+export interface DomainPod {
   readonly pod: Pod
   readonly ann: Viewer
   readonly ben: Viewer
@@ -24,15 +24,15 @@ export interface Village {
   close(): Promise<void>
 }
 
-export async function openVillage(): Promise<Village> {
-  const { pod, people, close } = await startTestPod()
+export async function openDomainPod(): Promise<DomainPod> {
+  const { pod, people, close } = await buildPod()
   const { ann, ben, cem } = await people('ann', 'ben', 'cem')
   return {
     pod,
     ann: await viewerOf(pod, ann),
     ben: await viewerOf(pod, ben),
     cem: await viewerOf(pod, cem),
-    quin: await addStranger(pod, 'quin@q.example'),
+    quin: await addRemotePerson(pod, 'quin@q.example'),
     async dispatched() {
       const rows = await pod.db('outbox').where({ name: 'dispatch' }).delete().returning(['id', 'data'])
       return rows.toSorted((one, other) => one.id - other.id).map(({ data }) => data)

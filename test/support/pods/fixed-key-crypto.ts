@@ -10,7 +10,7 @@ import { signRelayable } from '../../../src/protocol/signatures/relayable-signat
  * Key pairs from files, in turn: making one takes longer than most tests. They are smaller than real ones, so that signing
  * needs no thread.
  */
-export function cannedCrypto(): PodCrypto {
+export function fixedKeyCrypto(): PodCrypto {
   let made = 0
   return {
     async generateKeyPair() {

@@ -24,20 +24,20 @@ import { createTestDatabase } from '../databases/test-database.js'
 import { envelopeOf, type FakePerson, type FakePods } from '../federation/fake-pods.js'
 import { peopleOf, type TestPerson } from '../people/local-users.js'
 import { countRows } from '../people/remote-people.js'
-import { UNHURRIED } from './build-pod.js'
-import { cannedCrypto } from './fixed-key-crypto.js'
-import type { Stores } from './queue-pod.js'
+import { NO_EVENT_LOOP_LIMIT } from './build-pod.js'
+import { fixedKeyCrypto } from './fixed-key-crypto.js'
+import type { PodStores } from './queue-pod.js'
 
 /**
  * A whole pod, `pod.example`: its web process without a port and its workers in this process, on a real database and queue.
  * Its way out leads to the fake pods.
  */
-export interface ReceivingPod extends Pod, AsyncDisposable {
+export interface InboundPod extends Pod, AsyncDisposable {
   readonly app: FastifyInstance
   /** Creates the people, once; a second call returns the same people. */
   people<Name extends string>(...names: Name[]): Promise<Record<Name, TestPerson>>
   /** A known person of another pod, so that no key look-up is needed. */
-  meet(person: FakePerson): Promise<Person>
+  addRemotePerson(person: FakePerson): Promise<Person>
   /** Posts the entity as the signer would send it to everybody; returns the status of the answer. */
   publicly(entity: Entity, signer: FakePerson): Promise<number>
   /** Posts it as the signer would send it to this user alone. */
@@ -51,10 +51,10 @@ export interface ReceivingPod extends Pod, AsyncDisposable {
   close(): Promise<void>
 }
 
-export interface ReceivingPodOptions {
-  readonly others: FakePods
+export interface InboundPodOptions {
+  readonly fakePods: FakePods
   /** Not set: a database of its own, with the queue in it. */
-  readonly stores?: Stores
+  readonly stores?: PodStores
   readonly environment?: NodeJS.ProcessEnv
   readonly crypto?: PodCrypto
   readonly log?: Logger
@@ -70,8 +70,8 @@ export interface ReceivingPodOptions {
 /** Seconds become milliseconds: nothing a test waits for should take longer than the work itself. */
 const quick = { lock: 2_000, stalledCheck: 500, backoff: () => 10 }
 
-export async function startReceivingPod(options: ReceivingPodOptions): Promise<ReceivingPod> {
-  const { others, stores, change = (pod) => pod } = options
+export async function startInboundPod(options: InboundPodOptions): Promise<InboundPod> {
+  const { fakePods, stores, change = (pod) => pod } = options
   const database = stores === undefined ? await createTestDatabase() : undefined
   const databaseUrl = stores?.databaseUrl ?? database?.url ?? ''
   const config = readConfig({
@@ -82,10 +82,10 @@ export async function startReceivingPod(options: ReceivingPodOptions): Promise<R
     ...options.environment,
   })
   const log = options.log ?? testLog()
-  const opened = await openPod(config, 'worker', { crypto: options.crypto ?? cannedCrypto(), log })
+  const opened = await openPod(config, 'worker', { crypto: options.crypto ?? fixedKeyCrypto(), log })
   const jobs = stores === undefined ? undefined : await openJobQueues({ ...stores, log })
-  const pod = change({ ...opened, jobs: jobs ?? opened.jobs, remote: others.remotePods() })
-  const app = await buildApp(pod, { limits: UNHURRIED })
+  const pod = change({ ...opened, jobs: jobs ?? opened.jobs, remote: fakePods.remotePods() })
+  const app = await buildApp(pod, { limits: NO_EVENT_LOOP_LIMIT })
   const queues = options.queues ?? ['inbound', 'inbound-private', 'fetch', 'fetch-unproven', 'maintenance']
   const workers = startWorkers(pod, {
     handlers: {
@@ -117,7 +117,7 @@ export async function startReceivingPod(options: ReceivingPodOptions): Promise<R
     workers,
     post,
     people: peopleOf(pod, app),
-    meet: (stranger) => meet(pod, stranger),
+    addRemotePerson: (stranger) => meet(pod, stranger),
     publicly: (entity, signer) => post('/receive/public', envelopeOf(signer, entity)),
     async privately(entity, signer, { account }) {
       const { publicKey } = await Person.query(pod.db).findOne({ guid: account.guid }).throwIfNotFound()

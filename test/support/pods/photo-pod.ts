@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { photoHandlers } from '../../../workers/handlers/photos.js'
 import type { RunningWorkers } from '../../../workers/start-workers.js'
 import type { QueueBackend } from '../queues/queue-backends.js'
-import { startQuickWorkers } from '../queues/test-workers.js'
+import { startTestWorkers } from '../queues/test-workers.js'
 import type { ApiAnswer, ApiClient } from './api-pod.js'
-import type { TestPodOptions } from './build-pod.js'
+import type { PodOptions } from './build-pod.js'
 import { openNeighbourhoodOn } from './queued-sample-api-pod.js'
-import type { Neighbourhood } from './sample-api-pod.js'
+import type { SampleApiPod } from './sample-api-pod.js'
 
 /** A field of a form: a text, or the bytes of a file. */
 export interface FormPart {
@@ -19,7 +19,7 @@ export interface FormPart {
 }
 
 /** The neighbourhood, with a worker that makes photos. */
-export interface PhotoPod extends Neighbourhood {
+export interface PhotoPod extends SampleApiPod {
   /** The file as the known client sends it. */
   upload(who: Pick<ApiClient, 'token'>, picture: Buffer, query?: string): Promise<ApiAnswer>
   /** Any form. */
@@ -30,14 +30,14 @@ export interface PhotoPod extends Neighbourhood {
   readonly uploadsDir: string
 }
 
-export async function openPhotoPod(backend: QueueBackend, options: TestPodOptions = {}): Promise<PhotoPod> {
+export async function startPhotoPod(backend: QueueBackend, options: PodOptions = {}): Promise<PhotoPod> {
   const uploadsDir = await mkdtemp(join(tmpdir(), 'pod-photos-'))
   const environment = { ...options.environment, UPLOADS_DIR: uploadsDir }
   const api = await openNeighbourhoodOn(backend, { ...options, environment })
   const running: RunningWorkers[] = []
 
   function startWorkers(): RunningWorkers {
-    const workers = startQuickWorkers(api.pod, { handlers: { photos: photoHandlers }, queues: ['photos'] })
+    const workers = startTestWorkers(api.pod, { handlers: { photos: photoHandlers }, queues: ['photos'] })
     running.push(workers)
     return workers
   }

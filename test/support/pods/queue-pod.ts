@@ -7,7 +7,7 @@ import type { Pod } from '../../../src/pod/pod.js'
 import { testLog } from '../assertions/test-log.js'
 
 /** Where a process finds its database and its queue. */
-export interface Stores {
+export interface PodStores {
   readonly databaseUrl: string
   readonly redisUrl: string | undefined
   readonly prefix: string
@@ -22,7 +22,7 @@ export interface QueuePod extends Pod {
   close(): Promise<void>
 }
 
-export async function openQueuePod(stores: Stores): Promise<QueuePod> {
+export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
   const log = testLog()
   const db: Knex = openDatabase({ ...WORKER_LIMITS, url: stores.databaseUrl, applicationName: 'pod test' })
   const jobs = await openJobQueues({ ...stores, log, tuned: process.env['QUEUE_TUNING'] !== 'off' })

@@ -2,13 +2,13 @@ import { addToAspect } from '../../../src/domain/contacts/contacts.js'
 import { type NewPost, publishPost } from '../../../src/domain/posts/publish-post.js'
 import { Aspect } from '../../../src/persistence/models/aspect.js'
 import { type ApiPerson, type ApiPod, startApiPod } from './api-pod.js'
-import type { TestPodOptions } from './build-pod.js'
+import type { PodOptions } from './build-pod.js'
 
 /**
  * Alice and Bob share with each other, Carol shares with Alice; Dan and Eve have no contacts. The names of the posts are those of
  * the contract: PA and PB are public, RB is Bob's for Alice, XB is Bob's and not for her, LB and LC are polls of Bob and Carol.
  */
-export interface Neighbourhood extends ApiPod {
+export interface SampleApiPod extends ApiPod {
   readonly alice: ApiPerson
   readonly bob: ApiPerson
   readonly carol: ApiPerson
@@ -25,7 +25,7 @@ export interface Neighbourhood extends ApiPod {
   readonly LC: string
 }
 
-export async function openNeighbourhood(options: TestPodOptions = {}): Promise<Neighbourhood> {
+export async function startSampleApiPod(options: PodOptions = {}): Promise<SampleApiPod> {
   const api = await startApiPod(options)
   const { alice, bob, carol, dan, eve } = await api.people('alice', 'bob', 'carol', 'dan', 'eve')
   await share(api, alice, bob)

@@ -9,9 +9,9 @@ export interface TestProcess {
   /** How it ended, once it has. */
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
   /** Resolves with the first message that has this field. */
-  said(field: string): Promise<Record<string, unknown>>
+  messageWith(field: string): Promise<Record<string, unknown>>
   /** Calls for each message from now on. */
-  listen(hear: (message: Record<string, unknown>) => void): void
+  onMessage(handle: (message: Record<string, unknown>) => void): void
   signal(signal: NodeJS.Signals): void
   /** kill -9: it can finish nothing. */
   kill(): Promise<void>
@@ -33,8 +33,8 @@ export function startProcess(file: string, instructions: object): TestProcess {
   return {
     pid: child.pid ?? Number.NaN,
     ended,
-    said: (field) => firstWith(child, messages, field),
-    listen: (hear) => void child.on('message', hear),
+    messageWith: (field) => firstWith(child, messages, field),
+    onMessage: (handle) => void child.on('message', handle),
     signal: (signal) => void child.kill(signal),
     async kill() {
       child.kill('SIGKILL')

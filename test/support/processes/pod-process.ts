@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { saidByTests } from '../assertions/test-log.js'
+import { testLogLevel } from '../assertions/test-log.js'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const entries = { web: 'src/server', worker: 'workers/main' } as const
@@ -14,13 +14,13 @@ export interface PodProcess {
   /** Of a web process: `http://127.0.0.1:40123`. */
   readonly base: string
   /** Everything it has logged so far. */
-  readonly said: readonly Record<string, unknown>[]
+  readonly logged: readonly Record<string, unknown>[]
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
   signal(signal: NodeJS.Signals): void
   /** To the modules that were loaded before it. */
-  tell(message: object): void
+  send(message: object): void
   /** The next message from one of these modules. */
-  answer(): Promise<unknown>
+  nextMessage(): Promise<unknown>
   /** kill -9: it can finish nothing. */
   kill(): Promise<void>
 }
@@ -47,16 +47,16 @@ export async function startPodProcess(
     process.off('exit', killWithUs)
     return { code, signal }
   })
-  const said = hear(child)
+  const logged = recordOutput(child)
   const base = await untilReady(child, ended, kind)
   return {
     pid: child.pid ?? Number.NaN,
     base,
-    said,
+    logged,
     ended,
     signal: (signal) => void child.kill(signal),
-    tell: (message) => void child.send(message),
-    answer: async () => (await once(child, 'message'))[0],
+    send: (message) => void child.send(message),
+    nextMessage: async () => (await once(child, 'message'))[0],
     async kill() {
       child.kill('SIGKILL')
       await ended
@@ -71,12 +71,12 @@ async function untilReady(child: ChildProcess, ended: Promise<unknown>, kind: st
   return address === null ? '' : new URL(address).origin
 }
 
-function hear(child: ChildProcess): readonly Record<string, unknown>[] {
-  const said: Record<string, unknown>[] = []
+function recordOutput(child: ChildProcess): readonly Record<string, unknown>[] {
+  const logged: Record<string, unknown>[] = []
   if (!child.stdout) throw new Error('The process has no output.')
   createInterface({ input: child.stdout }).on('line', (line) => {
-    if (line.startsWith('{')) said.push(JSON.parse(line))
-    if (saidByTests !== undefined) console.log(line)
+    if (line.startsWith('{')) logged.push(JSON.parse(line))
+    if (testLogLevel !== undefined) console.log(line)
   })
-  return said
+  return logged
 }

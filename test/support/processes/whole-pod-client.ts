@@ -1,7 +1,7 @@
 import { SCOPES } from '../../../src/domain/accounts/scopes.js'
-import { type Documentation, readDocumentation } from '../http/openapi-check.js'
+import { type ApiDocument, readApiDocument } from '../http/openapi-check.js'
 import type { ApiAnswer } from '../pods/api-pod.js'
-import type { Inhabitant } from './whole-pod.js'
+import type { WholePodUser } from './whole-pod.js'
 
 type Answer = Pick<ApiAnswer, 'status' | 'body'>
 
@@ -15,8 +15,8 @@ export interface HttpClient {
 }
 
 /** Every answer is one that the OpenAPI document allows, or the call throws. */
-export async function httpClientOf({ pod, address }: Inhabitant): Promise<HttpClient> {
-  const documentation = await readDocumentation()
+export async function httpClientOf({ pod, address }: WholePodUser): Promise<HttpClient> {
+  const documentation = await readApiDocument()
   const [username = ''] = address.split('@')
   const made = await pod.json('token', username, '--scopes', SCOPES.join(' '))
   const authorization = `Bearer ${Reflect.get(Object(made), 'access_token')}`
@@ -42,7 +42,7 @@ export async function httpClientOf({ pod, address }: Inhabitant): Promise<HttpCl
   }
 }
 
-function check(documentation: Documentation, method: string, url: URL, response: Response, body: string): void {
+function check(documentation: ApiDocument, method: string, url: URL, response: Response, body: string): void {
   documentation.check(method, url.pathname, {
     statusCode: response.status,
     headers: Object.fromEntries(response.headers),

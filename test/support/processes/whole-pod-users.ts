@@ -3,21 +3,21 @@ import { listNotifications } from '../../../src/domain/notifications/notificatio
 import { Person } from '../../../src/persistence/models/person.js'
 import { Post } from '../../../src/persistence/models/post.js'
 import { User } from '../../../src/persistence/models/user.js'
-import type { Inhabitant, WholePod } from './whole-pod.js'
+import type { WholePod, WholePodUser } from './whole-pod.js'
 
 /** Each of them is looked up on the pods of the others. */
-export async function meetEachOther(...people: readonly Inhabitant[]): Promise<void> {
+export async function discoverEachOther(...people: readonly WholePodUser[]): Promise<void> {
   for (const { pod, address } of people) {
     await Promise.all(people.flatMap((other) => (other.pod === pod ? [] : [other.pod.json('fetch', address)])))
   }
 }
 
 /** Adds the person to the first aspect. */
-export async function shareWith(who: Inhabitant, whom: Pick<Inhabitant, 'guid'>): Promise<void> {
+export async function shareWith(who: WholePodUser, whom: Pick<WholePodUser, 'guid'>): Promise<void> {
   await addToAspect(who.pod.open, who, { aspectId: await firstAspectOf(who), personGuid: whom.guid })
 }
 
-export async function firstAspectOf({ pod, userId }: Inhabitant): Promise<number> {
+export async function firstAspectOf({ pod, userId }: WholePodUser): Promise<number> {
   const { aspects = [] } = await User.query(pod.open.db).findById(userId).withGraphFetched('aspects').throwIfNotFound()
   const [first] = aspects.toSorted((one, other) => one.position - other.position)
   if (first === undefined) throw new Error('Everybody begins with an aspect.')
@@ -25,7 +25,7 @@ export async function firstAspectOf({ pod, userId }: Inhabitant): Promise<number
 }
 
 /** The user's notifications since the last call, in order: type and actors. */
-export async function newsOf(who: Inhabitant): Promise<readonly (readonly string[])[]> {
+export async function takeNotifications(who: WholePodUser): Promise<readonly (readonly string[])[]> {
   const { open } = who.pod
   const { items: notifications } = await listNotifications(open, who, { onlyUnread: true, limit: 100 })
   await open.db('notifications').where({ userId: who.userId }).update({ read: true })
@@ -33,12 +33,12 @@ export async function newsOf(who: Inhabitant): Promise<readonly (readonly string
 }
 
 /** The person as known to a pod; undefined if unknown. */
-export function knownAt(pod: WholePod, who: Pick<Inhabitant, 'guid'>): Promise<Person | undefined> {
+export function personAt(pod: WholePod, who: Pick<WholePodUser, 'guid'>): Promise<Person | undefined> {
   return Person.query(pod.open.db).findOne({ guid: who.guid }).withGraphFetched('profile').execute()
 }
 
 /** The contact of the user with a person, on the user's pod. */
-export async function contactOf(who: Inhabitant, whom: Pick<Inhabitant, 'guid'>) {
+export async function contactOf(who: WholePodUser, whom: Pick<WholePodUser, 'guid'>) {
   const row = await who.pod.open
     .db('contacts')
     .join('people', 'people.id', 'contacts.personId')
@@ -48,7 +48,7 @@ export async function contactOf(who: Inhabitant, whom: Pick<Inhabitant, 'guid'>)
 }
 
 /** A post with everything under it as a pod has it, which must be the same on every pod; undefined: it is not there. */
-export async function seenAt(pod: WholePod, guid: string) {
+export async function postAt(pod: WholePod, guid: string) {
   const post = await Post.query(pod.open.db)
     .findOne({ guid })
     .withGraphFetched('[author, root, location, poll.answers, tags, mentionedPeople, reshares.author, likes.author]')

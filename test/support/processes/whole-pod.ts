@@ -8,10 +8,10 @@ import { type OpenPod, openPod } from '../../../src/pod/open-pod.js'
 import { makeFolder, type Outcome, pod, type Settings, startPod } from '../../bin/program.js'
 import { createTestDatabase } from '../databases/test-database.js'
 import { freePort } from '../http/free-port.js'
-import { cannedCrypto } from '../pods/fixed-key-crypto.js'
+import { fixedKeyCrypto } from '../pods/fixed-key-crypto.js'
 
 /** A user of a whole pod. */
-export interface Inhabitant extends Viewer {
+export interface WholePodUser extends Viewer {
   readonly pod: WholePod
   readonly address: string
   readonly guid: string
@@ -23,10 +23,10 @@ export interface WholePod {
   readonly host: string
   /** Its database and queue, opened beside its processes. */
   readonly open: OpenPod
-  /** Everything it has said so far, line by line as JSON. */
-  said(): readonly Record<string, unknown>[]
+  /** Everything it has logged so far, line by line as JSON. */
+  logged(): readonly Record<string, unknown>[]
   /** Makes an account with real keys. */
-  person(username: string): Promise<Inhabitant>
+  addUser(username: string): Promise<WholePodUser>
   /** Runs a command of this pod. */
   command(...words: string[]): Promise<Outcome>
   /** The JSON output of a successful command. */
@@ -100,7 +100,7 @@ export async function startWholePod(ports?: { readonly publicPort: number; reado
     LOG_LEVEL: 'info',
   }
   const started = await startPod(settings)
-  const open = await openPod(readConfig({ ...settings, LOG_LEVEL: 'silent' }), 'command', { crypto: cannedCrypto() })
+  const open = await openPod(readConfig({ ...settings, LOG_LEVEL: 'silent' }), 'command', { crypto: fixedKeyCrypto() })
 
   async function json(...words: string[]): Promise<unknown> {
     const { code, stdout, stderr } = await pod([...words, '--json'], settings)
@@ -111,12 +111,12 @@ export async function startWholePod(ports?: { readonly publicPort: number; reado
   const whole: WholePod = {
     host,
     open,
-    said: () =>
+    logged: () =>
       started.output.stdout
         .split('\n')
         .filter((line) => line !== '')
         .map((line) => JSON.parse(line)),
-    async person(username) {
+    async addUser(username) {
       await json('user', 'create', username, '--password', `the password of ${username}`)
       const user = await User.byUsername(open.db, username).throwIfNotFound()
       if (user.person === undefined) throw new Error('A user is a person.')

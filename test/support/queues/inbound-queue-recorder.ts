@@ -2,23 +2,23 @@ import { vi } from 'vitest'
 import type { Pod } from '../../../src/pod/pod.js'
 
 /** Replaces the worker: takes jobs from the inbound queues without parsing them. */
-export interface TakenMessages extends AsyncDisposable {
-  readonly messages: readonly Taken[]
+export interface InboundQueueRecorder extends AsyncDisposable {
+  readonly messages: readonly RecordedMessage[]
   /** How many messages each job had. */
   readonly jobs: readonly number[]
   /** Resolves with all that has come so far once there are so many of them. */
-  until(count: number): Promise<readonly Taken[]>
+  until(count: number): Promise<readonly RecordedMessage[]>
 }
 
-interface Taken {
+interface RecordedMessage {
   readonly envelope: string
   readonly recipientGuid?: string
 }
 
-type JobData = { readonly messages: readonly (string | Taken)[] }
+type JobData = { readonly messages: readonly (string | RecordedMessage)[] }
 
-export function takeMessages(pod: Pick<Pod, 'jobs'>): TakenMessages {
-  const taken: Taken[] = []
+export function recordInboundQueue(pod: Pick<Pod, 'jobs'>): InboundQueueRecorder {
+  const taken: RecordedMessage[] = []
   const sizes: number[] = []
   const workers = (['inbound', 'inbound-private'] as const).map((queue) =>
     pod.jobs.serve(

@@ -1,7 +1,7 @@
 import type { Client } from 'pg'
 import { administer, createTestDatabase } from '../databases/test-database.js'
 import type { TcpProxy } from '../http/tcp-proxy.js'
-import { openQueuePod, type QueuePod, type Stores } from '../pods/queue-pod.js'
+import { openQueuePod, type PodStores, type QueuePod } from '../pods/queue-pod.js'
 import { startTestRedis, type TestRedis, whyNoRedis } from './redis-server.js'
 
 export interface QueueBackend {
@@ -13,12 +13,12 @@ export const queueBackends: readonly QueueBackend[] =
   whyNoRedis() === undefined ? [{ store: 'PostgreSQL' }, { store: 'Redis' }] : [{ store: 'PostgreSQL' }]
 
 /** A database, and a Redis if the backend needs one, for one test file. */
-export interface TestStores extends Stores {
+export interface TestStores extends PodStores {
   readonly redis: TestRedis | undefined
   /** Another pod on these stores, or on the same ones reached by another way. */
-  openPod(elsewhere?: Partial<Stores>): Promise<QueuePod>
+  openPod(elsewhere?: Partial<PodStores>): Promise<QueuePod>
   /** The same stores, with a proxy between a process and its queue. */
-  queueThrough(proxy: TcpProxy): Partial<Stores>
+  queueThrough(proxy: TcpProxy): Partial<PodStores>
   /** Deletes all queue data; the tables of the pod stay. */
   emptyQueue(): Promise<void>
   close(): Promise<void>
@@ -41,7 +41,7 @@ export async function openTestStores({ store }: QueueBackend): Promise<TestStore
       const through = (address: string) => Object.assign(new URL(address), { port: `${proxy.port}` }).href
       return redis ? { redisUrl: through(redis.url) } : { databaseUrl: through(database.url) }
     },
-    emptyQueue: () => (redis ? redis.empty() : administer(database.url, forgetJobs)),
+    emptyQueue: () => (redis ? redis.empty() : administer(database.url, deleteJobs)),
     async close() {
       await Promise.all(pods.map((pod) => pod.close()))
       await redis?.stop()
@@ -51,7 +51,7 @@ export async function openTestStores({ store }: QueueBackend): Promise<TestStore
 }
 
 /** Empties the queue of a database. */
-export async function forgetJobs(client: Client): Promise<void> {
+export async function deleteJobs(client: Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     `select format('bullmq.%I', tablename) as name from pg_tables where schemaname = 'bullmq' and tablename <> 'migration'`,
   )

@@ -7,7 +7,7 @@ import type { QueuePod } from '../pods/queue-pod.js'
 /** Seconds become milliseconds: nothing a test waits for should take longer than the work itself. */
 const quick = { lock: 2_000, stalledCheck: 500, backoff: () => 10 }
 
-export function startQuickWorkers(pod: QueuePod, options: WorkersOptions): RunningWorkers {
+export function startTestWorkers(pod: QueuePod, options: WorkersOptions): RunningWorkers {
   return startWorkers(pod, { ...options, timing: { ...quick, ...options.timing } })
 }
 
