@@ -12,7 +12,7 @@ import { mintToken } from '../src/domain/accounts/tokens.js'
 import { findViewer } from '../src/domain/accounts/viewers.js'
 import { newGuid } from '../src/domain/new-guid.js'
 import { publishPost } from '../src/domain/posts/publish-post.js'
-import { giveSignal } from '../src/jobs/signals.js'
+import { sendSignal } from '../src/jobs/signals.js'
 import { Person } from '../src/persistence/models/person.js'
 import { User } from '../src/persistence/models/user.js'
 import { insertAnnouncements } from '../src/persistence/notifications/announcements.js'
@@ -117,7 +117,7 @@ async function isToldToOneUser(pod: OpenPod, token: string, streams: readonly St
   const { id } = await publishPost(pod, viewer, { text: 'Is anybody listening?', public: true })
   await pod.db.transaction(async (transaction) => {
     await insertAnnouncements(transaction, { posts: [id] })
-    await giveSignal(transaction, 'announced')
+    await sendSignal(transaction, 'announced')
   })
   await pause(SETTLED_MS)
   return streams.every(({ events }, index) => events() === (index < STREAMS_OF_USER ? 1 : 0))

@@ -5,8 +5,8 @@ import type { Arrival } from '../src/federation/inbound/batch.js'
 import { openEnvelopes } from '../src/federation/inbound/open-envelopes.js'
 import { commitBatch } from '../src/federation/inbound/receive-batch.js'
 import { resolveReferences } from '../src/federation/inbound/resolve-references.js'
-import type { StorableEntity } from '../src/federation/inbound/store/storable-entity.js'
 import { type OpenPod, openPod } from '../src/pod/open-pod.js'
+import type { ReceivableEntity } from '../src/protocol/entities/registry.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, medianCpu, type Result, spreadOf } from './bench.js'
 import { type BenchStores, openEitherStore } from './bench-stores.js'
@@ -34,7 +34,7 @@ const SIZES = [
 
 const MOST_TENS = Math.max(...SIZES.map(({ tens }) => tens))
 
-type Arrivals = readonly Arrival<StorableEntity>[]
+type Arrivals = readonly Arrival<ReceivableEntity>[]
 
 interface Round {
   readonly perSecond: number
@@ -70,7 +70,7 @@ export async function* benchPersist({ rounds }: BenchOptions): AsyncGenerator<Re
 
 async function openAll(pod: OpenPod, { messages }: InboundCorpus): Promise<Arrivals> {
   const acceptedAt = new Date()
-  const arrivals: Arrival<StorableEntity>[] = []
+  const arrivals: Arrival<ReceivableEntity>[] = []
   for (let opened = 0; opened < messages.length; opened += OPENED_AT_ONCE) {
     const part = messages.slice(opened, opened + OPENED_AT_ONCE)
     const { ready } = await openEnvelopes(

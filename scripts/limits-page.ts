@@ -208,6 +208,8 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     examinedCharacters: 'queued without examination',
   },
   WAITING_LIMITS: {
+    waits: 'a dead letter',
+    waitSeconds: 'a dead letter',
     messages: 'the oldest is dropped, logged and counted',
     bytes: 'the oldest is dropped, logged and counted',
     messagesOfHost: 'the oldest of the host is dropped, logged and counted',
@@ -219,7 +221,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     unprovenBytesOfMessage: 'counts for `longUnprovenBytes`',
     longestUnprovenBytes: 'dropped, logged and counted',
     longUnprovenBytes: 'the oldest is dropped, logged and counted',
-    unprovenPatienceSeconds: 'a dead letter without payload',
+    unprovenWaitSeconds: 'a dead letter without payload',
     deadMessages: 'the oldest is dropped, logged and counted',
     deadBytes: 'the oldest is dropped, logged and counted',
   },
@@ -316,13 +318,6 @@ const elsewhere: readonly (readonly [what: string, file: string, name: string, b
   ['items of a page', 'src/web/api/paging.ts', 'MOST_ITEMS', 'clamped'],
   ['people shown with a notification', 'src/persistence/notifications/list-notifications.ts', 'MAX_ACTORS', 'left out'],
   [
-    'how many times a message waits for something unknown',
-    'src/jobs/waiting/waiting-messages.ts',
-    'TIMES',
-    'a dead letter',
-  ],
-  ['seconds that a message waits in total', 'src/jobs/waiting/waiting-messages.ts', 'PATIENCE', 'a dead letter'],
-  [
     'ms until the queue has acknowledged',
     'src/jobs/queues/add-jobs.ts',
     'ACKNOWLEDGED_WITHIN',
@@ -331,7 +326,7 @@ const elsewhere: readonly (readonly [what: string, file: string, name: string, b
   [
     'ms for adding outbox jobs after a commit',
     'src/jobs/outbox/outbox.ts',
-    'HAND_OVER_WITHIN',
+    'HAND_OVER_TIMEOUT_MS',
     'the sweeper adds them',
   ],
   ['ms to connect to PostgreSQL', 'src/persistence/database/database.ts', 'CONNECT_TIMEOUT', '503'],

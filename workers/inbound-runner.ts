@@ -11,7 +11,7 @@ import { withDeadline } from './deadline.js'
 import { FailedJob } from './failed-job.js'
 import { OutOfTime, outcomeOfError } from './job-outcome.js'
 import { carriesMessages, messageReader, splitJob } from './messages-of-job.js'
-import { despiteOutages } from './retry-after-outage.js'
+import { retryAfterOutages } from './retry-after-outage.js'
 import { endOfFailure, hasFurtherTries, jobRunner, type RunnerOptions } from './run-job.js'
 import { isSuspect } from './suspects.js'
 
@@ -20,7 +20,7 @@ import { isSuspect } from './suspects.js'
  * with enough messages, otherwise jobs of one message would be stored in batches of ten. Beside a slow batch any number is enough:
  * one large transaction must not delay all other messages.
  */
-const MERGED = { atOnce: 3, bytes: 4 * 1024 * 1024, sizeOf: ({ envelope }: InboundMessage) => envelope.length }
+const BATCHES = { atOnce: 3, bytes: 4 * 1024 * 1024, sizeOf: ({ envelope }: InboundMessage) => envelope.length }
 /** Decrypting a private message takes as long as verifying sixty public ones. */
 const MESSAGES = {
   inbound: { items: 256, enough: 64, slowMs: 200 },
@@ -40,20 +40,22 @@ type Failures = ReadonlyMap<InboundMessage, unknown>
 export function inboundRunner(pod: Pod, queue: InboundQueue, options: RunnerOptions): (job: Job) => Promise<void> {
   setMaxListeners(0, options.stopping) // every batch under way listens
   const messagesOf = messageReader(pod)
-  const receiveMerged = groupCommit({ ...MERGED, ...MESSAGES[queue] }, (messages: readonly InboundMessage[]) =>
-    receiveBisected(pod, options, messages),
+  const receiveMerged = groupCommit({ ...BATCHES, ...MESSAGES[queue] }, (messages: readonly InboundMessage[]) =>
+    receiveWithBisection(pod, options, messages),
   )
   const runOther = jobRunner(pod, options)
 
   async function run(job: Job): Promise<void> {
-    const messages = await despiteOutages(pod, options.stopping, () => messagesOf(job))
+    const messages = await retryAfterOutages(pod, options.stopping, () => messagesOf(job))
     if (isSuspect(job) && messages.length > 1) return splitJob(pod, job, messages, { alone: false })
     if (isSuspect(job)) {
       return options.suspects(job, async () =>
-        endJob(pod, job, messages, await receiveBisected(pod, options, messages)),
+        endJob(pod, job, messages, await receiveWithBisection(pod, options, messages)),
       )
     }
-    const failures = await (job.data.alone === true ? receiveBisected(pod, options, messages) : receiveMerged(messages))
+    const failures = await (job.data.alone === true
+      ? receiveWithBisection(pod, options, messages)
+      : receiveMerged(messages))
     await endJob(pod, job, messages, failures)
   }
 
@@ -67,7 +69,7 @@ export function inboundRunner(pod: Pod, queue: InboundQueue, options: RunnerOpti
   }
 }
 
-async function receiveBisected(
+async function receiveWithBisection(
   pod: Pod,
   options: RunnerOptions,
   messages: readonly InboundMessage[],
@@ -75,8 +77,8 @@ async function receiveBisected(
   const dead = new Map<InboundMessage, unknown>()
   const failures = await bisect(
     messages,
-    async (some) => {
-      const ended = await receive(pod, options, some)
+    async (part) => {
+      const ended = await receive(pod, options, part)
       for (const { message, fault } of ended.givenUp) dead.set(message, new FailedJob(fault, 'dead'))
     },
     isTemporary,
@@ -87,7 +89,7 @@ async function receiveBisected(
 /** Receives a batch. Short outages and deadlocks cost no attempt of its jobs; a missed deadline is retried once. */
 async function receive(pod: Pod, { deadline, stopping }: RunnerOptions, messages: readonly InboundMessage[]) {
   const run = () =>
-    despiteOutages(pod, stopping, () => withDeadline(deadline, stopping, () => receiveBatch(pod, messages)))
+    retryAfterOutages(pod, stopping, () => withDeadline(deadline, stopping, () => receiveBatch(pod, messages)))
   try {
     return await run()
   } catch (error) {

@@ -4,7 +4,7 @@ import type { InboundMessage } from '../src/federation/inbound/batch.js'
 import { type AnyJob, type DataOf, receivePrivateJob, receivePublicJob } from '../src/jobs/definitions.js'
 import { groupCommit } from '../src/jobs/group-commit.js'
 import { findMessageRows, type MessageRow, outboxIdOf } from '../src/jobs/outbox/outbox.js'
-import type { ResumedMessage } from '../src/jobs/waiting/waiting-messages.js'
+import type { ResumedMessage } from '../src/jobs/waiting/resume-messages.js'
 import type { Pod } from '../src/pod/pod.js'
 
 /** Whether a job carries messages; the inbound queues have other jobs too. */

@@ -4,14 +4,14 @@ import { isResourceLimitError } from '../src/persistence/database/errors.js'
 import type { Pod } from '../src/pod/pod.js'
 import { outcomeOfError } from './job-outcome.js'
 
-const ASK_EVERY = 500
+const CHECK_EVERY_MS = 500
 /** Runs that one attempt of a job may take during outages and deadlocks. A handler that causes them itself fails after these. */
 const RUNS = 4
 /** A transaction that is too large fails every time, and delays others every time. */
-const RUNS_OF_TOO_MUCH = 2
+const RUNS_OF_LARGE_TRANSACTION = 2
 
 /** Repeats work after an outage of the database, up to a number of runs. */
-export async function despiteOutages<Result>(
+export async function retryAfterOutages<Result>(
   pod: Pick<Pod, 'db'>,
   stopping: AbortSignal,
   work: () => Promise<Result>,
@@ -20,9 +20,10 @@ export async function despiteOutages<Result>(
     try {
       return await work()
     } catch (error) {
-      const isWorthIt =
-        run < (isResourceLimitError(error) ? RUNS_OF_TOO_MUCH : RUNS) && outcomeOfError(error).kind === 'unavailable'
-      if (!isWorthIt || !(await databaseAnswers(pod, stopping))) throw error
+      const mayRunAgain =
+        run < (isResourceLimitError(error) ? RUNS_OF_LARGE_TRANSACTION : RUNS) &&
+        outcomeOfError(error).kind === 'unavailable'
+      if (!mayRunAgain || !(await waitForDatabase(pod, stopping))) throw error
     }
   }
 }
@@ -31,10 +32,10 @@ export async function despiteOutages<Result>(
  * Waits until the database answers. Jobs wait here in their slots, so that the worker takes no new ones and the outage costs no
  * attempt. False: the process stops first.
  */
-async function databaseAnswers({ db }: Pick<Pod, 'db'>, stopping: AbortSignal): Promise<boolean> {
+async function waitForDatabase({ db }: Pick<Pod, 'db'>, stopping: AbortSignal): Promise<boolean> {
   while (!stopping.aborted) {
     if (await isDatabaseReachable(db)) return true
-    await pause(ASK_EVERY, undefined, { signal: stopping }).catch(() => {})
+    await pause(CHECK_EVERY_MS, undefined, { signal: stopping }).catch(() => {})
   }
   return false
 }

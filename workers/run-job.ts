@@ -1,17 +1,17 @@
 import { setMaxListeners } from 'node:events'
 import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
-import { AlreadyDone, outboxIdOf, type TakenWork, takeWork, type Work } from '../src/jobs/outbox/outbox.js'
-import { giveUp } from '../src/jobs/waiting/waiting-messages.js'
+import { AlreadyDone, type JobContext, type LoadedJob, loadJob, outboxIdOf } from '../src/jobs/outbox/outbox.js'
+import { giveUpOutboxRow } from '../src/jobs/waiting/resume-messages.js'
 import type { Pod } from '../src/pod/pod.js'
 import { withDeadline } from './deadline.js'
 import { FailedJob } from './failed-job.js'
 import { type Outcome, outcomeOfError } from './job-outcome.js'
-import { despiteOutages } from './retry-after-outage.js'
+import { retryAfterOutages } from './retry-after-outage.js'
 import { isSuspect, type SuspectQueue } from './suspects.js'
 
 /** `never`: the data type of a job is known to its definition alone. */
-export type Handler = (pod: Pod, work: Work<never>, deadline: AbortSignal) => Promise<void>
+export type Handler = (pod: Pod, work: JobContext<never>, deadline: AbortSignal) => Promise<void>
 
 /** The handlers of a queue, by the name of the job. */
 export type HandlerTable = Readonly<Record<string, Handler>>
@@ -57,13 +57,13 @@ async function runJob(pod: Pod, { handlers, deadline, stopping }: RunnerOptions,
   const handle = Object.hasOwn(handlers, job.name) ? handlers[job.name] : undefined
   if (handle === undefined) throw new FailedJob('unknown_name', 'dead')
 
-  return despiteOutages(pod, stopping, async () => {
-    let work: TakenWork | undefined
+  return retryAfterOutages(pod, stopping, async () => {
+    let work: LoadedJob | undefined
     try {
-      work = await takeWork(pod.db, job.data)
+      work = await loadJob(pod.db, job.data)
       if (work === undefined) throw new AlreadyDone('The outbox row is gone.')
       const taken = work
-      await withDeadline(deadline, stopping, (signal) => handle(pod, taken as Work as Work<never>, signal))
+      await withDeadline(deadline, stopping, (signal) => handle(pod, taken as JobContext as JobContext<never>, signal))
       await work.finishIfOpen()
     } catch (error) {
       if (await completesJob(pod, work, outcomeOfError(error))) return
@@ -73,7 +73,7 @@ async function runJob(pod: Pod, { handlers, deadline, stopping }: RunnerOptions,
 }
 
 /** Whether the outcome completes the job. */
-async function completesJob(pod: Pod, work: TakenWork | undefined, outcome: Outcome): Promise<boolean> {
+async function completesJob(pod: Pod, work: LoadedJob | undefined, outcome: Outcome): Promise<boolean> {
   switch (outcome.kind) {
     case 'done':
       pod.log.debug('job already done')
@@ -102,7 +102,7 @@ export async function endOfFailure(pod: Pod, job: Job, failure: unknown): Promis
   const outboxId = outboxIdOf(job.data)
   if (isDead && outboxId !== undefined) {
     // Without the mark the sweeper adds the job again, which does no harm.
-    await giveUp(pod, outboxId).catch((err) => log.warn({ err }, 'outbox row not marked as failed'))
+    await giveUpOutboxRow(pod, outboxId).catch((err) => log.warn({ err }, 'outbox row not marked as failed'))
   }
   return error instanceof FailedJob ? error : new FailedJob(fault, isDead ? 'dead' : 'retry', error)
 }

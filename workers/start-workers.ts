@@ -37,9 +37,9 @@ interface Timing {
   /** Milliseconds a handler has. */
   readonly deadline: number
   /** Milliseconds after which a stopping process aborts its running jobs … */
-  readonly grace: number
+  readonly abortAfter: number
   /** … and after which it stops waiting for them. */
-  readonly patience: number
+  readonly closeWithin: number
   backoff(attemptsMade: number): number
 }
 
@@ -47,8 +47,8 @@ const TIMING: Timing = {
   lock: 30_000,
   stalledCheck: 15_000,
   deadline: 45_000,
-  grace: 25_000,
-  patience: 28_000,
+  abortAfter: 25_000,
+  closeWithin: 28_000,
   backoff: (attemptsMade) => federationBackoff(attemptsMade),
 }
 
@@ -92,7 +92,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   const suspects = openSuspectQueue()
   let running = 0
 
-  async function countedWhile(queue: QueueName, job: Job, run: (job: Job) => Promise<void>): Promise<void> {
+  async function runWithMetrics(queue: QueueName, job: Job, run: (job: Job) => Promise<void>): Promise<void> {
     running += 1
     noteJobWait(queue, Date.now() - (job.timestamp + job.delay))
     const began = performance.now()
@@ -115,7 +115,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
       async (job) => {
         worker.concurrency = load.begin(job)
         try {
-          await countedWhile(queue, job, run)
+          await runWithMetrics(queue, job, run)
         } finally {
           load.end(job)
         }
@@ -132,19 +132,19 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
     const given = pod.config.workerConcurrency[queue]
     const serving = { ...timing, concurrency: given ?? CONCURRENCY[queue] }
     if (queue === 'inbound' && given === undefined) return serveAdaptively(queue, run, serving)
-    return pod.jobs.serve(queue, (job) => countedWhile(queue, job, run), serving)
+    return pod.jobs.serve(queue, (job) => runWithMetrics(queue, job, run), serving)
   })
-  const looksAfterAll = queues.includes('maintenance')
-  const schedules = looksAfterAll ? keepSchedules(pod) : undefined
-  const sweeping = looksAfterAll ? startSweeping(pod) : undefined
+  const servesMaintenance = queues.includes('maintenance')
+  const schedules = servesMaintenance ? keepSchedules(pod) : undefined
+  const sweeping = servesMaintenance ? startSweeping(pod) : undefined
 
   async function close(): Promise<void> {
     const closed = Promise.all([schedules?.stop(), sweeping?.stop(), ...workers.map((worker) => worker.close())])
     const over = new AbortController()
     const ended = Promise.race([closed, allEndedOrUnreachable(over.signal)])
-    await within(timing.grace, ended)
+    await within(timing.abortAfter, ended)
     stopping.abort()
-    await within(timing.patience - timing.grace, ended)
+    await within(timing.closeWithin - timing.abortAfter, ended)
     over.abort()
   }
 

@@ -1,10 +1,10 @@
 import { enqueueDeliveries } from '../src/jobs/outbox/enqueue-deliveries.js'
-import { failUnknownQueues, leftBehind, sweptAgain } from '../src/jobs/outbox/outbox.js'
+import { failUnknownQueues, findOverdueRows, postponeSweep } from '../src/jobs/outbox/outbox.js'
 import { QUEUES, type QueueName } from '../src/jobs/queues/queue-names.js'
 import { WAITING_LIMITS } from '../src/jobs/waiting/limits.js'
 import { boundMessages } from '../src/jobs/waiting/message-bounds.js'
+import { resumeOverdue } from '../src/jobs/waiting/resume-messages.js'
 import { enqueueSigners, FORGOTTEN_LOOKUPS, forgottenHosts } from '../src/jobs/waiting/signer-lookups.js'
-import { resumeOverdue } from '../src/jobs/waiting/waiting-messages.js'
 import { queryPreparedRow } from '../src/persistence/database/database.js'
 import { recordRun } from '../src/persistence/database/periodic-runs.js'
 import { findOverduePods, OVERDUE_PODS } from '../src/persistence/outbound/due-deliveries.js'
@@ -12,14 +12,14 @@ import type { Pod } from '../src/pod/pod.js'
 import { WORK_LIMITS } from './limits.js'
 import { runPeriodically } from './run-periodically.js'
 
-const AGAIN = { within: 10_000, again: true } as const
-const LOOK_EVERY = 4_000
+const ADD_AGAIN = { within: 10_000, again: true } as const
+const LOOK_EVERY_MS = 4_000
 
 /**
  * Checks every four seconds for work without a job. A timer, not a job: it does not depend on a queue that may be unavailable or
  * emptied, and on an idle pod a check costs one small statement, where a job costs ten.
  */
-export function startSweeping(pod: Pod, every = LOOK_EVERY): { stop(): Promise<void> } {
+export function startSweeping(pod: Pod, every = LOOK_EVERY_MS): { stop(): Promise<void> } {
   let boundedAt = Number.NEGATIVE_INFINITY
   return runPeriodically(every, async () => {
     try {
@@ -70,11 +70,13 @@ export async function sweep(pod: Pod): Promise<void> {
     await resumeOverdue(pod, transaction, WORK_LIMITS.sweptRows)
 
     // Mostly no row is left, and then the queues are not counted.
-    const isAnythingLeft = (await leftBehind(transaction, QUEUES, 1)).length > 0
-    const rows = isAnythingLeft ? await leftBehind(transaction, await queuesWithRoom(pod), WORK_LIMITS.sweptRows) : []
+    const isAnythingLeft = (await findOverdueRows(transaction, QUEUES, 1)).length > 0
+    const rows = isAnythingLeft
+      ? await findOverdueRows(transaction, await queuesWithRoom(pod), WORK_LIMITS.sweptRows)
+      : []
     if (rows.length > 0) {
-      await pod.jobs.handOver(rows, AGAIN)
-      await sweptAgain(transaction, rows)
+      await pod.jobs.handOver(rows, ADD_AGAIN)
+      await postponeSweep(transaction, rows)
       pod.log.info({ rows: rows.length }, 'swept')
     }
     await enqueueDeliveriesAgain(pod, transaction)
@@ -89,14 +91,14 @@ async function enqueueDeliveriesAgain(pod: Pod, transaction: Pod['db']): Promise
   if (pods.length === 0) return
   const open = await queuesWithRoom(pod)
   const duePods = pods.filter(({ proven }) => open.includes(proven ? 'outbound' : 'outbound-slow'))
-  await enqueueDeliveries(pod, duePods, AGAIN)
+  await enqueueDeliveries(pod, duePods, ADD_AGAIN)
 }
 
 /** For hosts whose retry is due, and for those whose job was lost. */
 async function lookUpSignersAgain(pod: Pod, transaction: Pod['db']): Promise<void> {
   const hosts = await forgottenHosts(transaction, WORK_LIMITS.sweptRows)
   if (hosts.length === 0 || !(await queuesWithRoom(pod)).includes('fetch-unproven')) return
-  await enqueueSigners(pod, hosts, AGAIN)
+  await enqueueSigners(pod, hosts, ADD_AGAIN)
 }
 
 async function queuesWithRoom({ jobs }: Pod): Promise<readonly QueueName[]> {

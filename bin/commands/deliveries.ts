@@ -5,6 +5,7 @@ import {
   findDeliveryReports,
   type MissingDelivery,
 } from '../../src/persistence/outbound/delivery-report.js'
+import { addressHostOf } from '../../src/protocol/address.js'
 import { CommandError } from '../command-error.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
 import { withPod } from '../with-pod.js'
@@ -51,7 +52,7 @@ function line(delivery: MissingDelivery): string[] {
 }
 
 function targetOf({ host, port, person }: MissingDelivery): string {
-  return person ?? (port === 443 ? host : `${host}:${port}`)
+  return person ?? addressHostOf({ host, port })
 }
 
 function present({ verb, writtenAt, sentTo, arrived, missing }: DeliveryReport) {
@@ -62,7 +63,7 @@ function present({ verb, writtenAt, sentTo, arrived, missing }: DeliveryReport) 
     arrived,
     missing: missing.map(({ state, host, port, person, attempts, nextTryAt, fault, status }) => ({
       state,
-      pod: port === 443 ? host : `${host}:${port}`,
+      pod: addressHostOf({ host, port }),
       person,
       attempts,
       next_try_at: nextTryAt === null ? null : new Date(nextTryAt).toISOString(),

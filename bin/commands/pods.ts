@@ -5,6 +5,7 @@ import { isThisPod, requestOriginOf } from '../../src/federation/discovery/pod-l
 import { Pod as OtherPod, type PodHost } from '../../src/persistence/models/pod.js'
 import { type KnownPod, type KnownPodFilter, listKnownPods } from '../../src/persistence/outbound/known-pods.js'
 import type { Pod } from '../../src/pod/pod.js'
+import { addressHostOf } from '../../src/protocol/address.js'
 import { CommandError } from '../command-error.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
 import { queueAnswers } from '../queue-answers.js'
@@ -63,7 +64,7 @@ export function podsCommands(program: Command): void {
 async function list({ state, ...options }: ListOptions): Promise<void> {
   const pods = await withPod(({ db }) => listKnownPods(db, state === undefined ? {} : { state }))
   const rows = pods.map((pod) => [
-    nameOf(pod),
+    addressHostOf(pod),
     stateOf(pod),
     pod.status,
     pod.software ?? '-',
@@ -84,9 +85,10 @@ async function show(place: PodHost, options: OutputOptions): Promise<void> {
 async function probe(place: PodHost, options: OutputOptions): Promise<void> {
   const found = await withPod(async (pod) => {
     const other = await known(pod, place)
-    if (other.blockedAt !== null) throw new CommandError(`${nameOf(place)} is blocked; no requests are sent to it.`)
+    if (other.blockedAt !== null)
+      throw new CommandError(`${addressHostOf(place)} is blocked; no requests are sent to it.`)
     const origin = requestOriginOf({ ...other, ssl: true })
-    if (origin === undefined) throw new CommandError(`${nameOf(place)} is not a usable address of a pod.`)
+    if (origin === undefined) throw new CommandError(`${addressHostOf(place)} is not a usable address of a pod.`)
     await savePodCheck(pod.db, place, await checkPod(pod, origin), pod.now())
     return known(pod, place)
   })
@@ -106,7 +108,7 @@ async function block(place: PodHost, { purge, yes, ...options }: BlockOptions): 
     const [pod] = await withPod(({ db }) => listKnownPods(db, { place }))
     const people = pod?.people ?? 0
     throw new CommandError(
-      `This would delete ${people === 1 ? '1 person' : `${people} people`} of ${nameOf(place)} with all that came from them, and cannot be undone: add --yes to do it.`,
+      `This would delete ${people === 1 ? '1 person' : `${people} people`} of ${addressHostOf(place)} with all that came from them, and cannot be undone: add --yes to do it.`,
     )
   }
   return change(
@@ -137,13 +139,13 @@ async function change(
 
 /** A pod can be blocked before it is known. */
 async function remember({ config, db }: Pod, place: PodHost): Promise<OtherPod> {
-  if (isThisPod(config, place)) throw new CommandError(`${nameOf(place)} is this pod.`)
+  if (isThisPod(config, place)) throw new CommandError(`${addressHostOf(place)} is this pod.`)
   return db.transaction((transaction) => OtherPod.findOrInsert(transaction, { ...place, ssl: false }))
 }
 
 async function known({ db }: Pod, place: PodHost): Promise<KnownPod> {
   const [pod] = await listKnownPods(db, { place })
-  if (pod === undefined) throw new CommandError(`There is no known pod at ${nameOf(place)}.`)
+  if (pod === undefined) throw new CommandError(`There is no known pod at ${addressHostOf(place)}.`)
   return pod
 }
 
@@ -154,7 +156,7 @@ function printPod(pod: KnownPod, options: OutputOptions): void {
 
 function present(pod: KnownPod) {
   return {
-    pod: nameOf(pod),
+    pod: addressHostOf(pod),
     state: stateOf(pod),
     status: pod.status,
     last_error: pod.lastError,
@@ -179,8 +181,4 @@ function stateOf({ blockedAt, asleep, nextTryAt, proven }: KnownPod): string {
   if (asleep) return 'asleep'
   if (nextTryAt !== null && nextTryAt.getTime() > Date.now()) return 'away'
   return proven ? 'proven' : 'unproven'
-}
-
-function nameOf({ host, port }: PodHost): string {
-  return port === 443 ? host : `${host}:${port}`
 }

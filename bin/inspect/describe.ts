@@ -1,4 +1,4 @@
-import type { Thing } from '../../src/jobs/waiting/waiting-messages.js'
+import type { EntityKey } from '../../src/jobs/waiting/entity-key.js'
 import type { References } from '../../src/protocol/envelopes/sender-rules.js'
 import type { DryRun, StepName } from './dry-run.js'
 import type { Effects } from './effects.js'
@@ -36,14 +36,14 @@ function stopOf({ rejected, ignored, waiting }: DryRun): string {
   if (rejected !== undefined) return `${rejected.fault}: ${rejected.reason}.`
   if (ignored !== undefined) return `Nothing is done about it: ${ignored.reason}.`
   if (waiting === undefined) return 'It goes no further.'
-  const { waitsFor, fetchFrom, orFetchFrom, fault, patience } = waiting
-  const asked = [fetchFrom, orFetchFrom].filter((address) => address !== undefined)
+  const { waitsFor, fetchFrom, fallbackFetchFrom, fault, maxWaitSeconds } = waiting
+  const asked = [fetchFrom, fallbackFetchFrom].filter((address) => address !== undefined)
   return [
     `${capitalised(nameOf(waitsFor))} is not known here.`,
     asked.length === 0
       ? 'It cannot be fetched; its author must send it.'
       : `The pod of ${asked.join(', or else of ')} would be asked.`,
-    `If it does not come${patience === undefined ? '' : ` within ${Math.round(patience / 60)} minutes`}: ${fault}.`,
+    `If it does not come${maxWaitSeconds === undefined ? '' : ` within ${Math.round(maxWaitSeconds / 60)} minutes`}: ${fault}.`,
   ].join(' ')
 }
 
@@ -94,7 +94,7 @@ function followsOf({ notifications, outgoing, jobs }: Effects): readonly string[
   ]
 }
 
-function nameOf(thing: Thing): string {
+function nameOf(thing: EntityKey): string {
   const [kind, ...rest] = thing.split(':')
   return `the ${kind} ${rest.join(':')}`
 }

@@ -17,10 +17,10 @@ export type AnyJob = JobDefinition<QueueName, string, unknown>
 export type DataOf<Job> = Job extends JobDefinition<QueueName, string, infer Data> ? Data : never
 
 /** One handler for each of these jobs; a missing or an unknown one does not compile. */
-export type Handlers<Jobs extends AnyJob, Pod, Work> = {
+export type Handlers<Jobs extends AnyJob, Pod, JobContext> = {
   readonly [Job in Jobs as Job['name']]: (
     pod: Pod,
-    work: Work & { readonly data: DataOf<Job> },
+    work: JobContext & { readonly data: DataOf<Job> },
     deadline: AbortSignal,
   ) => Promise<void>
 }
@@ -34,7 +34,7 @@ export function defineJob<Data>() {
 }
 
 /** Eleven attempts in about five hours; after the last one the job is a dead letter for the operator. */
-export const patient = {
+export const retriedForHours = {
   attempts: 11,
   backoff: { type: 'federation' },
   removeOnComplete: true,
@@ -43,7 +43,7 @@ export const patient = {
 } as const satisfies JobsOptions
 
 /** A scheduled job runs again anyway, so that a failed one is not kept. */
-const periodic = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const satisfies JobsOptions
+const scheduled = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const satisfies JobsOptions
 
 /** Public messages that were received together: envelopes as they were posted. */
 export const receivePublicJob = defineJob<{
@@ -53,7 +53,7 @@ export const receivePublicJob = defineJob<{
   readonly sources?: readonly (string | null)[]
   /** The message has failed in a batch, and runs without others from now on. */
   readonly alone?: boolean
-}>()('inbound', 'receive-public', patient)
+}>()('inbound', 'receive-public', retriedForHours)
 
 /** The same for messages encrypted for local people; private-key work must not delay public messages. */
 export const receivePrivateJob = defineJob<{
@@ -64,7 +64,7 @@ export const receivePrivateJob = defineJob<{
     readonly source?: string | undefined
   }[]
   readonly alone?: boolean
-}>()('inbound-private', 'receive-private', patient)
+}>()('inbound-private', 'receive-private', retriedForHours)
 
 /** A record that has to be sent to other pods. */
 export type OutgoingRecord =
@@ -92,7 +92,7 @@ export type OutgoingRecord =
     }
 
 /** Determines the recipients of a record, and writes a delivery for each. */
-export const dispatchJob = defineJob<OutgoingRecord>()('outbound', 'dispatch', patient)
+export const dispatchJob = defineJob<OutgoingRecord>()('outbound', 'dispatch', retriedForHours)
 
 /** Comments, likes and votes of remote people on local posts. */
 export interface RelayedRecords {
@@ -100,14 +100,14 @@ export interface RelayedRecords {
 }
 
 /** Finds the subscribers of the posts, and writes deliveries for a batch of relayables. */
-export const dispatchRelaysJob = defineJob<RelayedRecords>()('relay', 'dispatch-relays', patient)
+export const dispatchRelaysJob = defineJob<RelayedRecords>()('relay', 'dispatch-relays', retriedForHours)
 
 /** Sends live events about new records. */
-export const announceJob = defineJob<AnnouncedRows>()('notify', 'announce', patient)
+export const announceJob = defineJob<AnnouncedRows>()('notify', 'announce', retriedForHours)
 
 /** Subscribes to the interactions on public posts that were received together. */
 export const participateJob = defineJob<{ readonly postGuids: readonly string[] }>()('relay', 'participate', {
-  ...patient,
+  ...retriedForHours,
   priority: 10,
 })
 
@@ -125,7 +125,7 @@ export const deliverSlowlyJob = defineJob<{ readonly podId: number }>()('outboun
 export const checkPodJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'check-pod', startOnly)
 
 /** Discovers the person of an address, and stores them. */
-export const discoverPersonJob = defineJob<{ readonly address: string }>()('fetch', 'discover-person', patient)
+export const discoverPersonJob = defineJob<{ readonly address: string }>()('fetch', 'discover-person', retriedForHours)
 
 /** Looks up the unproven signers of one host that messages claim; they are in `signer_lookups`. */
 export const discoverSignersJob = defineJob<{ readonly host: string }>()(
@@ -141,7 +141,7 @@ export const discoverMentionedJob = defineJob<{
   readonly namedIn?: NamingText
   /** Remote texts, in which the mention is stored; their own pods deliver them. */
   readonly arrivedIn?: TextIds
-}>()('fetch', 'discover-mentioned', { ...patient, priority: 10 })
+}>()('fetch', 'discover-mentioned', { ...retriedForHours, priority: 10 })
 
 /** The same for a person who is searched for: without a retry, because the user repeats the search. */
 export const discoverSearchedJob = defineJob<{ readonly address: string }>()('fetch', 'discover-searched', startOnly)
@@ -184,29 +184,29 @@ export interface WantedEntity {
 /** Fetches a linked entity for an anonymous visitor. */
 export const lookUpLinkedJob = defineJob<WantedEntity>()('fetch-unproven', 'look-up-linked', startOnly)
 
-export const fetchEntityJob = defineJob<WantedEntity>()('fetch', 'fetch-entity', patient)
+export const fetchEntityJob = defineJob<WantedEntity>()('fetch', 'fetch-entity', retriedForHours)
 
 /** The same for an entity that is only linked. */
-export const fetchLinkedJob = defineJob<WantedEntity>()('fetch', 'fetch-linked', { ...patient, priority: 10 })
+export const fetchLinkedJob = defineJob<WantedEntity>()('fetch', 'fetch-linked', { ...retriedForHours, priority: 10 })
 
 /** Finds the pods that have to be checked again. */
-export const checkPodsJob = defineJob<object>()('maintenance', 'check-pods', periodic)
+export const checkPodsJob = defineJob<object>()('maintenance', 'check-pods', scheduled)
 
 /** Creates the notifications of birthdays. */
-export const birthdaysJob = defineJob<object>()('maintenance', 'birthdays', periodic)
+export const birthdaysJob = defineJob<object>()('maintenance', 'birthdays', scheduled)
 
-/** Resumes messages that wait for these things, beyond those that the storing transaction has resumed. */
+/** Resumes messages that wait for these entities, beyond those that the storing transaction has resumed. */
 export const wakeWaitingJob = defineJob<{ readonly things: readonly string[] }>()(
   'maintenance',
   'wake-waiting',
-  patient,
+  retriedForHours,
 )
 
 /** Deletes soft-deleted posts with their interactions. */
-export const purgePostsJob = defineJob<object>()('maintenance', 'purge-posts', periodic)
+export const purgePostsJob = defineJob<object>()('maintenance', 'purge-posts', scheduled)
 
 /** Deletes expired rows. */
-export const pruneJob = defineJob<object>()('maintenance', 'prune', periodic)
+export const pruneJob = defineJob<object>()('maintenance', 'prune', scheduled)
 
 /** A picture that a web process has received, and its use. */
 export interface Upload {
@@ -229,7 +229,7 @@ export type PhotoUse = 'pending' | 'profile' | 'published'
 
 /** Makes a photo of an upload. A user waits for it, so that it is retried soon or not at all. */
 export const makePhotoJob = defineJob<Upload>()('photos', 'make-photo', {
-  ...patient,
+  ...retriedForHours,
   attempts: 3,
   backoff: { type: 'fixed', delay: 1_000 },
 })
@@ -238,7 +238,7 @@ export const makePhotoJob = defineJob<Upload>()('photos', 'make-photo', {
 export const removePhotoFilesJob = defineJob<{ readonly names: readonly string[] }>()(
   'photos',
   'remove-photo-files',
-  patient,
+  retriedForHours,
 )
 
 /** Only finishes its outbox row, which shows that a worker serves the queue. */

@@ -3,12 +3,12 @@ import { openSession } from '../persistence/database/database.js'
 import { isDatabaseUnavailable } from '../persistence/database/errors.js'
 import type { Pod } from '../pod/pod.js'
 
-/** A notification between processes: something has changed. It has no content; the receiver reads the database. */
+/** A notification between processes: something has changed. It has no content; the listener reads the database. */
 export type Signal = 'announced' | 'access_ended'
 
 export interface Signals {
   /** Calls the function after each such signal, and when one may be missed; returns a function that ends this. */
-  onSignal(signal: Signal, receive: () => void): () => void
+  onSignal(signal: Signal, listener: () => void): () => void
   close(): Promise<void>
 }
 
@@ -18,26 +18,26 @@ const RECONNECT_AFTER_MS = 1_000
 const CHECK_EVERY_MS = 5_000
 
 /** Sends a signal when the transaction commits. */
-export async function giveSignal(transaction: Knex.Transaction, signal: Signal): Promise<void> {
+export async function sendSignal(transaction: Knex.Transaction, signal: Signal): Promise<void> {
   await transaction.raw('select pg_notify(?, ?)', [CHANNEL, signal])
 }
 
 /**
- * Listens on one connection, opened for the first receiver. PostgreSQL notifies within a millisecond and costs nothing while idle,
+ * Listens on one connection, opened for the first listener. PostgreSQL notifies within a millisecond and costs nothing while idle,
  * also with the queue in Redis. LISTEN needs a session of its own.
  */
 export function openSignals({ db, log }: Pick<Pod, 'db' | 'log'>): Signals {
-  const receivers = new Map<Signal, Set<() => void>>()
+  const listeners = new Map<Signal, Set<() => void>>()
   let session: ReturnType<typeof openSession> | undefined
-  let again: NodeJS.Timeout | undefined
-  let checks: NodeJS.Timeout | undefined
+  let reconnectTimer: NodeJS.Timeout | undefined
+  let checkTimer: NodeJS.Timeout | undefined
   let closed = false
 
   function notify(signal: string): void {
-    for (const receive of receivers.get(signal as Signal) ?? []) receive() // an unknown signal has no receiver
+    for (const listener of listeners.get(signal as Signal) ?? []) listener() // an unknown signal has no listener
   }
   function notifyAll(): void {
-    for (const signal of receivers.keys()) notify(signal)
+    for (const signal of listeners.keys()) notify(signal)
   }
 
   async function listen(): Promise<void> {
@@ -47,7 +47,7 @@ export function openSignals({ db, log }: Pick<Pod, 'db' | 'log'>): Signals {
       if (session !== opened || closed) return
       session = undefined
       void opened.end().catch(() => {})
-      again = setTimeout(listen, RECONNECT_AFTER_MS)
+      reconnectTimer = setTimeout(listen, RECONNECT_AFTER_MS)
     }
     opened.on('error', reconnect).on('end', reconnect)
     opened.on('notification', ({ payload = '' }) => notify(payload))
@@ -64,17 +64,17 @@ export function openSignals({ db, log }: Pick<Pod, 'db' | 'log'>): Signals {
   }
 
   return {
-    onSignal(signal, receive) {
-      const known = receivers.get(signal) ?? new Set()
-      receivers.set(signal, known.add(receive))
-      checks ??= setInterval(notifyAll, CHECK_EVERY_MS)
-      if (session === undefined && again === undefined) void listen()
-      return () => void known.delete(receive)
+    onSignal(signal, listener) {
+      const ofSignal = listeners.get(signal) ?? new Set()
+      listeners.set(signal, ofSignal.add(listener))
+      checkTimer ??= setInterval(notifyAll, CHECK_EVERY_MS)
+      if (session === undefined && reconnectTimer === undefined) void listen()
+      return () => void ofSignal.delete(listener)
     },
     async close() {
       closed = true
-      clearTimeout(again)
-      clearInterval(checks)
+      clearTimeout(reconnectTimer)
+      clearInterval(checkTimer)
       await session?.end().catch(() => {})
     },
   }

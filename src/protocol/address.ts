@@ -34,3 +34,8 @@ export function addressOf(text: string): string | undefined {
     .toLowerCase()
   return isAddress(address) ? address : undefined
 }
+
+/** The host of an address: with the port if it is not the default one. */
+export function addressHostOf({ host, port }: { readonly host: string; readonly port: number }): string {
+  return port === 443 ? host : `${host}:${port}`
+}

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { setClientDialect } from '../../src/domain/accounts/clients.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
-import { giveSignal } from '../../src/jobs/signals.js'
+import { sendSignal } from '../../src/jobs/signals.js'
 import type { ClientApiDialect } from '../../src/persistence/models/client.js'
 import { insertAnnouncements } from '../../src/persistence/notifications/announcements.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
@@ -142,7 +142,7 @@ describe('a change of the dialect of a client', () => {
       await setClientDialect(api.pod, client.id, dialect)
       await api.pod.db.transaction(async (transaction) => {
         await insertAnnouncements(transaction, { notifications: [id] })
-        await giveSignal(transaction, 'announced')
+        await sendSignal(transaction, 'announced')
       })
       types.push(...(await stream.take(1)).map(({ data }) => data.type))
     }

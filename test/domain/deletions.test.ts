@@ -7,7 +7,7 @@ import { deleteComment, deleteLike, deletePhoto, deletePost } from '../../src/do
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { Refusal } from '../../src/domain/refusals.js'
-import { lockThings } from '../../src/jobs/waiting/waiting-messages.js'
+import { lockEntityKeys } from '../../src/jobs/waiting/lock-entity-keys.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import { Contact } from '../../src/persistence/models/contact.js'
 import { Like } from '../../src/persistence/models/like.js'
@@ -470,7 +470,7 @@ describe('taking back', () => {
       const { post, photoGuids } = await withPhotos('', 2)
       const things = photoGuids.map((guid) => `photo:${guid}` as const)
       const locks = await pod.pod.db.transaction()
-      await lockThings(locks, things)
+      await lockEntityKeys(locks, things)
       const deleting = Promise.all(photoGuids.map((guid) => deletePhoto(pod.pod, ann, guid)))
       await expect.poll(() => waitingForLocks()).toBe(2)
       await locks.commit()

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Handlers } from '../../src/jobs/definitions.js'
-import type { Work } from '../../src/jobs/outbox/outbox.js'
+import type { JobContext } from '../../src/jobs/outbox/outbox.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
 import { startWorkers } from '../../workers/start-workers.js'
 import { openQueuePod } from '../support/pods/queue-pod.js'
 import { type noOpJob, readInstructions } from './no-op.js'
 
-const handlers: Handlers<typeof noOpJob, Pod, Work> = {
+const handlers: Handlers<typeof noOpJob, Pod, JobContext> = {
   async 'no-op'({ db }, work) {
     process.send?.({ begun: work.data.key })
     await pause(work.data.milliseconds ?? 5) // so that a job is always active

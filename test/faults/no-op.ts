@@ -1,8 +1,8 @@
-import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import type { PodStores } from '../support/pods/queue-pod.js'
 
 /** The only effect of this job is a row. */
-export const noOpJob = defineJob<{ key: number; milliseconds?: number }>()('notify', 'no-op', patient)
+export const noOpJob = defineJob<{ key: number; milliseconds?: number }>()('notify', 'no-op', retriedForHours)
 
 /** Instructions for a process of the fault tests. */
 export interface Instructions extends PodStores {

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { defineJob, patient } from '../../src/jobs/definitions.js'
-import { enqueueJob, type Work } from '../../src/jobs/outbox/outbox.js'
+import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
+import { enqueueJob, type JobContext } from '../../src/jobs/outbox/outbox.js'
 import type { Handler } from '../../workers/run-job.js'
 import { openTcpProxy, type TcpProxy } from '../support/http/tcp-proxy.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 import { startTestWorkers } from '../support/queues/test-workers.js'
 
-const countJob = defineJob<{ key: string }>()('notify', 'count', patient)
+const countJob = defineJob<{ key: string }>()('notify', 'count', retriedForHours)
 
 /** Only the worker connects to its queue through the proxy. */
 describe.each(queueBackends)('a worker whose queue in $store becomes unavailable', (backend) => {
@@ -15,7 +15,7 @@ describe.each(queueBackends)('a worker whose queue in $store becomes unavailable
   let pod: QueuePod
   let proxy: TcpProxy
 
-  const count: Handler = async ({ db }, work: Work<{ key: string }>) => {
+  const count: Handler = async ({ db }, work: JobContext<{ key: string }>) => {
     await db.transaction(async (transaction) => {
       await transaction('effects').insert({ key: work.data.key })
       await work.finish(transaction)
@@ -72,7 +72,10 @@ describe.each(queueBackends)('a worker whose queue in $store becomes unavailable
 
   it('can be closed while the queue is unavailable', async () => {
     const behind = await stores.openPod(stores.queueThrough(proxy))
-    const workers = startTestWorkers({ ...behind, db: pod.db }, { ...options, timing: { grace: 300, patience: 600 } })
+    const workers = startTestWorkers(
+      { ...behind, db: pod.db },
+      { ...options, timing: { abortAfter: 300, closeWithin: 600 } },
+    )
     await runs('once more')
 
     await proxy.refuse()

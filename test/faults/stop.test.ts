@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
 import { openTcpProxy } from '../support/http/tcp-proxy.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
@@ -47,7 +47,7 @@ describe.each(queueBackends)('a worker that receives a stop signal, with the que
     const workers = startTestWorkers(there, {
       queues: ['fetch'],
       handlers: {},
-      timing: { grace: 3_600_000, patience: 3_600_000 },
+      timing: { abortAfter: 3_600_000, closeWithin: 3_600_000 },
     })
     await vi.waitFor(async () => expect(await pod.jobs.workers('fetch')).toBe(1))
 
@@ -57,7 +57,7 @@ describe.each(queueBackends)('a worker that receives a stop signal, with the que
   })
 
   it('returns a job that does not finish in time to the queue, as one failed attempt', async () => {
-    const endless = defineJob<object>()('fetch', 'endless', patient)
+    const endless = defineJob<object>()('fetch', 'endless', retriedForHours)
     const begun = withResolvers()
     const seen: AbortSignal[] = []
     const workers = startTestWorkers(pod, {
@@ -71,7 +71,7 @@ describe.each(queueBackends)('a worker that receives a stop signal, with the que
           },
         },
       },
-      timing: { grace: 50, patience: 10_000, backoff: () => 3_600_000 },
+      timing: { abortAfter: 50, closeWithin: 10_000, backoff: () => 3_600_000 },
     })
     await pod.jobs.enqueue(endless, {})
     await begun.promise

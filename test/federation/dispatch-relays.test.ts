@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
-import { takeWork } from '../../src/jobs/outbox/outbox.js'
+import { loadJob } from '../../src/jobs/outbox/outbox.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Participation } from '../../src/persistence/models/participation.js'
 import type { Post } from '../../src/persistence/models/post.js'
@@ -31,7 +31,7 @@ async function relay(...guids: readonly string[]): Promise<void> {
   const data = { relays: guids.map((guid) => ({ record: 'comment', guid }) as const) }
   const row = { queue: 'relay', name: 'dispatch-relays', data: JSON.stringify(data) }
   const [{ id } = { id: 0 }] = await pod.db('outbox').insert(row).returning('id')
-  const work = await takeWork(pod.db, { outboxId: id })
+  const work = await loadJob(pod.db, { outboxId: id })
   if (work === undefined) throw new Error('The outbox row is gone.')
   await dispatchRelays(pod, { ...work, data })
   expect(await pod.rows('outbox')).toEqual([0])

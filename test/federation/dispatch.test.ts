@@ -8,7 +8,7 @@ import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { dispatch } from '../../src/federation/outbound/dispatch.js'
 import { planDispatch } from '../../src/federation/outbound/dispatch-plan.js'
-import { AlreadyDone, takeWork } from '../../src/jobs/outbox/outbox.js'
+import { AlreadyDone, loadJob } from '../../src/jobs/outbox/outbox.js'
 import { Block, Contact } from '../../src/persistence/models/contact.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Participation } from '../../src/persistence/models/participation.js'
@@ -637,7 +637,7 @@ describe('the order of dispatches', () => {
   const rowsOfSender = (viewer: Viewer) =>
     pod.db('outbox').where({ senderId: viewer.personId, name: 'dispatch' }).orderBy('id').select('id', 'data')
   const dispatchRow = async (outboxId: number) => {
-    const work = await takeWork(pod.db, { outboxId })
+    const work = await loadJob(pod.db, { outboxId })
     if (work === undefined) throw new Error('The outbox row is gone.')
     await dispatch(pod, work as Parameters<typeof dispatch>[1])
   }
@@ -656,7 +656,7 @@ describe('the order of dispatches', () => {
     await Promise.all([third, second].map((row) => dispatchRow(row?.id)))
 
     expect(await sentGuids(...guids, others.guid)).toEqual(guids)
-    expect(await takeWork(pod.db, { outboxId: first?.id })).toBeUndefined()
+    expect(await loadJob(pod.db, { outboxId: first?.id })).toBeUndefined()
     expect(await rowsOfSender(ben)).toHaveLength(1)
   })
 

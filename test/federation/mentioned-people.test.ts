@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { followUp } from '../../src/federation/inbound/follow-up.js'
 import { attachDiscoveredPerson } from '../../src/federation/inbound/mentioned-people.js'
 import type { DataOf, discoverMentionedJob } from '../../src/jobs/definitions.js'
-import { AlreadyDone, type TakenWork, takeWork } from '../../src/jobs/outbox/outbox.js'
+import { AlreadyDone, type LoadedJob, loadJob } from '../../src/jobs/outbox/outbox.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Person } from '../../src/persistence/models/person.js'
@@ -38,12 +38,12 @@ beforeEach(async () => {
   zoe = pod.fakePods.person('zoe@three.example')
 })
 
-type Search = TakenWork & { readonly data: DataOf<typeof discoverMentionedJob> }
+type Search = LoadedJob & { readonly data: DataOf<typeof discoverMentionedJob> }
 
 /** What looks for people who are mentioned, as a worker takes it up. */
 async function searches(): Promise<readonly Search[]> {
   const ids: number[] = await pod.db('outbox').where({ name: 'discover-mentioned' }).orderBy('id').pluck('id')
-  const taken = await Promise.all(ids.map((outboxId) => takeWork(pod.db, { outboxId })))
+  const taken = await Promise.all(ids.map((outboxId) => loadJob(pod.db, { outboxId })))
   return taken.filter((work) => work !== undefined).map((work) => work as Search)
 }
 

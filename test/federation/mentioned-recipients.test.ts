@@ -3,7 +3,7 @@ import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { deliverToMentioned } from '../../src/federation/outbound/mentioned-recipients.js'
-import { AlreadyDone, takeWork } from '../../src/jobs/outbox/outbox.js'
+import { AlreadyDone, loadJob } from '../../src/jobs/outbox/outbox.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { fetchHandlers } from '../../workers/handlers/fetch.js'
@@ -38,7 +38,7 @@ async function lookedFor(guid: string): Promise<readonly { id: number; data: { a
 
 async function meet(guid: string, address: string, namedIn: { record: 'post' | 'comment'; guid: string }) {
   const [row] = await lookedFor(guid)
-  const work = await takeWork(pod.db, { outboxId: row?.id })
+  const work = await loadJob(pod.db, { outboxId: row?.id })
   if (work === undefined) throw new Error('There is no look-up.')
   const person = await addRemotePerson(pod, address)
   await deliverToMentioned(pod, work, person, namedIn)
@@ -132,7 +132,7 @@ it('discovers them with the job of the worker', async () => {
   const post = await publish(`Hello @{${address}}`)
   await dispatchNow(pod, { record: 'post', guid: post.guid })
   const [row] = await lookedFor(post.guid)
-  const work = await takeWork(pod.db, { outboxId: row?.id })
+  const work = await loadJob(pod.db, { outboxId: row?.id })
   if (work === undefined) throw new Error('There is no look-up.')
 
   const data = { address, namedIn: { record: 'post', guid: post.guid } } as const

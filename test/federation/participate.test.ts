@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { participate, participateInNext } from '../../src/federation/outbound/participate.js'
 import { getSealedEnvelope } from '../../src/federation/outbound/sealed-envelope.js'
-import { takeWork } from '../../src/jobs/outbox/outbox.js'
+import { loadJob } from '../../src/jobs/outbox/outbox.js'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
 import type { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
@@ -34,7 +34,7 @@ async function work(...postGuids: string[]) {
   const data = { postGuids }
   const row = { queue: 'relay', name: 'participate', data: JSON.stringify(data) }
   const [{ id } = { id: 0 }] = await pod.db('outbox').insert(row).returning('id')
-  const taken = await takeWork(pod.db, { outboxId: id })
+  const taken = await loadJob(pod.db, { outboxId: id })
   if (taken === undefined) throw new Error('The outbox row is gone.')
   return { ...taken, data }
 }

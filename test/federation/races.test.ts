@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { SCOPES } from '../../src/domain/accounts/scopes.js'
 import { deleteComment } from '../../src/domain/posts/deletions.js'
 import { attachDiscoveredPerson } from '../../src/federation/inbound/mentioned-people.js'
-import { lockThings, type Thing } from '../../src/jobs/waiting/waiting-messages.js'
+import type { EntityKey } from '../../src/jobs/waiting/entity-key.js'
+import { lockEntityKeys } from '../../src/jobs/waiting/lock-entity-keys.js'
 import { Post } from '../../src/persistence/models/post.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { RetractionEntity } from '../../src/protocol/entities/retraction.js'
@@ -43,8 +44,8 @@ async function whileHeld<Result>(
   })
 }
 
-const whileLocked = <Result>(thing: Thing, run: () => Promise<Result>) =>
-  whileHeld((transaction) => lockThings(transaction, [thing]), run)
+const whileLocked = <Result>(thing: EntityKey, run: () => Promise<Result>) =>
+  whileHeld((transaction) => lockEntityKeys(transaction, [thing]), run)
 
 /** What transactions of this pod wait for, one entry for each. */
 async function stuckOn(): Promise<readonly string[]> {
@@ -98,7 +99,7 @@ describe('a repeated message that arrives during its retraction', () => {
     ],
   ])('stays away: %s', async (kind, target, make) => {
     const entity = await make()
-    const thing = `${kind}:${entity.guid}` as Thing // the kinds above are such
+    const thing = `${kind}:${entity.guid}` as EntityKey // the kinds above are such
     const table = `${kind}s`
     const [before] = await pod.rows(table)
     expect(await receive(pod, publicMessage(quin, entity))).toEqual(allStored)

@@ -244,10 +244,15 @@ describe('an unknown post', () => {
     ])
 
     expect(waiting).toMatchObject([
-      { waitsFor: `post:${post.guid}`, fault: 'NotFetchable', fetchFrom: quin.address, orFetchFrom: remy.address },
+      {
+        waitsFor: `post:${post.guid}`,
+        fault: 'NotFetchable',
+        fetchFrom: quin.address,
+        fallbackFetchFrom: remy.address,
+      },
       { waitsFor: `post:${post.guid}`, fault: 'NotFetchable', fetchFrom: remy.address },
     ])
-    expect(waiting[1]?.orFetchFrom).toBeUndefined()
+    expect(waiting[1]?.fallbackFetchFrom).toBeUndefined()
     expect(await pod.db('waiting').pluck('waits_for')).toEqual([`post:${post.guid}`, `post:${post.guid}`])
   })
 

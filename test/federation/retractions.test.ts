@@ -44,7 +44,7 @@ function retraction(type: RetractionEntity['target_type'], guid: string, author:
 async function receive(...messages: readonly InboundMessage[]) {
   const { waiting, rejected, ignored, givenUp } = await receiveBatch(pod, messages)
   return {
-    waiting: waiting.map(({ waitsFor, patience }) => [waitsFor, patience]),
+    waiting: waiting.map(({ waitsFor, maxWaitSeconds }) => [waitsFor, maxWaitSeconds]),
     rejected: rejected.map(({ fault }) => fault),
     ignored: ignored.length,
     givenUp: givenUp.length,

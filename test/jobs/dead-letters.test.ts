@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { dropDeadLetters, replayDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
-import { defineJob, patient } from '../../src/jobs/definitions.js'
-import { enqueueJob, type Work } from '../../src/jobs/outbox/outbox.js'
+import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
+import { enqueueJob, type JobContext } from '../../src/jobs/outbox/outbox.js'
 import type { Handler } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 
-const countJob = defineJob<{ key: string }>()('notify', 'count', { ...patient, attempts: 1 })
+const countJob = defineJob<{ key: string }>()('notify', 'count', { ...retriedForHours, attempts: 1 })
 
 describe.each(queueBackends)('dead letters, with the queue in $store', (backend) => {
   let stores: TestStores
@@ -17,7 +17,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
   let workers: RunningWorkers
   let broken = true
 
-  const count: Handler = async ({ db }, work: Work<{ key: string }>) => {
+  const count: Handler = async ({ db }, work: JobContext<{ key: string }>) => {
     if (broken) throw new Error('this handler is broken')
     await db.transaction(async (transaction) => {
       await transaction('effects').insert({ key: work.data.key })

@@ -3,11 +3,11 @@ import pg from 'pg'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { finishJobsTogether } from '../../src/jobs/bullmq/finish-jobs-together.js'
-import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
 import { createTestDatabase, type TestDatabase } from '../support/databases/test-database.js'
 
-const greet = defineJob<{ text: string }>()('notify', 'greet', patient)
+const greet = defineJob<{ text: string }>()('notify', 'greet', retriedForHours)
 const timing = { concurrency: 64, lock: 5_000, stalledCheck: 5_000, backoff: () => 10 }
 const log = pino({ level: 'silent' })
 const LOCK = 5_000
@@ -61,15 +61,15 @@ async function stateOf(text: string): Promise<string | undefined> {
 
 describe('jobs that are finished at the same moment', () => {
   it('are finished by one statement, which starts one waiting job for each', async () => {
-    const inHand = await take('one', 'two', 'three')
+    const active = await take('one', 'two', 'three')
     await add('four', 'five', 'six', 'seven')
     const { query, finish } = open()
     const before = Date.now()
 
-    const turns = await Promise.all(inHand.map((job) => finish({ ...job, wantsNext: job.id !== inHand[1]?.id })))
+    const results = await Promise.all(active.map((job) => finish({ ...job, wantsNext: job.id !== active[1]?.id })))
 
     expect(query).toHaveBeenCalledTimes(1)
-    const taken = inHand.map(({ token }, place) => turns[place]?.taken.get(token))
+    const taken = active.map(({ token }, place) => results[place]?.nextJobs.get(token))
     expect(taken.map((job) => job && JSON.parse(job.data).text)).toEqual(['four', undefined, 'five'])
     const { rows } = await pool.query(
       `select data ->> 'text' as text, state, lock_token, locked_until_ms::float8, processed_by from job order by seq`,
@@ -78,14 +78,14 @@ describe('jobs that are finished at the same moment', () => {
       {
         text: 'four',
         state: 'active',
-        lock_token: inHand[0]?.token,
+        lock_token: active[0]?.token,
         locked_until_ms: expect.any(Number),
         processed_by: 'somebody',
       },
       {
         text: 'five',
         state: 'active',
-        lock_token: inHand[2]?.token,
+        lock_token: active[2]?.token,
         locked_until_ms: expect.any(Number),
         processed_by: 'somebody',
       },
@@ -103,22 +103,22 @@ describe('jobs that are finished at the same moment', () => {
     ['that others have to be done before', `update job set pending_deps = 1`],
   ])('are left alone %s, and nothing is taken for them', async (_name, change) => {
     const [job] = await take('one')
-    if (job === undefined) throw new Error('Nothing is in hand.')
+    if (job === undefined) throw new Error('No job is active.')
     await pool.query(change)
     const state = await stateOf('one')
     await add('two')
 
-    const { left, taken } = await open().finish({ ...job, wantsNext: true })
+    const { notFinished, nextJobs } = await open().finish({ ...job, wantsNext: true })
 
-    expect([...left]).toEqual([job.token])
-    expect(taken.size).toBe(0)
+    expect([...notFinished]).toEqual([job.token])
+    expect(nextJobs.size).toBe(0)
     expect(await stateOf('one')).toBe(state)
     expect(await stateOf('two')).toBe('waiting')
   })
 
   it('are finished in their own queue only, and only by the holder of the lock', async () => {
     const [job] = await take('one')
-    if (job === undefined) throw new Error('Nothing is in hand.')
+    if (job === undefined) throw new Error('No job is active.')
     await pool.query(`insert into job (queue, id, seq, name, state, added_at_ms, lock_token)
       select 'fetch', id, seq, name, state, added_at_ms, lock_token from job`)
     await pool.query(
@@ -132,8 +132,8 @@ describe('jobs that are finished at the same moment', () => {
       finish({ ...job, token: 'lost', wantsNext: true }),
     ])
 
-    expect([mine, theirs].map(({ left }) => [...left])).toEqual([['lost'], ['lost']])
-    expect(mine.taken.size).toBe(1)
+    expect([mine, theirs].map(({ notFinished }) => [...notFinished])).toEqual([['lost'], ['lost']])
+    expect(mine.nextJobs.size).toBe(1)
     expect(await Promise.all(['two', 'three'].map(stateOf))).toEqual(['active', 'waiting'])
     const { rows } = await pool.query(`select id, state from job where queue = 'fetch' order by seq`)
     expect(rows).toEqual([
@@ -144,7 +144,7 @@ describe('jobs that are finished at the same moment', () => {
 
   it('start urgent jobs first, and skip jobs that another worker is taking', async () => {
     const [job] = await take('one')
-    if (job === undefined) throw new Error('Nothing is in hand.')
+    if (job === undefined) throw new Error('No job is active.')
     await add('ordinary', 'urgent', 'next')
     await pool.query(
       `update job set priority = case data ->> 'text' when 'ordinary' then 9 when 'urgent' then 0 else 1 end`,
@@ -163,7 +163,7 @@ describe('jobs that are finished at the same moment', () => {
 
   it('start no job when no worker needs one', async () => {
     const [job] = await take('one')
-    if (job === undefined) throw new Error('Nothing is in hand.')
+    if (job === undefined) throw new Error('No job is active.')
     await jobs.enqueue(greet, { text: 'soon' }, { delay: 1 })
     await pool.query('update job set process_at_ms = process_at_ms - 10')
 
@@ -174,17 +174,17 @@ describe('jobs that are finished at the same moment', () => {
 
   it('do not wait for a job that another session has locked', async () => {
     const [held, free] = await take('held', 'free')
-    if (held === undefined || free === undefined) throw new Error('Nothing is in hand.')
+    if (held === undefined || free === undefined) throw new Error('No job is active.')
     const holder = await pool.connect()
     try {
       await holder.query('begin')
       await holder.query('select from job where id = $1 for update', [held.id])
       const { finish } = open()
-      const [{ left }] = await Promise.all([
+      const [{ notFinished }] = await Promise.all([
         finish({ ...held, wantsNext: false }),
         finish({ ...free, wantsNext: false }),
       ])
-      expect([...left]).toEqual([held.token])
+      expect([...notFinished]).toEqual([held.token])
     } finally {
       await holder.query('rollback')
       holder.release()
@@ -199,20 +199,20 @@ describe('jobs that are finished at the same moment', () => {
     ['may do so many in a second', 'max', '1', 'waiting'],
   ])('take the next one as the library does where the queue %s', async (_name, field, value, state) => {
     const [job] = await take('one')
-    if (job === undefined) throw new Error('Nothing is in hand.')
+    if (job === undefined) throw new Error('No job is active.')
     await add('two')
     await pool.query(`insert into meta (queue, field, value) values ('notify', $1, $2)`, [field, value])
 
-    const { left } = await open().finish({ ...job, wantsNext: true })
+    const { notFinished } = await open().finish({ ...job, wantsNext: true })
 
-    expect(left.size).toBe(0)
+    expect(notFinished.size).toBe(0)
     expect(await stateOf('one')).toBe(undefined)
     expect(await stateOf('two')).toBe(state)
   })
 
   it('start delayed jobs that are due', async () => {
     const [job] = await take('one')
-    if (job === undefined) throw new Error('Nothing is in hand.')
+    if (job === undefined) throw new Error('No job is active.')
     await jobs.enqueue(greet, { text: 'soon' }, { delay: 1 })
     await jobs.enqueue(greet, { text: 'later' }, { delay: 60_000 })
     await pool.query('update job set process_at_ms = process_at_ms - 10')

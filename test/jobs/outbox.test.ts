@@ -1,14 +1,14 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import {
+  deleteOutboxRows,
   enqueueJob,
   findMessageRows,
-  leftBehind,
+  findOverdueRows,
+  loadJob,
   markFailed,
   sweepAllNow,
-  takeRows,
-  takeWork,
 } from '../../src/jobs/outbox/outbox.js'
 import type { OutboxJob } from '../../src/jobs/queues/add-jobs.js'
 import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
@@ -17,7 +17,7 @@ import { openTcpProxy } from '../support/http/tcp-proxy.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
-const greet = defineJob<{ name: string }>()('notify', 'greet', patient)
+const greet = defineJob<{ name: string }>()('notify', 'greet', retriedForHours)
 
 /** PostgreSQL makes a custom plan for each of the first executions. */
 const PLANNED_AFTER = 6
@@ -124,7 +124,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
 
   it('finds its rows by an index, also with a plan made when the table was short', async () => {
     const db = openDatabase({ ...WORKER_LIMITS, url: stores.databaseUrl, pool: 1, applicationName: 'test' })
-    const takeOne = async (id: number) => [await takeWork(db, { outboxId: id }), await takeRows(db, [id])]
+    const takeOne = async (id: number) => [await loadJob(db, { outboxId: id }), await deleteOutboxRows(db, [id])]
     try {
       await db.raw('vacuum outbox')
       for (let time = 0; time < PLANNED_AFTER; time += 1) await takeOne(0)
@@ -236,9 +236,9 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
   it('defers swept rows by a minute, and returns at most the requested number of rows to the sweeper', async () => {
     for (const name of ['Alice', 'Bob', 'Carol']) await leaveBehind(name)
 
-    expect(await pod.db.transaction((transaction) => leftBehind(transaction, ['notify'], 2))).toHaveLength(2)
-    expect(await pod.db.transaction((transaction) => leftBehind(transaction, ['fetch'], 2))).toEqual([])
+    expect(await pod.db.transaction((transaction) => findOverdueRows(transaction, ['notify'], 2))).toHaveLength(2)
+    expect(await pod.db.transaction((transaction) => findOverdueRows(transaction, ['fetch'], 2))).toEqual([])
     await sweep(pod)
-    expect(await pod.db.transaction((transaction) => leftBehind(transaction, ['notify'], 2))).toEqual([])
+    expect(await pod.db.transaction((transaction) => findOverdueRows(transaction, ['notify'], 2))).toEqual([])
   })
 })

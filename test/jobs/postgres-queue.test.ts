@@ -1,11 +1,11 @@
 import pg from 'pg'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
 import { administer, createTestDatabase, type TestDatabase } from '../support/databases/test-database.js'
 
-const greet = defineJob<{ text: string }>()('notify', 'greet', patient)
+const greet = defineJob<{ text: string }>()('notify', 'greet', retriedForHours)
 const timing = { concurrency: 4, lock: 5_000, stalledCheck: 5_000, backoff: () => 10 }
 const LATER = { timeout: 10_000 }
 const log = pino({ level: 'silent' })

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { openTcpProxy, type TcpProxy } from '../support/http/tcp-proxy.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
-const greet = defineJob<{ name: string }>()('notify', 'greet', patient)
+const greet = defineJob<{ name: string }>()('notify', 'greet', retriedForHours)
 
 describe.each(queueBackends)('a producer, with the queue in $store', (backend) => {
   let stores: TestStores

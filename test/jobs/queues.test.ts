@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { StartError } from '../../src/errors/start-error.js'
-import { defineJob, federationBackoff, patient } from '../../src/jobs/definitions.js'
+import { defineJob, federationBackoff, retriedForHours } from '../../src/jobs/definitions.js'
 import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
 import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
 import { throttledLog } from '../../src/jobs/queues/throttled-log.js'
@@ -28,7 +28,7 @@ describe.each(queueBackends)('the queues, in $store', (backend) => {
   })
 
   it('count a worker as alive that gets each next job without a separate fetch', async () => {
-    const job = defineJob<{ turn: number }>()('notify', 'turn', patient)
+    const job = defineJob<{ turn: number }>()('notify', 'turn', retriedForHours)
     for (const turn of [1, 2]) await pod.jobs.enqueue(job, { turn })
     const heard: number[] = []
     const options = { concurrency: 1, lock: 5_000, stalledCheck: 5_000, backoff: () => 10 }
@@ -47,7 +47,7 @@ describe.each(queueBackends)('the queues, in $store', (backend) => {
   })
 
   it('reject a job that cannot be stored with a specific error, not as unavailable', async () => {
-    const job = defineJob<{ text: string }>()('notify', 'text', patient)
+    const job = defineJob<{ text: string }>()('notify', 'text', retriedForHours)
     const adding = pod.jobs.enqueue(job, { text: 'a\u0000b' })
 
     // Redis stores anything; PostgreSQL has no NUL in its texts.

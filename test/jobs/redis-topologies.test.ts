@@ -1,15 +1,15 @@
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { defineJob, patient } from '../../src/jobs/definitions.js'
+import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { type RedisCluster, startRedisCluster } from '../support/queues/redis-cluster.js'
 import { startWatchedRedis, type WatchedRedis } from '../support/queues/redis-sentinel.js'
 import { type OwnRedis, redisProgram } from '../support/queues/redis-server.js'
 
-const greet = defineJob<{ name: string }>()('notify', 'greet', patient)
-const receive = defineJob<{ name: string }>()('inbound', 'receive', patient)
+const greet = defineJob<{ name: string }>()('notify', 'greet', retriedForHours)
+const receive = defineJob<{ name: string }>()('inbound', 'receive', retriedForHours)
 const timing = { concurrency: 4, lock: 5_000, stalledCheck: 1_000, backoff: () => 100 }
 const LATER = { timeout: 40_000, interval: 50 }
 

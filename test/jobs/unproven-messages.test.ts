@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { SIGNER_LIMITS, WAITING_LIMITS } from '../../src/jobs/waiting/limits.js'
+import { lockEntityKeys } from '../../src/jobs/waiting/lock-entity-keys.js'
 import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
+import { type ParkedMessage, parkAndResume } from '../../src/jobs/waiting/park-messages.js'
+import { resumeOverdue } from '../../src/jobs/waiting/resume-messages.js'
 import { dueLookups, postponeLookups, spendOfSource } from '../../src/jobs/waiting/signer-lookups.js'
 import { giveUpSigners } from '../../src/jobs/waiting/unproven-messages.js'
-import {
-  lockThings,
-  type ParkedMessage,
-  parkAndResume,
-  resumeOverdue,
-} from '../../src/jobs/waiting/waiting-messages.js'
 import { limitOfSite } from '../../src/throttling/rate-counters.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
@@ -47,7 +44,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
   async function park(...messages: ParkedMessage[]): Promise<void> {
     await pod.db.transaction(async (transaction) => {
       const things = messages.map(({ waitsFor }) => waitsFor)
-      await lockThings(transaction, things)
+      await lockEntityKeys(transaction, things)
       await parkAndResume(pod, transaction, messages, [])
     })
   }
@@ -80,7 +77,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
       `select sender_host as host, extract(epoch from due_at - created_at)::float as seconds from waiting order by id`,
     )
     const seconds = new Map(rows.map((row: { host: string; seconds: number }) => [row.host, row.seconds]))
-    expect(seconds.get('far.example')).toBeCloseTo(WAITING_LIMITS.unprovenPatienceSeconds, 0)
+    expect(seconds.get('far.example')).toBeCloseTo(WAITING_LIMITS.unprovenWaitSeconds, 0)
     expect(seconds.get('known.example')).toBeCloseTo(6 * 3_600, 0)
   })
 

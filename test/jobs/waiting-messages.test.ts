@@ -1,14 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { wakeWaitingJob } from '../../src/jobs/definitions.js'
-import {
-  giveUp,
-  lockThings,
-  type ParkedMessage,
-  parkAndResume,
-  resumeOverdue,
-  resumeWaiting,
-  type Thing,
-} from '../../src/jobs/waiting/waiting-messages.js'
+import type { EntityKey } from '../../src/jobs/waiting/entity-key.js'
+import { lockEntityKeys } from '../../src/jobs/waiting/lock-entity-keys.js'
+import { type ParkedMessage, parkAndResume } from '../../src/jobs/waiting/park-messages.js'
+import { giveUpOutboxRow, resumeOverdue, resumeWaiting } from '../../src/jobs/waiting/resume-messages.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
@@ -42,7 +37,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
   /** Parks messages as a batch does that cannot process them yet. */
   async function park(...messages: ParkedMessage[]): Promise<void> {
     await pod.db.transaction(async (transaction) => {
-      await lockThings(
+      await lockEntityKeys(
         transaction,
         messages.map(({ waitsFor }) => waitsFor),
       )
@@ -53,7 +48,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
   /** Resumes messages as the transaction does that stores the entity they wait for. */
   async function storeBob(meanwhile = async () => {}): Promise<void> {
     await pod.db.transaction(async (transaction) => {
-      await lockThings(transaction, [bob])
+      await lockEntityKeys(transaction, [bob])
       await transaction('people').insert({ guid: '0123456789abcdef', address: 'bob@far.example', publicKey: 'key' })
       await meanwhile()
       await parkAndResume(pod, transaction, [], [bob])
@@ -131,7 +126,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     expect(await pod.db('waiting')).toEqual([])
   })
 
-  it.each<[Thing, string, (pod: QueuePod) => Promise<unknown>]>([
+  it.each<[EntityKey, string, (pod: QueuePod) => Promise<unknown>]>([
     ['person:bob@far.example:3000', 'people', (pod) => insertBob(pod, 'bob@far.example:3000')],
     ['post:0000000000000001', 'posts', (pod) => insertPost(pod, '0000000000000001')],
     ['comment:0000000000000002', 'comments', (pod) => insertComment(pod, '0000000000000002')],
@@ -158,7 +153,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
   it('are found by a transaction that stores the entity while they are being parked', async () => {
     let storing: Promise<void> | undefined
     await pod.db.transaction(async (transaction) => {
-      await lockThings(transaction, [bob])
+      await lockEntityKeys(transaction, [bob])
       await parkAndResume(pod, transaction, [message('one')], [])
       storing = storeBob()
       await untilSomebodyWaitsForALock(pod)
@@ -170,12 +165,12 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
   })
 
   it('take their locks in one order, independent of the order of the entities', async () => {
-    const things = Array.from({ length: 50 }, (_, index): Thing => `post:${String(index).padStart(16, '0')}`)
+    const things = Array.from({ length: 50 }, (_, index): EntityKey => `post:${String(index).padStart(16, '0')}`)
     const backwards = things.toReversed()
 
     await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
-        pod.db.transaction((transaction) => lockThings(transaction, index % 2 === 0 ? things : backwards)),
+        pod.db.transaction((transaction) => lockEntityKeys(transaction, index % 2 === 0 ? things : backwards)),
       ),
     )
   })
@@ -194,7 +189,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
   })
 
   it('wait as long as each one specifies', async () => {
-    await park(message('usual'), message('short', { patience: 3_600 }))
+    await park(message('usual'), message('short', { maxWaitSeconds: 3_600 }))
 
     const { rows } = await pod.db.raw(`select payload, extract(epoch from due_at - created_at) as wait from waiting`)
     const waits = new Map<string, number>(rows.map(({ payload, wait }: Row) => [payload, Number(wait)]))
@@ -236,12 +231,12 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     })
 
     it('cause one fetch from each sender, independent of the claimed owner', async () => {
-      const orFetchFrom = 'root@r.example'
-      await park(message('one', { waitsFor: thing, fetchFrom: 'quin@q.example', orFetchFrom }))
-      await park(message('two', { waitsFor: thing, fetchFrom: 'sam@s.example', orFetchFrom }))
+      const fallbackFetchFrom = 'root@r.example'
+      await park(message('one', { waitsFor: thing, fetchFrom: 'quin@q.example', fallbackFetchFrom }))
+      await park(message('two', { waitsFor: thing, fetchFrom: 'sam@s.example', fallbackFetchFrom }))
       await park(message('three', { waitsFor: thing, fetchFrom: 'liar@l.example' }))
 
-      expect(await asks()).toEqual([ask('quin@q.example', orFetchFrom), ask('liar@l.example')])
+      expect(await asks()).toEqual([ask('quin@q.example', fallbackFetchFrom), ask('liar@l.example')])
     })
 
     it('delay the fetch of an entity by a moment, but not the discovery of a person', async () => {
@@ -268,7 +263,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
       await park(message('nobody', { waitsFor: thing }))
       const { id } = await pod.db('outbox').whereJsonPath('data', '$.from', '=', 'quin@q.example').first('id')
 
-      await giveUp(pod, id)
+      await giveUpOutboxRow(pod, id)
 
       const messages = pod.db('outbox').whereNotNull('payload').orderBy('id')
       expect(await messages.select('payload', 'data')).toEqual([
@@ -282,7 +277,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     it('cause another fetch after the first message with one has been given up', async () => {
       await park(message('one', { waitsFor: thing, fetchFrom: 'quin@q.example' }))
       const { id } = await pod.db('outbox').first('id')
-      await giveUp(pod, id)
+      await giveUpOutboxRow(pod, id)
 
       await park(message('two', { waitsFor: thing, fetchFrom: 'quin@q.example' }))
 

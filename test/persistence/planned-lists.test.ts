@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPersonJob } from '../../src/jobs/definitions.js'
-import { enqueueJobsOfKind, findMessageRows, takeRows, takeWork } from '../../src/jobs/outbox/outbox.js'
-import { type ParkedMessage, parkAndResume } from '../../src/jobs/waiting/waiting-messages.js'
+import { deleteOutboxRows, enqueueJobsOfKind, findMessageRows, loadJob } from '../../src/jobs/outbox/outbox.js'
+import { type ParkedMessage, parkAndResume } from '../../src/jobs/waiting/park-messages.js'
 import {
   listConversationsOfPerson,
   listMessagesOfConversation,
@@ -126,16 +126,16 @@ it.each<[string, () => Promise<unknown>]>([
   ],
   ['new-waiting', () => park(waiting())],
   [
-    'new-work',
+    'new-outbox-rows',
     () =>
       inTransaction({ db }, (transaction) =>
         enqueueJobsOfKind(testPod.pod, transaction, discoverPersonJob, [{ address }]),
       ),
   ],
   ['requested-already', () => park({ ...waiting(), fetchFrom: address })],
-  ['work', () => takeWork(db, { outboxId: 1 })],
+  ['outbox-row', () => loadJob(db, { outboxId: 1 })],
   ['messages-of-rows', () => findMessageRows(db, [1])],
-  ['taken-rows', () => takeRows(db, [1])],
+  ['delete-outbox-rows', () => deleteOutboxRows(db, [1])],
   ['new-announcements', () => inTransaction({ db }, (transaction) => insertAnnouncements(transaction, { posts: [1] }))],
 ])('the statement %s has a generic plan', async (name, list) => {
   for (let request = 0; request < 2 * CUSTOM_PLANS; request += 1) await list()

@@ -5,8 +5,16 @@ import { enqueueMessage, enqueuePersonalMessages } from '../../src/domain/outbou
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
 import { dispatchRelaysJob } from '../../src/jobs/definitions.js'
-import { enqueueJobsOfKind, findMessageRows, leftBehind, takeRows, takeWork } from '../../src/jobs/outbox/outbox.js'
+import {
+  deleteOutboxRows,
+  enqueueJobsOfKind,
+  findMessageRows,
+  findOverdueRows,
+  loadJob,
+} from '../../src/jobs/outbox/outbox.js'
 import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
+import { parkAndResume } from '../../src/jobs/waiting/park-messages.js'
+import { giveUpOutboxRow, resumeOverdue } from '../../src/jobs/waiting/resume-messages.js'
 import {
   dueLookups,
   endLookups,
@@ -15,7 +23,6 @@ import {
   postponeLookups,
 } from '../../src/jobs/waiting/signer-lookups.js'
 import { giveUpOverdueUnproven, giveUpSigners } from '../../src/jobs/waiting/unproven-messages.js'
-import { giveUp, parkAndResume, resumeOverdue } from '../../src/jobs/waiting/waiting-messages.js'
 import {
   findListedConversation,
   listConversationsOfPerson,
@@ -282,8 +289,8 @@ it.each<readonly [string, () => Promise<unknown>]>([
     'inserting outbox rows',
     () => within((transaction) => enqueueJobsOfKind(pod, transaction, dispatchRelaysJob, [{ relays: [] }])),
   ],
-  ['taking an outbox row', () => takeWork(workerDb, { outboxId: 17 })],
-  ['deleting outbox rows', () => within((transaction) => takeRows(transaction, [17, 18, 19]))],
+  ['taking an outbox row', () => loadJob(workerDb, { outboxId: 17 })],
+  ['deleting outbox rows', () => within((transaction) => deleteOutboxRows(transaction, [17, 18, 19]))],
   ['the messages of outbox rows', () => findMessageRows(workerDb, [MANY + 17])],
   ['the check for overdue outbox rows', () => look({ db: workerDb })],
   ['storing waiting messages', () => within((transaction) => parkAndResume(pod, transaction, [message()], []))],
@@ -292,7 +299,7 @@ it.each<readonly [string, () => Promise<unknown>]>([
     () => within((transaction) => parkAndResume(pod, transaction, [], [`post:${newGuid()}`])),
   ],
   ['overdue waiting messages', () => within((transaction) => resumeOverdue(pod, transaction, 10))],
-  ['giving up a message', () => giveUp(worker(), 23)],
+  ['giving up a message', () => giveUpOutboxRow(worker(), 23)],
   ['a post is received', () => receiveBatch(worker(), [publicMessage(quin, postBy(quin))])],
   [
     'a comment is received',
@@ -358,7 +365,7 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['pods to check', () => findPodsToCheck(workerDb, { checkEveryHours: 24, recheckMinutes: 30, checksAtOnce: 60 })],
   ['bounds of waiting messages', () => boundMessages({ ...pod, db: workerDb })],
   ['hosts with lost lookups', () => forgottenHosts(workerDb, 100)],
-  ['overdue outbox rows', () => within((transaction) => leftBehind(transaction, ['relay'], 100))],
+  ['overdue outbox rows', () => within((transaction) => findOverdueRows(transaction, ['relay'], 100))],
 ])('%s: each row of a table is read at most twice', async (_what, run) => {
   const { rows } = await costOf(workerDb, run)
 

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Knex } from 'knex'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
-import { giveSignal } from '../../src/jobs/signals.js'
+import { sendSignal } from '../../src/jobs/signals.js'
 import { findAnnouncementRange } from '../../src/persistence/notifications/announcements.js'
 import { LIVE_LIMITS, type LiveLimits } from '../../src/web/live/limits.js'
 import { buildApp } from '../../src/web/server/app.js'
@@ -50,7 +50,7 @@ describe('live listeners', () => {
   async function announce(subjectId: number, transaction?: Knex.Transaction): Promise<void> {
     if (transaction === undefined) return api.pod.db.transaction((own) => announce(subjectId, own))
     await transaction('announcements').insert({ kind: 'post', subjectId, userId: alice.viewer.userId })
-    await giveSignal(transaction, 'announced')
+    await sendSignal(transaction, 'announced')
   }
 
   /** Locks a table: reads of it wait until the transaction ends. */
@@ -118,7 +118,7 @@ describe('live listeners', () => {
     await announce(PB())
     await expect.poll(async () => other.lastEventId).toBe(String(await newest()))
     const announcements = await hold('announcements')
-    await api.pod.db.transaction((transaction) => giveSignal(transaction, 'announced'))
+    await api.pod.db.transaction((transaction) => sendSignal(transaction, 'announced'))
     await waiting(2)
     other.close()
     await expect.poll(() => app.live.listeners).toBe(1)

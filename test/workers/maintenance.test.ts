@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { birthdaysJob, defineJob, patient, pruneJob } from '../../src/jobs/definitions.js'
+import { birthdaysJob, defineJob, pruneJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { findUnservedQueues } from '../../src/jobs/operations/probe-queues.js'
 import { isIdle, queueFacts } from '../../src/jobs/operations/queue-facts.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
@@ -11,7 +11,7 @@ import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 
-const greet = defineJob<{ name: string }>()('notify', 'greet', patient)
+const greet = defineJob<{ name: string }>()('notify', 'greet', retriedForHours)
 const handlers = { maintenance: maintenanceHandlers, notify: { greet: async () => {} } }
 
 describe.each(queueBackends)('maintenance, with the queue in $store', (backend) => {
@@ -101,7 +101,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   })
 
   it('removes schedules of other versions', async () => {
-    const former = { job: defineJob<object>()('maintenance', 'former', patient), every: 3_600_000 }
+    const former = { job: defineJob<object>()('maintenance', 'former', retriedForHours), every: 3_600_000 }
     const kept = { job: pruneJob, every: 3_600_000 }
     await pod.jobs.keepSchedules('maintenance', [former, kept])
 

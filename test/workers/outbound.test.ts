@@ -170,7 +170,11 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     await enqueueFor(...silent)
     await pod.jobs.enqueueEach(checkPodJob, [{ unique: 'check', data: { podId: checked.id } }])
     const oneSlot = { ...pod, config: { ...pod.config, workerConcurrency: { 'outbound-slow': 1 } } }
-    workers = startTestWorkers(oneSlot, { handlers, queues: ['outbound-slow'], timing: { grace: 10, patience: 500 } })
+    workers = startTestWorkers(oneSlot, {
+      handlers,
+      queues: ['outbound-slow'],
+      timing: { abortAfter: 10, closeWithin: 500 },
+    })
 
     await vi.waitFor(async () => expect((await checked.row()).checkedAt).not.toBeNull(), {
       timeout: 5_000,
@@ -230,7 +234,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     const healthy = await otherPod({ lastSuccessAt: new Date() })
     await write(...silent, healthy)
     const config = { ...pod.config, workerConcurrency: { 'outbound-slow': 4 } }
-    workers = startTestWorkers({ ...pod, config }, { handlers, queues, timing: { grace: 0, patience: 100 } })
+    workers = startTestWorkers({ ...pod, config }, { handlers, queues, timing: { abortAfter: 0, closeWithin: 100 } })
 
     await enqueueFor(...silent)
     await vi.waitFor(async () => expect((await pod.jobs.counts('outbound-slow')).active).toBe(4), {

@@ -9,7 +9,7 @@ import { PHOTO_LIMITS } from '../../src/domain/photos/limits.js'
 import { storePhoto } from '../../src/domain/photos/store-photo.js'
 import { uploadPhoto } from '../../src/domain/photos/uploads.js'
 import type { Upload } from '../../src/jobs/definitions.js'
-import { AlreadyDone, takeWork, type Work } from '../../src/jobs/outbox/outbox.js'
+import { AlreadyDone, type JobContext, loadJob } from '../../src/jobs/outbox/outbox.js'
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { deleteOldUploads, storeUpload } from '../../src/persistence/photos/picture-files.js'
 import { prune } from '../../workers/handlers/maintenance.js'
@@ -47,14 +47,14 @@ const list = (folder: string) => readdir(join(uploadsDir, folder)).catch(() => [
 const keep = (bytes = png) => storeUpload(uploadsDir, Readable.from([bytes]), never)
 const upload = async (within = 50) => uploadPhoto(test.pod, alice, { file: await keep(), use: 'pending' }, within)
 
-type UploadWork = Work & { readonly data: Upload }
+type UploadWork = JobContext & { readonly data: Upload }
 
 /** The job of an upload, as a worker receives it. */
 async function workInHand(): Promise<UploadWork> {
   const row = await test.pod.db('outbox').where({ name: 'make-photo' }).first('id')
-  const work = row && (await takeWork(test.pod.db, { outboxId: row.id }))
+  const work = row && (await loadJob(test.pod.db, { outboxId: row.id }))
   if (work === undefined) throw new Error('There is no upload.')
-  return work as Work as UploadWork
+  return work as JobContext as UploadWork
 }
 
 /** Resolves when the upload of a client waits for a worker. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Refusal } from '../../src/domain/refusals.js'
 import { listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters/find-dead-letters.js'
-import { defineJob, patient } from '../../src/jobs/definitions.js'
-import { enqueueJob, sweepAllNow, type Work } from '../../src/jobs/outbox/outbox.js'
+import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
+import { enqueueJob, type JobContext, sweepAllNow } from '../../src/jobs/outbox/outbox.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
 import type { Handler } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
@@ -11,8 +11,8 @@ import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 
-const countJob = defineJob<{ key: string }>()('notify', 'count', { ...patient, attempts: 3 })
-const rowJob = defineJob<{ outboxId: number }>()('notify', 'count', patient)
+const countJob = defineJob<{ key: string }>()('notify', 'count', { ...retriedForHours, attempts: 3 })
+const rowJob = defineJob<{ outboxId: number }>()('notify', 'count', retriedForHours)
 
 describe.each(queueBackends)('a worker, with the queue in $store', (backend) => {
   let stores: TestStores
@@ -43,7 +43,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
   }
 
   /** A handler whose effect and completion are one transaction. */
-  const count: Handler = async ({ db }, work: Work<{ key: string }>) => {
+  const count: Handler = async ({ db }, work: JobContext<{ key: string }>) => {
     await db.transaction(async (transaction) => {
       await transaction('effects').insert({ key: work.data.key })
       await work.finish(transaction)
@@ -63,7 +63,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
 
   it('deletes the row of a handler that has no transaction of its own', async () => {
     const seen: string[] = []
-    work(async (_, { data }: Work<{ key: string }>) => void seen.push(data.key))
+    work(async (_, { data }: JobContext<{ key: string }>) => void seen.push(data.key))
     await enqueue('one')
     await untilIdle(pod)
 
@@ -93,7 +93,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
   it('has one effect when two workers run the same job at once', async () => {
     let begun = 0
     const both = withResolvers<void>()
-    work(async (inner, work: Work<never>, deadline) => {
+    work(async (inner, work: JobContext<never>, deadline) => {
       begun += 1
       if (begun === 2) both.resolve()
       await both.promise
@@ -137,7 +137,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
 
   it('retries a failed job until it succeeds', async () => {
     let runs = 0
-    work(async (inner, work: Work<never>, deadline) => {
+    work(async (inner, work: JobContext<never>, deadline) => {
       runs += 1
       if (runs < 3) throw new Error('not this time')
       await count(inner, work, deadline)
@@ -175,11 +175,11 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
 
   it('makes a dead letter of a job with an unknown name at once', async () => {
     work(count)
-    const strange = defineJob<object>()('notify', 'of-tomorrow', patient)
+    const strange = defineJob<object>()('notify', 'of-tomorrow', retriedForHours)
     await pod.jobs.enqueue(strange, {})
     await pod.db.transaction((transaction) => enqueueJob(pod, transaction, strange, {}))
     // A property name of every object is not the name of a handler.
-    await pod.jobs.enqueue(defineJob<object>()('notify', 'constructor', patient), {})
+    await pod.jobs.enqueue(defineJob<object>()('notify', 'constructor', retriedForHours), {})
 
     const dead = { fault: 'unknown_name', attempts: 1 }
     await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([dead, dead, dead]), {
@@ -211,7 +211,7 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     const attempts: number[] = []
     const trouble = Object.assign(new Error('terminating connection due to administrator command'), { code: '57P01' })
     work(
-      async (inner, work: Work<never>, deadline) => {
+      async (inner, work: JobContext<never>, deadline) => {
         attempts.push(1)
         if (attempts.length < 3) throw trouble
         await count(inner, work, deadline)

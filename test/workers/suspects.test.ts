@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { ObservedWorker } from '../../src/jobs/bullmq/observed-worker.js'
 import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { replayDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
-import { defineJob, patient, receivePublicJob } from '../../src/jobs/definitions.js'
-import { enqueueJob, type Work } from '../../src/jobs/outbox/outbox.js'
+import { defineJob, receivePublicJob, retriedForHours } from '../../src/jobs/definitions.js'
+import { enqueueJob, type JobContext } from '../../src/jobs/outbox/outbox.js'
 import { messageReader, splitJob } from '../../workers/messages-of-job.js'
 import { type Handler, jobRunner } from '../../workers/run-job.js'
 import { openSuspectQueue } from '../../workers/suspects.js'
@@ -11,7 +11,7 @@ import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 import { untilIdle } from '../support/queues/test-workers.js'
 
-const countJob = defineJob<{ key: string }>()('notify', 'count', patient)
+const countJob = defineJob<{ key: string }>()('notify', 'count', retriedForHours)
 
 describe.each(queueBackends)('a job that kills its worker, with the queue in $store', (backend) => {
   let stores: TestStores
@@ -71,7 +71,7 @@ describe.each(queueBackends)('a job that kills its worker, with the queue in $st
   it('becomes a dead letter after five starts alone, and its neighbours are stored', async () => {
     let starts = 0
     let poisonous = true
-    const workers = startMortalWorkers((die) => async ({ db }, work: Work<{ key: string }>) => {
+    const workers = startMortalWorkers((die) => async ({ db }, work: JobContext<{ key: string }>) => {
       if (work.data.key === 'poison' && poisonous) {
         starts += 1
         await die()

@@ -3,7 +3,7 @@ import { discoverSigners } from '../../src/federation/discovery/discover-signers
 import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'
 import { ANONYMOUS_LOOKUP_LIMITS } from '../../src/federation/discovery/limits.js'
 import type { discoverSignersJob, Handlers, lookUpLinkedJob, lookUpPersonJob } from '../../src/jobs/definitions.js'
-import type { Work } from '../../src/jobs/outbox/outbox.js'
+import type { JobContext } from '../../src/jobs/outbox/outbox.js'
 import type { Pod } from '../../src/pod/pod.js'
 import type { ProtocolFault } from '../../src/protocol/errors.js'
 import { countedAt, ifPossible } from './fetch.js'
@@ -14,7 +14,7 @@ type UnprovenJob = typeof discoverSignersJob | typeof lookUpPersonJob | typeof l
 const within = { within: ANONYMOUS_LOOKUP_LIMITS.discoveryMs }
 
 /** Look-ups that need neither a verified signature nor an account. They have a queue of their own, so that no other work waits behind them. */
-export const unprovenHandlers: Handlers<UnprovenJob, Pod, Work> = {
+export const unprovenHandlers: Handlers<UnprovenJob, Pod, JobContext> = {
   'discover-signers': (pod, { data: { host } }, deadline) => discoverSigners(pod, host, deadline),
 
   'look-up-person': (pod, { data }) =>

@@ -14,7 +14,7 @@ import type {
   fetchStreamJob,
   Handlers,
 } from '../../src/jobs/definitions.js'
-import type { Work } from '../../src/jobs/outbox/outbox.js'
+import type { JobContext } from '../../src/jobs/outbox/outbox.js'
 import { SIGNER_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { findKnownHosts } from '../../src/jobs/waiting/signer-lookups.js'
 import type { Pod } from '../../src/pod/pod.js'
@@ -32,7 +32,7 @@ type FetchJob =
 /** A retried job ignores the cache of recent failures. */
 const again = { again: true }
 
-export const fetchHandlers: Handlers<FetchJob, Pod, Work> = {
+export const fetchHandlers: Handlers<FetchJob, Pod, JobContext> = {
   'discover-person': (pod, { data: { address } }) =>
     withShareOf(pod, address, 'DiscoveryFailed', (within) => discoverPerson(pod, address, { ...again, ...within })),
 
@@ -57,7 +57,7 @@ export const fetchHandlers: Handlers<FetchJob, Pod, Work> = {
 
 async function meetMentioned(
   pod: Pod,
-  work: Work & { readonly data: DataOf<typeof discoverMentionedJob> },
+  work: JobContext & { readonly data: DataOf<typeof discoverMentionedJob> },
 ): Promise<void> {
   const { address, namedIn, arrivedIn } = work.data
   const person = await discoverPerson(pod, address)

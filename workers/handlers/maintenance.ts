@@ -8,9 +8,9 @@ import {
   purgePostsJob,
   type wakeWaitingJob,
 } from '../../src/jobs/definitions.js'
-import { sweepAllNow, type Work } from '../../src/jobs/outbox/outbox.js'
+import { type JobContext, sweepAllNow } from '../../src/jobs/outbox/outbox.js'
 import type { Schedule } from '../../src/jobs/queues/schedule-jobs.js'
-import { resumeWaiting } from '../../src/jobs/waiting/waiting-messages.js'
+import { resumeWaiting } from '../../src/jobs/waiting/resume-messages.js'
 import { readDatabaseTime, recordRun } from '../../src/persistence/database/periodic-runs.js'
 import { giveUpDeliveries } from '../../src/persistence/outbound/due-deliveries.js'
 import { purgeDeletedPosts } from '../../src/persistence/posts/delete-posts.js'
@@ -35,7 +35,7 @@ type MaintenanceJob =
   | typeof checkPodsJob
   | typeof birthdaysJob
 
-export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, Work> = {
+export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
   prune: (pod) => prune(pod),
   'check-pods': (pod) => enqueuePodChecks(pod),
   birthdays: (pod) => notifyContactsOfBirthdays(pod),

@@ -12,10 +12,10 @@ import type {
   Handlers,
   participateJob,
 } from '../../src/jobs/definitions.js'
-import type { Work } from '../../src/jobs/outbox/outbox.js'
+import type { JobContext } from '../../src/jobs/outbox/outbox.js'
 import type { Pod } from '../../src/pod/pod.js'
 
-export const outboundHandlers: Handlers<typeof dispatchJob | typeof deliverJob, Pod, Work> = {
+export const outboundHandlers: Handlers<typeof dispatchJob | typeof deliverJob, Pod, JobContext> = {
   dispatch: (pod, work) => dispatch(pod, work),
   deliver: (pod, { data: { podId } }, signal) => deliver(pod, podId, { lane: 'outbound', signal }),
 }
@@ -23,7 +23,7 @@ export const outboundHandlers: Handlers<typeof dispatchJob | typeof deliverJob, 
 export const outboundSlowHandlers: Handlers<
   typeof deliverSlowlyJob | typeof checkPodJob | typeof participateJob,
   Pod,
-  Work
+  JobContext
 > = {
   // For rows of earlier versions: the job has another queue now.
   participate: (pod, work) => participate(pod, work),
@@ -31,7 +31,7 @@ export const outboundSlowHandlers: Handlers<
   'check-pod': (pod, { data: { podId } }) => checkKnownPod(pod, podId),
 }
 
-export const relayHandlers: Handlers<typeof dispatchRelaysJob | typeof participateJob, Pod, Work> = {
+export const relayHandlers: Handlers<typeof dispatchRelaysJob | typeof participateJob, Pod, JobContext> = {
   'dispatch-relays': (pod, work) => dispatchRelays(pod, work),
   participate: (pod, work) => participate(pod, work),
 }

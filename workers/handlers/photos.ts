@@ -4,7 +4,7 @@ import { detectPictureFormat } from '../../src/domain/photos/picture-formats.js'
 import { refuseUploadedPhoto, storePhoto } from '../../src/domain/photos/store-photo.js'
 import { Refusal } from '../../src/domain/refusals.js'
 import type { Handlers, makePhotoJob, removePhotoFilesJob, Upload } from '../../src/jobs/definitions.js'
-import type { Work } from '../../src/jobs/outbox/outbox.js'
+import type { JobContext } from '../../src/jobs/outbox/outbox.js'
 import {
   deleteOldUploads,
   deletePictures,
@@ -17,13 +17,13 @@ import type { Pod } from '../../src/pod/pod.js'
 import { runPeriodically } from '../run-periodically.js'
 import { makePicture } from './make-picture.js'
 
-export const photoHandlers: Handlers<typeof makePhotoJob | typeof removePhotoFilesJob, Pod, Work> = {
+export const photoHandlers: Handlers<typeof makePhotoJob | typeof removePhotoFilesJob, Pod, JobContext> = {
   'make-photo': makePhoto,
   'remove-photo-files': ({ config }, { data: { names } }) =>
     deletePictures(config.uploadsDir, names.flatMap(listPhotoFiles)),
 }
 
-async function makePhoto(pod: Pod, work: Work & { readonly data: Upload }): Promise<void> {
+async function makePhoto(pod: Pod, work: JobContext & { readonly data: Upload }): Promise<void> {
   const { uploadsDir } = pod.config
   const { file, name } = work.data
   const drafts = new Map<string, string>()

@@ -6,32 +6,32 @@ import type * as tasks from './crypto-thread.js'
 import { inParts } from './in-parts.js'
 import { THREAD_LIMITS } from './limits.js'
 
-/** Under vitest and tsx this file is TypeScript, and each thread has to load tsx for itself. */
+/** Under vitest and tsx this file is TypeScript. A thread does not inherit their loader, so its entry file loads tsx. */
 const entry = import.meta.url.endsWith('.ts') ? './from-source.mjs' : './crypto-thread.js'
 const threadFile = new URL(entry, import.meta.url).href
 
-/** Milliseconds. The time to find two primes of 2048 bits varies widely. */
+/** Milliseconds for a key pair. The time to find two primes of 2048 bits varies by an order of magnitude. */
 const KEY_GENERATION_WITHIN = 60_000
-/** Milliseconds for a signature, waiting for a free thread included. HTTP clients have given up by then. */
+/** Milliseconds for a signature, including the wait for a thread. HTTP clients time out at about the same time. */
 const SIGNING_WITHIN = 10_000
-/** Milliseconds for a task of envelopes, waiting for a free thread included; a batch has its own deadline behind it. */
+/** Milliseconds for a task of envelopes, including the wait for a thread. Shorter than the deadline of a job, which would hide the cause. */
 const OPENING_WITHIN = 30_000
-/** A task costs as much as a signature, and a longer task delays others. */
+/** Envelopes per task. Each task costs as much as one verification, so tasks are not small; a long task delays others, so they are not large. */
 const ENVELOPES_A_TASK = { least: 32, most: 64 }
-/** A private-key operation of 4096 bits takes as long as sixty verifications. */
+/** Envelopes to decrypt per task. A private-key operation of 4096 bits takes as long as sixty verifications. */
 const PRIVATE_KEYS_A_TASK = { least: 1, most: 4 }
 
-/** The objects of a task are garbage after it: a larger young generation only takes memory. */
+/** Megabytes of a thread for new objects. They are garbage when the task ends, so that more memory would save no time. */
 const YOUNG_MB = 16
 
 type Tasks = typeof tasks
 
-/** A task exceeded its time. */
+/** A task took longer than its timeout. */
 class ThreadTimeout extends Error {
   override name = 'ThreadTimeout'
 }
 
-/** Too many tasks wait; a retry may succeed. The queue of the pool has no limit for tasks with a signal. */
+/** Too many tasks wait for a thread; a retry may succeed. */
 class ThreadsBusy extends Error {
   override name = 'ThreadsBusy'
 }
@@ -50,7 +50,7 @@ export function openCryptoPool(
   })
 
   let closed = false
-  let inHand = 0
+  let unfinished = 0
 
   async function run<Name extends keyof Tasks>(
     name: Name,
@@ -58,10 +58,10 @@ export function openCryptoPool(
     within: number,
   ): Promise<Awaited<ReturnType<Tasks[Name]>>> {
     if (closed) throw new Error('The threads have been closed.') // the pool would start new threads
-    if (inHand >= threads + THREAD_LIMITS.tasksQueued) throw new ThreadsBusy('The threads have too much to do.')
+    if (unfinished >= threads + THREAD_LIMITS.tasksQueued) throw new ThreadsBusy('Too many tasks wait for a thread.')
     const signal = AbortSignal.timeout(within)
     const began = performance.now()
-    inHand += 1
+    unfinished += 1
     try {
       return await pool.run(task, { name, signal })
     } catch (error) {
@@ -69,7 +69,7 @@ export function openCryptoPool(
       if (signal.aborted) throw new ThreadTimeout(`${name} took longer than ${within} ms.`, { cause: error })
       throw error
     } finally {
-      inHand -= 1
+      unfinished -= 1
       noteCryptoTask(name, performance.now() - began)
     }
   }
@@ -104,7 +104,7 @@ export function openCryptoPool(
         return { state: 'rejected', fault: 'DiscoveryFailed', reason: 'the document takes too long to read' }
       }
     },
-    load: () => ({ threads, running: inHand - pool.queueSize, waiting: pool.queueSize }),
+    load: () => ({ threads, running: unfinished - pool.queueSize, waiting: pool.queueSize }),
     async close() {
       closed = true
       await pool.destroy()

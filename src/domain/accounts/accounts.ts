@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { hash } from '@node-rs/argon2'
 import type { Knex } from 'knex'
-import { giveSignal } from '../../jobs/signals.js'
+import { sendSignal } from '../../jobs/signals.js'
 import { deleteUnusedCodes } from '../../persistence/accounts/issued-tokens.js'
 import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { isUniqueViolation } from '../../persistence/database/errors.js'
@@ -128,7 +128,7 @@ export async function setPassword(
 /** Deletes the authorizations of a user, with their codes and tokens, and ends live streams. */
 async function deleteAuthorizations(transaction: Knex.Transaction, userId: number): Promise<void> {
   await Authorization.query(transaction).delete().where({ userId })
-  await giveSignal(transaction, 'access_ended')
+  await sendSignal(transaction, 'access_ended')
 }
 
 export async function setRole(pod: Pod, username: string, role: Role): Promise<void> {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { giveSignal } from '../../jobs/signals.js'
+import { sendSignal } from '../../jobs/signals.js'
 import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Authorization } from '../../persistence/models/access-token.js'
@@ -65,7 +65,7 @@ export async function findGrantOfClient(
 export async function revokeGrant(pod: Pick<Pod, 'db'>, grantId: string): Promise<void> {
   await inTransaction(pod, async (transaction) => {
     await Authorization.query(transaction).delete().where({ grantId })
-    await giveSignal(transaction, 'access_ended')
+    await sendSignal(transaction, 'access_ended')
   })
 }
 
@@ -100,7 +100,7 @@ export async function listAuthorizedClients(
 /** Revokes an authorization of this user. Ids of other users' authorizations have no effect. */
 export async function revokeAuthorization(pod: Pick<Pod, 'db'>, address: string, id: number): Promise<void> {
   const ended = await inTransaction(pod, async (transaction) => {
-    await giveSignal(transaction, 'access_ended')
+    await sendSignal(transaction, 'access_ended')
     return Authorization.query(transaction)
       .delete()
       .where({ id })

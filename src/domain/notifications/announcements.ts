@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { announceJob, type OutgoingRecord } from '../../jobs/definitions.js'
-import { enqueueJobs, type NewJob, newDispatchJob, newJob, type Work } from '../../jobs/outbox/outbox.js'
-import { giveSignal } from '../../jobs/signals.js'
+import { enqueueJobs, type JobContext, type NewJob, newDispatchJob, newJob } from '../../jobs/outbox/outbox.js'
+import { sendSignal } from '../../jobs/signals.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { type AnnouncedRows, insertAnnouncements } from '../../persistence/notifications/announcements.js'
 import type { Pod } from '../../pod/pod.js'
@@ -34,12 +34,12 @@ export function newAnnouncementJobs(news: AnnouncedRows): readonly NewJob[] {
 /** Inserts announcements and signals the web processes, which send them to live event streams. */
 export async function publishAnnouncements(
   pod: Pick<Pod, 'db'>,
-  work: Work & { readonly data: AnnouncedRows },
+  work: JobContext & { readonly data: AnnouncedRows },
 ): Promise<void> {
   await inTransaction(pod, async (transaction) => {
     // First, so that a repeated job fails here, before it takes the lock that other announcements wait for.
     await work.finish(transaction)
     const announcements = await insertAnnouncements(transaction, work.data)
-    if (announcements > 0) await giveSignal(transaction, 'announced')
+    if (announcements > 0) await sendSignal(transaction, 'announced')
   })
 }

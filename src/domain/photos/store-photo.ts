@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { removePhotoFilesJob, type Upload } from '../../jobs/definitions.js'
-import { enqueueJob, enqueueJobs, newDispatchJob, type Work } from '../../jobs/outbox/outbox.js'
+import { enqueueJob, enqueueJobs, type JobContext, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Person } from '../../persistence/models/person.js'
 import { Photo } from '../../persistence/models/photo.js'
@@ -11,7 +11,7 @@ import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
 import { PHOTO_SIZE_PREFIXES, PROFILE_PICTURE_PREFIX, photoBaseUrl } from './photos.js'
 
-type UploadWork = Work & { readonly data: Upload }
+type UploadWork = JobContext & { readonly data: Upload }
 
 /** A photo whose sizes are generated and not yet moved to the public folder. */
 interface ProcessedPhoto {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { makePhotoJob, type PhotoUse, removePhotoFilesJob, type Upload } from '../../jobs/definitions.js'
-import { enqueueJob, enqueueJobsOfKind, takeRows } from '../../jobs/outbox/outbox.js'
+import { deleteOutboxRows, enqueueJob, enqueueJobsOfKind } from '../../jobs/outbox/outbox.js'
 import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { countPhotoUsage } from '../../persistence/photos/photo-usage.js'
@@ -129,7 +129,7 @@ async function findProgress({ db }: Pod, { guid, outboxId }: PendingUpload): Pro
 /** Withdraws the job of an upload and deletes its file. False: the job is already done. */
 async function withdrawUpload(pod: Pod, { outboxId, name, file }: PendingUpload): Promise<boolean> {
   const isWithdrawn = await inTransaction(pod, async (transaction) => {
-    const taken = await takeRows(transaction, [outboxId])
+    const taken = await deleteOutboxRows(transaction, [outboxId])
     // A worker may have crashed after it had moved the files to the public folder.
     if (taken.size > 0) await enqueueJob(pod, transaction, removePhotoFilesJob, { names: [name] })
     return taken.size > 0

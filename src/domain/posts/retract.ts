@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { isUndispatched } from '../../jobs/outbox/outbox.js'
-import { lockThings } from '../../jobs/waiting/waiting-messages.js'
+import { lockEntityKeys } from '../../jobs/waiting/lock-entity-keys.js'
 import { Person } from '../../persistence/models/person.js'
 import { Tombstone } from '../../persistence/models/tombstone.js'
 import { deleteRetractions, deleteRetractionsOfUnsentCreations } from '../../persistence/outbound/cancel-deliveries.js'
@@ -33,7 +33,7 @@ export async function retractEntity(
   transaction: Knex.Transaction,
   { kind, type, id, guid, authorId, retractedById: byId, recipients: audience, ...taken }: EntityToRetract,
 ): Promise<boolean> {
-  await lockThings(transaction, [`${kind}:${guid}`])
+  await lockEntityKeys(transaction, [`${kind}:${guid}`])
   const author = await Person.query(transaction).findById(authorId).throwIfNotFound()
   const by = await Person.query(transaction).findById(byId).throwIfNotFound()
   const entity = { type: 'retraction', author: author.address, target_guid: guid, target_type: type } as const

@@ -1,4 +1,5 @@
 import { SIGNER_LIMITS } from '../../jobs/waiting/limits.js'
+import { lockEntityKeys } from '../../jobs/waiting/lock-entity-keys.js'
 import {
   delayLookups,
   dueAtHost,
@@ -9,7 +10,6 @@ import {
   postponeLookups,
 } from '../../jobs/waiting/signer-lookups.js'
 import { giveUpSigners } from '../../jobs/waiting/unproven-messages.js'
-import { lockThings } from '../../jobs/waiting/waiting-messages.js'
 import type { Pod } from '../../pod/pod.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { isLocalOverload, type RemoteFault, RemotePodError } from '../remote-pod/remote-pod-error.js'
@@ -64,17 +64,17 @@ const hostFaults: ReadonlySet<RemoteFault> = new Set(['dns', 'net', 'timeout', '
 async function postpone(pod: Pod, addresses: readonly string[], tries: number): Promise<void> {
   const givenUp = await postponeLookups(pod.db, addresses, tries)
   for (let done = 0; done < givenUp.length; done += GIVEN_UP_AT_ONCE) {
-    await giveUp(pod, givenUp.slice(done, done + GIVEN_UP_AT_ONCE))
+    await giveUpLookups(pod, givenUp.slice(done, done + GIVEN_UP_AT_ONCE))
   }
 }
 
 /** Each address takes a lock, and the lock table of the server has some thousand places for all sessions. */
 const GIVEN_UP_AT_ONCE = 100
 
-async function giveUp(pod: Pod, addresses: readonly string[]): Promise<void> {
+async function giveUpLookups(pod: Pod, addresses: readonly string[]): Promise<void> {
   await pod.db.transaction(async (transaction) => {
     // With the locks no message can start to wait for a signer between these two statements.
-    await lockThings(
+    await lockEntityKeys(
       transaction,
       addresses.map((address) => `person:${address}` as const),
     )

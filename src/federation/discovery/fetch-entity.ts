@@ -1,7 +1,7 @@
 import type { QueryBuilder } from 'objection'
 import type { WantedEntity } from '../../jobs/definitions.js'
+import { fetchableOf, isFetchable, splitEntityKey } from '../../jobs/waiting/entity-key.js'
 import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
-import { fetchableOf, isFetchable, partsOf } from '../../jobs/waiting/waiting-messages.js'
 import { retryAfterLockTimeout } from '../../persistence/database/transactions.js'
 import { Person } from '../../persistence/models/person.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
@@ -172,9 +172,9 @@ async function receiveWithReferences(
 
 /** Fetches a missing reference. Returns the number of fetches that the message may still cause. */
 async function fetchMissing(pod: Pod, missing: WaitingMessage, chain: FetchChain): Promise<number> {
-  const { message, waitsFor, fetchFrom, orFetchFrom, arrival } = missing
+  const { message, waitsFor, fetchFrom, fallbackFetchFrom, arrival } = missing
   const fetchesLeft = fetchesLeftOf(message)
-  const [kind, name] = partsOf(waitsFor)
+  const [kind, name] = splitEntityKey(waitsFor)
   if (fetchFrom === undefined) throw notFetchable(`no pod is known that may have ${waitsFor}`)
   if (kind === 'person') {
     // Except for comments, an envelope with two people would be rejected. So it must not cause look-ups of them.
@@ -194,7 +194,7 @@ async function fetchMissing(pod: Pod, missing: WaitingMessage, chain: FetchChain
     ...fetchableOf(kind),
     guid: name,
     from: fetchFrom,
-    orFrom: orFetchFrom,
+    orFrom: fallbackFetchFrom,
     author: missing.author,
     depth,
   }

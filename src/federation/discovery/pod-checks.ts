@@ -2,6 +2,7 @@ import { checkPodJob } from '../../jobs/definitions.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
 import { findPodsToCheck } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
+import { addressHostOf } from '../../protocol/address.js'
 import { DELIVERY_LIMITS } from '../outbound/limits.js'
 import { isLocalOverload } from '../remote-pod/remote-pod-error.js'
 import { checkPod, savePodCheck } from './pod-info.js'
@@ -12,11 +13,6 @@ export async function enqueuePodChecks({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): 
   const pods = await findPodsToCheck(db, DELIVERY_LIMITS)
   const each = pods.map((podId) => ({ data: { podId }, unique: `check-${podId}` }))
   await jobs.enqueueEach(checkPodJob, each, { again: true })
-}
-
-/** The host as in addresses, without the default port. */
-function addressHostOf({ host, port }: Pick<OtherPod, 'host' | 'port'>): string {
-  return port === 443 ? host : `${host}:${port}`
 }
 
 /** Checks a pod and saves the result in its row. */

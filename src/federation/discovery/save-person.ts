@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
-import { lockThings, parkAndResume } from '../../jobs/waiting/waiting-messages.js'
+import { lockEntityKeys } from '../../jobs/waiting/lock-entity-keys.js'
+import { parkAndResume } from '../../jobs/waiting/park-messages.js'
 import { isUniqueViolation } from '../../persistence/database/errors.js'
 import { inTransaction, retryAfterLockTimeout } from '../../persistence/database/transactions.js'
 import { addNamedParticipant } from '../../persistence/inbound/insert-conversations.js'
@@ -44,7 +45,7 @@ const MAX_ATTEMPTS = 3
 async function save(pod: Pod, transaction: Knex.Transaction, found: DiscoveredPerson): Promise<Person> {
   const { address, podUrl, hcard, began } = found
   const person = `person:${address}` as const
-  await lockThings(transaction, [person])
+  await lockEntityKeys(transaction, [person])
   const known = await Person.byAddress(transaction, address)
   if (known === undefined) {
     const guids = await findFreeGuid(transaction, found)

@@ -1,13 +1,12 @@
-import { isRelayable } from '../../protocol/entities/registry.js'
+import { isRelayable, type ReceivableEntity } from '../../protocol/entities/registry.js'
 import { faultOfArrival } from '../../protocol/envelopes/sender-rules.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StepResult } from './batch.js'
 import type { Signer } from './find-signers.js'
 import type { ResolvedArrival } from './resolve-references.js'
-import type { StorableEntity } from './store/storable-entity.js'
 
 /** Decides which entities their senders may send, from the resolved facts alone: no I/O. */
-export function authorise(resolved: readonly ResolvedArrival[]): StepResult<Arrival<StorableEntity>> {
-  const ready: Arrival<StorableEntity>[] = []
+export function authorise(resolved: readonly ResolvedArrival[]): StepResult<Arrival<ReceivableEntity>> {
+  const ready: Arrival<ReceivableEntity>[] = []
   const rejected: RejectedMessage[] = []
   const ignored: IgnoredMessage[] = []
   for (const arrival of resolved) {
@@ -54,12 +53,12 @@ function faultOf(arrival: ResolvedArrival): Pick<RejectedMessage, 'fault' | 'rea
   return undefined
 }
 
-function nameOf(entity: StorableEntity): string {
+function nameOf(entity: ReceivableEntity): string {
   if (entity.type === 'retraction') return `retraction of ${entity.target_type} ${entity.target_guid}`
   return 'guid' in entity ? `${entity.type} ${entity.guid}` : entity.type
 }
 
-function isEmpty(entity: StorableEntity): boolean {
+function isEmpty(entity: ReceivableEntity): boolean {
   if (entity.type === 'comment') return entity.text.trim() === ''
   return entity.type === 'status_message' && entity.text.trim() === '' && entity.photos.length === 0
 }

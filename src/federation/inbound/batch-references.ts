@@ -2,6 +2,7 @@ import { findConversations } from '../../persistence/conversations/find-conversa
 import { findPostReferences, type ReferencedPost } from '../../persistence/inbound/post-references.js'
 import { findRetractionTargets } from '../../persistence/inbound/retraction-targets.js'
 import type { Pod } from '../../pod/pod.js'
+import type { ReceivableEntity } from '../../protocol/entities/registry.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
 import {
@@ -14,7 +15,6 @@ import {
   retractionTargetsOf,
   targetTypesOf,
 } from './entity-references.js'
-import type { StorableEntity } from './store/storable-entity.js'
 
 type Root = NonNullable<References['root']> & Partial<Pick<ReferencedPost, 'readers'>>
 type Target = NonNullable<References['target']>
@@ -43,7 +43,7 @@ export interface BatchReferences {
 /** At most three statements: one for posts with their parts and tombstones, one for retraction targets, one for conversations. */
 export async function findBatchReferences(
   { db }: Pick<Pod, 'db'>,
-  entities: readonly StorableEntity[],
+  entities: readonly ReceivableEntity[],
 ): Promise<BatchReferences> {
   const parts = entities.flatMap(partsOf).map(({ guid }) => guid)
   const parents = entities.flatMap(parentsOf)
@@ -67,7 +67,7 @@ export async function findBatchReferences(
   }
 }
 
-function tombstoneGuidsOf(entity: StorableEntity): readonly string[] {
+function tombstoneGuidsOf(entity: ReceivableEntity): readonly string[] {
   if (entity.type === 'retraction') return [entity.target_guid]
   return 'guid' in entity ? [entity.guid] : []
 }
@@ -76,7 +76,7 @@ function tombstoneGuidsOf(entity: StorableEntity): readonly string[] {
  * True for an interaction with a private local post that its author does not receive. For that author the parent counts as
  * unknown: any other reaction would reveal that the post exists.
  */
-export function hasUnreadableParent(entity: StorableEntity, { roots }: BatchReferences): boolean {
+export function hasUnreadableParent(entity: ReceivableEntity, { roots }: BatchReferences): boolean {
   if (!isInteraction(entity)) return false
   const [parent] = parentsOf(entity)
   const readers = parent && roots.get(`${parent.kind} ${parent.guid}`)?.readers
@@ -84,7 +84,7 @@ export function hasUnreadableParent(entity: StorableEntity, { roots }: BatchRefe
 }
 
 /** The references of one entity; a missing one is undefined. */
-export function referencesOf(entity: StorableEntity, batch: BatchReferences): References {
+export function referencesOf(entity: ReceivableEntity, batch: BatchReferences): References {
   const { roots, targets, conversations, reshares } = batch
   const [parent] = hasUnreadableParent(entity, batch)
     ? []
@@ -102,7 +102,7 @@ export function referencesOf(entity: StorableEntity, batch: BatchReferences): Re
  * Adds an entity of the batch, so that later entities of the same batch may refer to it: they are stored after it. A stored
  * entity with the same guid keeps its place.
  */
-export function addEntityOfBatch(entity: StorableEntity, { root }: References, batch: BatchReferences): void {
+export function addEntityOfBatch(entity: ReceivableEntity, { root }: References, batch: BatchReferences): void {
   const { roots, targets, conversations, reshares, partAuthors, hasRetractions } = batch
   const addRoot = (kind: ReferencedPost['kind'], guid: string, added: Root) => {
     if (!roots.has(`${kind} ${guid}`)) roots.set(`${kind} ${guid}`, added)

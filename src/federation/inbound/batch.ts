@@ -1,10 +1,9 @@
 import type { WantedEntity } from '../../jobs/definitions.js'
-import type { Thing } from '../../jobs/waiting/waiting-messages.js'
-import type { ReceivedEntity } from '../../protocol/entities/registry.js'
+import type { EntityKey } from '../../jobs/waiting/entity-key.js'
+import type { ReceivableEntity, ReceivedEntity } from '../../protocol/entities/registry.js'
 import type { InnerSignature } from '../../protocol/envelopes/open-envelope.js'
 import type { ProtocolFault } from '../../protocol/errors.js'
 import type { Signer } from './find-signers.js'
-import type { StorableEntity } from './store/storable-entity.js'
 
 /** A message from another pod, as it was posted to this pod or fetched by it. */
 export interface InboundMessage {
@@ -52,16 +51,16 @@ export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
 /** A message that refers to an entity or a person that this pod does not know yet. */
 export interface WaitingMessage {
   readonly message: InboundMessage
-  readonly waitsFor: Thing
+  readonly waitsFor: EntityKey
   /** The fault of its dead letter, when the waiting time is over. */
   readonly fault: ProtocolFault
   /** A person whose pod should have the entity, and a second one. Undefined: no pod is requested, the entity may only arrive. */
   readonly fetchFrom?: string | undefined
-  readonly orFetchFrom?: string | undefined
+  readonly fallbackFetchFrom?: string | undefined
   /** The fetched entity must be by this author. */
   readonly author?: string | undefined
   /** Maximum waiting time in seconds. */
-  readonly patience?: number
+  readonly maxWaitSeconds?: number
   /** The verified or claimed signer of the envelope; limits on waiting messages count by the host of this address. */
   readonly sender: string
   /** The signature of the sender was verified. */
@@ -96,14 +95,14 @@ export interface StepResult<Ready> {
 }
 
 /** An inserted or changed row. A repeated message has none, so it causes no follow-up work. */
-export interface StoredRecord<Entity extends StorableEntity = StorableEntity> {
+export interface StoredRecord<Entity extends ReceivableEntity = ReceivableEntity> {
   /** Of the row: post, comment, like, vote, participation, conversation, message or photo; for all other entities of the person. */
   readonly id: number
   readonly arrival: Arrival<Entity>
 }
 
 /** The result of storing entities of one type. Repeated messages are in none of the lists. */
-export interface StoreResult<Entity extends StorableEntity = StorableEntity> {
+export interface StoreResult<Entity extends ReceivableEntity = ReceivableEntity> {
   readonly records: readonly StoredRecord<Entity>[]
   readonly rejected: readonly RejectedMessage[]
   readonly ignored?: readonly IgnoredMessage[]

@@ -1,8 +1,8 @@
-import type { Thing } from '../../jobs/waiting/waiting-messages.js'
+import type { EntityKey } from '../../jobs/waiting/entity-key.js'
 import type { ReferencedPart, ReferencedPost } from '../../persistence/inbound/post-references.js'
 import type { DestructibleKind } from '../../persistence/posts/destroy-entities.js'
+import type { ReceivableEntity } from '../../protocol/entities/registry.js'
 import type { RetractionEntity, TargetType } from '../../protocol/entities/retraction.js'
-import type { StorableEntity } from './store/storable-entity.js'
 
 /** The post, comment or poll that an entity belongs to or reshares. */
 export type ParentReference = Pick<ReferencedPost, 'kind' | 'guid'>
@@ -11,7 +11,7 @@ export type ParentReference = Pick<ReferencedPost, 'kind' | 'guid'>
 export type PartReference = Pick<ReferencedPart, 'type' | 'guid'>
 
 /** The parent of an entity: none or one. */
-export function parentsOf(entity: StorableEntity): readonly ParentReference[] {
+export function parentsOf(entity: ReceivableEntity): readonly ParentReference[] {
   switch (entity.type) {
     case 'comment':
     case 'participation':
@@ -38,13 +38,13 @@ export function groupGuidsByKind(
 
 /** The target of a retraction: none or one. */
 export function retractionTargetsOf(
-  entity: StorableEntity,
+  entity: ReceivableEntity,
 ): readonly { readonly type: TargetType; readonly guid: string }[] {
   return entity.type === 'retraction' ? [{ type: entity.target_type, guid: entity.target_guid }] : []
 }
 
 /** The target of a retraction as locks and waiting messages name it; undefined: a person, for which no message waits. */
-export function retractedThing({ target_type: type, target_guid: guid }: RetractionEntity): Thing | undefined {
+export function retractedKey({ target_type: type, target_guid: guid }: RetractionEntity): EntityKey | undefined {
   return type === 'Person' ? undefined : `${recordOfTargetType[type]}:${guid}`
 }
 
@@ -72,26 +72,26 @@ export const targetTypesOf = {
   poll_participation: ['PollParticipation'],
   participation: ['Participation'],
   conversation: ['Conversation'],
-} as const satisfies { readonly [Type in StorableEntity['type']]?: readonly TargetType[] }
+} as const satisfies { readonly [Type in ReceivableEntity['type']]?: readonly TargetType[] }
 
 /** The conversation of a message: none or one. */
-export function conversationGuidsOf(entity: StorableEntity): readonly string[] {
+export function conversationGuidsOf(entity: ReceivableEntity): readonly string[] {
   return entity.type === 'message' ? [entity.conversation_guid] : []
 }
 
 /** The photos and the poll of a post. */
-export function partsOf(entity: StorableEntity): readonly PartReference[] {
+export function partsOf(entity: ReceivableEntity): readonly PartReference[] {
   if (entity.type !== 'status_message') return []
   const { photos, poll } = entity
   return [...photos, ...(poll === undefined ? [] : [poll])]
 }
 
 type Interaction = Extract<
-  StorableEntity,
+  ReceivableEntity,
   { readonly type: 'comment' | 'like' | 'poll_participation' | 'participation' }
 >
 
-export function isInteraction(entity: StorableEntity): entity is Interaction {
+export function isInteraction(entity: ReceivableEntity): entity is Interaction {
   const { type } = entity
   return type === 'comment' || type === 'like' || type === 'poll_participation' || type === 'participation'
 }

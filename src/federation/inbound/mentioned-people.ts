@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { readMentionedAddresses } from '../../domain/posts/texts.js'
 import { type DataOf, discoverMentionedJob } from '../../jobs/definitions.js'
-import { enqueueJobsOfKind, type Work } from '../../jobs/outbox/outbox.js'
+import { enqueueJobsOfKind, type JobContext } from '../../jobs/outbox/outbox.js'
 import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Mention, type TextIds } from '../../persistence/models/mention.js'
@@ -32,7 +32,7 @@ export async function enqueueMentionedLookups(
 /** Adds the mentions of a person who has been discovered after the texts were stored. The person is remote, so no notification. */
 export async function attachDiscoveredPerson(
   pod: Pod,
-  work: Work,
+  work: JobContext,
   person: Pick<Person, 'id'>,
   texts: TextIds,
 ): Promise<void> {

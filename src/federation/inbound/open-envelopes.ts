@@ -1,23 +1,22 @@
 import type { KeyObject } from 'node:crypto'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
 import type { Pod } from '../../pod/pod.js'
-import { isRelayable, type ReceivedEntity } from '../../protocol/entities/registry.js'
+import { isRelayable, type ReceivableEntity, type ReceivedEntity } from '../../protocol/entities/registry.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import type { InnerSignature, Opened } from '../../protocol/envelopes/open-envelope.js'
 import { homeUrlOf, podHostOf } from '../discovery/pod-location.js'
 import type { Arrival, IgnoredMessage, InboundMessage, RejectedMessage, StepResult, WaitingMessage } from './batch.js'
 import { type DecryptedMessage, decryptEnvelopes } from './decrypt-envelopes.js'
 import { findSigners, type Signer } from './find-signers.js'
-import type { StorableEntity } from './store/storable-entity.js'
 
 /** Decrypts private messages, finds the keys of the signers, and opens all envelopes in a thread. */
 export async function openEnvelopes(
   pod: Pod,
   messages: readonly InboundMessage[],
-): Promise<StepResult<Arrival<StorableEntity>>> {
+): Promise<StepResult<Arrival<ReceivableEntity>>> {
   const { decrypted, rejected: undecryptable } = await decryptEnvelopes(pod, messages)
   const { opened, signers } = await verifyEnvelopes(pod, decrypted)
-  const ready: Arrival<StorableEntity>[] = []
+  const ready: Arrival<ReceivableEntity>[] = []
   const waiting: WaitingMessage[] = []
   const rejected: RejectedMessage[] = [...undecryptable]
   const ignored: IgnoredMessage[] = []
@@ -142,7 +141,7 @@ function keysOf(signers: ReadonlyMap<string, Signer>): ReadonlyMap<string, KeyOb
 }
 
 /** Events are parsed and verified, then rejected as `UnknownEntity`. */
-function isStorable(arrival: Arrival): arrival is Arrival<StorableEntity> {
+function isStorable(arrival: Arrival): arrival is Arrival<ReceivableEntity> {
   const { type } = arrival.entity
   return type !== 'event' && type !== 'event_participation'
 }

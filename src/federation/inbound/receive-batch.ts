@@ -1,9 +1,10 @@
 import type { Knex } from 'knex'
-import { mayWaitAgain, raiseCountsAndResume } from '../../jobs/waiting/waiting-messages.js'
+import { mayWaitAgain, raiseCountsAndResume } from '../../jobs/waiting/resume-messages.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { NO_COUNTS } from '../../persistence/inbound/raise-counts.js'
 import { markPeopleProven } from '../../persistence/people/person-guids.js'
 import type { Pod } from '../../pod/pod.js'
+import type { ReceivableEntity } from '../../protocol/entities/registry.js'
 import { answerSendersToClosedAccounts } from './answer-closed-accounts.js'
 import { authorise } from './authorise.js'
 import type { Arrival, IgnoredMessage, InboundMessage, RejectedMessage, StepResult, StoredRecord } from './batch.js'
@@ -17,7 +18,6 @@ import { resolveReferences } from './resolve-references.js'
 import { retractIgnoredRelayables } from './retract-ignored-relayables.js'
 import { claimResumedMessages, parkWaitingMessages, requestChecksOfOfflinePods } from './settle-messages.js'
 import { lockEntities } from './store/lock-entities.js'
-import type { StorableEntity } from './store/storable-entity.js'
 import { storeEntities } from './store/store-entities.js'
 import { leaveTombstones } from './store/store-retractions.js'
 
@@ -65,7 +65,7 @@ export async function receiveBatch(pod: Pod, messages: readonly InboundMessage[]
   return { waiting, rejected, ignored, givenUp }
 }
 
-type SortedBatch = StepResult<Arrival<StorableEntity>>
+type SortedBatch = StepResult<Arrival<ReceivableEntity>>
 
 /** The result of the transaction: what it has inserted, and the messages that only the tables could reject. */
 interface CommittedBatch {
@@ -118,7 +118,7 @@ function retractionIn({ arrival }: SortedBatch['waiting'][number]) {
 
 async function proveSigners(
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<StorableEntity>[],
+  arrivals: readonly Arrival<ReceivableEntity>[],
 ): Promise<void> {
   await markPeopleProven(transaction, [...new Set(arrivals.flatMap(({ firstSigned = [] }) => firstSigned))])
 }

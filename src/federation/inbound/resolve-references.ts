@@ -1,6 +1,7 @@
-import { type Thing, UNREADABLE } from '../../jobs/waiting/waiting-messages.js'
+import { type EntityKey, UNREADABLE } from '../../jobs/waiting/entity-key.js'
 import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
+import type { ReceivableEntity } from '../../protocol/entities/registry.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
 import { isAuthorised } from './authorise.js'
 import type { Arrival, StepResult, WaitingMessage } from './batch.js'
@@ -12,13 +13,12 @@ import {
   isPartOfOtherAuthor,
   referencesOf,
 } from './batch-references.js'
-import { parentsOf, retractedThing } from './entity-references.js'
+import { parentsOf, retractedKey } from './entity-references.js'
 import { isWebUrl } from './store/photo-values.js'
-import type { StorableEntity } from './store/storable-entity.js'
 import { hasDeletedParent, isPhotoRetracted, isRetracted } from './tombstones.js'
 
 /** An arrival with all facts that `authorise` decides on. */
-export interface ResolvedArrival extends Arrival<StorableEntity> {
+export interface ResolvedArrival extends Arrival<ReceivableEntity> {
   readonly references: References
   /** The entity or its parent was retracted before it arrived. */
   readonly isDeleted: boolean
@@ -36,7 +36,7 @@ export interface ResolvedArrival extends Arrival<StorableEntity> {
  */
 export async function resolveReferences(
   pod: Pick<Pod, 'config' | 'db'>,
-  arrivals: readonly Arrival<StorableEntity>[],
+  arrivals: readonly Arrival<ReceivableEntity>[],
 ): Promise<StepResult<ResolvedArrival>> {
   const batch = await findBatchReferences(
     pod,
@@ -62,7 +62,7 @@ export async function resolveReferences(
 /** Lists every field: spreading the arrival copies it name by name, which takes longer than the rest of this function. */
 function resolve(
   { config }: Pick<Pod, 'config'>,
-  arrival: Arrival<StorableEntity>,
+  arrival: Arrival<ReceivableEntity>,
   batch: BatchReferences,
 ): ResolvedArrival {
   const { message, sender, signer, author, signature, firstSigned, recipient } = arrival
@@ -88,14 +88,14 @@ function resolve(
 }
 
 /** In these types the author field may name a local person, although a remote person has sent the entity. */
-const typesWithOtherAuthor: ReadonlySet<StorableEntity['type']> = new Set(['retraction', 'account_migration'])
+const typesWithOtherAuthor: ReadonlySet<ReceivableEntity['type']> = new Set(['retraction', 'account_migration'])
 
 /** Types that other entities may belong to, in the order of storing. */
-const parentTypes: readonly StorableEntity['type'][] = ['status_message', 'reshare', 'comment', 'conversation']
+const parentTypes: readonly ReceivableEntity['type'][] = ['status_message', 'reshare', 'comment', 'conversation']
 
 /** Parents before their children, as they are stored; retractions last. */
-function inStoringOrder(arrivals: readonly Arrival<StorableEntity>[]): Arrival<StorableEntity>[] {
-  const rank = ({ entity: { type } }: Arrival<StorableEntity>) =>
+function inStoringOrder(arrivals: readonly Arrival<ReceivableEntity>[]): Arrival<ReceivableEntity>[] {
+  const rank = ({ entity: { type } }: Arrival<ReceivableEntity>) =>
     parentTypes.includes(type) ? parentTypes.indexOf(type) - parentTypes.length : Number(type === 'retraction')
   return arrivals.toSorted((one, other) => rank(one) - rank(other))
 }
@@ -121,9 +121,9 @@ function unknownReferenceOf(
   { entity, sender, references, hasUnreadableParent }: ResolvedArrival,
 ): MissingReference | undefined {
   if (entity.type === 'retraction') {
-    const waitsFor = retractedThing(entity)
+    const waitsFor = retractedKey(entity)
     if (references.target !== undefined || waitsFor === undefined) return undefined
-    return { waitsFor, fault: 'TargetNotFound', patience: RETRACTION_WAIT_SECONDS }
+    return { waitsFor, fault: 'TargetNotFound', maxWaitSeconds: RETRACTION_WAIT_SECONDS }
   }
   if (entity.type === 'message') {
     if (references.conversation !== undefined) return undefined
@@ -133,9 +133,9 @@ function unknownReferenceOf(
   if (parent === undefined || references.root !== undefined) return undefined
   const fetchFrom = (entity.type === 'reshare' ? entity.root_author : undefined) ?? entity.author
   if (hostOf(fetchFrom) === config.host) return undefined // an unknown local entity has been deleted
-  const orFetchFrom = hostOf(sender) === hostOf(fetchFrom) ? undefined : sender
-  const waitsFor: Thing = `${hasUnreadableParent ? UNREADABLE : ''}${parent.kind}:${parent.guid}`
-  return { waitsFor, fault: 'NotFetchable', fetchFrom, orFetchFrom }
+  const fallbackFetchFrom = hostOf(sender) === hostOf(fetchFrom) ? undefined : sender
+  const waitsFor: EntityKey = `${hasUnreadableParent ? UNREADABLE : ''}${parent.kind}:${parent.guid}`
+  return { waitsFor, fault: 'NotFetchable', fetchFrom, fallbackFetchFrom }
 }
 
 /** Longer than a batch takes: the target may be in another batch that has not committed yet. */
@@ -160,14 +160,14 @@ function hostOf(address: string): string | undefined {
 }
 
 /** Removes photos that no browser can load, and photos that were retracted before the post arrived. */
-function withoutUnusablePhotos(entity: StorableEntity, batch: BatchReferences): StorableEntity {
+function withoutUnusablePhotos(entity: ReceivableEntity, batch: BatchReferences): ReceivableEntity {
   if (entity.type !== 'status_message') return entity
   const photos = entity.photos.filter((photo) => isWebUrl(photo.remote_photo_path) && !isPhotoRetracted(photo, batch))
   return { ...entity, photos }
 }
 
 /** Any author can use a guid in advance. The post loses the photo or poll with such a guid, and is stored without it. */
-function withoutPartsOfOtherAuthors(entity: StorableEntity, batch: BatchReferences): StorableEntity {
+function withoutPartsOfOtherAuthors(entity: ReceivableEntity, batch: BatchReferences): ReceivableEntity {
   if (entity.type !== 'status_message') return entity
   const { author, poll } = entity
   const photos = entity.photos.filter((photo) => !isPartOfOtherAuthor(photo, author, batch))

@@ -4,18 +4,18 @@ import { findPostReferences } from '../../persistence/inbound/post-references.js
 import { Person } from '../../persistence/models/person.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import type { Pod } from '../../pod/pod.js'
+import type { ReceivableEntity } from '../../protocol/entities/registry.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
 import type { RejectedMessage } from './batch.js'
 import { groupGuidsByKind, parentsOf } from './entity-references.js'
-import type { StorableEntity } from './store/storable-entity.js'
 
-type Relayable = Extract<StorableEntity, { readonly type: keyof typeof targetTypes }>
+type Relayable = Extract<ReceivableEntity, { readonly type: keyof typeof targetTypes }>
 
 const targetTypes = {
   comment: 'Comment',
   like: 'Like',
   poll_participation: 'PollParticipation',
-} as const satisfies { readonly [Type in StorableEntity['type']]?: TargetType }
+} as const satisfies { readonly [Type in ReceivableEntity['type']]?: TargetType }
 
 /**
  * Sends a retraction to each author whose relayable was rejected because the local post author ignores them. No other pod has

@@ -1,14 +1,15 @@
 import type { Knex } from 'knex'
-import { takeRows } from '../../jobs/outbox/outbox.js'
-import { type ParkedMessage, parkMessages, type Thing } from '../../jobs/waiting/waiting-messages.js'
+import { deleteOutboxRows } from '../../jobs/outbox/outbox.js'
+import type { EntityKey } from '../../jobs/waiting/entity-key.js'
+import { type ParkedMessage, parkMessages } from '../../jobs/waiting/park-messages.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
 import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
+import type { ReceivableEntity } from '../../protocol/entities/registry.js'
 import type { Arrival, InboundMessage, StepResult, StoredRecord, WaitingMessage } from './batch.js'
-import { providedThings } from './store/lock-entities.js'
-import type { StorableEntity } from './store/storable-entity.js'
+import { providedKeys } from './store/lock-entities.js'
 
-type SortedBatch = StepResult<Arrival<StorableEntity>>
+type SortedBatch = StepResult<Arrival<ReceivableEntity>>
 
 /** Deletes the outbox rows of resumed messages. Returns the batch without the messages whose row another worker has deleted. */
 export async function claimResumedMessages(
@@ -17,7 +18,7 @@ export async function claimResumedMessages(
 ): Promise<Omit<SortedBatch, 'ignored'>> {
   const all: readonly { readonly message: InboundMessage }[] = [...ready, ...waiting, ...rejected, ...ignored]
   const rows = all.flatMap(({ message }) => message.resumed?.outboxId ?? [])
-  const claimed = await takeRows(transaction, rows)
+  const claimed = await deleteOutboxRows(transaction, rows)
   const isClaimed = ({ message: { resumed } }: { readonly message: InboundMessage }) =>
     resumed === undefined || claimed.has(resumed.outboxId)
   return {
@@ -33,9 +34,9 @@ export function parkWaitingMessages(
   transaction: Knex.Transaction,
   waiting: readonly WaitingMessage[],
   records: readonly StoredRecord[],
-): Promise<readonly Thing[]> {
-  const things = records.flatMap(({ arrival }) => providedThings(arrival))
-  return parkMessages(pod, transaction, waiting.map(parkedMessageOf), things)
+): Promise<readonly EntityKey[]> {
+  const entityKeys = records.flatMap(({ arrival }) => providedKeys(arrival))
+  return parkMessages(pod, transaction, waiting.map(parkedMessageOf), entityKeys)
 }
 
 function parkedMessageOf({ message, ...wait }: WaitingMessage): ParkedMessage {

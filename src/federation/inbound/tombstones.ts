@@ -1,12 +1,12 @@
 import type { PhotoEntity } from '../../protocol/entities/posts.js'
+import type { ReceivableEntity } from '../../protocol/entities/registry.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
 import type { Arrival } from './batch.js'
 import { type BatchReferences, hasUnreadableParent } from './batch-references.js'
 import { type ParentReference, parentsOf, targetTypesOf } from './entity-references.js'
-import type { StorableEntity } from './store/storable-entity.js'
 
-type SignedEntity = Pick<Arrival<StorableEntity>, 'entity' | 'sender'>
+type SignedEntity = Pick<Arrival<ReceivableEntity>, 'entity' | 'sender'>
 
 /**
  * True if a person with the right to retract the entity did so before it arrived. Tombstones of other people do not count:

@@ -12,6 +12,7 @@ import {
   releasePod,
 } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
+import { addressHostOf } from '../../protocol/address.js'
 import type { Lane } from './delivery-metrics.js'
 import { type DeliveryAttempt, hasResponse, type LeasedDelivery, sendDeliveries } from './delivery-round.js'
 import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.js'
@@ -140,10 +141,6 @@ function logPodChange({ pod, other }: LeasedDelivery, note: PodHealthChange, fai
   if (note.kind === 'away' && failures === 0) {
     pod.log.info({ pod: addressHostOf(other), reason: note.error }, 'the pod does not answer')
   }
-}
-
-function addressHostOf({ host, port }: LeasedDelivery['other']): string {
-  return port === 443 ? host : `${host}:${port}`
 }
 
 /** At most one participation for an author is pending; after its arrival the next one is stored. */

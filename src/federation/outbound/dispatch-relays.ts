@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { enqueueRelays, type Relay } from '../../domain/outbound/outgoing-messages.js'
 import type { RelayedRecords } from '../../jobs/definitions.js'
-import type { Work } from '../../jobs/outbox/outbox.js'
+import type { JobContext } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import { lockRelayedRecords, type RelayableKind } from '../../persistence/outbound/lock-dispatched.js'
@@ -26,7 +26,7 @@ const findEntities: {
  * Relays interactions of remote people with local posts; the author of the post signs the envelopes. The number of statements does
  * not depend on the number of relayables. Deleted relayables are left out.
  */
-export async function dispatchRelays(pod: Pod, work: Work & { readonly data: RelayedRecords }): Promise<void> {
+export async function dispatchRelays(pod: Pod, work: JobContext & { readonly data: RelayedRecords }): Promise<void> {
   await inTransaction(pod, async (transaction) => {
     await work.finish(transaction)
     const relays: Relay[] = []

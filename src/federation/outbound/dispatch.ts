@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
 import type { OutgoingRecord } from '../../jobs/definitions.js'
-import { isInOutbox, lockOldestOfSender, takeRows, type Work } from '../../jobs/outbox/outbox.js'
+import { deleteOutboxRows, isInOutbox, type JobContext, lockOldestOfSender } from '../../jobs/outbox/outbox.js'
 import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import type { Pod } from '../../pod/pod.js'
@@ -11,7 +11,7 @@ import { isRemoteAddress } from '../discovery/pod-location.js'
 import { planDispatch } from './dispatch-plan.js'
 import { resolveMentions } from './mentioned-recipients.js'
 
-type DispatchWork = Work & { readonly data: OutgoingRecord }
+type DispatchWork = JobContext & { readonly data: OutgoingRecord }
 
 /**
  * Writes one outbound message for a record, and a delivery for each recipient. A repeated job writes nothing. Earlier records of
@@ -58,7 +58,7 @@ async function dispatchOldest(
         return 'own'
       }
       earlier = oldest.id
-      await takeRows(transaction, [oldest.id])
+      await deleteOutboxRows(transaction, [oldest.id])
       await dispatchRecord(pod, transaction, oldest.data)
       return 'earlier'
     })

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
 import { readMentionedAddresses } from '../../domain/posts/texts.js'
 import { discoverMentionedJob, type NamingText } from '../../jobs/definitions.js'
-import { enqueueJobsOfKind, type Work } from '../../jobs/outbox/outbox.js'
+import { enqueueJobsOfKind, type JobContext } from '../../jobs/outbox/outbox.js'
 import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Mention } from '../../persistence/models/mention.js'
@@ -37,7 +37,7 @@ export async function resolveMentions(
 /** Delivers a text of a local person to a mentioned person who has been discovered after the dispatch. A deleted text is skipped. */
 export async function deliverToMentioned(
   pod: Pod,
-  work: Work,
+  work: JobContext,
   person: Pick<Person, 'id' | 'address'>,
   text: NamingText,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { enqueuePersonalMessages } from '../../domain/outbound/outgoing-messages.js'
-import type { Work } from '../../jobs/outbox/outbox.js'
+import type { JobContext } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import {
   findNextPosts,
@@ -18,7 +18,10 @@ import { findParticipationSigner, type ParticipationSigner } from './participati
  * PODMIN_ACCOUNT names. They are not stored as participations of a person. A repeat has the same guid and sends nothing. At most one is pending for each author, and one
  * for a pod that has never accepted any, so that an author of thousands of posts cannot fill the delivery queue.
  */
-export async function participate(pod: Pod, work: Work<{ readonly postGuids: readonly string[] }>): Promise<void> {
+export async function participate(
+  pod: Pod,
+  work: JobContext<{ readonly postGuids: readonly string[] }>,
+): Promise<void> {
   const signer = await findParticipationSigner(pod)
   await inTransaction(pod, async (transaction) => {
     await work.finish(transaction)

@@ -3,47 +3,52 @@ import type pg from 'pg'
 import { groupCommit } from '../group-commit.js'
 
 /** A finished job, and whether its worker wants the next one. */
-interface Finished {
+interface FinishedJob {
   readonly id: string
   readonly token: string
   readonly wantsNext: boolean
 }
 
 /** A job in the form that the library reads, with the token of the worker slot that runs it. */
-type TakenJob = JobJson & { readonly token: string }
+type NextJob = JobJson & { readonly token: string }
 
 /** The result for the jobs that were finished in one statement. */
-interface Turn {
+interface FinishResult {
   /** Next jobs by token. Empty when no job waits, or when the queue is paused or has a limit. */
-  readonly taken: ReadonlyMap<string, TakenJob>
+  readonly nextJobs: ReadonlyMap<string, NextJob>
   /** Tokens of jobs that were not finished: their rows are locked, or they belong to a flow or have a deduplication key. */
-  readonly left: ReadonlySet<string>
+  readonly notFinished: ReadonlySet<string>
 }
 
-interface Left {
-  readonly left: readonly string[] | null
+interface NotFinished {
+  readonly notFinished: readonly string[] | null
 }
 
-type TurnRow = Left & (TakenJob | { readonly token: null })
+type ResultRow = NotFinished & (NextJob | { readonly token: null })
 
-interface TurnOptions {
+interface FinishOptions {
   readonly pool: Pick<pg.Pool, 'query'>
   readonly queue: string
-  /** Milliseconds for which a taken job is locked. */
+  /** Milliseconds for which a next job is locked. */
   readonly lock: number
   readonly worker: string | undefined
 }
 
 /** As many as a worker may run at a time; a second group may start while the first is under way. */
-const AT_A_TIME = { items: 256, bytes: Number.POSITIVE_INFINITY, atOnce: 2, sizeOf: () => 1 }
+const BATCHES = { items: 256, bytes: Number.POSITIVE_INFINITY, atOnce: 2, sizeOf: () => 1 }
 
 /**
  * Finishes jobs that are removed on completion and takes the next ones, with one statement for all that end at the same moment. The
  * library has a transaction of fifteen statements for each job, and an unread event for each step: 800 µs of the server.
  */
-export function finishJobsTogether({ pool, queue, lock, worker }: TurnOptions): (finished: Finished) => Promise<Turn> {
-  const turn = groupCommit<Finished, Turn>(AT_A_TIME, async (all) => {
-    const { rows } = await pool.query<TurnRow>({
+export function finishJobsTogether({
+  pool,
+  queue,
+  lock,
+  worker,
+}: FinishOptions): (finished: FinishedJob) => Promise<FinishResult> {
+  const finishBatch = groupCommit<FinishedJob, FinishResult>(BATCHES, async (all) => {
+    const { rows } = await pool.query<ResultRow>({
       name: 'finished-together',
       text: finishedTogether,
       values: [
@@ -56,16 +61,16 @@ export function finishJobsTogether({ pool, queue, lock, worker }: TurnOptions): 
         worker,
       ],
     })
-    const taken = rows.filter((row): row is Left & TakenJob => row.token !== null)
-    return { taken: new Map(taken.map((job) => [job.token, job])), left: new Set(rows[0]?.left) }
+    const nextJobs = rows.filter((row): row is NotFinished & NextJob => row.token !== null)
+    return { nextJobs: new Map(nextJobs.map((job) => [job.token, job])), notFinished: new Set(rows[0]?.notFinished) }
   })
-  return (finished) => turn([finished])
+  return (finished) => finishBatch([finished])
 }
 
 /**
- * Returns the taken jobs, and the tokens of those that could not be finished. Locked rows are skipped: a group must not wait for one
+ * Returns the next jobs, and the tokens of those that could not be finished. Locked rows are skipped: a group must not wait for one
  * row. Jobs of a flow or with a deduplication key are left to the library, which does more than delete them. Delayed jobs that are
- * due can be taken from the next statement on. All lookups use the primary key or the index of waiting jobs.
+ * due can be started from the next statement on. All lookups use the primary key or the index of waiting jobs.
  */
 const finishedTogether = `
   with finished as (
@@ -97,7 +102,7 @@ const finishedTogether = `
   ), next as (
     select free.id, wanting.token
     from (select id, row_number() over () as place from free) as free join wanting using (place)
-  ), taken as (
+  ), started as (
     update job set
       state = 'active', lock_token = next.token, locked_until_ms = $5::bigint + $6::bigint, processed_at_ms = $5,
       processed_by = $7, attempts_started = attempts_started + 1
@@ -105,12 +110,12 @@ const finishedTogether = `
     returning job.*
   )
   select
-    (select array_agg(token) from finished where place not in (select place from held)) as left,
-    taken.lock_token as token, taken.id, taken.name, taken.data::text as data, taken.opts, taken.progress,
+    (select array_agg(token) from finished where place not in (select place from held)) as "notFinished",
+    started.lock_token as token, started.id, started.name, started.data::text as data, started.opts, started.progress,
     attempts_made as "attemptsMade", attempts_started as "attemptsStarted", processed_at_ms::float8 as "processedOn",
     added_at_ms::float8 as timestamp, delay_ms::float8 as delay, priority, failed_reason as "failedReason",
     coalesce(stacktrace::text, '[]') as stacktrace, coalesce(return_value::text, 'null') as returnvalue,
     case when parent_id is not null then json_build_object('id', parent_id, 'queueKey', parent_queue) end as parent,
     parent_key as "parentKey", scheduler_id as "repeatJobKey", dedup_id as "deduplicationId",
     deferred_failure as "deferredFailure", processed_by as "processedBy", stalled_count as "stalledCounter"
-  from (values (1)) as one left join taken on true`
+  from (values (1)) as one left join started on true`

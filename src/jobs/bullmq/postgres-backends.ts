@@ -1,7 +1,7 @@
 import { type BackendFactory, type IQueueBackend, type PgPool, PostgresQueueBackend, type WorkerOptions } from 'bullmq'
 import type pg from 'pg'
 import { finishJobsTogether } from './finish-jobs-together.js'
-import { RecoveringConnection, SERVES, SharedListener, WorkerConnection } from './postgres-connections.js'
+import { RecoveringConnection, SharedListener, WORKER_LOCK, WorkerConnection } from './postgres-connections.js'
 
 interface BackendPieces {
   readonly producers: pg.Pool
@@ -84,9 +84,9 @@ class TunedBackend extends PostgresQueueBackend {
     if (removeOnComplete !== true) return super.moveToCompleted(...finish)
     const finishedOn = Date.now()
     // A broken connection fails the whole group: each job is then finished once more, on its own.
-    const turn = await this.#finish({ id, token, wantsNext }).catch(() => undefined)
-    if (turn === undefined || turn.left.has(token)) return super.moveToCompleted(...finish)
-    const next = turn.taken.get(token)
+    const result = await this.#finish({ id, token, wantsNext }).catch(() => undefined)
+    if (result === undefined || result.notFinished.has(token)) return super.moveToCompleted(...finish)
+    const next = result.nextJobs.get(token)
     return { result: next && [next, next.id, 0, 0], finishedOn }
   }
 
@@ -96,7 +96,7 @@ class TunedBackend extends PostgresQueueBackend {
        where locktype = 'advisory' and mode = 'ShareLock' and granted
          and database = (select oid from pg_database where datname = current_database())
          and (classid, objid) = (
-           select (one::bigint & 4294967295)::oid, (other::bigint & 4294967295)::oid from (select ${SERVES}) as key(one, other)
+           select (one::bigint & 4294967295)::oid, (other::bigint & 4294967295)::oid from (select ${WORKER_LOCK}) as key(one, other)
          )`,
       [this.queueName],
     )

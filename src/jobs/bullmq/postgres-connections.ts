@@ -56,8 +56,8 @@ function serialized(client: ListenClient): ListenClient {
   async function query<Row>(text: string, values?: readonly unknown[]) {
     const answer = last.then(() => client.query<Row>(text, values))
     last = answer.catch((error) => {
-      const isOfServer = typeof error?.code === 'string'
-      if (!isOfServer && client instanceof EventEmitter && client.listenerCount('error') > 0)
+      const isServerError = typeof error?.code === 'string'
+      if (!isServerError && client instanceof EventEmitter && client.listenerCount('error') > 0)
         client.emit('error', error)
     })
     return answer
@@ -72,24 +72,25 @@ function serialized(client: ListenClient): ListenClient {
 }
 
 /** A shared lock that each worker holds while it serves the queue; it is how workers are counted. */
-export const SERVES = `hashtext('bullmq: serves'), hashtext($1)`
+export const WORKER_LOCK = `hashtext('bullmq: serves'), hashtext($1)`
 /**
  * Suppresses the events of a queue. Every step of a job is an event that PostgreSQL sends to all listening connections, one
  * transaction after another. BullMQ sends none while this lock is held: it takes the lock for a moment to make sure that nothing
  * listens for events. This program never does, so one process holds the lock as long as it listens for the jobs of the queue; the
  * others try again whenever they begin to wait.
  */
-const SILENCES = `hashtext('bullmq:evnotify:' || $1)`
+const NO_EVENTS_LOCK = `hashtext('bullmq:evnotify:' || $1)`
 
-const UNLOCKED_WITHIN = 1_000
+const UNLOCK_TIMEOUT_MS = 1_000
 
 /** The connection of one worker, on the shared listener. */
 export class WorkerConnection extends RecoveringConnection {
   readonly #queue: string
   readonly #listener: SharedListener
-  #serves: ListenClient | undefined
-  #silences: ListenClient | undefined
-  #left: Promise<void> | undefined
+  /** The client that holds the lock WORKER_LOCK for this worker, and the one that holds NO_EVENTS_LOCK. */
+  #workerLockHolder: ListenClient | undefined
+  #noEventsLockHolder: ListenClient | undefined
+  #leaving: Promise<void> | undefined
   readonly #listenAgain = () => this.emit('listenerinvalidated')
 
   constructor(pool: PgPool, queue: string, listener: SharedListener) {
@@ -101,31 +102,31 @@ export class WorkerConnection extends RecoveringConnection {
 
   override async getListenClient(): Promise<ListenClient> {
     const client = await this.#listener.getListenClient()
-    if (client !== this.#serves) {
-      await client.query(`select pg_advisory_lock_shared(${SERVES})`, [this.#queue])
-      this.#serves = client
+    if (client !== this.#workerLockHolder) {
+      await client.query(`select pg_advisory_lock_shared(${WORKER_LOCK})`, [this.#queue])
+      this.#workerLockHolder = client
       this.#listenAgain() // BullMQ may have listened on the client before this one
     }
-    if (client !== this.#silences) {
-      const silenced = `select pg_try_advisory_lock(${SILENCES}) as held`
-      const { rows } = await client.query<{ readonly held: boolean }>(silenced, [this.#queue])
-      if (rows[0]?.held) this.#silences = client
+    if (client !== this.#noEventsLockHolder) {
+      const tryLock = `select pg_try_advisory_lock(${NO_EVENTS_LOCK}) as held`
+      const { rows } = await client.query<{ readonly held: boolean }>(tryLock, [this.#queue])
+      if (rows[0]?.held) this.#noEventsLockHolder = client
     }
     return client
   }
 
   override async close(): Promise<void> {
-    this.#left ??= this.#leave()
-    await this.#left
+    this.#leaving ??= this.#leave()
+    await this.#leaving
     await super.close()
   }
 
   async #leave(): Promise<void> {
-    const unlocks = [`pg_advisory_unlock_shared(${SERVES})`]
-    if (this.#silences === this.#serves) unlocks.push(`pg_advisory_unlock(${SILENCES})`)
+    const unlocks = [`pg_advisory_unlock_shared(${WORKER_LOCK})`]
+    if (this.#noEventsLockHolder === this.#workerLockHolder) unlocks.push(`pg_advisory_unlock(${NO_EVENTS_LOCK})`)
     // A closed connection holds no locks, and one that does not answer loses them when it is closed.
-    const unlocked = this.#serves?.query(`select ${unlocks.join(', ')}`, [this.#queue]).catch(() => undefined)
-    await Promise.race([unlocked, pause(UNLOCKED_WITHIN, undefined, { ref: false })])
+    const unlocked = this.#workerLockHolder?.query(`select ${unlocks.join(', ')}`, [this.#queue]).catch(() => undefined)
+    await Promise.race([unlocked, pause(UNLOCK_TIMEOUT_MS, undefined, { ref: false })])
     this.#listener.off('listenerinvalidated', this.#listenAgain)
     await this.#listener.leave()
   }

@@ -1,6 +1,7 @@
 import type { Job } from 'bullmq'
 import { type DeadDelivery, listDeadDeliveries } from '../../persistence/outbound/dead-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
+import { addressHostOf } from '../../protocol/address.js'
 import { outboxIdOf } from '../outbox/outbox.js'
 import { QUEUES, type QueueName } from '../queues/queue-names.js'
 
@@ -173,7 +174,7 @@ function deadLetterOfDelivery(delivery: DeadDelivery): FoundDeadLetter {
     attempts,
     createdAt,
     failedAt: diedAt,
-    data: { pod: port === 443 ? host : `${host}:${port}`, person, record, guid, verb, status },
+    data: { pod: addressHostOf({ host, port }), person, record, guid, verb, status },
     trace: null,
     deliveryId: id,
     outboxId: undefined,

@@ -8,15 +8,15 @@ import type { OutboxJob } from '../queues/add-jobs.js'
 import { QUEUES, type QueueName } from '../queues/queue-names.js'
 import { afterCommit } from './after-commit.js'
 
-const HAND_OVER_WITHIN = 500
+const HAND_OVER_TIMEOUT_MS = 500
 /** The client builds a bulk request at once: some 40 ms for so many jobs. */
 const HANDED_OVER_AT_ONCE = 500
 
 /** Columns have milliseconds: rounded up, a row would be due only in the next one. */
 const NOW = `date_trunc('milliseconds', now())`
 
-/** The input of a handler, and the function that completes it. */
-export interface Work<Data = unknown> {
+/** The input of a handler, and the function that completes the job. */
+export interface JobContext<Data = unknown> {
   readonly data: Data
   /** The body of a resumed message, and when the web process accepted it. */
   readonly payload: string | undefined
@@ -27,18 +27,18 @@ export interface Work<Data = unknown> {
   readonly senderId?: number | undefined
   /**
    * Deletes the outbox row in the transaction of the effect. Throws AlreadyDone, so that everything rolls back, when another worker
-   * has done the work meanwhile.
+   * has done the job meanwhile.
    */
   finish(transaction: Knex.Transaction): Promise<void>
 }
 
-export interface TakenWork extends Work {
+export interface LoadedJob extends JobContext {
   readonly outboxId: number | undefined
   /** Deletes the row after a handler without a transaction of its own. */
   finishIfOpen(): Promise<void>
 }
 
-/** The outbox row is gone: the work has been done by another worker. */
+/** The outbox row is gone: another worker has done the job. */
 export class AlreadyDone extends Error {
   override name = 'AlreadyDone'
 }
@@ -99,7 +99,7 @@ export async function enqueueJobs(
   handOver: HandOverOptions = {},
 ): Promise<readonly number[]> {
   if (all.length === 0) return []
-  const written = await queryPrepared<{ id: number }>(transaction, 'new-work', newWork, [
+  const written = await queryPrepared<{ id: number }>(transaction, 'new-outbox-rows', newOutboxRows, [
     all.map(({ job }) => job.queue),
     all.map(({ job }) => job.name),
     all.map(({ data }) => JSON.stringify(data)),
@@ -113,7 +113,7 @@ export async function enqueueJobs(
   return rows.map(({ id }) => id)
 }
 
-const newWork = `
+const newOutboxRows = `
   insert into outbox (queue, name, data, sender_id)
   select queue, name, data::jsonb, sender_id
   from unnest(${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::bigint[])
@@ -136,17 +136,17 @@ const handOvers = new WeakMap<Pod['jobs'], HandOver>()
 function openHandOver(jobs: Pod['jobs']): HandOver {
   return groupCommit(
     { atOnce: 1, items: HANDED_OVER_AT_ONCE, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
-    (rows: readonly OutboxJob[]) => jobs.handOver(rows, { within: HAND_OVER_WITHIN }),
+    (rows: readonly OutboxJob[]) => jobs.handOver(rows, { within: HAND_OVER_TIMEOUT_MS }),
   )
 }
 
-/** Reads the work of a job; `undefined` when its outbox row is gone, so that nothing is left to do. */
-export async function takeWork(db: Knex, data: unknown): Promise<TakenWork | undefined> {
+/** Reads the outbox row of a job; `undefined` when the row is gone, because another worker has done the job. */
+export async function loadJob(db: Knex, data: unknown): Promise<LoadedJob | undefined> {
   const outboxId = outboxIdOf(data)
   if (outboxId === undefined) {
-    return { outboxId, data, payload: undefined, acceptedAt: undefined, finish: nothing, finishIfOpen: nothing }
+    return { outboxId, data, payload: undefined, acceptedAt: undefined, finish: doNothing, finishIfOpen: doNothing }
   }
-  const [row] = await queryPrepared<WorkRow>(db, 'work', workOfRow, [outboxId])
+  const [row] = await queryPrepared<OutboxRow>(db, 'outbox-row', outboxRow, [outboxId])
   if (row === undefined) return undefined
 
   let open = true
@@ -157,24 +157,24 @@ export async function takeWork(db: Knex, data: unknown): Promise<TakenWork | und
     acceptedAt: row.acceptedAt ?? undefined,
     senderId: row.senderId ?? undefined,
     async finish(transaction) {
-      const deleted = await takeRows(transaction, [outboxId])
+      const deleted = await deleteOutboxRows(transaction, [outboxId])
       if (deleted.size === 0) throw new AlreadyDone('The outbox row is gone.')
       open = false
     },
     async finishIfOpen() {
-      if (open) await takeRows(db, [outboxId])
+      if (open) await deleteOutboxRows(db, [outboxId])
     },
   }
 }
 
-interface WorkRow {
+interface OutboxRow {
   readonly data: unknown
   readonly payload: string | null
   readonly acceptedAt: Date | null
   readonly senderId: number | null
 }
 
-const workOfRow = `select data, payload, accepted_at as "acceptedAt", sender_id as "senderId" from outbox where id = $1`
+const outboxRow = `select data, payload, accepted_at as "acceptedAt", sender_id as "senderId" from outbox where id = $1`
 
 /** A row of a sender, locked until the transaction ends. */
 interface SenderRow {
@@ -223,7 +223,7 @@ export async function isUndispatched(
   return row !== undefined
 }
 
-async function nothing(): Promise<void> {}
+async function doNothing(): Promise<void> {}
 
 /** The outbox row of a resumed message. */
 export interface MessageRow {
@@ -248,16 +248,16 @@ const messagesOfRows = `
  * Deletes rows in the transaction of their effect; returns those that existed, whose work is not done yet. In the order of their ids, as
  * the sweeper: otherwise two transactions could deadlock.
  */
-export async function takeRows(db: Knex, ids: readonly number[]): Promise<ReadonlySet<number>> {
+export async function deleteOutboxRows(db: Knex, ids: readonly number[]): Promise<ReadonlySet<number>> {
   if (ids.length === 0) return new Set()
-  const rows = await queryPrepared<{ id: number }>(db, 'taken-rows', takenRows, [
+  const rows = await queryPrepared<{ id: number }>(db, 'delete-outbox-rows', deletedRows, [
     ids.toSorted((one, other) => one - other),
   ])
   return new Set(rows.map(({ id }) => id))
 }
 
-const takenRows = `
-  delete from outbox using unnest(${opaqueParam('$1', 'bigint[]')}) as taken(id) where outbox.id = taken.id returning outbox.id`
+const deletedRows = `
+  delete from outbox using unnest(${opaqueParam('$1', 'bigint[]')}) as done(id) where outbox.id = done.id returning outbox.id`
 
 export function outboxIdOf(data: unknown): number | undefined {
   const isRowsJob = typeof data === 'object' && data !== null && 'outboxId' in data
@@ -269,8 +269,8 @@ export async function markFailed(db: Knex, outboxId: number): Promise<void> {
   await db('outbox').where({ id: outboxId }).update({ failedAt: db.fn.now() })
 }
 
-/** Rows that no job has done for too long, the oldest first. */
-export async function leftBehind(
+/** Finds rows that no job has completed in time, the oldest first. */
+export async function findOverdueRows(
   transaction: Knex.Transaction,
   queues: readonly QueueName[],
   limit: number,
@@ -285,8 +285,8 @@ export async function leftBehind(
   return rows
 }
 
-/** Marks rows whose jobs were added again; they are due again in a minute. */
-export async function sweptAgain(transaction: Knex.Transaction, rows: readonly OutboxJob[]): Promise<void> {
+/** Postpones the next sweep of rows whose jobs were added again by a minute. */
+export async function postponeSweep(transaction: Knex.Transaction, rows: readonly OutboxJob[]): Promise<void> {
   await transaction.raw(`update outbox set sweep_at = now() + interval '1 minute' where id = any(?)`, [
     rows.map((row) => row.id),
   ])

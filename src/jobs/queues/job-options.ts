@@ -1,5 +1,5 @@
 import type { JobsOptions } from 'bullmq'
-import { type AnyJob, JOB_DEFINITIONS, patient } from '../definitions.js'
+import { type AnyJob, JOB_DEFINITIONS, retriedForHours } from '../definitions.js'
 
 /** What one job may add to the options of its definition. */
 interface OwnOptions {
@@ -18,7 +18,7 @@ export function openJobOptions(others: readonly AnyJob[] = []): OptionsOf {
   const known = new Map([...JOB_DEFINITIONS, ...others].map((job) => [keyOf(job), job.options]))
   return (job, own = {}) => {
     // An outbox row of a newer version may have an unknown name. Its worker reports it as a dead letter, which has to be kept.
-    const options = known.get(keyOf(job)) ?? patient
+    const options = known.get(keyOf(job)) ?? retriedForHours
     const set = Object.entries(own).filter(([, value]) => value !== undefined)
     return { ...options, ...Object.fromEntries(set) }
   }

@@ -16,6 +16,10 @@ export const REFERENCE_LIMITS = {
  * limits are far below those of verified messages.
  */
 export const WAITING_LIMITS = {
+  /** How often one message may wait: a like for its comment, the comment for its post, the post for its author. */
+  waits: 3,
+  /** Each time, for a verified message. */
+  waitSeconds: 6 * 3_600,
   /** Verified messages, in total and per host of the signer. */
   messages: 500_000,
   bytes: 1024 * 1024 * 1024,
@@ -33,7 +37,7 @@ export const WAITING_LIMITS = {
   /** … but all of these share this size; the oldest is dropped for a new one. */
   longUnprovenBytes: 32 * 1024 * 1024,
   /** Waiting time of an unproven message if no pod has ever answered at its host. The three attempts of a look-up take 5.5 minutes, longer if limits of this pod delay them. */
-  unprovenPatienceSeconds: 20 * 60,
+  unprovenWaitSeconds: 20 * 60,
   /** Dead letters, and the bytes of those with a payload. Unproven ones are kept without payload. */
   deadMessages: 100_000,
   deadBytes: 1024 * 1024 * 1024,

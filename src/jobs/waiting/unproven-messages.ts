@@ -2,7 +2,9 @@ import type { Knex } from 'knex'
 import { queryPrepared } from '../../persistence/database/database.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import type { Pod } from '../../pod/pod.js'
+import type { EntityKey } from './entity-key.js'
 import { WAITING_LIMITS } from './limits.js'
+import type { ParkedMessage } from './park-messages.js'
 import {
   addLookups,
   type ClaimedSigner,
@@ -11,7 +13,6 @@ import {
   SITE_OF_SOURCE,
   spendOfSource,
 } from './signer-lookups.js'
-import type { ParkedMessage, Thing } from './waiting-messages.js'
 import { countDropped, type WaitingDropReason } from './waiting-metrics.js'
 
 type Pieces = Pick<Pod, 'jobs' | 'log'>
@@ -26,9 +27,9 @@ export async function admitUnproven(
   pod: Pieces,
   transaction: Knex.Transaction,
   messages: readonly ParkedMessage[],
-  here: ReadonlySet<Thing>,
+  stored: ReadonlySet<EntityKey>,
 ): Promise<readonly ParkedMessage[]> {
-  const unproven = messages.filter(({ signed = true, waitsFor }) => !signed && !here.has(waitsFor))
+  const unproven = messages.filter(({ signed = true, waitsFor }) => !signed && !stored.has(waitsFor))
   if (unproven.length === 0) return messages
   const hosts = unproven.map(({ senderHost = '' }) => senderHost)
   const known = await findKnownHosts(transaction, hosts)
@@ -55,11 +56,11 @@ export async function admitUnproven(
     pod,
     [...refused].map(([{ senderHost }, reason]) => ({ reason, host: senderHost ?? null })),
   )
-  const patience = WAITING_LIMITS.unprovenPatienceSeconds
+  const maxWaitSeconds = WAITING_LIMITS.unprovenWaitSeconds
   return messages
     .filter((message) => !refused.has(message))
     .map((message) =>
-      message.signed === false && !known.has(message.senderHost ?? '') ? { ...message, patience } : message,
+      message.signed === false && !known.has(message.senderHost ?? '') ? { ...message, maxWaitSeconds } : message,
     )
 }
 
@@ -115,17 +116,17 @@ export async function giveUpSigners(
   addresses: readonly string[],
 ): Promise<void> {
   if (addresses.length === 0) return
-  const things = addresses.map((address) => `${PERSON}${address}`)
+  const entityKeys = addresses.map((address) => `${PERSON}${address}`)
   const rows = await queryPrepared<GivenUp>(
     transaction,
     'given-up-signers',
     // "not signed" would also fit an index that begins with the time, and be read from its beginning.
     givenUp(
-      `select id from unnest(${opaqueParam('$1', 'text[]')}) as thing cross join lateral (
-         select id from waiting where waits_for = thing and signed is not true offset 0
+      `select id from unnest(${opaqueParam('$1', 'text[]')}) as entity_key cross join lateral (
+         select id from waiting where waits_for = entity_key and signed is not true offset 0
        ) as unproven`,
     ),
-    [things],
+    [entityKeys],
   )
   noteGivenUp(pod, rows)
 }

@@ -30,7 +30,7 @@ export type KeyState =
 
 /** Claims a key. Of simultaneous requests, one gets it. A claim older than the lease is taken over if its request had no effect. */
 export async function claimKey(db: Knex, { authorizationId, key }: KeyOwner): Promise<KeyState> {
-  const [row] = await queryPrepared<Row>(db, 'claim-idempotency-key', claimed, [authorizationId, key])
+  const [row] = await queryPrepared<Row>(db, 'claim-idempotency-key', claimStatement, [authorizationId, key])
   if (row?.claim) return { state: 'claimed', claim: row.claim }
   if (row?.lost) return { state: 'lost' }
   // No row: another request inserted or deleted it at this moment.
@@ -40,25 +40,37 @@ export async function claimKey(db: Knex, { authorizationId, key }: KeyOwner): Pr
 }
 
 /** Stores the answer for repeated requests. It is discarded if the claim was taken over. */
-export async function storeAnswer(db: Knex, mine: ClaimedKey, answer: StoredAnswer): Promise<void> {
+export async function storeAnswer(db: Knex, claimed: ClaimedKey, answer: StoredAnswer): Promise<void> {
   const { fingerprint, status, headers, body } = answer
-  const values = [mine.authorizationId, mine.key, mine.claim, fingerprint, status, JSON.stringify(headers), body]
-  await queryPrepared(db, 'keep-idempotent-answer', answered, values)
+  const values = [
+    claimed.authorizationId,
+    claimed.key,
+    claimed.claim,
+    fingerprint,
+    status,
+    JSON.stringify(headers),
+    body,
+  ]
+  await queryPrepared(db, 'store-idempotent-answer', storeStatement, values)
 }
 
 /** Releases a key, so that a repeated request runs again, unless the first one took effect. */
 export async function releaseKey(db: Knex, { authorizationId, key, claim }: ClaimedKey): Promise<void> {
-  await queryPrepared(db, 'release-idempotency-key', released, [authorizationId, key, claim])
+  await queryPrepared(db, 'release-idempotency-key', releaseStatement, [authorizationId, key, claim])
 }
 
 /**
  * Marks a claimed key as done in the transaction of the effect. Throws, so that everything rolls back, when another request has
  * claimed the key meanwhile.
  */
-export async function noteDone(transaction: Knex.Transaction, claimed: ClaimedKey): Promise<void> {
+export async function markKeyDone(transaction: Knex.Transaction, claimed: ClaimedKey): Promise<void> {
   const { authorizationId, key, claim } = claimed
-  const noted = await queryPrepared(transaction, 'idempotent-work-done', done, [authorizationId, key, claim])
-  if (noted.length === 0)
+  const marked = await queryPrepared(transaction, 'mark-idempotency-key-done', markDoneStatement, [
+    authorizationId,
+    key,
+    claim,
+  ])
+  if (marked.length === 0)
     throw new Error('The Idempotency-Key of this request was taken over by another one after the lease had ended.')
 }
 
@@ -75,7 +87,7 @@ interface Row {
 const LEASE = `interval '4 minutes'`
 const KEPT = `interval '1 day'`
 
-const claimed = `
+const claimStatement = `
   with claimed as (
     insert into idempotency_keys as known (authorization_id, key) values ($1, $2)
     on conflict (authorization_id, key) do update set
@@ -93,12 +105,12 @@ const claimed = `
   from idempotency_keys
   where authorization_id = $1 and key = $2 and not exists (select from claimed)`
 
-const done = `
+const markDoneStatement = `
   update idempotency_keys set done = true where authorization_id = $1 and key = $2 and claim = $3 returning claim`
 
-const answered = `
+const storeStatement = `
   update idempotency_keys set fingerprint = $4, status = $5, headers = $6, body = $7
   where authorization_id = $1 and key = $2 and claim = $3`
 
-const released = `
+const releaseStatement = `
   delete from idempotency_keys where authorization_id = $1 and key = $2 and claim = $3 and status is null and not done`

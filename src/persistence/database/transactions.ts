@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { type ClaimedKey, noteDone } from '../accounts/idempotency-keys.js'
+import { type ClaimedKey, markKeyDone } from '../accounts/idempotency-keys.js'
 import { isDeadlock, isForeignKeyViolation, isLockTimeout } from './errors.js'
 
 /** The database of a pod, and the Idempotency-Key of the request for which it is written to. */
@@ -24,7 +24,7 @@ export async function inTransaction<Result>(
       return await db.transaction(async (transaction) => {
         const result = await work(transaction)
         const claim = claimedKey?.()
-        if (claim !== undefined) await noteDone(transaction, claim)
+        if (claim !== undefined) await markKeyDone(transaction, claim)
         return result
       })
     } catch (error) {

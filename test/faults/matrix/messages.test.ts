@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { listDeadLetters } from '../../../src/jobs/dead-letters/find-dead-letters.js'
 import { replayDeadLetters } from '../../../src/jobs/dead-letters/replay-dead-letters.js'
-import { defineJob, patient } from '../../../src/jobs/definitions.js'
+import { defineJob, retriedForHours } from '../../../src/jobs/definitions.js'
 import { Person } from '../../../src/persistence/models/person.js'
 import type { ProfileEntity } from '../../../src/protocol/entities/people.js'
 import type { StatusMessageEntity } from '../../../src/protocol/entities/posts.js'
@@ -17,7 +17,7 @@ import { type AssailedPod, type LocalClient, startAssailedPod } from './pod-unde
 import { type Answer, askToReceive, callPatiently, publishPatiently, statusesIn } from './senders.js'
 import { store } from './this-run.js'
 
-const strangeJob = defineJob<object>()('notify', 'no-such-job', patient)
+const strangeJob = defineJob<object>()('notify', 'no-such-job', retriedForHours)
 const FOREVER = 120_000
 
 let assailed: AssailedPod

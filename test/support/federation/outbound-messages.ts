@@ -1,6 +1,6 @@
 import { dispatch } from '../../../src/federation/outbound/dispatch.js'
 import type { OutgoingRecord } from '../../../src/jobs/definitions.js'
-import { takeWork, type Work } from '../../../src/jobs/outbox/outbox.js'
+import { type JobContext, loadJob } from '../../../src/jobs/outbox/outbox.js'
 import { Aspect } from '../../../src/persistence/models/aspect.js'
 import { Contact } from '../../../src/persistence/models/contact.js'
 import type { OutboundMessage } from '../../../src/persistence/models/outbound-message.js'
@@ -15,12 +15,12 @@ export async function dispatchNow(pod: Pod, record: OutgoingRecord): Promise<voi
 export async function dispatchWork(
   pod: Pod,
   record: OutgoingRecord,
-): Promise<Work & { readonly data: OutgoingRecord }> {
+): Promise<JobContext & { readonly data: OutgoingRecord }> {
   const [row] = await pod
     .db('outbox')
     .insert({ queue: 'outbound', name: 'dispatch', data: JSON.stringify(record) })
     .returning('id')
-  const work = await takeWork(pod.db, { outboxId: row.id })
+  const work = await loadJob(pod.db, { outboxId: row.id })
   if (work === undefined) throw new Error('The outbox row is gone.')
   return { ...work, data: record }
 }

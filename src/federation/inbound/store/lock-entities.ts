@@ -1,8 +1,9 @@
 import type { Knex } from 'knex'
-import { lockThings, type Thing } from '../../../jobs/waiting/waiting-messages.js'
+import type { EntityKey } from '../../../jobs/waiting/entity-key.js'
+import { lockEntityKeys } from '../../../jobs/waiting/lock-entity-keys.js'
+import type { ReceivableEntity } from '../../../protocol/entities/registry.js'
 import type { Arrival, WaitingMessage } from '../batch.js'
-import { parentsOf, retractedThing } from '../entity-references.js'
-import type { StorableEntity } from './storable-entity.js'
+import { parentsOf, retractedKey } from '../entity-references.js'
 
 /**
  * Locks what a batch stores, retracts or waits for exclusively, and the parents of its entities shared: other transactions may
@@ -10,27 +11,27 @@ import type { StorableEntity } from './storable-entity.js'
  */
 export async function lockEntities(
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<StorableEntity>[],
+  arrivals: readonly Arrival<ReceivableEntity>[],
   waiting: readonly WaitingMessage[],
 ): Promise<void> {
-  const exclusive = [...arrivals.flatMap(changedThings), ...waiting.map(({ waitsFor }) => waitsFor)]
-  await lockThings(transaction, exclusive, arrivals.flatMap(parentThings))
+  const exclusive = [...arrivals.flatMap(changedKeys), ...waiting.map(({ waitsFor }) => waitsFor)]
+  await lockEntityKeys(transaction, exclusive, arrivals.flatMap(parentKeys))
 }
 
 /** Everything in this entity that a message may wait for. */
-export function providedThings(arrival: Arrival<StorableEntity>): Thing[] {
+export function providedKeys(arrival: Arrival<ReceivableEntity>): EntityKey[] {
   const { entity } = arrival
   const photos = entity.type === 'status_message' ? entity.photos.map(({ guid }) => `photo:${guid}` as const) : []
-  return [...storedThings(arrival), ...photos]
+  return [...storedKeys(arrival), ...photos]
 }
 
-function changedThings(arrival: Arrival<StorableEntity>): Thing[] {
+function changedKeys(arrival: Arrival<ReceivableEntity>): EntityKey[] {
   const { entity } = arrival
-  const target = entity.type === 'retraction' ? retractedThing(entity) : undefined
-  return target === undefined ? storedThings(arrival) : [...storedThings(arrival), target]
+  const target = entity.type === 'retraction' ? retractedKey(entity) : undefined
+  return target === undefined ? storedKeys(arrival) : [...storedKeys(arrival), target]
 }
 
-function parentThings({ entity }: Arrival<StorableEntity>): Thing[] {
+function parentKeys({ entity }: Arrival<ReceivableEntity>): EntityKey[] {
   return parentsOf(entity).map(({ kind, guid }) => `${kind}:${guid}` as const)
 }
 
@@ -38,7 +39,7 @@ function parentThings({ entity }: Arrival<StorableEntity>): Thing[] {
  * Photos of a post are not locked: each post of a batch may carry a hundred, and the lock table of the server has some thousand
  * places for all sessions. A message that waits for such a photo and misses its arrival resumes when its waiting time is over.
  */
-function storedThings({ entity }: Arrival<StorableEntity>): Thing[] {
+function storedKeys({ entity }: Arrival<ReceivableEntity>): EntityKey[] {
   switch (entity.type) {
     case 'status_message':
       return [`post:${entity.guid}`, ...(entity.poll === undefined ? [] : [`poll:${entity.poll.guid}` as const])]

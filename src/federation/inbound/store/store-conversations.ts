@@ -3,7 +3,7 @@ import { addMessages } from '../../../domain/conversations/messages.js'
 import { discoverMentionedJob } from '../../../jobs/definitions.js'
 import { enqueueJobsOfKind } from '../../../jobs/outbox/outbox.js'
 import { REFERENCE_LIMITS } from '../../../jobs/waiting/limits.js'
-import { lockThings } from '../../../jobs/waiting/waiting-messages.js'
+import { lockEntityKeys } from '../../../jobs/waiting/lock-entity-keys.js'
 import {
   type ArrivedConversation,
   type ArrivedMessage,
@@ -78,7 +78,7 @@ async function enqueueParticipantLookups(
     new Set((await withoutKnown(transaction, named)).filter((address) => isRemoteAddress(pod, address))),
   )
   if (unknown.length === 0) return new Set()
-  await lockThings(
+  await lockEntityKeys(
     transaction,
     unknown.map((address) => `person:${address}` as const),
   )

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import { type Counts, raiseCounts } from '../../../persistence/inbound/raise-counts.js'
 import type { Pod } from '../../../pod/pod.js'
+import type { ReceivableEntity } from '../../../protocol/entities/registry.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
 import { counterChangesOf } from './counter-changes.js'
-import type { StorableEntity } from './storable-entity.js'
 import { storeAccountMigrations } from './store-account-migrations.js'
 import { storeConversations, storeMessages } from './store-conversations.js'
 import { storeAccountDeletions, storeContacts, storeProfiles } from './store-people.js'
@@ -13,20 +13,20 @@ import { storeComments, storeLikes, storeParticipations, storeVotes } from './st
 import { storeRetractions } from './store-retractions.js'
 
 /** Stores any number of entities of one type. Times that other pods claim are clamped to `now`. */
-type StoreFunction<Entity extends StorableEntity> = (
+type StoreFunction<Entity extends ReceivableEntity> = (
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<Entity>[],
   now: Date,
   pod: Pod,
 ) => Promise<StoreResult<Entity>>
 
-type EntityType = StorableEntity['type']
+type EntityType = ReceivableEntity['type']
 
 /**
  * One function for each type; a new entity type does not compile without a line here. The order is that of storing: parents
  * before children, so that all transactions take their locks in one direction.
  */
-const storeFunctions: { readonly [Type in EntityType]: StoreFunction<Extract<StorableEntity, { type: Type }>> } = {
+const storeFunctions: { readonly [Type in EntityType]: StoreFunction<Extract<ReceivableEntity, { type: Type }>> } = {
   profile: storeProfiles,
   status_message: storeStatusMessages,
   reshare: storeReshares,
@@ -61,7 +61,7 @@ export interface StoredEntities {
 export async function storeEntities(
   pod: Pod,
   transaction: Knex.Transaction,
-  arrivals: readonly Arrival<StorableEntity>[],
+  arrivals: readonly Arrival<ReceivableEntity>[],
   now: Date,
 ): Promise<StoredEntities> {
   const results: StoreResult[] = []
@@ -73,7 +73,7 @@ export async function storeEntities(
       isCounted = true
       await raiseCounts(transaction, counterChangesOf(recordsOf(results), now))
     }
-    const store = storeFunctions[type] as StoreFunction<StorableEntity> // the table pairs each type with its function
+    const store = storeFunctions[type] as StoreFunction<ReceivableEntity> // the table pairs each type with its function
     results.push(await store(transaction, ofType, now, pod))
   }
   const records = recordsOf(results)

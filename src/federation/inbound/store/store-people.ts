@@ -6,9 +6,9 @@ import { Person } from '../../../persistence/models/person.js'
 import { emptyPeople } from '../../../persistence/people/empty-people.js'
 import type { Pod } from '../../../pod/pod.js'
 import type { AccountDeletionEntity, ContactEntity, ProfileEntity } from '../../../protocol/entities/people.js'
+import type { ReceivableEntity } from '../../../protocol/entities/registry.js'
 import type { Arrival, IgnoredMessage, StoreResult } from '../batch.js'
 import { profileValuesOf } from './received-profile.js'
-import type { StorableEntity } from './storable-entity.js'
 
 /** Each profile replaces the stored one of its author, unless that is newer. */
 export async function storeProfiles(
@@ -111,7 +111,7 @@ function addressesOf(arrivals: readonly { readonly entity: { readonly author: st
   return [...new Set(arrivals.map(({ entity }) => entity.author))]
 }
 
-function ignoreRest<Entity extends StorableEntity>(
+function ignoreRest<Entity extends ReceivableEntity>(
   arrivals: readonly Arrival<Entity>[],
   records: readonly { readonly arrival: Arrival<Entity> }[],
   reason: string,

@@ -12,12 +12,12 @@ import {
 import { Mention } from '../../../persistence/models/mention.js'
 import { Tag } from '../../../persistence/models/tag.js'
 import type { Pod } from '../../../pod/pod.js'
+import type { ReceivableEntity } from '../../../protocol/entities/registry.js'
 import { DELIVERY_LIMITS } from '../../outbound/limits.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
 import { plausibleTime } from './plausible-time.js'
-import type { StorableEntity } from './storable-entity.js'
 
-type OfType<Type extends StorableEntity['type']> = Extract<StorableEntity, { readonly type: Type }>
+type OfType<Type extends ReceivableEntity['type']> = Extract<ReceivableEntity, { readonly type: Type }>
 type Relayable = OfType<'comment' | 'like' | 'poll_participation'>
 
 /** Stores comments with their tags and mentions. */
@@ -128,7 +128,7 @@ function columnsOf({ entity, parentIsLocal }: Arrival<Relayable>) {
 }
 
 /** The first arrival of each guid. */
-function firstOfEachGuid<Entity extends StorableEntity & { readonly guid: string }>(
+function firstOfEachGuid<Entity extends ReceivableEntity & { readonly guid: string }>(
   arrivals: readonly Arrival<Entity>[],
 ): ReadonlyMap<string, Arrival<Entity>> {
   return new Map(arrivals.toReversed().map((arrival) => [arrival.entity.guid, arrival]))

@@ -1,0 +1,37 @@
+import type { Knex } from 'knex'
+import { queryPrepared } from '../../persistence/database/database.js'
+import type { EntityKey } from './entity-key.js'
+
+/**
+ * Takes the locks of all entities that a transaction stores or waits for, in one order. The storing and the waiting transaction both
+ * do, so that a message cannot miss its entity. Parents are locked in shared mode: several transactions may add to them.
+ */
+export async function lockEntityKeys(
+  transaction: Knex.Transaction,
+  entityKeys: readonly EntityKey[],
+  shared: readonly EntityKey[] = [],
+): Promise<void> {
+  if (entityKeys.length + shared.length === 0) return
+  await queryPrepared(transaction, 'lock-entity-keys', lockEachKey, [entityKeys, shared])
+}
+
+/** A bound on locks of people: a conversation may name 255 unknown ones, and the lock table of a server has a few thousand entries. */
+const LOCKS_OF_PEOPLE = 64
+
+const LOCK_KEY = `case
+  when starts_with(entity_key, 'person:') then hashtextextended(entity_key, 0) & ${LOCKS_OF_PEOPLE - 1}
+  else hashtextextended(entity_key, 0)
+end`
+
+/** Takes each lock once, in its stronger mode: upgrading a shared lock would deadlock with a transaction that does the same. */
+const lockEachKey = `
+  select count(case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end)
+  from (
+    select ${LOCK_KEY} as key, bool_or(alone) as alone
+    from (
+      select entity_key, true as alone from unnest($1::text[]) as entity_key
+      union all
+      select entity_key, false from unnest($2::text[]) as entity_key
+    ) as touched
+    group by key order by key
+  ) as sorted`

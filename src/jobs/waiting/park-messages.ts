@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto'
+import type { Knex } from 'knex'
+import { queryPrepared } from '../../persistence/database/database.js'
+import { NO_COUNTS } from '../../persistence/inbound/raise-counts.js'
+import { opaqueParam } from '../../persistence/sql/opaque-param.js'
+import { rowsAsColumns } from '../../persistence/sql/rows-as-columns.js'
+import type { Pod } from '../../pod/pod.js'
+import { receivePrivateJob, receivePublicJob } from '../definitions.js'
+import { type EntityKey, findStoredEntities } from './entity-key.js'
+import { WAITING_LIMITS } from './limits.js'
+import { type FetchKey, fetchKeyOf, requestMissingEntities } from './request-missing-entities.js'
+import { raiseCountsAndResume } from './resume-messages.js'
+import { admitUnproven, boundUnproven } from './unproven-messages.js'
+
+/** A message and the entity it waits for; its body is that of its job. */
+export interface ParkedMessage {
+  readonly waitsFor: EntityKey
+  /** Set for a private one. */
+  readonly recipientGuid?: string | undefined
+  readonly payload: string
+  readonly acceptedAt: Date
+  /** How often it has waited before. */
+  readonly times: number
+  /** Addresses whose pods should have the entity; undefined: it cannot be fetched. */
+  readonly fetchFrom?: string | undefined
+  readonly fallbackFetchFrom?: string | undefined
+  /** Only an entity of this author is accepted. */
+  readonly author?: string | undefined
+  /** Seconds it waits at most. */
+  readonly maxWaitSeconds?: number | undefined
+  /** The host of its signer, verified or claimed; bounds are counted by it. */
+  readonly senderHost?: string | undefined
+  /** The network address that posted it. */
+  readonly source?: string | undefined
+  /** False: its signer is unknown, so that the sender is not proven. */
+  readonly signed?: boolean | undefined
+}
+
+/** Parks messages, and resumes those that wait for entities that are stored by now. */
+export async function parkAndResume(
+  pod: Pick<Pod, 'jobs' | 'log'>,
+  transaction: Knex.Transaction,
+  waiting: readonly ParkedMessage[],
+  stored: readonly EntityKey[],
+): Promise<void> {
+  await raiseCountsAndResume(pod, transaction, NO_COUNTS, await parkMessages(pod, transaction, waiting, stored))
+}
+
+/**
+ * Stores messages that wait, and enqueues fetches of the entities they wait for. The locks of all these entities must be held. Returns
+ * the entities that are stored by now: those given, and those that other transactions have stored meanwhile.
+ */
+export async function parkMessages(
+  pod: Pick<Pod, 'jobs' | 'log'>,
+  transaction: Knex.Transaction,
+  waiting: readonly ParkedMessage[],
+  stored: readonly EntityKey[],
+): Promise<readonly EntityKey[]> {
+  const meanwhile = await findStoredEntities(transaction, [...new Set(waiting.map(({ waitsFor }) => waitsFor))])
+  // In one order: photos have no locks, and two posts may have the same ones.
+  const available = [...new Set([...stored, ...meanwhile])].toSorted()
+  const isStored = new Set(available)
+  const kept = await admitUnproven(pod, transaction, waiting, isStored)
+  const requested = await requestMissingEntities(
+    pod,
+    transaction,
+    kept.filter(({ waitsFor, signed = true }) => signed && !isStored.has(waitsFor)),
+  )
+  await insertWaiting(transaction, kept, requested)
+  await boundUnproven(pod, transaction, kept)
+  return available
+}
+
+/** Sorted, so that two batches cannot deadlock. A repeated message is stored once. */
+async function insertWaiting(
+  transaction: Knex.Transaction,
+  messages: readonly ParkedMessage[],
+  requested: ReadonlyMap<FetchKey, number>,
+): Promise<void> {
+  if (messages.length === 0) return
+  const keys = messages.map(fetchKeyOf)
+  await queryPrepared(transaction, 'new-waiting', newWaiting, [
+    ...rowsAsColumns(messages, ['waitsFor', 'payload', 'acceptedAt']),
+    messages.map(({ recipientGuid }) => (recipientGuid === undefined ? receivePublicJob.name : receivePrivateJob.name)),
+    messages.map(({ recipientGuid }) => recipientGuid ?? null),
+    messages.map(digestOf),
+    messages.map(({ times }) => times + 1),
+    messages.map(({ maxWaitSeconds = WAITING_LIMITS.waitSeconds }) => maxWaitSeconds),
+    messages.map(({ waitsFor }, index) => keys[index]?.slice(waitsFor.length + 1) ?? null),
+    keys.map((key) => (key && requested.get(key)) ?? null),
+    messages.map(({ senderHost }) => senderHost ?? null),
+    messages.map(({ source }) => source ?? null),
+    messages.map(({ signed = true }) => signed),
+    messages.map(({ payload }) => Buffer.byteLength(payload)),
+  ])
+}
+
+const newWaiting = `
+  insert into waiting (
+    waits_for, payload, accepted_at, name, recipient_guid, digest, times, due_at, asked_of, asked_by,
+    sender_host, source, signed, bytes
+  )
+  select
+    waits_for, payload, accepted_at, name, recipient_guid, decode(digest, 'hex'), times,
+    date_trunc('milliseconds', now()) + make_interval(secs => maxWaitSeconds), asked_of, asked_by,
+    sender_host, source, signed, bytes
+  from unnest(
+    ${opaqueParam('$1', 'text[]')}, $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::smallint[], $8::float[],
+    $9::text[], $10::bigint[], $11::text[], $12::text[], $13::boolean[], $14::int[]
+  ) as row(
+    waits_for, payload, accepted_at, name, recipient_guid, digest, times, maxWaitSeconds, asked_of, asked_by,
+    sender_host, source, signed, bytes
+  )
+  order by digest
+  on conflict (digest) do nothing`
+
+function digestOf({ recipientGuid, payload }: ParkedMessage): string {
+  return createHash('sha256')
+    .update(JSON.stringify([recipientGuid, payload]))
+    .digest('hex')
+}

@@ -1,0 +1,118 @@
+import type { Knex } from 'knex'
+import { queryPrepared } from '../../persistence/database/database.js'
+import { type Counts, NO_COUNTS, raiseCountsSteps, raiseCountsValues } from '../../persistence/inbound/raise-counts.js'
+import { opaqueParam } from '../../persistence/sql/opaque-param.js'
+import type { Pod } from '../../pod/pod.js'
+import { wakeWaitingJob } from '../definitions.js'
+import { enqueueJobsOfKind, handOverAfter, markFailed } from '../outbox/outbox.js'
+import type { OutboxJob } from '../queues/add-jobs.js'
+import type { EntityKey } from './entity-key.js'
+import { WAITING_LIMITS } from './limits.js'
+import { giveUpOverdueUnproven } from './unproven-messages.js'
+
+/** Messages that one transaction resumes. */
+const RESUMED_AT_ONCE = 1_000
+
+/** What the outbox row of a resumed message carries beside its body. */
+export interface ResumedMessage {
+  readonly recipientGuid: string | null
+  readonly times: number
+  /** Its time is over: if the entity is still unknown, the message becomes a dead letter. */
+  readonly last: boolean
+}
+
+/** Whether a resumed message may wait for one more entity. */
+export function mayWaitAgain({ times, last }: Pick<ResumedMessage, 'times' | 'last'>): boolean {
+  return !last && times < WAITING_LIMITS.waits
+}
+
+/**
+ * Raises the counters of what was stored, and turns messages that wait for these entities into outbox rows. One statement for both:
+ * a batch of one message stays within its number of statements.
+ */
+export async function raiseCountsAndResume(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  counts: Counts,
+  entityKeys: readonly EntityKey[],
+): Promise<void> {
+  if (entityKeys.length === 0) return
+  const resumed = await resume(transaction, entityKeys, counts)
+  handOverAfter(pod, transaction, resumed)
+  if (resumed.length === RESUMED_AT_ONCE)
+    await enqueueJobsOfKind(pod, transaction, wakeWaitingJob, [{ things: entityKeys }])
+}
+
+/** Turns messages that wait for stored entities into outbox rows, in transactions of bounded size. */
+export async function resumeWaiting(pod: Pick<Pod, 'jobs' | 'db'>, entityKeys: readonly string[]): Promise<void> {
+  let resumed = RESUMED_AT_ONCE
+  while (resumed === RESUMED_AT_ONCE) {
+    resumed = await pod.db.transaction(async (transaction) => {
+      const rows = await resume(transaction, entityKeys, NO_COUNTS)
+      handOverAfter(pod, transaction, rows)
+      return rows.length
+    })
+  }
+}
+
+/** Marks an outbox row as a dead letter, and resumes the messages that waited for its effect for the last time. */
+export async function giveUpOutboxRow(pod: Pick<Pod, 'jobs' | 'db'>, outboxId: number): Promise<void> {
+  await pod.db.transaction(async (transaction) => {
+    await markFailed(transaction, outboxId)
+    handOverAfter(pod, transaction, await resumeLast(transaction, 'asked_by = ?', outboxId))
+  })
+}
+
+/** Resumes messages whose time is over, and gives up unproven ones. Returns the number of resumed messages. */
+export async function resumeOverdue(
+  pod: Pick<Pod, 'jobs' | 'log'>,
+  transaction: Knex.Transaction,
+  limit: number,
+): Promise<number> {
+  await giveUpOverdueUnproven(pod, transaction, limit)
+  const overdue = `id in (
+    select id from waiting where due_at <= now() and signed order by due_at limit ? for update skip locked
+  )`
+  const rows = await resumeLast(transaction, overdue, limit)
+  if (rows.length > 0) handOverAfter(pod, transaction, rows)
+  return rows.length
+}
+
+/**
+ * Resumes the oldest messages that wait for these entities, up to a limit. Joined and not `= any(…)`: see post-references.ts.
+ */
+async function resume(
+  transaction: Knex.Transaction,
+  entityKeys: readonly string[],
+  counts: Counts,
+): Promise<readonly OutboxJob[]> {
+  const which = `using (
+    select waiting.id from unnest(${opaqueParam('$1', 'text[]')}) as entity_key join waiting on waits_for = entity_key
+    order by waiting.id limit ${RESUMED_AT_ONCE}
+  ) as oldest where waiting.id = oldest.id`
+  const statement = resumed(which, false, `, ${raiseCountsSteps(2)}`)
+  return queryPrepared(transaction, 'resumed', statement, [entityKeys, ...raiseCountsValues(counts)])
+}
+
+/** Resumes messages for the last time: they wait no longer. */
+async function resumeLast(transaction: Knex.Transaction, which: string, value: number): Promise<readonly OutboxJob[]> {
+  const { rows } = await transaction.raw(resumed(`where ${which}`, true), [value])
+  return rows
+}
+
+/** Each message returns to the queue by which it was received. */
+function resumed(which: string, last: boolean, alongside = ''): string {
+  return `
+    with resumed as (
+      delete from waiting ${which} returning waiting.*
+    )${alongside}
+    insert into outbox (queue, name, data, payload, accepted_at)
+    select
+      case when recipient_guid is null then 'inbound' else 'inbound-private' end,
+      name,
+      jsonb_build_object('recipientGuid', recipient_guid, 'times', times, 'last', ${last}),
+      payload,
+      accepted_at
+    from resumed order by resumed.id
+    returning id, queue, name`
+}
