@@ -19,6 +19,11 @@ const LONGEST_LIFE_SECONDS = 10 * 365 * 86_400
 const CLIENTS_SHOWN = 100
 const DEFAULT_DIALECT = 'default'
 
+interface TokenOptions extends OutputOptions {
+  readonly expiresIn: number
+  readonly dialect?: ClientApiDialect
+}
+
 export function clientCommands(program: Command): void {
   const token = program
     .command('token <username>')
@@ -30,10 +35,15 @@ export function clientCommands(program: Command): void {
         .argParser(readLifetime)
         .default(DEFAULT_LIFE_SECONDS, '365d'),
     )
+    .addOption(
+      new Option('--dialect <dialect>', 'dialect of the answers; without it that of CLIENT_API_DIALECT').choices(
+        CLIENT_API_DIALECTS,
+      ),
+    )
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod token alice --scopes "profile public:read" --expires-in 30d')
 
-  token.action(async (username: string, options: OutputOptions & { scopes?: string; expiresIn: number }) => {
+  token.action(async (username: string, options: TokenOptions & { scopes?: string }) => {
     if (options.scopes === undefined) token.error("error: required option '--scopes <scopes>' not specified")
     await mint(username, options.scopes ?? '', options)
   })
@@ -114,20 +124,24 @@ function presentListed({ users, ...client }: ListedClient) {
   return { ...present(client), users }
 }
 
-async function mint(username: string, text: string, options: OutputOptions & { expiresIn: number }): Promise<void> {
+async function mint(username: string, text: string, options: TokenOptions): Promise<void> {
   const { scopes, unknown } = readScopes(text)
   if (unknown.length > 0) {
     throw new CommandError(`There is no scope ${unknown.join(', ')}; there are ${SCOPES.join(', ')}.`)
   }
-  const lifetime = options.expiresIn
+  const { expiresIn: lifetime, dialect = null } = options
   if (lifetime < 1 || lifetime > LONGEST_LIFE_SECONDS) {
     throw new CommandError('A token lasts from one second to ten years.')
   }
-  const token = await withPod((pod) => mintToken(pod, username, { scopes, lifetime }))
+  const token = await withPod((pod) => mintToken(pod, username, { scopes, lifetime, apiDialect: dialect }))
   const expires = token.expiresAt.toISOString()
-  print(options, { access_token: token.accessToken, scopes: token.scopes, expires_at: expires }, [
+  const described = {
+    ...{ access_token: token.accessToken, scopes: token.scopes, expires_at: expires },
+    client_api_dialect: dialect,
+  }
+  print(options, described, [
     token.accessToken,
-    `For ${username} until ${expires}: ${token.scopes.join(' ')}. It is not shown again.`,
+    `Token for ${username}, expires ${expires}, scopes: ${token.scopes.join(' ')}. Save it now; it will not be shown again.`,
   ])
 }
 

@@ -1,6 +1,8 @@
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { setClientDialect } from '../../src/domain/accounts/clients.js'
+import { isScope } from '../../src/domain/accounts/scopes.js'
+import { mintToken } from '../../src/domain/accounts/tokens.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { sendSignal } from '../../src/jobs/signals.js'
 import type { ClientApiDialect } from '../../src/persistence/models/client.js'
@@ -31,7 +33,7 @@ async function clientOfAlice(dialect?: ClientApiDialect) {
 
 type Client = Awaited<ReturnType<typeof clientOfAlice>>
 
-async function readEveryPlace({ send }: Client) {
+async function readEveryPlace({ send }: Pick<Client, 'send'>) {
   await createComment(api.pod, api.bob.viewer, { postGuid: api.PA, text: 'Well said' })
   const started = await send('POST', '/conversations', { subject: 'Tea', body: 'x', recipients: [api.bob.guid] })
   const marked = await send('PATCH', `/conversations/${started.body.guid}`, { read: false })
@@ -108,6 +110,17 @@ describe('without one', () => {
     const minted = await other.alice.post('/conversations', body)
 
     expect([named.body.read, minted.body.read]).toEqual([undefined, true])
+  })
+})
+
+describe('the dialect of a token of the operator', () => {
+  it.each(['standard', 'diaspora'] as const)('%s: decides the shape of the answers', async (apiDialect) => {
+    const scopes = SCOPES.split(' ').filter(isScope)
+    const { accessToken } = await mintToken(api.pod, 'alice', { scopes, lifetime: 60, apiDialect })
+    const send: Client['send'] = (method, path, body) =>
+      api.call({ method, path, token: accessToken, ...(body && { body }) })
+
+    expect(await readEveryPlace({ send })).toEqual(IN_DIALECT[apiDialect])
   })
 })
 

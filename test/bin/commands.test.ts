@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
 import { createUser } from '../../src/domain/accounts/accounts.js'
+import { findViewer } from '../../src/domain/accounts/viewers.js'
 import { pruneJob } from '../../src/jobs/definitions.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
 import { createTestDatabase } from '../support/databases/test-database.js'
@@ -115,6 +116,7 @@ describe('the commands', { timeout: 60_000 }, () => {
         access_token: expect.stringMatching(/^[0-9a-f]{64}$/),
         scopes: ['profile', 'tags:read', 'public:read'],
         expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        client_api_dialect: null,
       })
       const days = (Date.parse(token.expires_at) - Date.now()) / 86_400_000
       expect(Math.round(days)).toBe(365)
@@ -131,6 +133,17 @@ describe('the commands', { timeout: 60_000 }, () => {
       expect(await failure('token', 'alice')).toMatchObject({ code: 2 })
       expect(await failure('token', 'alice', '--scopes', 'profile', '--expires-in', 'soon')).toMatchObject({ code: 2 })
       expect(await failure('token', 'nobody', '--scopes', 'profile')).toMatchObject({ code: 1 })
+    })
+
+    it('gives the token the dialect that is named', async () => {
+      const token = await json('token', 'alice', '--scopes', 'profile', '--dialect', 'diaspora')
+
+      expect(token).toMatchObject({ client_api_dialect: 'diaspora' })
+      expect((await findViewer(open, token.access_token))?.dialect).toBe('diaspora')
+      expect(await failure('token', 'alice', '--scopes', 'profile', '--dialect', 'klingon')).toEqual({
+        code: 2,
+        stderr: expect.stringContaining('Allowed choices are standard, diaspora.'),
+      })
     })
 
     it('never sends the token to the database', async () => {

@@ -4,6 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -138,6 +140,19 @@ describe('the web process', () => {
     await expect(underWay).rejects.toThrow()
     expect((await web.exit()).code).toBe(1)
     await lock.end()
+  })
+
+  it('logs one line when it starts, however many addresses it listens on', async () => {
+    const web = start({ HOST: '0.0.0.0', LOG_LEVEL: 'info' })
+    const lines: string[] = []
+    const output = createInterface(web.child.stdout ?? Readable.from([]))
+    output.on('line', (line) => lines.push(JSON.parse(line).msg))
+    const ended = once(output, 'close')
+    await web.ready()
+    web.child.kill('SIGTERM')
+    await ended
+
+    expect(lines).toEqual(['web process started', 'web process stopping: finishing running requests'])
   })
 
   it('explains that its port is in use', async () => {

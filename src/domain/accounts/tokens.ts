@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { raw } from 'objection'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { AccessToken, Authorization } from '../../persistence/models/access-token.js'
+import type { ClientApiDialect } from '../../persistence/models/client.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
 import { changeOpenUser } from './accounts.js'
@@ -17,16 +18,24 @@ export interface MintedToken {
   readonly expiresAt: Date
 }
 
+interface TokenRequest {
+  readonly scopes: readonly Scope[]
+  /** Seconds. */
+  readonly lifetime: number
+  /** Null: that of the setting. */
+  readonly apiDialect?: ClientApiDialect | null
+}
+
 /** Creates a token for the command line. Each has its own authorization, so that tokens with different scopes can coexist. */
 export async function mintToken(
   pod: Pod,
   username: string,
-  { scopes, lifetime }: { readonly scopes: readonly Scope[]; readonly lifetime: number },
+  { scopes, lifetime, apiDialect = null }: TokenRequest,
 ): Promise<MintedToken> {
   const accessToken = randomBytes(32).toString('hex')
   return changeOpenUser(pod, username, async (transaction, user) => {
     const authorization = await Authorization.query(transaction)
-      .insert({ userId: user.id, clientId: null, scopes: [...scopes] })
+      .insert({ userId: user.id, clientId: null, scopes: [...scopes], apiDialect })
       .returning('*')
     const { expiresAt } = await AccessToken.query(transaction)
       .insert({

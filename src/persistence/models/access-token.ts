@@ -14,6 +14,8 @@ export class Authorization extends Model {
   declare clientId: number | null
   declare grantId: string | null
   declare scopes: string[]
+  /** Only without a client. Null: that of the setting. */
+  declare apiDialect: ClientApiDialect | null
   declare createdAt: Date
   declare updatedAt: Date
 
@@ -50,7 +52,7 @@ export interface TokenHolder {
   readonly scopes: string
   /** The token was refreshed with fewer scopes than granted and is restricted to them. */
   readonly narrowed: boolean
-  /** Null: no client, or a client without its own dialect. */
+  /** Null: neither the client nor the token of the operator has its own dialect. */
   readonly dialect: ClientApiDialect | null
   /** By the clock of the database. */
   readonly expired: boolean
@@ -112,7 +114,7 @@ const columns = `
       )
     end as scopes,
     access_tokens.scopes is not null as narrowed,
-    clients.api_dialect as dialect,
+    coalesce(clients.api_dialect, authorizations.api_dialect) as dialect,
     coalesce(access_tokens.expires_at <= now(), false) as expired,
     users.locked_at is not null as locked,
     users.closed_at is not null as closed,

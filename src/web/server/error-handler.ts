@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../../domain/refusals.js'
 import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { isDatabaseUnavailable, isForeignKeyViolation } from '../../persistence/database/errors.js'
+import { diasporaMessage } from '../api/diaspora-messages.js'
 import { errorPage } from '../pages/html.js'
 import { type ErrorReason, FIELD_OF_REASON, isErrorReason, reasonOfStatus } from './error-reasons.js'
 import { HTTP_LIMITS } from './limits.js'
@@ -59,11 +60,11 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
 
   if (error instanceof Refusal) {
     const expected = expectedRefusal(error, refusals)
-    if (expected !== undefined) return answerError(request, reply, expected.status, expected)
+    if (expected !== undefined) return answerExpected(request, reply, expected)
   }
   if (error instanceof MalformedBody) {
     const { message, reason } = error
-    return answerError(request, reply, statusOf(refusals.malformed) ?? error.status, { message, reason })
+    return answerExpected(request, reply, { status: statusOf(refusals.malformed) ?? error.status, message, reason })
   }
   if (error instanceof RequestFault) {
     const { status, headers, message, reason, field, fields: more } = error
@@ -114,7 +115,7 @@ function answerInvalid(
   const { part, message, reason, fields } = error
   if (part === 'params') return answerError(request, reply, 404, { message, reason: 'not_found' })
   const status = part === 'body' ? (statusOf(refusals.invalid) ?? 422) : 422
-  return answerError(request, reply, status, { message, reason, field: fields[0], fields })
+  return answerExpected(request, reply, { status, message, reason, field: fields[0], fields })
 }
 
 /** Undefined: the route does not expect this refusal. */
@@ -130,6 +131,16 @@ function expectedRefusal({ reason, message }: Refusal, refusals: RouteRefusals) 
 
 function statusOf(refusal: number | RefusalStatus | undefined): number | undefined {
   return typeof refusal === 'object' ? refusal.status : refusal
+}
+
+/** Answers an error that the description of the operation lists, with the message that the dialect of the client has for it. */
+function answerExpected(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { status, ...error }: ErrorContent & { readonly status: number },
+): FastifyReply {
+  const message = diasporaMessage(request, { status, reason: error.reason }) ?? error.message
+  return answerError(request, reply, status, { ...error, message })
 }
 
 /** Answers with JSON on paths for clients, and with a page on paths for people. */

@@ -1,6 +1,6 @@
 import { unlink } from 'node:fs/promises'
 import { createConnection } from 'node:net'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyListenOptions } from 'fastify'
 import type { Config, Listen } from '../../config/config.js'
 import { StartError } from '../../errors/start-error.js'
 import { codeOf } from '../../errors/thrown.js'
@@ -46,10 +46,21 @@ export async function listenForOperator(
 }
 
 async function listenAt(app: FastifyInstance, where: Listen): Promise<string> {
-  if ('port' in where) return app.listen({ host: where.host, port: where.port, listenTextResolver })
+  if ('port' in where) return listenWithoutLog(app, { host: where.host, port: where.port })
   await removeAbandonedSocket(where.path)
-  await app.listen({ path: where.path, listenTextResolver })
+  await listenWithoutLog(app, { path: where.path })
   return `unix:${where.path}`
+}
+
+/** Fastify logs a line for each address of the machine; the process logs its address once, when it has started. */
+async function listenWithoutLog(app: FastifyInstance, where: FastifyListenOptions): Promise<string> {
+  const { log } = app
+  app.log = log.child({}, { level: 'warn' })
+  try {
+    return await app.listen(where)
+  } finally {
+    app.log = log
+  }
 }
 
 /** Removes the socket file of a process that was killed: it would block the address although no process listens on it. */
@@ -80,9 +91,4 @@ function explainListenError(error: unknown, where: Listen, hint: string): unknow
   if (reason === undefined) return error
   const place = 'port' in where ? `port ${where.port} of ${where.host}` : where.path
   return new StartError(`The pod cannot listen on ${place}: ${reason}. ${hint}`, { cause: error })
-}
-
-/** One line for each address. */
-function listenTextResolver(address: string): string {
-  return `listening at ${address}`
 }

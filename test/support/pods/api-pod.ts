@@ -23,7 +23,7 @@ export interface ApiPod extends AsyncDisposable {
   close(): Promise<void>
 }
 
-interface ApiCall {
+export interface ApiCall {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below `/api/v1`, or a link of an answer. */
   readonly path: string
