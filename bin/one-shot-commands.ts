@@ -1,3 +1,4 @@
+import { auditCommands } from './commands/audit.js'
 import { clientCommands } from './commands/clients.js'
 import { configCommand } from './commands/config.js'
 import { databaseCommands } from './commands/database.js'
@@ -33,4 +34,5 @@ export const passingCommands = [
   doctorCommand,
   configCommand,
   envelopeCommands,
+  auditCommands,
 ] as const

@@ -1,5 +1,6 @@
 import * as domainAccounts from '../src/domain/accounts/limits.js'
 import * as domain from '../src/domain/limits.js'
+import * as domainModeration from '../src/domain/moderation/limits.js'
 import * as domainPeople from '../src/domain/people/limits.js'
 import * as domainPhotos from '../src/domain/photos/limits.js'
 import * as domainPosts from '../src/domain/posts/limits.js'
@@ -37,6 +38,7 @@ export const limitFiles: Readonly<Record<string, Readonly<Record<string, Group>>
   'src/web/routes/federation/limits.ts': webRoutesFederation,
   'src/domain/limits.ts': domain,
   'src/domain/posts/limits.ts': domainPosts,
+  'src/domain/moderation/limits.ts': domainModeration,
   'src/domain/people/limits.ts': domainPeople,
   'src/persistence/notifications/limits.ts': persistenceNotifications,
   'src/persistence/photos/limits.ts': persistencePhotos,
@@ -79,6 +81,10 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     eventLoopDelayMs: '503 with `Retry-After`, except `/health/live`',
     closeTimeoutMs: 'running requests are aborted',
     readinessTimeoutMs: 'not ready',
+  },
+  MODERATION_LIMITS: {
+    reasonCharacters: '422',
+    mostPageItems: 'as many',
   },
   TEXT_LIMITS: {
     textCharacters: '422 (400 in the profile)',

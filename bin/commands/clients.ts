@@ -6,7 +6,7 @@ import {
   type RegisteredClient,
   setClientDialect,
 } from '../../src/domain/accounts/clients.js'
-import { readScopes, SCOPES } from '../../src/domain/accounts/scopes.js'
+import { ALL_SCOPES, readScopes } from '../../src/domain/accounts/scopes.js'
 import { mintToken, revokeToken } from '../../src/domain/accounts/tokens.js'
 import type { ClientApiDialect } from '../../src/persistence/models/client.js'
 import { CommandError } from '../command-error.js'
@@ -29,7 +29,7 @@ export function clientCommands(program: Command): void {
     .command('token <username>')
     .description('Makes an access token for a user without a browser. Each token is a separate authorization.')
     .enablePositionalOptions()
-    .option('--scopes <scopes>', `scopes of the token, separated by blanks: ${SCOPES.join(' ')}`)
+    .option('--scopes <scopes>', `scopes of the token, separated by blanks: ${ALL_SCOPES.join(' ')}`)
     .addOption(
       new Option('--expires-in <time>', 'like 90s, 15m, 12h or 30d')
         .argParser(readLifetime)
@@ -127,7 +127,7 @@ function presentListed({ users, ...client }: ListedClient) {
 async function mint(username: string, text: string, options: TokenOptions): Promise<void> {
   const { scopes, unknown } = readScopes(text)
   if (unknown.length > 0) {
-    throw new CommandError(`There is no scope ${unknown.join(', ')}; there are ${SCOPES.join(', ')}.`)
+    throw new CommandError(`There is no scope ${unknown.join(', ')}; there are ${ALL_SCOPES.join(', ')}.`)
   }
   const { expiresIn: lifetime, dialect = null } = options
   if (lifetime < 1 || lifetime > LONGEST_LIFE_SECONDS) {

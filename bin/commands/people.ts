@@ -10,8 +10,9 @@ import {
   ROLES,
   type Role,
   setPassword,
-  setRole,
 } from '../../src/domain/accounts/accounts.js'
+import { changeRole as setRole } from '../../src/domain/moderation/change-role.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
 import { CommandError } from '../command-error.js'
 import { readCount } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
@@ -58,8 +59,7 @@ export function peopleCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  echo "correct horse battery" | pod user password alice --password-stdin')
     .action(changePassword)
 
-  user
-    .command('role')
+  withActorOptions(user.command('role'))
     .argument('<username>')
     .addArgument(new Argument('<role>').choices(ROLES))
     .description('Sets or removes the role of a user.')
@@ -140,8 +140,15 @@ async function changePassword(
   ])
 }
 
-async function changeRole(username: string, role: Role, options: OutputOptions): Promise<void> {
-  await withPod((pod) => setRole(pod, username, role))
+async function changeRole(username: string, role: Role, options: ActorOptions): Promise<void> {
+  const { reason = 'Changed with pod user role.' } = options
+  await withPod(async (pod) => {
+    const account = await findUser(pod, username)
+    if (account === undefined) throw new CommandError(`There is no local account named ${username}.`)
+    if (account.closedAt !== null) throw new CommandError(`The account ${username} is closed.`)
+    const actor = await actorOf(pod, options, 'administration')
+    await setRole(pod, actor, account.guid, { role, reason, confirm: account.username })
+  })
   print(options, { username, role }, [role === 'none' ? `${username} has no role.` : `${username} is ${role} now.`])
 }
 

@@ -2,9 +2,16 @@
 export class Refusal<Reason extends string = string> extends Error {
   override name = 'Refusal'
   readonly reason: Reason
+  /** More members of the error body, for example what an unconfirmed action would change. */
+  readonly details: Readonly<Record<string, unknown>>
 
-  constructor(reason: Reason, message: string, options?: ErrorOptions) {
+  constructor(
+    reason: Reason,
+    message: string,
+    { details = {}, ...options }: ErrorOptions & { readonly details?: Readonly<Record<string, unknown>> } = {},
+  ) {
     super(message, options)
     this.reason = reason
+    this.details = details
   }
 }

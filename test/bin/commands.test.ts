@@ -94,6 +94,21 @@ describe('the commands', { timeout: 60_000 }, () => {
     it('role assigns an existing role', async () => {
       expect(await json('user', 'role', 'alice', 'moderator')).toEqual({ username: 'alice', role: 'moderator' })
       expect(await failure('user', 'role', 'alice', 'king')).toMatchObject({ code: 2 })
+      expect(await failure('user', 'role', 'alice', 'admin', '--as', 'alice', '--reason', 'More work')).toMatchObject({
+        code: 1,
+        stderr: 'This needs the role admin.',
+      })
+    })
+
+    it('audit lists, shows and exports the actions of commands, and verifies the log', async () => {
+      expect(await json('audit', 'list', '--action', 'role')).toMatchObject([
+        { id: 1, actor: { name: 'command' }, via: 'command', target: { label: 'alice' }, after: { role: 'moderator' } },
+      ])
+      expect(await json('audit', 'show', '1')).toMatchObject({ id: 1, action: 'role' })
+      expect(await json('audit', 'verify')).toEqual({ entries: 1 })
+      const { stdout } = await pod(['audit', 'export', '--format', 'csv'], settings)
+      expect(stdout.split('\r\n')).toHaveLength(4)
+      expect(await failure('audit', 'show', '99')).toMatchObject({ code: 1 })
     })
 
     it('close requires a confirmation', async () => {
@@ -128,7 +143,7 @@ describe('the commands', { timeout: 60_000 }, () => {
     it('lists unknown scopes, and the valid ones', async () => {
       expect(await failure('token', 'alice', '--scopes', 'profile fly')).toEqual({
         code: 1,
-        stderr: expect.stringMatching(/^There is no scope fly; there are openid, .*tags:modify\.$/),
+        stderr: expect.stringMatching(/^There is no scope fly; there are openid, .*moderation, administration\.$/),
       })
       expect(await failure('token', 'alice')).toMatchObject({ code: 2 })
       expect(await failure('token', 'alice', '--scopes', 'profile', '--expires-in', 'soon')).toMatchObject({ code: 2 })

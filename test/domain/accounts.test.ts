@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { verify } from '@node-rs/argon2'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
-import { closeUser, createUser, findUser, listUsers, setPassword, setRole } from '../../src/domain/accounts/accounts.js'
+import { closeUser, createUser, findUser, listUsers, setPassword } from '../../src/domain/accounts/accounts.js'
 import { readScopes } from '../../src/domain/accounts/scopes.js'
 import { mintToken, revokeToken } from '../../src/domain/accounts/tokens.js'
 import { findViewer, openViewerLookup } from '../../src/domain/accounts/viewers.js'
@@ -172,7 +172,7 @@ describe('listUsers', () => {
   })
 })
 
-describe('setPassword and setRole', () => {
+describe('setPassword', () => {
   it('replaces the password', async () => {
     await make('changer')
 
@@ -183,23 +183,12 @@ describe('setPassword and setRole', () => {
     await expect(setPassword(pod, 'changer', 'short')).rejects.toMatchObject({ reason: 'password_invalid' })
   })
 
-  it('gives a role and takes it away', async () => {
-    await make('helper')
-
-    await setRole(pod, 'helper', 'moderator')
-    expect(await findUser(pod, 'helper')).toMatchObject({ role: 'moderator' })
-
-    await setRole(pod, 'helper', 'none')
-    expect(await findUser(pod, 'helper')).toMatchObject({ role: 'none' })
-  })
-
   it('refuses what nobody or a closed account is given', async () => {
     await make('ended')
     await closeUser(pod, 'ended')
 
     await expect(setPassword(pod, 'nobody', PASSWORD)).rejects.toMatchObject({ reason: 'user_missing' })
     await expect(setPassword(pod, 'ended', PASSWORD)).rejects.toMatchObject({ reason: 'user_closed' })
-    await expect(setRole(pod, 'ended', 'admin')).rejects.toMatchObject({ reason: 'user_closed' })
     await expect(mintToken(pod, 'ended', { scopes: [], lifetime: DAY })).rejects.toMatchObject({
       reason: 'user_closed',
     })
@@ -306,7 +295,7 @@ describe('revokeToken', () => {
 describe('closeUser', () => {
   it('locks everything out at once: password, role, tokens, authorizations', async () => {
     await make('leaver')
-    await setRole(pod, 'leaver', 'admin')
+    await User.query(pod.db).where({ username: 'leaver' }).patch({ role: 'moderator' })
     const token = await mintToken(pod, 'leaver', { scopes: [], lifetime: DAY })
 
     await closeUser(pod, 'leaver')
@@ -318,6 +307,14 @@ describe('closeUser', () => {
     expect(person.closedAt).toEqual(user.closedAt)
     expect(await findViewer(pod, token.accessToken)).toBeUndefined()
     expect(await Authorization.query(pod.db).where({ userId: user.id })).toHaveLength(0)
+  })
+
+  it('refuses the last admin', async () => {
+    await make('only-admin')
+    await User.query(pod.db).where({ username: 'only-admin' }).patch({ role: 'admin' })
+
+    await expect(closeUser(pod, 'only-admin')).rejects.toMatchObject({ reason: 'last_admin' })
+    expect(await findUser(pod, 'only-admin')).toMatchObject({ closedAt: null })
   })
 
   it('leaves no token to an account that is closed while one is made', async () => {

@@ -13,6 +13,7 @@ import { User, UserSecrets } from '../../persistence/models/user.js'
 import { emptyPeople } from '../../persistence/people/empty-people.js'
 import type { Pod } from '../../pod/pod.js'
 import { TEXT_LIMITS } from '../limits.js'
+import { lockAdmins, requireOtherAdmin } from '../moderation/actor.js'
 import { enqueueMessage } from '../outbound/outgoing-messages.js'
 import { Refusal } from '../refusals.js'
 import { isPodAccountName } from './pod-account.js'
@@ -131,18 +132,13 @@ async function deleteAuthorizations(transaction: Knex.Transaction, userId: numbe
   await sendSignal(transaction, 'access_ended')
 }
 
-export async function setRole(pod: Pod, username: string, role: Role): Promise<void> {
-  await changeOpenUser(pod, username, async (transaction, user) => {
-    await user.$query(transaction).patch({ role: role === 'none' ? null : role })
-  })
-}
-
 /**
  * Closes an account at once: sign-in and tokens stop working, its content is deleted here, and an account deletion is sent to the
  * pods that have data of it. The username stays reserved.
  */
 export async function closeUser(pod: Pod, username: string): Promise<void> {
   await changeOpenUser(pod, username, async (transaction, user) => {
+    requireOtherAdmin(await lockAdmins(transaction), user.id)
     const closedAt = pod.now()
     await enqueueAccountDeletion(pod, transaction, user)
     await user.$query(transaction).patch({ closedAt, role: null })

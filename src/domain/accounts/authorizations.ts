@@ -7,7 +7,7 @@ import { Client } from '../../persistence/models/client.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
-import { isScope, type Scope } from './scopes.js'
+import { isScope, mayGrant, type Scope } from './scopes.js'
 
 /** An authorization in the terms of the authorization server. */
 export interface Grant {
@@ -33,7 +33,7 @@ type AuthorizationRefusal = 'user_missing' | 'client_missing' | 'authorization_m
 export async function authorizeClient(
   pod: Pick<Pod, 'db' | 'now'>,
   who: { readonly address: string; readonly clientId: string },
-  scopes: readonly Scope[],
+  requested: readonly Scope[],
 ): Promise<string> {
   const [user, client] = await Promise.all([
     findActiveUser(pod, who.address),
@@ -41,6 +41,7 @@ export async function authorizeClient(
   ])
   if (!user) throw refusal('user_missing', 'This account is closed.')
   if (!client) throw refusal('client_missing', 'This application is not registered any more.')
+  const scopes = requested.filter((scope) => mayGrant(user.role, scope))
   const { grantId } = await Authorization.query(pod.db)
     .insert({ userId: user.id, clientId: client.id, grantId: randomBytes(16).toString('hex'), scopes: [...scopes] })
     .onConflict(['userId', 'clientId'])
@@ -48,6 +49,16 @@ export async function authorizeClient(
     .returning('*')
   if (grantId === null) throw new Error('An authorization was written without a grant id.')
   return grantId
+}
+
+/** The requested scopes that a user may grant: those of the admin API need the role. */
+export async function findGrantableScopes(
+  pod: Pick<Pod, 'db'>,
+  address: string,
+  scopes: readonly Scope[],
+): Promise<readonly Scope[]> {
+  const user = await findActiveUser(pod, address)
+  return scopes.filter((scope) => mayGrant(user?.role ?? null, scope))
 }
 
 export async function findGrant(pod: Pick<Pod, 'db'>, grantId: string): Promise<Grant | undefined> {

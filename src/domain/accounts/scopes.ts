@@ -1,4 +1,6 @@
-/** All scopes of the client API. */
+import type { Role } from '../../persistence/models/user.js'
+
+/** The scopes of the client API that every user can grant. */
 export const SCOPES = [
   'openid',
   'sub',
@@ -22,13 +24,29 @@ export const SCOPES = [
   'tags:modify',
 ] as const
 
-export type Scope = (typeof SCOPES)[number]
+/** The scopes of the admin API. Only users with the role can grant them, and the role is checked again at every request. */
+export const STAFF_SCOPES = ['moderation', 'administration'] as const
+
+export const ALL_SCOPES = [...SCOPES, ...STAFF_SCOPES] as const
+
+export type Scope = (typeof ALL_SCOPES)[number]
+type StaffScope = (typeof STAFF_SCOPES)[number]
 
 /** Part of every authorization, whether requested or not. */
 export const ALWAYS_GRANTED: Scope = 'public:read'
 
 export function isScope(text: string): text is Scope {
-  return (SCOPES as readonly string[]).includes(text)
+  return (ALL_SCOPES as readonly string[]).includes(text)
+}
+
+function isStaffScope(scope: Scope): scope is StaffScope {
+  return (STAFF_SCOPES as readonly Scope[]).includes(scope)
+}
+
+/** Whether a user with this role may grant the scope. `administration` includes `moderation`. */
+export function mayGrant(role: Role | null, scope: Scope): boolean {
+  if (!isStaffScope(scope)) return true
+  return role === 'admin' || (role === 'moderator' && scope === 'moderation')
 }
 
 /** Splits a list of scopes into known ones, without repeats, and unknown names. */

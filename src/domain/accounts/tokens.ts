@@ -6,10 +6,10 @@ import type { ClientApiDialect } from '../../persistence/models/client.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
 import { changeOpenUser } from './accounts.js'
-import type { Scope } from './scopes.js'
+import { mayGrant, type Scope } from './scopes.js'
 import { hashToken } from './token-hash.js'
 
-type TokenRefusal = 'token_unknown'
+type TokenRefusal = 'token_unknown' | 'role_needed'
 
 export interface MintedToken {
   /** Shown once: only its hash is stored. */
@@ -34,6 +34,10 @@ export async function mintToken(
 ): Promise<MintedToken> {
   const accessToken = randomBytes(32).toString('hex')
   return changeOpenUser(pod, username, async (transaction, user) => {
+    const refused = scopes.filter((scope) => !mayGrant(user.role, scope))
+    if (refused.length > 0) {
+      throw new Refusal<TokenRefusal>('role_needed', `${username} does not have the role for ${refused.join(' ')}.`)
+    }
     const authorization = await Authorization.query(transaction)
       .insert({ userId: user.id, clientId: null, scopes: [...scopes], apiDialect })
       .returning('*')

@@ -2,9 +2,10 @@ import { LRUCache } from 'lru-cache'
 import { groupCommit } from '../../jobs/group-commit.js'
 import { AccessToken, type TokenHolder } from '../../persistence/models/access-token.js'
 import type { ClientApiDialect } from '../../persistence/models/client.js'
+import type { Role } from '../../persistence/models/user.js'
 import type { Visibility } from '../../persistence/posts/visibility.js'
 import type { Pod } from '../../pod/pod.js'
-import { ALWAYS_GRANTED, isScope, type Scope } from './scopes.js'
+import { ALWAYS_GRANTED, isScope, mayGrant, type Scope } from './scopes.js'
 import { hashToken } from './token-hash.js'
 
 /** The user of a request, with the scopes of the token. */
@@ -15,6 +16,8 @@ export interface Viewer {
   readonly authorizationId?: number
   readonly tokenId?: number
   readonly scopes: ReadonlySet<Scope>
+  /** Undefined: a member without role. */
+  readonly role?: Role
   /** Undefined: the dialect of the setting applies. */
   readonly dialect?: ClientApiDialect
   /** Log position of the user's last write. A replica behind it would show outdated data. */
@@ -75,6 +78,7 @@ function viewerOfToken(holder: TokenHolder): Viewer | undefined {
     authorizationId,
     tokenId,
     ...(writtenUpTo !== null && { writtenUpTo }),
+    ...(holder.role !== null && { role: holder.role }),
     ...(holder.dialect !== null && { dialect: holder.dialect }),
     scopes: holder.narrowed ? new Set(holder.scopes.split(' ').filter(isScope)) : parseScopes(holder.scopes),
   }
@@ -86,9 +90,16 @@ const parsedScopes = new LRUCache<string, ReadonlySet<Scope>>({ max: 1_000 })
 function parseScopes(text: string): ReadonlySet<Scope> {
   const known = parsedScopes.get(text)
   if (known !== undefined) return known
-  const scopes = new Set([...text.split(' ').filter(isScope), ALWAYS_GRANTED])
+  const named = text.split(' ').filter(isScope)
+  const included = named.includes('administration') ? (['moderation'] as const) : []
+  const scopes = new Set([...named, ...included, ALWAYS_GRANTED])
   parsedScopes.set(text, scopes)
   return scopes
+}
+
+/** Whether the user still has the role that a scope of the admin API needs. */
+export function hasRoleFor({ role }: Viewer, scope: Scope): boolean {
+  return mayGrant(role ?? null, scope)
 }
 
 /** Without the scope `private:read`, a token shows public posts only. This applies to the viewer's own posts too. */

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 import { Client, type ClientApiDialect } from './client.js'
 import { Model } from './model.js'
-import { User } from './user.js'
+import { type Role, User } from './user.js'
 
 /** The authorization of a client by a user. Tokens have no scopes of their own, so that new consent changes existing tokens. */
 export class Authorization extends Model {
@@ -48,6 +48,8 @@ export interface TokenHolder {
   readonly userId: number
   readonly personId: number
   readonly authorizationId: number
+  /** Read with the token, so that a change takes effect at the next request. */
+  readonly role: Role | null
   /** Separated by blanks. */
   readonly scopes: string
   /** The token was refreshed with fewer scopes than granted and is restricted to them. */
@@ -106,6 +108,7 @@ const columns = `
     users.id as "userId",
     users.person_id as "personId",
     authorizations.id as "authorizationId",
+    users.role,
     case
       when access_tokens.scopes is null then array_to_string(authorizations.scopes, ' ')
       else (

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Scope } from '../../domain/accounts/scopes.js'
-import { openViewerLookup, type Viewer } from '../../domain/accounts/viewers.js'
+import { hasRoleFor, openViewerLookup, type Viewer } from '../../domain/accounts/viewers.js'
 import type { Pod } from '../../pod/pod.js'
 import type { ErrorReason } from '../server/error-reasons.js'
 import { RequestFault } from '../server/request-faults.js'
@@ -90,6 +90,7 @@ export function requireScopes(request: FastifyRequest, ...scopes: readonly Scope
 function checkScopes(realm: string, viewer: Viewer, scopes: readonly Scope[]): void {
   const missing = scopes.filter((scope) => !viewer.scopes.has(scope))
   if (missing.length > 0) throw insufficientScope(realm, scopes)
+  if (!scopes.every((scope) => hasRoleFor(viewer, scope))) throw roleNeeded()
 }
 
 /** A route as Fastify passes it to `onRoute`. Plugins may still change its settings while they register. */
@@ -153,6 +154,11 @@ function oauthFault(status: number, reason: ErrorReason, realm: string, error: s
     fields: { error, error_description: text },
     reason,
   })
+}
+
+/** The user had the role when the token was made. */
+function roleNeeded(): RequestFault {
+  return new RequestFault(403, 'Your account does not have the role that this call needs.', { reason: 'role_needed' })
 }
 
 /** 403 and not 401, because clients end their session on a 401. */

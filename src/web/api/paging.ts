@@ -9,7 +9,7 @@ import {
   type TimePage,
 } from '../../persistence/sql/keyset-page.js'
 import { readTime } from '../schemas/times.js'
-import { pathOf } from '../server/paths.js'
+import { openLinks, sendLinks } from './page-links.js'
 
 const DEFAULT_ITEMS = 15
 const MOST_ITEMS = 100
@@ -140,28 +140,6 @@ function creationKey({ createdAt, id }: { readonly createdAt: Date; readonly id:
 
 function pageKey(time: Date, id: number | undefined): PageKey {
   return id === undefined ? { time } : { time, id }
-}
-
-type Changes = Readonly<Record<string, string | number | undefined>>
-
-/** Builds URLs of the same request with other parameters. The query is encoded, so that no value can end the link. */
-function openLinks({ url, server }: FastifyRequest): (changes: Changes) => string {
-  const path = pathOf(url)
-  const [query = ''] = url.slice(path.length).split('#', 1)
-  const address = new URL(path, server.pod.config.url).href
-  return (changes) => {
-    const parameters = new URLSearchParams(query)
-    for (const [name, value] of Object.entries(changes)) {
-      if (value === undefined) parameters.delete(name)
-      else parameters.set(name, String(value))
-    }
-    return `${address}?${parameters}`
-  }
-}
-
-function sendLinks(reply: FastifyReply, links: Readonly<Record<string, string | undefined>>): void {
-  const present = Object.entries(links).flatMap(([name, url]) => (url === undefined ? [] : [`<${url}>; rel="${name}"`]))
-  if (present.length > 0) reply.header('link', present.join(', '))
 }
 
 function itemsOf(perPage = DEFAULT_ITEMS): number {

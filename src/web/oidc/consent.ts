@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { authorizeClient, endSessions, revokeGrant } from '../../domain/accounts/authorizations.js'
+import { authorizeClient, endSessions, findGrantableScopes, revokeGrant } from '../../domain/accounts/authorizations.js'
 import { findClient, type RegisteredClient } from '../../domain/accounts/clients.js'
 import { readScopes, type Scope } from '../../domain/accounts/scopes.js'
 import { consentPage } from '../pages/consent-page.js'
@@ -24,7 +24,8 @@ export const consentRoutes: FastifyPluginAsync = async (app) => {
     const address = await browser.address()
     const client = await findClient(pod, String(params['client_id']))
     if (prompt.name !== 'consent' || address === undefined || client === undefined) throw noPendingRequest()
-    const { scopes } = readScopes(String(params['scope'] ?? ''))
+    const requested = readScopes(String(params['scope'] ?? '')).scopes
+    const scopes = await findGrantableScopes(pod, address, requested)
     return { browser, interaction, address, client, scopes, redirectUri: String(params['redirect_uri']) }
   }
 

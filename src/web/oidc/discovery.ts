@@ -1,5 +1,5 @@
 import { CLIENT_AUTH_METHODS } from '../../domain/accounts/clients.js'
-import { SCOPES } from '../../domain/accounts/scopes.js'
+import { ALL_SCOPES } from '../../domain/accounts/scopes.js'
 import { OIDC_PATHS } from './paths.js'
 
 /** The discovery document of the authorization server. The issuer must equal that of the ID tokens exactly. */
@@ -12,7 +12,7 @@ export function describeIssuer(podUrl: string): object {
     userinfo_endpoint: `${podUrl}${OIDC_PATHS.userInfo}`,
     jwks_uri: `${podUrl}${OIDC_PATHS.jwks}`,
     revocation_endpoint: `${podUrl}${OIDC_PATHS.revocation}`,
-    scopes_supported: SCOPES,
+    scopes_supported: ALL_SCOPES,
     response_types_supported: ['code'],
     response_modes_supported: ['query', 'fragment'],
     grant_types_supported: ['authorization_code', 'refresh_token'],

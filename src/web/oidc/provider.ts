@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { Configuration, Provider } from 'oidc-provider'
 import { findActiveUser, findGrantOfClient } from '../../domain/accounts/authorizations.js'
 import { findClient, isClientSecret } from '../../domain/accounts/clients.js'
-import { SCOPES } from '../../domain/accounts/scopes.js'
+import { ALL_SCOPES } from '../../domain/accounts/scopes.js'
 import { loadSigningKey } from '../../domain/accounts/signing-keys.js'
 import { hashToken } from '../../domain/accounts/token-hash.js'
 import { findSubject } from '../../domain/accounts/user-info.js'
@@ -70,7 +70,7 @@ async function openProvider(pod: Pod): Promise<Provider> {
 function settings(pod: Pod, library: Library): Configuration {
   const { errors } = library
   return {
-    scopes: [...SCOPES],
+    scopes: [...ALL_SCOPES],
     claims: { openid: ['sub', 'auth_time', 'acr'] },
     acrValues: ['0'],
     responseTypes: ['code'],

@@ -1,12 +1,14 @@
 import swagger, { type SwaggerTransform } from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import { type FastifyInstance, fastify } from 'fastify'
-import { ALWAYS_GRANTED, SCOPES } from '../../domain/accounts/scopes.js'
+import { ALL_SCOPES, ALWAYS_GRANTED } from '../../domain/accounts/scopes.js'
+import { adminRoutes } from '../routes/admin/admin-routes.js'
 import { apiRoutes } from '../routes/api/api-routes.js'
 import { Comment, NewComment } from '../schemas/comments.js'
 import { Aspect, ErrorBody, ErrorReasonName, OtherPerson, OwnProfile, PersonSummary } from '../schemas/common.js'
 import { Conversation, Message, StartedConversation } from '../schemas/conversations.js'
 import { LiveMessage, StreamEventData, StreamEvents, StreamReset } from '../schemas/live.js'
+import { AuditEntrySchema } from '../schemas/moderation.js'
 import { Notification } from '../schemas/notifications.js'
 import { Photo, Picture, Poll, Post, Root } from '../schemas/posts.js'
 import { Like, Reshare } from '../schemas/reactions.js'
@@ -45,6 +47,10 @@ for a different request is a 422. A key belongs to your authorization, whichever
 are not stored. If the pod crashes mid-request, the key answers 409 for four minutes; after that a retry either runs the request
 or, if it had already taken effect, answers 409 without \`Retry-After\`: fetch the resource to check. Only an upload may run twice
 in that case.
+
+**The admin API** below \`/api/admin/v1\` is for moderators and admins. Its scopes \`moderation\` and \`administration\` are granted only to
+users with the role, and the role is checked at every request (403 \`role_needed\`). Every action needs a \`reason\` and is recorded in
+the audit log. Dangerous actions need \`confirm\`: without it the answer is 409 \`confirmation_needed\` with a \`preview\`.
 
 **Live events.** \`GET /api/v1/streaming\` sends notifications, messages and posts as they arrive, so clients need not poll.
 
@@ -85,6 +91,7 @@ const NAMED_SCHEMAS = [
   ],
   ...[Conversation, StartedConversation, Message, Notification, Like, Reshare, Aspect],
   ...[LiveMessage, StreamReset, StreamEvents, StreamEventData],
+  AuditEntrySchema,
 ]
 
 /** Describes the routes that are registered after it, so it must come first. */
@@ -121,6 +128,8 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Streams', description: 'Posts of the people and tags you follow, in several selections.' },
         { name: 'Search', description: 'Search for people, posts and tags.' },
         { name: 'Live', description: 'Events as they happen.' },
+        { name: 'Audit', description: 'Admin API: the log of all actions of moderators and admins.' },
+        { name: 'Roles', description: 'Admin API: moderators and admins.' },
       ],
       components: {
         headers: RESPONSE_HEADERS,
@@ -133,7 +142,7 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
           token: {
             type: 'http',
             scheme: 'bearer',
-            description: `An access token. Scopes: ${SCOPES.map((scope) => `\`${scope}\``).join(', ')}.`,
+            description: `An access token. Scopes: ${ALL_SCOPES.map((scope) => `\`${scope}\``).join(', ')}.`,
           },
         },
       },
@@ -172,6 +181,7 @@ export async function describeApi(): Promise<object> {
   const app = fastify()
   await addApiDescription(app)
   await app.register(apiRoutes, { prefix: '/api/v1' })
+  await app.register(adminRoutes, { prefix: '/api/admin/v1' })
   await app.ready()
   return app.swagger()
 }

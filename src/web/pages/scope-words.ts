@@ -22,6 +22,8 @@ const WORDS: Readonly<Record<Scope, string | undefined>> = {
   'private:modify': 'Write and delete posts for your aspects',
   'tags:read': 'See the tags you follow',
   'tags:modify': 'Change the tags you follow',
+  moderation: 'Act as a moderator of this pod',
+  administration: 'Act as an admin of this pod',
 }
 
 /** The texts of the scopes in the order of `WORDS`, regardless of the order of the request. */

@@ -34,6 +34,9 @@ export const ErrorBody = Type.Object(
         description: 'All fields or parameters that are wrong, if there are several.',
       }),
     ),
+    preview: Type.Optional(
+      Type.Unsafe<object>({ type: 'object', description: 'With `confirmation_needed`: what the action would change.' }),
+    ),
     error: Type.Optional(Type.String({ description: 'With 401 and 429: the OAuth error code.' })),
     error_description: Type.Optional(Type.String({ description: 'With 401 and 429: the OAuth error in words.' })),
   },

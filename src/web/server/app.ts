@@ -10,6 +10,7 @@ import { type LiveChannel, openLiveChannel } from '../live/channel.js'
 import { LIVE_LIMITS, type LiveLimits } from '../live/limits.js'
 import { oidcRoutes } from '../oidc/routes.js'
 import { addApiDocs } from '../openapi/document.js'
+import { adminRoutes } from '../routes/admin/admin-routes.js'
 import { apiRoutes } from '../routes/api/api-routes.js'
 import { type InboundEndpoint, openInboundEndpoint } from '../routes/federation/inbound-endpoint.js'
 import { receiveRoutes } from '../routes/federation/receive.js'
@@ -109,6 +110,7 @@ export async function buildApp(
 
     await addApiDocs(publicApp)
     await publicApp.register(api, { prefix: '/api/v1' })
+    await publicApp.register(adminRoutes, { prefix: '/api/admin/v1' })
     await publicApp.register(oidcRoutes)
     await publicApp.register(siteFileRoutes)
     await publicApp.register(networkRoutes)

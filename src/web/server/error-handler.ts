@@ -52,7 +52,7 @@ interface ErrorContent {
   readonly field?: string | undefined
   /** All wrong fields, if there are several. */
   readonly fields?: readonly string[]
-  readonly more?: Readonly<Record<string, string>>
+  readonly more?: Readonly<Record<string, unknown>>
 }
 
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -119,14 +119,14 @@ function answerInvalid(
 }
 
 /** Undefined: the route does not expect this refusal. */
-function expectedRefusal({ reason, message }: Refusal, refusals: RouteRefusals) {
+function expectedRefusal({ reason, message, details: more }: Refusal, refusals: RouteRefusals) {
   const expected: number | RefusalStatus | undefined = Reflect.get(refusals, reason)
   const status = statusOf(expected)
   if (status === undefined) return undefined
   const known = isErrorReason(reason) ? reason : reasonOfStatus(status)
   const isAboutField = status === 422 || status === 400
   const field = typeof expected === 'object' ? expected.field : FIELD_OF_REASON[known]
-  return { status, message, reason: known, ...(isAboutField && { field }) }
+  return { status, message, reason: known, more, ...(isAboutField && { field }) }
 }
 
 function statusOf(refusal: number | RefusalStatus | undefined): number | undefined {

@@ -8,6 +8,7 @@ export const ERROR_REASONS = {
   token_invalid: 'The access token is unknown, expired or revoked, or its account is closed.',
   token_repeated: 'The request carries an access token in more than one way.',
   insufficient_scope: 'The token lacks a scope that this request needs.',
+  role_needed: 'The account does not have the role that this request needs.',
   not_found: 'There is no such path, or its object was deleted during the request.',
   malformed_request: 'The request is not valid HTTP, or its head cannot be read.',
   malformed_body: 'The body is not valid JSON, not a JSON object, or not a valid form.',
@@ -67,6 +68,14 @@ export const ERROR_REASONS = {
   image_too_large: 'The file is larger than the operator of the pod allows.',
   photo_quota: 'Your photos use all the space or the number that the pod allows.',
 
+  // Actions of moderators
+  reason_needed: 'The action needs a reason.',
+  own_account: 'The action concerns your own account.',
+  last_admin: 'The account is the last admin of the pod.',
+  confirmation_needed:
+    '`confirm` does not equal the label of the target; `preview` shows what the action would change.',
+  not_local: 'The account of this person is on another pod.',
+
   // Requests that the state of an object, or its owner, does not allow
   not_author: 'The object belongs to another person.',
   own_post: 'The post is your own.',
@@ -107,6 +116,7 @@ export const FIELD_OF_REASON: Readonly<Partial<Record<ErrorReason, string>>> = {
   subject_invalid: 'subject',
   recipients_invalid: 'recipients',
   reason_invalid: 'reason',
+  reason_needed: 'reason',
   poll_invalid: 'poll',
   aspects_required: 'aspects',
   photos_invalid: 'photos',

@@ -33,7 +33,12 @@ export function isPrivate(path: string): boolean {
 
 /** Whether web apps of other origins may use a path. They may not use pages on which a person decides. */
 export function isForOtherOrigins(path: string): boolean {
-  return !isInteractive(path) && CROSS_ORIGIN.some((folder) => isBelow(path, folder))
+  return !isInteractive(path) && !isAdminApi(path) && CROSS_ORIGIN.some((folder) => isBelow(path, folder))
+}
+
+/** Pages of other origins do not use the admin API. */
+function isAdminApi(path: string): boolean {
+  return isBelow(path, '/api/admin')
 }
 
 const CROSS_ORIGIN = [

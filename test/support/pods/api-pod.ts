@@ -25,7 +25,7 @@ export interface ApiPod extends AsyncDisposable {
 
 export interface ApiCall {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Below `/api/v1`, or a link of an answer. */
+  /** Below `/api/v1`; a path that begins with `/api/` is used as it is. Or a link of an answer. */
   readonly path: string
   readonly token?: string
   /** An object is sent as JSON, a text as it is. */
@@ -165,7 +165,7 @@ async function ask(
   documentation: ApiDocument,
   { method = 'GET', path, token, body, headers = {} }: ApiCall,
 ): Promise<ApiAnswer> {
-  const url = path.startsWith('https://') ? path.slice(new URL(path).origin.length) : `${BASE}${path}`
+  const url = absolutePath(path)
   const response = await app.inject({
     method,
     url,
@@ -180,6 +180,11 @@ async function ask(
     text: response.body,
     links: readLinks(response.headers.link),
   }
+}
+
+function absolutePath(path: string): string {
+  if (path.startsWith('https://')) return path.slice(new URL(path).origin.length)
+  return path.startsWith('/api/') ? path : `${BASE}${path}`
 }
 
 /** As the document writes it. */

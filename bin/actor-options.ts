@@ -1,0 +1,20 @@
+import type { Command } from 'commander'
+import { type Actor, COMMAND_ACTOR, findActorByName, type Power } from '../src/domain/moderation/actor.js'
+import type { Pod } from '../src/pod/pod.js'
+import type { OutputOptions } from './output.js'
+
+/** The options of commands that the audit log records. */
+export interface ActorOptions extends OutputOptions {
+  readonly as?: string
+  readonly reason?: string
+}
+
+export function withActorOptions(command: Command): Command {
+  return command
+    .option('--as <username>', 'act as this moderator or admin; default: the command itself')
+    .option('--reason <text>', 'the reason, for the audit log')
+}
+
+export async function actorOf(pod: Pick<Pod, 'db'>, { as }: ActorOptions, power: Power): Promise<Actor> {
+  return as === undefined ? COMMAND_ACTOR : findActorByName(pod, as, power)
+}

@@ -1,0 +1,117 @@
+import type { Knex } from 'knex'
+import { Authorization } from '../../persistence/models/access-token.js'
+import type { Role } from '../../persistence/models/user.js'
+import { User } from '../../persistence/models/user.js'
+import type { AuditActor, AuditChannel } from '../../persistence/moderation/audit-log.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Viewer } from '../accounts/viewers.js'
+import { Refusal } from '../refusals.js'
+
+/** The person or process that takes an action, with what the audit log records about them. */
+export interface Actor extends AuditActor {
+  /** Null: a command or the pod itself. */
+  readonly userId: number | null
+  readonly personId: number | null
+  readonly via: AuditChannel
+  readonly clientId?: string | undefined
+  readonly traceId?: string | undefined
+}
+
+/** `administration` includes `moderation`. */
+export type Power = 'moderation' | 'administration'
+
+export type ActorRefusal = 'role_needed' | 'own_account' | 'target_outranks'
+
+/** A command in a shell of the pod. It may do everything. */
+export const COMMAND_ACTOR: Actor = {
+  userId: null,
+  personId: null,
+  guid: null,
+  name: 'command',
+  role: 'command',
+  via: 'command',
+}
+
+/** The pod itself, for example at the end of a temporary restriction. */
+export const SYSTEM_ACTOR: Actor = { ...COMMAND_ACTOR, name: 'system', role: 'system', via: 'system' }
+
+export function hasPower(role: Role | null | 'command' | 'system', power: Power): boolean {
+  return role !== null && (power === 'moderation' || role !== 'moderator')
+}
+
+/** Reads the role of a user now: it may have changed since the sign-in. Throws `role_needed` without the role. */
+export async function findActor(
+  { db }: Pick<Pod, 'db'>,
+  userId: number,
+  power: Power,
+  context: Pick<Actor, 'via' | 'clientId' | 'traceId'>,
+): Promise<Actor> {
+  const user = await User.query(db)
+    .findById(userId)
+    .whereNull('closedAt')
+    .whereNull('lockedAt')
+    .withGraphFetched('person')
+  if (!user || user.role === null || user.person === undefined || !hasPower(user.role, power)) throw roleNeeded(power)
+  const { role, username: name, personId, person } = user
+  return { userId, personId, guid: person.guid, name, role, ...context }
+}
+
+/** The actor of a request to the admin API. */
+export async function findActorOfViewer(
+  pod: Pick<Pod, 'db'>,
+  { userId, authorizationId }: Viewer,
+  power: Power,
+  traceId: string,
+): Promise<Actor> {
+  const authorization =
+    authorizationId === undefined
+      ? undefined
+      : await Authorization.query(pod.db).findById(authorizationId).withGraphFetched('client')
+  return findActor(pod, userId, power, { via: 'api', clientId: authorization?.client?.clientId, traceId })
+}
+
+/** The actor of a command with `--as`. */
+export async function findActorByName(pod: Pick<Pod, 'db'>, username: string, power: Power): Promise<Actor> {
+  const user = await User.byUsername(pod.db, username)
+  if (!user) throw new Refusal('not_found', `There is no local account named ${username}.`)
+  return findActor(pod, user.id, power, { via: 'command' })
+}
+
+export function requirePower({ role }: Actor, power: Power): void {
+  if (!hasPower(role, power)) throw roleNeeded(power)
+}
+
+/** No person acts on the own account, and a moderator does not act on moderators and admins. */
+export function requireActionOn(actor: Actor, target: Pick<User, 'id' | 'role'>): void {
+  if (actor.userId === target.id) throw refusal('own_account', 'You cannot take this action on your own account.')
+  if (actor.role === 'moderator' && target.role !== null) {
+    throw refusal('target_outranks', 'Only an admin can take actions on moderators and admins.')
+  }
+}
+
+/** Locks all admins, so that two simultaneous actions cannot remove the last two. */
+export async function lockAdmins(transaction: Knex.Transaction): Promise<readonly number[]> {
+  const admins = await User.query(transaction)
+    .where({ role: 'admin' })
+    .whereNull('closedAt')
+    .whereNull('lockedAt')
+    .orderBy('id')
+    .select('id')
+    .forUpdate()
+  return admins.map(({ id }) => id)
+}
+
+export function requireOtherAdmin(admins: readonly number[], userId: number): void {
+  if (admins.length === 1 && admins[0] === userId) {
+    throw new Refusal('last_admin', 'This is the last admin of the pod. Make another admin first.')
+  }
+}
+
+function roleNeeded(power: Power): Refusal {
+  const role = power === 'moderation' ? 'moderator or admin' : 'admin'
+  return refusal('role_needed', `This needs the role ${role}.`)
+}
+
+function refusal(reason: ActorRefusal, message: string): Refusal<ActorRefusal> {
+  return new Refusal(reason, message)
+}

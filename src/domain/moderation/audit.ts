@@ -1,0 +1,125 @@
+import { Readable } from 'node:stream'
+import { inTransaction } from '../../persistence/database/transactions.js'
+import {
+  type AuditEntry,
+  type AuditFilter,
+  type AuditVerification,
+  appendAuditEntry,
+  findAuditEntry,
+  listAuditEntries,
+  readAuditLog,
+  verifyAuditLog,
+} from '../../persistence/moderation/audit-log.js'
+import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
+import type { Pod } from '../../pod/pod.js'
+import { Refusal } from '../refusals.js'
+import { type Actor, requirePower } from './actor.js'
+import { auditContext } from './record-action.js'
+
+export type { AuditEntry, AuditFilter, AuditVerification }
+
+/** Lists entries of the audit log, newest first. */
+export async function listAudit(
+  { db }: Pick<Pod, 'db'>,
+  actor: Actor,
+  filter: AuditFilter,
+  page: IdPage,
+): Promise<IdPageResult<AuditEntry>> {
+  requirePower(actor, 'moderation')
+  return listAuditEntries(db, filter, page)
+}
+
+export async function findAudit({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<AuditEntry> {
+  requirePower(actor, 'moderation')
+  const entry = await findAuditEntry(db, id)
+  if (entry === undefined) throw new Refusal('not_found', `The audit log has no entry ${id}.`)
+  return entry
+}
+
+export async function verifyAudit({ db }: Pick<Pod, 'db'>): Promise<AuditVerification> {
+  return verifyAuditLog(db)
+}
+
+export type AuditFormat = 'ndjson' | 'csv'
+
+/** Streams the whole audit log, oldest entry first. The export itself is an entry, the last one. */
+export async function exportAudit(
+  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  actor: Actor,
+  format: AuditFormat,
+): Promise<Readable> {
+  requirePower(actor, 'administration')
+  await inTransaction(pod, (transaction) =>
+    appendAuditEntry(
+      transaction,
+      {
+        ...auditContext(actor),
+        action: 'audit.export',
+        target: { type: 'audit', guid: null, label: format },
+      },
+      pod.now(),
+    ),
+  )
+  return Readable.from(writeEntries(readAuditLog(pod.db), format))
+}
+
+async function* writeEntries(entries: AsyncIterable<AuditEntry>, format: AuditFormat): AsyncGenerator<string> {
+  if (format === 'csv') yield `${CSV_COLUMNS.join(',')}\r\n`
+  for await (const entry of entries)
+    yield format === 'csv' ? csvLine(entry) : `${JSON.stringify(presentEntry(entry))}\n`
+}
+
+/** An entry as clients, exports and commands show it. */
+export function presentEntry(entry: AuditEntry) {
+  const { id, at, actor, via, clientId, action, target, reason, before, after } = entry
+  return {
+    id,
+    at: at.toISOString(),
+    actor,
+    via,
+    client_id: clientId,
+    action,
+    target,
+    reason,
+    before,
+    after,
+    case_id: entry.caseId,
+    batch_id: entry.batchId,
+    undoes: entry.undoes,
+    trace_id: entry.traceId,
+    hash: entry.hash.toString('hex'),
+  }
+}
+
+const CSV_COLUMNS = [
+  'id',
+  'at',
+  'actor',
+  'role',
+  'via',
+  'action',
+  'target_type',
+  'target_guid',
+  'target',
+  'reason',
+  'before',
+  'after',
+  'case_id',
+  'batch_id',
+  'undoes',
+  'hash',
+]
+
+function csvLine(entry: AuditEntry): string {
+  const { id, at, actor, via, action, target, reason, before, after, caseId, batchId, undoes, hash } = entry
+  const cells = [id, at.toISOString(), actor.name, actor.role, via, action, target.type, target.guid, target.label]
+  const changes = [before, after].map((values) => values && JSON.stringify(values))
+  return `${[...cells, reason, ...changes, caseId, batchId, undoes, hash.toString('hex')].map(csvCell).join(',')}\r\n`
+}
+
+/** A spreadsheet would run a cell that begins with one of these characters as a formula. */
+function csvCell(value: string | number | null): string {
+  const text = String(value ?? '')
+  const safe = /^[=+\-@]/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}

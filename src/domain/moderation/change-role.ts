@@ -1,0 +1,51 @@
+import { inTransaction } from '../../persistence/database/transactions.js'
+import type { Pod } from '../../pod/pod.js'
+import { Refusal } from '../refusals.js'
+import { type Actor, lockAdmins, requireActionOn, requireOtherAdmin, requirePower } from './actor.js'
+import { lockLocalUser } from './find-local-user.js'
+import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
+
+export interface ChangeRoleOptions extends ActionOptions {
+  readonly role: 'none' | 'moderator' | 'admin'
+  /** The user name. */
+  readonly confirm?: string | undefined
+}
+
+export interface RoleOutcome extends ActionOutcome {
+  readonly role: 'none' | 'moderator' | 'admin'
+}
+
+/** Gives a local person a role, or takes it. It takes effect at the next request of the person. */
+export async function changeRole(
+  pod: Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>,
+  actor: Actor,
+  guid: string,
+  { role, confirm, caseId, ...options }: ChangeRoleOptions,
+): Promise<RoleOutcome> {
+  requirePower(actor, 'administration')
+  return inTransaction(pod, async (transaction) => {
+    const admins = await lockAdmins(transaction)
+    const user = await lockLocalUser(transaction, guid)
+    const reason = requireReason(options)
+    requireActionOn(actor, user)
+    const before = user.role ?? 'none'
+    if (before === role) return { changed: false, role }
+    if (role !== 'admin') requireOtherAdmin(admins, user.id)
+    if (confirm !== user.username) {
+      throw new Refusal('confirmation_needed', `Set confirm to ${user.username} to change the role.`, {
+        details: { preview: { username: user.username, role: before, new_role: role } },
+      })
+    }
+    await user.$query(transaction).patch({ role: role === 'none' ? null : role })
+    const action = await recordAction(pod, transaction, actor, {
+      kind: 'role',
+      target: { type: 'person', guid, label: user.username },
+      reason,
+      caseId,
+      undo: { possible: false },
+      before: { role: before },
+      after: { role },
+    })
+    return { changed: true, role, action }
+  })
+}

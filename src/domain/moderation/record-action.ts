@@ -1,0 +1,96 @@
+import type { Knex } from 'knex'
+import { type AuditTarget, type AuditValues, appendAuditEntry } from '../../persistence/moderation/audit-log.js'
+import type { Pod } from '../../pod/pod.js'
+import { findTextFault } from '../posts/texts.js'
+import { Refusal } from '../refusals.js'
+import type { Actor } from './actor.js'
+import { MODERATION_LIMITS } from './limits.js'
+
+/** What every action takes. */
+export interface ActionOptions {
+  readonly reason?: string | undefined
+  readonly caseId?: number | undefined
+}
+
+/** What every action returns. `action` is undefined if nothing changed. */
+export interface ActionOutcome {
+  readonly changed: boolean
+  readonly action?: RecordedAction
+}
+
+export interface RecordedAction {
+  readonly id: number
+  readonly kind: string
+  readonly undo: UndoOffer
+}
+
+export interface UndoOffer {
+  readonly possible: boolean
+  /** What the undo does not bring back. */
+  readonly loses?: string
+}
+
+export interface NewAction {
+  readonly kind: string
+  readonly target: AuditTarget & { readonly guid: string }
+  readonly reason: string
+  readonly undo: UndoOffer
+  readonly before?: AuditValues
+  readonly after?: AuditValues
+  /** What the undo needs. */
+  readonly details?: AuditValues
+  readonly caseId?: number | undefined
+  /** The action that this one undoes. */
+  readonly undoes?: number
+}
+
+/** Returns the trimmed reason. Every action needs one. */
+export function requireReason({ reason = '' }: ActionOptions): string {
+  const text = reason.trim()
+  if (text === '') throw new Refusal('reason_needed', 'This action needs a reason.')
+  const isTooLong = [...text].length > MODERATION_LIMITS.reasonCharacters
+  if (isTooLong || findTextFault(text) !== undefined) {
+    throw new Refusal('reason_invalid', `A reason has at most ${MODERATION_LIMITS.reasonCharacters} characters.`)
+  }
+  return text
+}
+
+/** Stores an action and its audit entry in the transaction of the action. Call it last: it takes the lock of the audit log. */
+export async function recordAction(
+  pod: Pick<Pod, 'now' | 'log'>,
+  transaction: Knex.Transaction,
+  actor: Actor,
+  { kind, target, reason, undo, before, after, details = {}, caseId, undoes }: NewAction,
+): Promise<RecordedAction> {
+  const createdAt = pod.now()
+  const [row]: readonly { readonly id: number }[] = await transaction('moderation_actions')
+    .insert({
+      kind,
+      targetType: target.type,
+      targetGuid: target.guid,
+      targetLabel: target.label,
+      actor: JSON.stringify(auditActor(actor)),
+      reason,
+      caseId: caseId ?? null,
+      details: JSON.stringify(details),
+      canBeUndone: undo.possible,
+      createdAt,
+    })
+    .returning('id')
+  if (row === undefined) throw new Error('A moderation action was inserted and not returned.')
+  if (undoes !== undefined) await transaction('moderation_actions').where({ id: undoes }).update({ undoneById: row.id })
+  const entry = { action: kind, target, reason, before, after, caseId, undoes }
+  await appendAuditEntry(transaction, { ...entry, ...auditContext(actor) }, createdAt)
+  pod.log.info({ action: row.id, kind }, 'moderation action')
+  return { id: row.id, kind, undo }
+}
+
+/** The fields of an audit entry that are about the actor. */
+export function auditContext(actor: Actor) {
+  const { via, clientId, traceId } = actor
+  return { actor: auditActor(actor), via, clientId, traceId }
+}
+
+function auditActor({ guid, name, role }: Actor) {
+  return { guid, name, role }
+}

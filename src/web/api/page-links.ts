@@ -1,0 +1,25 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { pathOf } from '../server/paths.js'
+
+type Changes = Readonly<Record<string, string | number | undefined>>
+
+/** Builds URLs of the same request with other parameters. The query is encoded, so that no value can end the link. */
+export function openLinks({ url, server }: FastifyRequest): (changes: Changes) => string {
+  const path = pathOf(url)
+  const [query = ''] = url.slice(path.length).split('#', 1)
+  const address = new URL(path, server.pod.config.url).href
+  return (changes) => {
+    const parameters = new URLSearchParams(query)
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === undefined) parameters.delete(name)
+      else parameters.set(name, String(value))
+    }
+    return `${address}?${parameters}`
+  }
+}
+
+/** Sets the `Link` header to the pages that exist. */
+export function sendLinks(reply: FastifyReply, links: Readonly<Record<string, string | undefined>>): void {
+  const present = Object.entries(links).flatMap(([name, url]) => (url === undefined ? [] : [`<${url}>; rel="${name}"`]))
+  if (present.length > 0) reply.header('link', present.join(', '))
+}

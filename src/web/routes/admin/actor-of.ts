@@ -1,0 +1,7 @@
+import type { FastifyRequest } from 'fastify'
+import { type Actor, findActorOfViewer, type Power } from '../../../domain/moderation/actor.js'
+
+/** The person of the token, with the role that they have now. */
+export function actorOf(request: FastifyRequest, power: Power): Promise<Actor> {
+  return findActorOfViewer(request.pod, request.viewer, power, request.id)
+}

@@ -1,0 +1,21 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { addIdempotency } from '../../api/idempotency.js'
+import { addWriteLimit } from '../../limits/write-limit.js'
+import { addBodyReaders } from '../../server/bodies.js'
+import { addCompression } from '../../server/compression.js'
+import { addEntityTags } from '../../server/entity-tags.js'
+import { addValidation } from '../../server/validation.js'
+import { auditRoutes } from './audit.js'
+import { roleRoutes } from './roles.js'
+
+/** The API for moderators and admins below `/api/admin/v1`. */
+export const adminRoutes: FastifyPluginAsync = async (app) => {
+  addWriteLimit(app)
+  await addBodyReaders(app)
+  addValidation(app)
+  addIdempotency(app)
+  addEntityTags(app)
+  addCompression(app)
+  await app.register(auditRoutes)
+  await app.register(roleRoutes)
+}

@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { mintToken } from '../../../src/domain/accounts/tokens.js'
+import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
+import { changeRole } from '../../../src/domain/moderation/change-role.js'
+import { Authorization } from '../../../src/persistence/models/access-token.js'
+import { User } from '../../../src/persistence/models/user.js'
+import { makeStaff, type StaffClient } from '../../support/people/staff.js'
+import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
+
+const BASE = '/api/admin/v1'
+
+let api: ApiPod
+let mod: StaffClient
+let adm: StaffClient
+beforeAll(async () => {
+  api = await startApiPod({ environment: { WRITE_LIMIT: '0' } })
+  mod = await makeStaff(api, 'mod', 'moderator')
+  adm = await makeStaff(api, 'adm', 'admin')
+})
+afterAll(() => api.close())
+
+/** A token whose scopes the account has lost, or never had. */
+async function tokenWithScopes(name: string, scopes: readonly string[]): Promise<string> {
+  await api.people(name)
+  const { accessToken } = await mintToken(api.pod, name, { scopes: [], lifetime: 3_600 })
+  const user = await User.byUsername(api.pod.db, name)
+  await Authorization.query(api.pod.db)
+    .where({ userId: user?.id ?? 0 })
+    .patch({ scopes: [...scopes] })
+  return accessToken
+}
+
+function routes() {
+  return api.app.knownRoutes
+    .filter(({ url, method }) => url.startsWith(BASE) && method !== 'HEAD')
+    .flatMap(({ url, method, config }) =>
+      [method].flat().map((each) => ({ url, method: each, scopes: config?.scopes })),
+    )
+}
+
+async function statusOf(
+  { url, method }: ReturnType<typeof routes>[number],
+  token?: string,
+): Promise<readonly unknown[]> {
+  const answer = await api.app.inject({
+    method: method as 'GET',
+    url: url.replace(/:\w+/g, '0000000000000000'),
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    ...(method === 'GET' ? {} : { payload: {} }),
+  })
+  const isRefused = answer.statusCode === 401 || answer.statusCode === 403
+  return [url, answer.statusCode, ...(isRefused ? [answer.json().reason] : [])]
+}
+
+describe('every call of the admin API', () => {
+  it('needs one of the two scopes of the admin API', () => {
+    expect(routes().length).toBeGreaterThan(2)
+    for (const { url, scopes } of routes()) {
+      expect([url, scopes]).toEqual([url, [expect.stringMatching(/^(moderation|administration)$/)]])
+    }
+  })
+
+  it('refuses requests without a token, and tokens of locked and closed accounts', async () => {
+    const locked = await makeStaff(api, 'locked', 'moderator')
+    await User.query(api.pod.db).where({ username: 'locked' }).patch({ lockedAt: new Date() })
+
+    for (const route of routes()) {
+      expect(await statusOf(route)).toEqual([route.url, 401, 'token_missing'])
+      expect(await statusOf(route, locked.token)).toEqual([route.url, 401, 'token_invalid'])
+    }
+  })
+
+  it('refuses members, whose tokens do not have the scopes', async () => {
+    const { dan } = await api.people('dan')
+
+    for (const route of routes()) {
+      expect(await statusOf(route, dan.token)).toEqual([route.url, 403, 'insufficient_scope'])
+    }
+  })
+
+  it('refuses an account without the role, whatever its token says', async () => {
+    const token = await tokenWithScopes('eve', ['moderation', 'administration'])
+
+    for (const route of routes()) expect(await statusOf(route, token)).toEqual([route.url, 403, 'role_needed'])
+  })
+
+  it('refuses moderators what only admins may do, and nothing else', async () => {
+    for (const route of routes()) {
+      const [, status, reason] = await statusOf(route, mod.token)
+      if (route.scopes?.includes('administration'))
+        expect([route.url, status, reason]).toEqual([route.url, 403, 'insufficient_scope'])
+      else expect([route.url, [401, 403].includes(Number(status))]).toEqual([route.url, false])
+    }
+  })
+
+  it('lets admins do everything', async () => {
+    for (const route of routes()) {
+      const [url, status] = await statusOf(route, adm.token)
+      expect([url, [401, 403].includes(Number(status))]).toEqual([url, false])
+    }
+  })
+
+  it('is for no page of another origin', async () => {
+    const preflight = await api.app.inject({
+      method: 'OPTIONS',
+      url: `${BASE}/audit`,
+      headers: { origin: 'https://evil.example' },
+    })
+    const answer = await api.app.inject({ url: `${BASE}/audit`, headers: { authorization: `Bearer ${mod.token}` } })
+
+    expect(preflight.statusCode).toBe(404)
+    expect(answer.headers['access-control-allow-origin']).toBeUndefined()
+  })
+})
+
+describe('the role', () => {
+  it('counts at each request: a moderator who loses it is refused with the same token', async () => {
+    const leaver = await makeStaff(api, 'leaver', 'moderator')
+    expect((await leaver.get('/audit')).status).toBe(200)
+
+    await changeRole(api.pod, COMMAND_ACTOR, leaver.person.guid, { role: 'none', reason: 'Left', confirm: 'leaver' })
+
+    expect((await leaver.get('/audit')).body).toMatchObject({ code: 403, reason: 'role_needed' })
+  })
+
+  it('is given by an admin who confirms the user name, and only once', async () => {
+    const { frank } = await api.people('frank')
+    const path = `/people/${frank.guid}/role`
+    const body = { role: 'moderator', reason: 'Helps with reports', confirm: 'frank' }
+
+    expect((await adm.put(path, { ...body, reason: ' ' })).body).toMatchObject({ code: 422, reason: 'reason_needed' })
+    expect((await adm.put(path, { ...body, confirm: 'dan' })).body).toMatchObject({
+      code: 409,
+      reason: 'confirmation_needed',
+      preview: { username: 'frank', role: 'none', new_role: 'moderator' },
+    })
+    expect((await adm.put(path, body)).body).toMatchObject({
+      changed: true,
+      role: 'moderator',
+      action: { kind: 'role', undo: { possible: false } },
+    })
+    expect((await adm.put(path, body)).body).toEqual({ changed: false, role: 'moderator' })
+    expect((await adm.get(`/audit?target=${frank.guid}`)).body).toMatchObject([
+      {
+        action: 'role',
+        before: { role: 'none' },
+        after: { role: 'moderator' },
+        actor: { name: 'adm', role: 'admin' },
+        via: 'api',
+      },
+    ])
+  })
+
+  it('cannot be changed on the own account, or of unknown people', async () => {
+    const own = await adm.put(`/people/${adm.person.guid}/role`, { role: 'none', reason: 'Tired', confirm: 'adm' })
+    const unknown = await adm.put(`/people/${'0'.repeat(32)}/role`, { role: 'none', reason: 'Tired' })
+
+    expect(own.body).toMatchObject({ code: 422, reason: 'own_account' })
+    expect(unknown.body).toMatchObject({ code: 404, reason: 'person_not_found' })
+  })
+
+  it('of the last admin stays, also when the last two are demoted at the same time', async () => {
+    const other = await makeStaff(api, 'other', 'admin')
+    const demote = (by: StaffClient, { person }: StaffClient, confirm: string) =>
+      by.put(`/people/${person.guid}/role`, { role: 'none', reason: 'Both at once', confirm })
+
+    const answers = await Promise.all([demote(adm, other, 'other'), demote(other, adm, 'adm')])
+
+    const statuses = answers.map(({ status }) => status)
+    expect(statuses).toContain(200)
+    expect(await User.query(api.pod.db).where({ role: 'admin' })).toHaveLength(1)
+    await User.query(api.pod.db).where({ username: 'adm' }).patch({ role: 'admin' })
+    await User.query(api.pod.db).where({ username: 'other' }).patch({ role: null })
+    const last = changeRole(api.pod, COMMAND_ACTOR, adm.person.guid, { role: 'none', reason: 'Last', confirm: 'adm' })
+    await expect(last).rejects.toMatchObject({ reason: 'last_admin' })
+  })
+})
+
+describe('tokens of the operator', () => {
+  it('have the scopes of the admin API only for people with the role', async () => {
+    await api.people('dan')
+
+    await expect(mintToken(api.pod, 'dan', { scopes: ['moderation'], lifetime: 60 })).rejects.toMatchObject({
+      reason: 'role_needed',
+    })
+    await expect(mintToken(api.pod, 'mod', { scopes: ['administration'], lifetime: 60 })).rejects.toMatchObject({
+      reason: 'role_needed',
+    })
+  })
+})
