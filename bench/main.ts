@@ -23,10 +23,28 @@ Names: ${[...benches.keys()].join(', ')}; without one, ${usualBenches.join(', ')
 --write  puts table and charts into docs/performance.md and docs/performance
 `
 
+/** The values of arguments that cannot be parsed. They are no valid numbers, so that the usage is printed. */
+const INVALID_ARGUMENTS = {
+  help: false,
+  rounds: '',
+  size: '',
+  json: false,
+  check: false,
+  write: false,
+  case: undefined,
+  queue: undefined,
+  strength: '',
+  messages: undefined,
+}
+
 await main()
 
 async function main(): Promise<void> {
   const { values, positionals } = readWords()
+  if (values.help) {
+    process.stdout.write(usage)
+    return
+  }
   const usual = positionals.length === 0 ? WHEN_ALL : WHEN_NAMED
   const names = positionals.length === 0 ? usualBenches : positionals
   const [rounds, size] = [Number(values.rounds ?? usual.rounds), Number(values.size ?? usual.size)]
@@ -86,20 +104,9 @@ function namesOf(results: readonly Result[]): readonly string[] {
   return [...new Set(results.map(({ bench }) => bench))]
 }
 
-const UNREADABLE = {
-  rounds: '',
-  size: '',
-  json: false,
-  check: false,
-  write: false,
-  case: undefined,
-  queue: undefined,
-  strength: '',
-  messages: undefined,
-}
-
 function readWords() {
   const options = {
+    help: { type: 'boolean', default: false },
     rounds: { type: 'string' },
     size: { type: 'string' },
     json: { type: 'boolean', default: false },
@@ -113,7 +120,7 @@ function readWords() {
   try {
     return parseArgs({ options, allowPositionals: true })
   } catch {
-    return { values: { ...UNREADABLE }, positionals: [] }
+    return { values: { ...INVALID_ARGUMENTS }, positionals: [] }
   }
 }
 

@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { isDoubtful, isGoodEnough, type Result, withAnother } from '../../bench/bench.js'
 
@@ -50,5 +52,21 @@ describe('another time', () => {
 
   it('says what it did wrong', () => {
     expect(withAnother([result()], [wrong])).toEqual([wrong])
+  })
+})
+
+describe('the command', () => {
+  const bench = (...words: string[]) =>
+    promisify(execFile)(process.execPath, ['--import', 'tsx', 'bench/main.ts', ...words]).then(
+      ({ stdout }) => ({ code: 0, text: stdout }),
+      ({ code, stderr }) => ({ code, text: stderr }),
+    )
+
+  it('prints its usage with --help', async () => {
+    expect(await bench('--help')).toMatchObject({ code: 0, text: expect.stringMatching(/^npm run bench/) })
+  })
+
+  it('prints its usage for an unknown option, and fails', async () => {
+    expect(await bench('--unknown')).toMatchObject({ code: 2, text: expect.stringMatching(/^npm run bench/) })
   })
 })
