@@ -205,14 +205,14 @@ describe('notifications', () => {
       await like(dan, { postId: mine.id })
       await db('notifications').where({ postId: mine.id }).delete()
       const { eve } = await test.people('eve')
-      const stranger = await viewerOf(test.pod, eve)
+      const uninvolved = await viewerOf(test.pod, eve)
 
-      await comments(bob, mine, alice, carol, dan, stranger)
+      await comments(bob, mine, alice, carol, dan, uninvolved)
 
       for (const viewer of [alice, carol, dan]) {
         expect(await notificationsAbout(viewer, mine)).toEqual([['mentioned_in_comment', 'bob']])
       }
-      expect(await notificationsAbout(stranger, mine)).toEqual([])
+      expect(await notificationsAbout(uninvolved, mine)).toEqual([])
     })
 
     it('that do not count on a private post keep the notification about the comment', async () => {
@@ -449,12 +449,12 @@ describe('notifications', () => {
 
     it('show the first fifty of very many actors', async () => {
       const mine = await post(gus)
-      const strangers = await Promise.all(
+      const actorsOfLikes = await Promise.all(
         Array.from({ length: 60 }, (_, index) =>
           addRemotePerson(test.pod, `fan${String(index).padStart(2, '0')}@q.example`),
         ),
       )
-      const byName = strangers.toSorted((one, other) => (one.address < other.address ? -1 : 1))
+      const byName = actorsOfLikes.toSorted((one, other) => (one.address < other.address ? -1 : 1))
       const likes: number[] = []
       for (const { id: personId } of byName) likes.push(await like({ ...bob, personId }, { postId: mine.id }))
 

@@ -27,11 +27,11 @@ beforeAll(async () => {
 })
 afterAll(() => test.close())
 
-let strangers = 0
+let remotePeople = 0
 /** A person on a pod of their own, in this state. */
-async function stranger(state: Partial<OtherPod> = {}): Promise<Person> {
-  strangers += 1
-  const person = await addRemotePerson(pod, `somebody@s${strangers}.example`)
+async function remotePerson(state: Partial<OtherPod> = {}): Promise<Person> {
+  remotePeople += 1
+  const person = await addRemotePerson(pod, `person@s${remotePeople}.example`)
   await OtherPod.query(pod.db)
     .where({ id: person.podId })
     .patch({ failures: 0, ...state })
@@ -65,7 +65,7 @@ function to(...people: readonly Person[]): RecipientSelector {
 
 describe('something that goes out', () => {
   it('is written once for each pod, in private once for each person', async () => {
-    const one = await stranger()
+    const one = await remotePerson()
     const other = await addRemotePerson(pod, `other@${hostOf(one)}`)
     const [forAll, forSome] = [message(), message({ public: false })]
 
@@ -78,10 +78,10 @@ describe('something that goes out', () => {
 
   it('is due at once, and its deliveries are enqueued: those of proven pods in their own lane', async () => {
     const [proven, unproven, failing, longSilent] = await Promise.all([
-      stranger({ lastSuccessAt: new Date() }),
-      stranger(),
-      stranger({ lastSuccessAt: new Date(), failures: 1 }),
-      stranger({ lastSuccessAt: new Date(Date.now() - 8 * A_DAY) }),
+      remotePerson({ lastSuccessAt: new Date() }),
+      remotePerson(),
+      remotePerson({ lastSuccessAt: new Date(), failures: 1 }),
+      remotePerson({ lastSuccessAt: new Date(Date.now() - 8 * A_DAY) }),
     ])
     const waiting = async () =>
       Promise.all((['outbound', 'outbound-slow'] as const).map(async (queue) => (await pod.jobs.counts(queue)).waiting))
@@ -96,7 +96,7 @@ describe('something that goes out', () => {
   })
 
   it('enqueues no delivery and stores nothing when its transaction fails', async () => {
-    const person = await stranger()
+    const person = await remotePerson()
     const sent = message()
 
     const failing = pod.db.transaction(async (transaction) => {
@@ -109,7 +109,7 @@ describe('something that goes out', () => {
   })
 
   it('makes no second envelope when it is repeated, and reaches whom it has not reached', async () => {
-    const [one, other] = await Promise.all([stranger(), stranger()])
+    const [one, other] = await Promise.all([remotePerson(), remotePerson()])
     const sent = message()
 
     await send(sent, to(one))
@@ -119,7 +119,7 @@ describe('something that goes out', () => {
   })
 
   it('keeps its visibility when it is repeated: a private message is never sent publicly', async () => {
-    const [one, other] = await Promise.all([stranger(), stranger()])
+    const [one, other] = await Promise.all([remotePerson(), remotePerson()])
     const sent = message({ public: false })
 
     await send(sent, to(one))
@@ -129,7 +129,7 @@ describe('something that goes out', () => {
   })
 
   it.each(['profile', 'contact'])('is a new envelope each time it is a %s', async (record) => {
-    const person = await stranger()
+    const person = await remotePerson()
     const sent = message({ record })
 
     await send(sent, to(person))
@@ -148,7 +148,7 @@ describe('something that goes out', () => {
   })
 
   it('reaches a named person with a closed account, because it can be the account deletion', async () => {
-    const person = await stranger()
+    const person = await remotePerson()
     await Person.query(pod.db).findById(person.id).patch({ closedAt: new Date() })
     const sent = message()
 
@@ -162,7 +162,7 @@ describe('a pod', () => {
   const offlineFor = (days: number) => ({ offlineSince: new Date(Date.now() - days * A_DAY) })
 
   it('gets what goes out while it has been away for less than fourteen days', async () => {
-    const [away, asleep] = await Promise.all([stranger(offlineFor(13)), stranger(offlineFor(15))])
+    const [away, asleep] = await Promise.all([remotePerson(offlineFor(13)), remotePerson(offlineFor(15))])
     const sent = message()
 
     await send(sent, to(away, asleep))
@@ -171,7 +171,7 @@ describe('a pod', () => {
   })
 
   it('that is asleep counts what it does not get: one for all of it, or one for each person', async () => {
-    const asleep = await stranger(offlineFor(15))
+    const asleep = await remotePerson(offlineFor(15))
     const other = await addRemotePerson(pod, `other@${hostOf(asleep)}`)
     const [forAll, forSome] = [message(), message({ public: false })]
 
@@ -187,8 +187,8 @@ describe('a pod', () => {
 
   it('that the operator blocks gets nothing, and nothing is counted', async () => {
     const [blocked, other] = await Promise.all([
-      stranger({ blockedAt: new Date(), ...offlineFor(15) }),
-      stranger({ blockedAt: new Date() }),
+      remotePerson({ blockedAt: new Date(), ...offlineFor(15) }),
+      remotePerson({ blockedAt: new Date() }),
     ])
     const sent = message()
 
@@ -204,7 +204,7 @@ describe('a pod', () => {
 
 describe('what is deleted', () => {
   it('is not delivered any more, but its retraction is', async () => {
-    const person = await stranger()
+    const person = await remotePerson()
     const [gone, kept, taken] = [message({ verb: 'create' }), message({ verb: 'create' }), message()]
     for (const sent of [gone, kept, taken]) await send(sent, to(person))
 
@@ -244,7 +244,7 @@ describe('any number of readers', () => {
   it('take as many statements as one, on five thousand pods', async () => {
     const few = await addPost(pod, { id: ann.personId })
     const many = await addPost(pod, { id: ann.personId })
-    await follow([await stranger()])
+    await follow([await remotePerson()])
     const forOne = await statementsDuring(() => dispatchNow(pod, { record: 'post', guid: few.guid }))
     await follow(await addMany(5_000, 5_000, 'p'))
 
@@ -258,7 +258,7 @@ describe('any number of readers', () => {
   it('take as many statements as one, if they are two thousand people in an aspect', async () => {
     const post = { public: false }
     const [few, many] = [await addPost(pod, { id: ann.personId }, post), await addPost(pod, { id: ann.personId }, post)]
-    const aspectOfOne = await addAspect(pod, ann.userId, [await stranger()])
+    const aspectOfOne = await addAspect(pod, ann.userId, [await remotePerson()])
     await pod.db('postAspects').insert({ postId: few.id, aspectId: aspectOfOne })
     const forOne = await statementsDuring(() => dispatchNow(pod, { record: 'post', guid: few.guid }))
     await follow(await addMany(2_000, 40, 'q'))

@@ -59,8 +59,8 @@ async function postsOf(id: number): Promise<readonly string[]> {
 describe('an account migration', () => {
   it.each([
     ['the old identity', () => quin],
-    ['the new one', () => quin2],
-  ])('sent by %s moves everything', async (_who, sender) => {
+    ['the new identity', () => quin2],
+  ])('sent by %s moves posts, comments, photos, blocks and conversations', async (_who, sender) => {
     const post = await addPost(pod, quin)
     const root = await addPost(pod, { id: ann.id })
     const by = { authorId: quin.id, postId: root.id }
@@ -95,7 +95,7 @@ describe('an account migration', () => {
     expect(await Person.query(pod.db).findById(quin2.id)).toMatchObject({ closedAt: null, name: 'Moved' })
   })
 
-  it('drops what both have, and counts it no longer', async () => {
+  it('deletes likes, votes and reshares that both identities have made, and corrects the counters', async () => {
     const post = await addPost(pod, { id: ann.id }, { likesCount: 2, resharesCount: 2, commentsCount: 1 })
     const [comment] = await pod
       .db('comments')
@@ -118,13 +118,13 @@ describe('an account migration', () => {
       await pod.db('participations').insert({ ...mine, postId: post.id, count })
       await pod.db('mentions').insert({ personId: authorId, postId: post.id, createdAt: post.createdAt })
     }
-    const [told] = await pod
+    const [notification] = await pod
       .db('notifications')
       .insert({ guid: newGuid(), userId: ann.userId, type: 'liked', postId: post.id })
       .returning('id')
     await pod
       .db('notificationActors')
-      .insert([quin, quin2].map(({ id }) => ({ notificationId: told.id, personId: id })))
+      .insert([quin, quin2].map(({ id }) => ({ notificationId: notification.id, personId: id })))
     await pod
       .db('notifications')
       .insert(
@@ -148,7 +148,7 @@ describe('an account migration', () => {
     expect(await pod.db('participations').select('authorId', 'count')).toEqual([{ authorId: quin2.id, count: 5 }])
   })
 
-  it('merges the contacts of both identities, and sends them to the new pod', async () => {
+  it('merges the contacts of both identities, and sends contact messages to the new pod', async () => {
     const aspect = await addAspect(pod, ann.userId, [quin])
     await addAspect(pod, ann.userId, [quin2])
     await pod.db('contacts').where({ personId: quin.id }).update({ sharing: true })
@@ -168,7 +168,7 @@ describe('an account migration', () => {
     ])
   })
 
-  it('follows two migrations of a person in any order', async () => {
+  it('applies two migrations of a person in any order, and rejects a third one back to the first identity', async () => {
     const quin3 = await pod.addRemotePerson('quin3@s.example')
     const post = await addPost(pod, quin)
 
@@ -183,7 +183,7 @@ describe('an account migration', () => {
     expect(await Person.query(pod.db).findById(quin3.id)).toMatchObject({ closedAt: null })
   })
 
-  it('happens once, and to one new identity', async () => {
+  it('is applied once; a repeat is ignored, and one to another identity is rejected', async () => {
     const remy = await pod.addRemotePerson('remy@r.example')
 
     expect(
@@ -220,7 +220,7 @@ describe('an account migration', () => {
     expect(await pod.rows('account_migrations')).toEqual([0])
   })
 
-  it('of a local person locks the account', async () => {
+  it('of a local user locks the account and ends its contacts', async () => {
     const cleo = await addLocalUser(pod, `cleo${newGuid().slice(0, 6)}`)
     const key = await loadPrivateKey(pod, cleo.id)
     const post = await addPost(pod, cleo)
@@ -254,7 +254,7 @@ describe('a private message to a closed account', () => {
       .join('pods', 'pods.id', 'deliveries.podId')
       .select('record', 'senderId', 'public', 'host', 'deliveries.personId')
 
-  it('is answered with the news, publicly', async () => {
+  it('is answered once, with a public account deletion', async () => {
     const dora = await addLocalUser(pod, `dora${newGuid().slice(0, 6)}`)
     await Person.query(pod.db).findById(dora.id).patch({ closedAt: new Date() })
 
@@ -267,11 +267,11 @@ describe('a private message to a closed account', () => {
     expect(await pod.rows('contacts')).toEqual([0])
   })
 
-  it('is answered with where they have moved', async () => {
+  it('is answered with the account migration that moved it', async () => {
     const emil = await addLocalUser(pod, `emil${newGuid().slice(0, 6)}`)
     const from = { address: emil.address, privateKey: await loadPrivateKey(pod, emil.id) }
-    const told = migration(from, quin2)
-    await receive(pod, publicMessage({ ...quin, ...from }, told))
+    const stored = migration(from, quin2)
+    await receive(pod, publicMessage({ ...quin, ...from }, stored))
     await pod.db('outboundMessages').delete()
 
     expect(await receive(pod, await contactTo(emil))).toEqual({ ...allStored, rejected: ['RecipientClosed'] })
@@ -280,7 +280,7 @@ describe('a private message to a closed account', () => {
     const [message] = await pod.db('outboundMessages')
     expect(message.entity).toContain(`<author>${emil.address}</author>`)
     expect(message.entity).toContain(`<author>${quin2.address}</author>`)
-    expect(message.entity).toContain(`<signature>${told.signature}</signature>`)
+    expect(message.entity).toContain(`<signature>${stored.signature}</signature>`)
   })
 
   it('is not answered with a migration that only the new pod can send', async () => {

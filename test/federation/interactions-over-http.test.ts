@@ -34,7 +34,7 @@ function withoutTls(remote: RemotePods): RemotePods {
   }
 }
 
-describe.each(queueBackends)('what others say, with the queue in $store', (backend) => {
+describe.each(queueBackends)('interactions and posts from other pods, with the queue in $store', (backend) => {
   let stores: TestStores
   let fakePods: FakePods
   let pod: InboundPod
@@ -122,7 +122,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     return post
   }
 
-  async function told(person: TestPerson): Promise<readonly string[]> {
+  async function notificationTypes(person: TestPerson): Promise<readonly string[]> {
     return pod
       .db('notifications')
       .join('users', 'users.id', 'notifications.userId')
@@ -133,7 +133,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
 
   const addressOf = ({ account }: TestPerson) => account.address
 
-  it('is relayed as it was signed, to participants and not to its sender', async () => {
+  it('a comment on a local post is relayed as it was signed, to participants but not to its sender', async () => {
     const post = await published(ann)
     await pod.publicly(participationBy(remy, post), remy)
     await pod.settled()
@@ -147,11 +147,11 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
       { sender: addressOf(ann), signature: 'valid', entity: { guid: comment.guid, text: comment.text } },
     ])
     expect(await publicAt('q.example')).toEqual([])
-    expect(await told(ann)).toEqual(['commented_on_post'])
+    expect(await notificationTypes(ann)).toEqual(['commented_on_post'])
     expect(await Post.query(pod.db).findById(post.id)).toMatchObject({ commentsCount: 1 })
   })
 
-  it('of a blocked person comes back to them as a retraction', async () => {
+  it('a comment of a blocked person is not stored; their pod receives a retraction', async () => {
     const post = await published(ann)
     const { userId } = await viewerOf(pod, ann)
     const { id: personId } = await Person.byAddress(pod.db, quin.address).throwIfNotFound()
@@ -170,7 +170,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     ])
   })
 
-  it('may be a vote, a like of a comment or a reshare: each is relayed once and counted once', async () => {
+  it('votes, likes of comments and reshares are counted once, and relayed once except the reshare', async () => {
     const post = await published(ann, { poll: { question: 'Nice?', answers: ['Yes', 'No'] } })
     await pod.publicly(participationBy(remy, post), remy)
     await pod.settled()
@@ -194,10 +194,10 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
       'like',
       'poll_participation',
     ])
-    expect([...(await told(ann))].sort()).toEqual(['commented_on_post', 'reshared'])
+    expect([...(await notificationTypes(ann))].sort()).toEqual(['commented_on_post', 'reshared'])
   })
 
-  it('on a remote post is accepted only from its author', async () => {
+  it('a comment on a remote post is accepted only from the author of the post', async () => {
     const post = postBy(remy)
     const comment = commentBy(quin, post)
     await pod.publicly(post, remy)
@@ -212,7 +212,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     expect(await pod.rows('comments')).toEqual([1])
   })
 
-  it('on an unknown post causes its fetch from the pod of the sender', async () => {
+  it('a comment on an unknown post causes a fetch of the post from the pod of the sender', async () => {
     const post = postBy(remy)
     const comment = commentBy(quin, post)
     fakePods.serve(remy, post)
@@ -227,7 +227,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     expect(await Comment.query(pod.db)).toMatchObject([{ guid: comment.guid }])
   })
 
-  it('about a post that cannot be had waits until it comes by itself', async () => {
+  it('a comment on a post that cannot be fetched waits until the post is received', async () => {
     const post = postBy(remy)
     const comment = commentBy(quin, post)
 
@@ -238,7 +238,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     expect(await Comment.query(pod.db)).toMatchObject([{ guid: comment.guid }])
   })
 
-  it('in a private message reaches its readers in any order of arrival', async () => {
+  it('a private post and its comment are stored for both recipients in any order of arrival', async () => {
     const post = postBy(remy, { public: false, text: `@{${addressOf(ann)}}` })
     const comment = commentBy(quin, post)
 
@@ -249,11 +249,11 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     await pod.settled()
 
     expect(await pod.rows('posts', 'comments', 'post_visibilities')).toEqual([1, 1, 2])
-    expect([await told(ann), await told(ben)]).toEqual([['mentioned'], []])
+    expect([await notificationTypes(ann), await notificationTypes(ben)]).toEqual([['mentioned'], []])
     expect([...delivered]).toEqual([])
   })
 
-  it('in a public post makes this pod participate in it', async () => {
+  it('a public post makes this pod send one participation to its author', async () => {
     const post = postBy(quin)
 
     await pod.publicly(post, quin)
@@ -270,7 +270,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     })
   })
 
-  it('with links to each other is fetched, and comes to an end', async () => {
+  it('posts that link to each other are fetched once each', async () => {
     const [one, two] = [postBy(remy), postBy(quin)]
     const linkTo = ({ author, guid }: typeof one) => `diaspora://${author}/post/${guid}`
     fakePods.serve(quin, { ...two, text: linkTo(one) })
@@ -281,7 +281,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     expect(await pod.db('posts').orderBy('id').pluck('guid')).toEqual([one.guid, two.guid])
   })
 
-  it('with a local author is not accepted', async () => {
+  it('a post or comment of a local author is rejected when another pod sends it', async () => {
     const post = postBy(remy)
     const { id } = await Person.query(pod.db).findOne({ guid: ann.account.guid }).throwIfNotFound()
     const { guid, publicKey, address } = await Person.query(pod.db).findById(id).throwIfNotFound()
@@ -296,7 +296,7 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     expect(await pod.rows('posts', 'comments')).toEqual([1, 0])
   })
 
-  it('of a poll comes with all its parts', async () => {
+  it('a post is stored with its poll, answers, location, tags and mentions', async () => {
     const location = { type: 'location', address: 'Here', lat: '1.5', lng: '-2' } as const
     const post = postBy(quin, { poll: pollWith('Yes', 'No'), location, text: `#tag @{${addressOf(ann)}}` })
 
@@ -304,6 +304,6 @@ describe.each(queueBackends)('what others say, with the queue in $store', (backe
     await pod.settled()
 
     expect(await pod.rows('polls', 'poll_answers', 'locations', 'taggings', 'mentions')).toEqual([1, 2, 1, 1, 1])
-    expect(await told(ann)).toEqual(['mentioned'])
+    expect(await notificationTypes(ann)).toEqual(['mentioned'])
   })
 })

@@ -12,7 +12,7 @@ import { addPost, viewerOf } from '../support/people/remote-people.js'
 import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
-describe.each(queueBackends)('what other pods post about people, with the queue in $store', (backend) => {
+describe.each(queueBackends)('messages about people from other pods, with the queue in $store', (backend) => {
   let stores: TestStores
   let fakePods: FakePods
   let pod: InboundPod
@@ -52,7 +52,7 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
   const rowOf = ({ address }: { readonly address: string }) =>
     Person.query(pod.db).findOne({ address }).withGraphFetched('profile').throwIfNotFound()
 
-  it('a profile is shown as it is, and cleared by one that says less', async () => {
+  it('a profile replaces the stored one; fields that it lacks become empty', async () => {
     expect(await pod.publicly(profileOf(quin, { first_name: 'Quin', bio: 'Hello' }), quin)).toBe(202)
     await pod.settled()
     expect(await rowOf(quin)).toMatchObject({ name: 'Quin', profile: { bio: 'Hello' } })
@@ -66,21 +66,21 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
     expect(await rowOf(quin)).toMatchObject({ name: '' })
   })
 
-  it('a person who shares causes one notification, until they stop', async () => {
-    const told = () => pod.db('notifications').pluck('type')
+  it('a contact message that starts sharing creates one notification; one that ends sharing deletes it', async () => {
+    const notificationTypes = () => pod.db('notifications').pluck('type')
     expect(await pod.privately(contactOf(true), quin, ann)).toBe(202)
     await pod.privately(contactOf(true), quin, ann)
     await pod.settled()
-    expect(await told()).toEqual(['started_sharing'])
+    expect(await notificationTypes()).toEqual(['started_sharing'])
     expect(await pod.rows('contacts', 'notification_actors')).toEqual([1, 1])
 
     await pod.privately(contactOf(false), quin, ann)
     await pod.settled()
-    expect(await told()).toEqual([])
+    expect(await notificationTypes()).toEqual([])
     expect(await pod.rows('contacts')).toEqual([0])
   })
 
-  it('a conversation of a contact reaches its participants in any order of arrival', async () => {
+  it('a conversation of a contact is stored with its messages in any order of arrival, one of an unknown person is refused', async () => {
     await pod.privately(contactOf(true), quin, ann)
     await pod.settled()
     const guid = newGuid()
@@ -103,23 +103,23 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
       participants: [quin.address, annAddress],
       messages: [message()],
     }
-    const stranger = fakePods.person('stranger@s.example')
+    const unknown = fakePods.person('unknown@s.example')
 
     await pod.privately(message({ text: 'Second', created_at: new Date('2025-01-02T03:05:06Z') }), quin, ann)
     await pod.settled()
     expect(await pod.rows('messages', 'waiting')).toEqual([0, 1])
     await pod.privately(conversation, quin, ann)
     await pod.settled()
-    await pod.privately(message({ author: stranger.address, text: 'Mine' }), stranger, ann)
+    await pod.privately(message({ author: unknown.address, text: 'Mine' }), unknown, ann)
     await pod.privately(
       {
         ...conversation,
         guid: newGuid(),
-        author: stranger.address,
-        participants: [stranger.address, annAddress],
+        author: unknown.address,
+        participants: [unknown.address, annAddress],
         messages: [],
       },
-      stranger,
+      unknown,
       ann,
     )
     await pod.settled()
@@ -134,7 +134,7 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
     expect(await pod.db('notifications').pluck('type')).toEqual(['started_sharing'])
   })
 
-  it('a photo is changed only by its author', async () => {
+  it('a photo can be changed only by its author', async () => {
     const photo: PhotoEntity = {
       type: 'photo',
       guid: newGuid(),
@@ -159,7 +159,7 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
     expect(await pod.db('photos').select('height', 'width')).toEqual([{ height: 2, width: 1 }])
   })
 
-  it('a closed account disappears, and a moved one is replaced by the new identity', async () => {
+  it('an account deletion closes the person; an account migration moves the posts to the new identity', async () => {
     const moved = fakePods.person('quin2@r.example')
     const remy = fakePods.person('remy@r.example')
     for (const person of [quin, moved, remy]) await pod.publicly(profileOf(person, { first_name: 'Known' }), person)
@@ -188,7 +188,7 @@ describe.each(queueBackends)('what other pods post about people, with the queue 
     expect(second.id).not.toBe(first.id)
   })
 
-  it('a private message to a closed account is answered with its deletion', async () => {
+  it('a private message to a closed account causes an account deletion for the pod of the sender', async () => {
     const { guid, address } = ben.account
     await pod.db('people').where({ guid }).update({ closedAt: new Date() })
 
