@@ -14,7 +14,9 @@ export type Listen = { readonly host: string; readonly port: number } | { readon
 
 export const CLIENT_API_DIALECTS = ['standard', 'diaspora'] as const satisfies readonly ClientApiDialect[]
 
-/** All settings of the pod. No other module reads `process.env`. */
+/**
+ * All settings of the pod. The entry points pass `process.env` to `readConfig`; no other module reads a setting from the environment.
+ */
 export interface Config {
   /** The public URL; part of every identity, so it cannot change later. No trailing slash. */
   readonly url: string

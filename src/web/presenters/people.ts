@@ -4,7 +4,7 @@ import type { OwnProfile as OwnProfileFacts } from '../../domain/people/people.j
 import type { VisiblePerson } from '../../domain/people/visible-people.js'
 import type { Person, Profile } from '../../persistence/models/person.js'
 import { isUrl } from '../../protocol/is-url.js'
-import type { OtherPerson, OwnProfile, PersonSummary } from '../schemas/common.js'
+import type { OtherPerson, OwnProfile, PersonSummary } from '../schemas/people.js'
 
 /** The picture of people without one. Other pods recognise `user/default` in the URL and store no copy. */
 export const DEFAULT_AVATAR_PATH = '/images/user/default.png'

@@ -1,5 +1,7 @@
 import { Type } from 'typebox'
-import { PersonSummary, refTo, Timestamp } from './common.js'
+import { Timestamp } from './formats.js'
+import { PersonSummary } from './people.js'
+import { refTo } from './references.js'
 
 const conversation = {
   guid: Type.String({ description: 'Identifies the object on every pod; never changes.' }),

@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox'
-import { refTo } from './common.js'
 import { Message } from './conversations.js'
 import { Notification } from './notifications.js'
 import { Post } from './posts.js'
+import { refTo } from './references.js'
 
 export const LiveMessage = Type.Object(
   { ...Message.properties, conversation_guid: Type.String({ description: 'The conversation of the message.' }) },

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
-import { nullable, Timestamp } from './common.js'
+import { Timestamp } from './formats.js'
+import { nullable } from './references.js'
 
 /** The fields of every action. */
 export const actionBody = {

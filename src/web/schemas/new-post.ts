@@ -2,8 +2,8 @@ import { type Static, Type } from 'typebox'
 import type { NewPost as NewPostFacts } from '../../domain/posts/publish-post.js'
 import { InvalidRequest } from '../server/validation.js'
 import { BooleanField, readBoolean } from './booleans.js'
-import { nullable } from './common.js'
 import { readRowId } from './numbers.js'
+import { nullable } from './references.js'
 
 const Degrees = Type.Unsafe<number | string | null>({
   anyOf: [{ type: 'number' }, { type: 'string' }, { type: 'null' }],

@@ -1,6 +1,8 @@
 import { Type } from 'typebox'
 import { NOTIFICATION_TYPES } from '../../persistence/models/notification.js'
-import { PersonSummary, refTo, Timestamp } from './common.js'
+import { Timestamp } from './formats.js'
+import { PersonSummary } from './people.js'
+import { refTo } from './references.js'
 
 /** The name of `commented_on_post` in diaspora*, the only one that its clients know. */
 export const COMMENTED_IN_DIASPORA = 'comment_on_post'

@@ -1,5 +1,7 @@
 import { Type } from 'typebox'
-import { nullable, PersonSummary, refTo, Timestamp, Url } from './common.js'
+import { Timestamp, Url } from './formats.js'
+import { PersonSummary } from './people.js'
+import { nullable, refTo } from './references.js'
 
 export const Picture = Type.Object(
   {

@@ -6,8 +6,9 @@ import { missingFirst } from '../../api/missing-first.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { presentAspect } from '../../presenters/aspects.js'
-import { Aspect, refTo } from '../../schemas/common.js'
+import { Aspect } from '../../schemas/aspects.js'
 import { numberField, readRowId } from '../../schemas/numbers.js'
+import { refTo } from '../../schemas/references.js'
 
 const tags = ['Aspects']
 const params = Type.Object({ id: Type.String() })

@@ -9,7 +9,7 @@ import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { presentComment, presentNewComment } from '../../presenters/comments.js'
 import { Comment, NewComment } from '../../schemas/comments.js'
-import { refTo } from '../../schemas/common.js'
+import { refTo } from '../../schemas/references.js'
 
 const tags = ['Comments']
 const postParams = Type.Object({ post_guid: Type.String() })

@@ -7,8 +7,9 @@ import { missingFirst } from '../../api/missing-first.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { presentPersonSummary } from '../../presenters/people.js'
-import { PersonSummary, refTo } from '../../schemas/common.js'
 import { readRowId } from '../../schemas/numbers.js'
+import { PersonSummary } from '../../schemas/people.js'
+import { refTo } from '../../schemas/references.js'
 
 const tags = ['Aspects']
 const inAspect = Type.Object({ aspect_id: Type.String() })

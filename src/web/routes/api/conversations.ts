@@ -27,9 +27,9 @@ import {
   presentStartedConversation,
 } from '../../presenters/conversations.js'
 import { BooleanField, readBoolean } from '../../schemas/booleans.js'
-import { refTo } from '../../schemas/common.js'
 import { Conversation, MarkedConversation, Message, StartedConversation } from '../../schemas/conversations.js'
 import { onlyAfter, onlyUnread, readOnlyAfter, readOnlyUnread } from '../../schemas/news-filters.js'
+import { refTo } from '../../schemas/references.js'
 
 const tags = ['Conversations']
 const scopes = ['conversations'] as const

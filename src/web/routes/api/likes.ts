@@ -6,8 +6,8 @@ import { requirePostOrComment } from '../../../domain/posts/post-access.js'
 import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { presentLike } from '../../presenters/reactions.js'
-import { refTo } from '../../schemas/common.js'
 import { Like } from '../../schemas/reactions.js'
+import { refTo } from '../../schemas/references.js'
 
 const tags = ['Likes']
 const ofPost = Type.Object({ post_guid: Type.String() })

@@ -4,9 +4,9 @@ import { deletePost } from '../../../domain/posts/deletions.js'
 import { publishPost } from '../../../domain/posts/publish-post.js'
 import { findCreatedPost, findVisiblePost } from '../../../domain/posts/visible-posts.js'
 import { presentPost } from '../../presenters/posts.js'
-import { refTo } from '../../schemas/common.js'
 import { NewPost, readNewPost } from '../../schemas/new-post.js'
 import { Post } from '../../schemas/posts.js'
+import { refTo } from '../../schemas/references.js'
 
 const tags = ['Posts']
 const params = Type.Object({ post_guid: Type.String() })

@@ -7,9 +7,9 @@ import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { presentPost } from '../../presenters/posts.js'
 import { presentReshare } from '../../presenters/reactions.js'
-import { refTo } from '../../schemas/common.js'
 import { Post } from '../../schemas/posts.js'
 import { Reshare } from '../../schemas/reactions.js'
+import { refTo } from '../../schemas/references.js'
 
 const tags = ['Reshares']
 const params = Type.Object({ post_guid: Type.String() })

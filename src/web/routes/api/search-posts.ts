@@ -11,8 +11,8 @@ import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { lookUpForViewer } from '../../limits/remote-search.js'
 import { presentPost } from '../../presenters/posts.js'
-import { refTo } from '../../schemas/common.js'
 import { Post } from '../../schemas/posts.js'
+import { refTo } from '../../schemas/references.js'
 import { RequestFault } from '../../server/request-faults.js'
 
 /** Searches posts by tag or by link. */

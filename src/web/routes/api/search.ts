@@ -14,8 +14,9 @@ import { indexPaging, linkIndexPages, readIndexPage } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { lookUpForViewer } from '../../limits/remote-search.js'
 import { presentPersonSummary } from '../../presenters/people.js'
-import { PersonSummary, refTo } from '../../schemas/common.js'
+import { PersonSummary } from '../../schemas/people.js'
 import { queryTexts } from '../../schemas/query-text.js'
+import { refTo } from '../../schemas/references.js'
 import { RequestFault } from '../../server/request-faults.js'
 
 const tags = ['Search']

@@ -7,8 +7,8 @@ import type { AnnouncementKind } from '../../../persistence/notifications/announ
 import { insufficientScope } from '../../api/authentication.js'
 import { countRateLimited } from '../../limits/rejection-metrics.js'
 import type { LiveChannel, StartPosition } from '../../live/channel.js'
-import { refTo } from '../../schemas/common.js'
 import { StreamEventData } from '../../schemas/live.js'
+import { refTo } from '../../schemas/references.js'
 import { HTTP_LIMITS } from '../../server/limits.js'
 import { RequestFault } from '../../server/request-faults.js'
 

@@ -8,8 +8,8 @@ import type { Page, PageKey, TimePage } from '../../../persistence/sql/keyset-pa
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
 import { presentPost } from '../../presenters/posts.js'
-import { refTo } from '../../schemas/common.js'
 import { Post } from '../../schemas/posts.js'
+import { refTo } from '../../schemas/references.js'
 import { RequestFault } from '../../server/request-faults.js'
 
 const tags = ['Streams']

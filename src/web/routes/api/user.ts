@@ -5,7 +5,8 @@ import { findOwnProfile, type OwnProfile as OwnProfileFacts } from '../../../dom
 import { changeProfile } from '../../../domain/people/profiles.js'
 import { presentOwnProfile, presentUnreadCounts } from '../../presenters/people.js'
 import { BooleanField, readBoolean } from '../../schemas/booleans.js'
-import { nullable, OwnProfile, refTo } from '../../schemas/common.js'
+import { OwnProfile } from '../../schemas/people.js'
+import { nullable, refTo } from '../../schemas/references.js'
 
 const changes = Type.Object({
   name: Type.Optional(Type.String({ description: 'At most 32 characters, and no semicolon.' })),

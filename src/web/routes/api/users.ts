@@ -13,8 +13,9 @@ import { readList } from '../../api/read-list.js'
 import { presentPerson } from '../../presenters/people.js'
 import { presentPhoto } from '../../presenters/photos.js'
 import { presentPost } from '../../presenters/posts.js'
-import { OtherPerson, refTo } from '../../schemas/common.js'
+import { OtherPerson } from '../../schemas/people.js'
 import { Photo, Post } from '../../schemas/posts.js'
+import { refTo } from '../../schemas/references.js'
 
 const params = Type.Object({ person_guid: Type.String() })
 const querystring = Type.Object(timePaging)

@@ -1,51 +1,6 @@
-import { type Static, type TSchema, Type } from 'typebox'
-import { ERROR_REASONS, type ErrorReason } from '../server/error-reasons.js'
-
-/** A value or null. The key is always present. */
-export function nullable<Schema extends TSchema>(schema: Schema) {
-  return Type.Unsafe<Static<Schema> | null>({ ...schema, type: [Reflect.get(schema, 'type'), 'null'] })
-}
-
-/** A reference to a named schema, which the API description contains once. */
-export function refTo<Schema extends TSchema>(schema: Schema, description?: string) {
-  const $ref = `${Reflect.get(schema, '$id')}#`
-  return Type.Unsafe<Static<Schema>>(description === undefined ? { $ref } : { $ref, description })
-}
-
-export const ErrorReasonName = Type.Enum(Object.keys(ERROR_REASONS) as ErrorReason[], {
-  $id: 'ErrorReason',
-  description:
-    'What is wrong, for programs to compare. New reasons may be added; existing ones are never renamed or removed.',
-})
-
-export const ErrorBody = Type.Object(
-  {
-    code: Type.Integer({ description: 'The HTTP status.' }),
-    message: Type.String({ description: 'For people to read. The wording may change at any time.' }),
-    reason: refTo(ErrorReasonName),
-    field: Type.Optional(
-      Type.String({
-        description: 'The field or parameter that is wrong, as `poll.question`; the first one of several.',
-      }),
-    ),
-    fields: Type.Optional(
-      Type.Array(Type.String(), {
-        minItems: 2,
-        description: 'All fields or parameters that are wrong, if there are several.',
-      }),
-    ),
-    preview: Type.Optional(
-      Type.Unsafe<object>({ type: 'object', description: 'With `confirmation_needed`: what the action would change.' }),
-    ),
-    error: Type.Optional(Type.String({ description: 'With 401 and 429: the OAuth error code.' })),
-    error_description: Type.Optional(Type.String({ description: 'With 401 and 429: the OAuth error in words.' })),
-  },
-  { $id: 'Error', description: 'The body of every error.' },
-)
-
-export const Timestamp = Type.String({ format: 'date-time', description: 'UTC, with three decimals.' })
-
-export const Url = Type.String({ format: 'uri', description: 'Absolute.' })
+import { Type } from 'typebox'
+import { Url } from './formats.js'
+import { nullable } from './references.js'
 
 const Avatar = Type.Object(
   { large: Url, medium: Url, small: Url, raw: Url },
@@ -129,13 +84,4 @@ export const OtherPerson = Type.Object(
     description:
       'A person as you may see them. `birthday`, `gender`, `location` and `bio` are present only if the profile is public or the person shares with you; settings only in your own profile.',
   },
-)
-
-export const Aspect = Type.Object(
-  {
-    id: Type.Integer(),
-    name: Type.String(),
-    order: Type.Integer({ description: 'The position among your aspects, from 1.' }),
-  },
-  { $id: 'Aspect', description: 'A group of your contacts.' },
 )
