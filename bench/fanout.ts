@@ -52,9 +52,9 @@ export function countSignatures(crypto: PodCrypto): { readonly crypto: PodCrypto
     made: () => made,
     crypto: {
       ...crypto,
-      sealEnvelope(...wish) {
-        made += 1
-        return crypto.sealEnvelope(...wish)
+      sealEnvelopes(messages) {
+        made += messages.length
+        return crypto.sealEnvelopes(messages)
       },
     },
   }

@@ -109,7 +109,7 @@ async function makePost(
   const envelope = await crypto.sealEnvelope(payload, author.address, author.privateKey)
   if (kind === 'posts') return { kind, guid: own, body: envelope }
   const to = number % users.length
-  const [body = ''] = await crypto.encryptEnvelope(envelope, [at(users, to).key])
+  const [[body = ''] = []] = await crypto.encryptEnvelopes([{ envelope, recipientKeys: [at(users, to).key] }])
   return { kind, guid: own, body, to }
 }
 

@@ -146,7 +146,7 @@ async function takenInAll(sink: ChildProcess): Promise<number> {
 async function lastBody(pod: OpenPod, { public: isPublic }: Kind, key: KeyObject): Promise<string> {
   const { envelope } = await pod.db('outboundMessages').whereNotNull('envelope').orderBy('id', 'desc').first('envelope')
   if (isPublic) return envelope
-  const [encryptedEnvelope = ''] = await pod.crypto.encryptEnvelope(envelope, [key])
+  const [[encryptedEnvelope = ''] = []] = await pod.crypto.encryptEnvelopes([{ envelope, recipientKeys: [key] }])
   return encryptedEnvelope
 }
 

@@ -193,7 +193,6 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   INBOUND_LIMITS: {
     keysKept: 'the oldest entry is removed',
-    privateKeysKept: 'the oldest entry is removed',
     clockSkewMs: 'replaced by the current time',
     oldestPost: 'replaced by the time of receipt',
   },
@@ -267,6 +266,9 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   CLIENT_LIMITS: {
     sectorDocumentBytes: '400',
+  },
+  ACCOUNT_LIMITS: {
+    privateKeysKept: 'the oldest entry is removed',
   },
   UNREAD_LIMITS: {
     counted: 'no more are counted',

@@ -43,10 +43,24 @@ export interface PodCrypto {
   signRelayable(relayable: Relayable, key: KeyObject): Promise<string>
   /** Signs the payload and writes its magic envelope. */
   sealEnvelope(payload: string, sender: string, key: KeyObject): Promise<string>
-  /** Encrypts the envelope for each recipient with their key. */
-  encryptEnvelope(envelope: string, recipientKeys: readonly KeyObject[]): Promise<readonly string[]>
+  /** The same for any number of messages; results are in their order. */
+  sealEnvelopes(messages: readonly UnsealedMessage[]): Promise<readonly string[]>
+  /** Encrypts each envelope for each of its recipients; results are in their order. */
+  encryptEnvelopes(envelopes: readonly EnvelopeToEncrypt[]): Promise<readonly (readonly string[])[]>
   /** Parses a document of another pod with a deadline. */
   readDocument(document: ReceivedDocument): Promise<ReadDocument>
+}
+
+export interface UnsealedMessage {
+  readonly payload: string
+  /** The address of the signer. */
+  readonly sender: string
+  readonly key: KeyObject
+}
+
+export interface EnvelopeToEncrypt {
+  readonly envelope: string
+  readonly recipientKeys: readonly KeyObject[]
 }
 
 export interface SealedMessage {

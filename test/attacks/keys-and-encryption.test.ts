@@ -237,7 +237,8 @@ it('S25: private messages come in without any key being used where they come in'
         openEncryptedEnvelopes: noKeys('openEncryptedEnvelopes'),
         signRelayable: noKeys('signRelayable'),
         sealEnvelope: noKeys('sealEnvelope'),
-        encryptEnvelope: noKeys('encryptEnvelope'),
+        sealEnvelopes: noKeys('sealEnvelopes'),
+        encryptEnvelopes: noKeys('encryptEnvelopes'),
       },
     }),
   })

@@ -125,9 +125,9 @@ describe('a public delivery', () => {
     let sealed = 0
     const crypto: PodCrypto = {
       ...pod.crypto,
-      async sealEnvelope(...wish) {
-        sealed += 1
-        return pod.crypto.sealEnvelope(...wish)
+      async sealEnvelopes(messages) {
+        sealed += messages.length
+        return pod.crypto.sealEnvelopes(messages)
       },
     }
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: pods.map(({ id }) => id) })

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { participate, participateInNext } from '../../src/federation/outbound/participate.js'
-import { getSealedEnvelope } from '../../src/federation/outbound/sealed-envelope.js'
+import { sealMessages } from '../../src/federation/outbound/seal-messages.js'
 import { loadJob } from '../../src/jobs/outbox/outbox.js'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
 import type { Post } from '../../src/persistence/models/post.js'
@@ -58,9 +58,9 @@ describe('participations in the public posts of other pods', () => {
     expect(await sentAbout(pod, message?.guid ?? '')).toMatchObject([{ to: [quin.address] }])
     expect(await pod.rows('participations')).toEqual([0])
     const { publicKey } = await pod.db('podAccount').first('publicKey')
-    const envelope = (await getSealedEnvelope(pod, message?.id ?? 0)) ?? ''
+    const [sealed] = (await sealMessages(pod, [message?.id ?? 0])).values()
     const keys = new Map([['pod-account@pod.example', readPublicKey(publicKey) as KeyObject]])
-    expect(openEnvelope(envelope, keys, new Date())).toMatchObject({ sender: 'pod-account@pod.example' })
+    expect(openEnvelope(sealed?.envelope ?? '', keys, new Date())).toMatchObject({ sender: 'pod-account@pod.example' })
   })
 
   it('are signed by the account that the settings name', async () => {

@@ -48,9 +48,9 @@ function counting(crypto: PodCrypto): PodCrypto {
       made.byAuthor += 1
       return crypto.signRelayable(...wish)
     },
-    sealEnvelope: (...wish) => {
-      made.ofEnvelope += 1
-      return crypto.sealEnvelope(...wish)
+    sealEnvelopes: (messages) => {
+      made.ofEnvelope += messages.length
+      return crypto.sealEnvelopes(messages)
     },
   }
 }

@@ -33,14 +33,12 @@ const vote: Relayable = {
 
 it('a thread seals, encrypts, decrypts and opens, with keys and dates passed unchanged', async () => {
   const author_signature = await run('signRelayable', { relayable: vote, key: quin.privateKey })
-  const sealed = await Promise.all(
-    [writeEntity(deletion), writeEntity({ ...vote, author_signature })].map((payload) =>
-      run('sealEnvelope', { payload, sender: 'ann@p.example', key: ann.privateKey }),
-    ),
-  )
-  const encryptedEnvelopes = await run('encryptEnvelope', {
-    envelope: sealed[0] ?? '',
-    recipientKeys: [ann.publicKey, quin.publicKey],
+  const payloads = [writeEntity(deletion), writeEntity({ ...vote, author_signature })]
+  const messages = payloads.map((payload) => ({ payload, sender: 'ann@p.example', key: ann.privateKey }))
+  const sealed = await run('sealEnvelopes', { messages })
+  const recipientKeys = [ann.publicKey, quin.publicKey]
+  const [encryptedEnvelopes = []] = await run('encryptEnvelopes', {
+    envelopes: [{ envelope: sealed[0] ?? '', recipientKeys }],
   })
   const envelopes = await run('openEncryptedEnvelopes', {
     messages: encryptedEnvelopes.map((encrypted) => ({ encrypted, recipientKey: ann.privateKey })),

@@ -43,10 +43,8 @@ it('threads open any number of envelopes, with one result for each, in order', a
 it('an envelope is encrypted for any number of recipients, and each one decrypts it with their own key', async () => {
   const recipients = Array.from({ length: 9 }, () => generateKeyPairSync('rsa', { modulusLength: 1024 }))
 
-  const encryptedEnvelopes = await crypto.encryptEnvelope(
-    '<an-envelope/>',
-    recipients.map(({ publicKey }) => publicKey),
-  )
+  const recipientKeys = recipients.map(({ publicKey }) => publicKey)
+  const [encryptedEnvelopes = []] = await crypto.encryptEnvelopes([{ envelope: '<an-envelope/>', recipientKeys }])
   const rightKeys = recipients.map(({ privateKey }, index) => ({
     encrypted: encryptedEnvelopes[index] ?? '',
     recipientKey: privateKey,

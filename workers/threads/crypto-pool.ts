@@ -90,9 +90,15 @@ export function openCryptoPool(
     },
     signRelayable: (relayable, key) => run('signRelayable', { relayable, key }, SIGNING_WITHIN),
     sealEnvelope: (payload, sender, key) => run('sealEnvelope', { payload, sender, key }, SIGNING_WITHIN),
-    async encryptEnvelope(envelope, recipientKeys) {
-      const tasks = inParts(recipientKeys, ENVELOPES_A_TASK, threads).map((part) =>
-        run('encryptEnvelope', { envelope, recipientKeys: part }, OPENING_WITHIN),
+    async sealEnvelopes(messages) {
+      const tasks = inParts(messages, PRIVATE_KEYS_A_TASK, threads).map((part) =>
+        run('sealEnvelopes', { messages: part }, OPENING_WITHIN),
+      )
+      return (await Promise.all(tasks)).flat()
+    },
+    async encryptEnvelopes(envelopes) {
+      const tasks = inParts(envelopes, ENVELOPES_A_TASK, threads).map((part) =>
+        run('encryptEnvelopes', { envelopes: part }, OPENING_WITHIN),
       )
       return (await Promise.all(tasks)).flat()
     },

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import type { EncryptedMessage, KeyPair, SealedMessage } from '../../src/pod/pod.js'
+import type { EncryptedMessage, EnvelopeToEncrypt, KeyPair, SealedMessage, UnsealedMessage } from '../../src/pod/pod.js'
 import {
   type ReadDocument,
   type ReceivedDocument,
@@ -47,12 +47,15 @@ export function sealEnvelope(task: {
   return sealMagicEnvelope(task.payload, task.sender, task.key)
 }
 
-/** Encrypts the envelope for each recipient with their key. */
-export function encryptEnvelope(task: {
-  readonly envelope: string
-  readonly recipientKeys: readonly KeyObject[]
-}): string[] {
-  return task.recipientKeys.map((key) => writeEncryptedEnvelope(task.envelope, key))
+export function sealEnvelopes(task: { readonly messages: readonly UnsealedMessage[] }): string[] {
+  return task.messages.map(({ payload, sender, key }) => sealMagicEnvelope(payload, sender, key))
+}
+
+/** Encrypts each envelope for each of its recipients. */
+export function encryptEnvelopes(task: { readonly envelopes: readonly EnvelopeToEncrypt[] }): string[][] {
+  return task.envelopes.map(({ envelope, recipientKeys }) =>
+    recipientKeys.map((key) => writeEncryptedEnvelope(envelope, key)),
+  )
 }
 
 export function readDocument(document: ReceivedDocument): ReadDocument {

@@ -10,6 +10,7 @@ export const {
   openEncryptedEnvelopes,
   signRelayable,
   sealEnvelope,
-  encryptEnvelope,
+  sealEnvelopes,
+  encryptEnvelopes,
   readDocument,
 } = tasks

@@ -1,9 +1,8 @@
-import { type KeyObject, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { findPodAccount, insertPodAccount, type PodAccountRow } from '../../persistence/accounts/pod-account.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
-import { readPrivateKey } from '../../protocol/signatures/rsa.js'
 
 /** The account that signs for the pod. It is no person, so that it has no stream, no contacts and no way to sign in. */
 export type PodAccount = Pick<PodAccountRow, 'guid' | 'address'>
@@ -30,16 +29,6 @@ export async function findOrMakePodAccount(
   const { guid, address } = (await findPodAccount(pod.db)) ?? (await makePodAccount(pod))
   known.set(pod.db, { guid, address })
   return { guid, address }
-}
-
-/** Loads the private key of the account. Callers use it in a worker thread and do not keep it. */
-export async function loadPodAccountKey(
-  pod: Pick<Pod, 'db' | 'secrets'>,
-): Promise<{ readonly address: string; readonly key: KeyObject }> {
-  const account = await findPodAccount(pod.db)
-  const key = account && readPrivateKey(pod.secrets.unseal(account.sealedPrivateKey, 'pod account'))
-  if (account === undefined || key === undefined) throw new Error('The private key of the pod account cannot be used.')
-  return { address: account.address, key }
 }
 
 async function makePodAccount(pod: Pick<Pod, 'config' | 'db' | 'crypto' | 'secrets'>): Promise<PodAccountRow> {

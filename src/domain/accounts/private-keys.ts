@@ -1,7 +1,9 @@
 import type { KeyObject } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { UserSecrets } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
+import type { Pod, SecretOwner } from '../../pod/pod.js'
 import { readPrivateKey } from '../../protocol/signatures/rsa.js'
+import { ACCOUNT_LIMITS } from './limits.js'
 
 /** Loads the private key of a local person. Callers use it in a worker thread and do not keep it. */
 export async function loadPrivateKey(pod: Pick<Pod, 'db' | 'secrets'>, personId: number): Promise<KeyObject> {
@@ -9,6 +11,21 @@ export async function loadPrivateKey(pod: Pick<Pod, 'db' | 'secrets'>, personId:
   if (kept === undefined) throw new Error(`Person ${personId} has no private key here.`)
   const key = readPrivateKey(pod.secrets.unseal(kept.sealedPrivateKey, `user ${kept.userId}`))
   if (key === undefined) throw new Error(`The private key of person ${personId} cannot be used.`)
+  return key
+}
+
+/**
+ * Private keys by owner and sealed bytes, so that no owner can get the key of another one. Unsealing and parsing a key takes longer
+ * than checking a signature.
+ */
+const opened = new LRUCache<string, KeyObject>({ max: ACCOUNT_LIMITS.privateKeysKept })
+
+/** Opens a sealed private key. Callers use it in a worker thread. */
+export function openPrivateKey(secrets: Pod['secrets'], owner: SecretOwner, sealed: Buffer): KeyObject {
+  const name = `${owner} ${sealed.toString('base64')}`
+  const key = opened.get(name) ?? readPrivateKey(secrets.unseal(sealed, owner))
+  if (key === undefined) throw new Error(`The private key of ${owner} cannot be parsed.`)
+  opened.set(name, key)
   return key
 }
 

@@ -1,10 +1,8 @@
 import type { KeyObject } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
-import { findRecipients, type RecipientRow } from '../../persistence/inbound/find-recipients.js'
+import { openPrivateKey } from '../../domain/accounts/private-keys.js'
+import { findRecipients } from '../../persistence/inbound/find-recipients.js'
 import type { Pod } from '../../pod/pod.js'
-import { readPrivateKey } from '../../protocol/signatures/rsa.js'
 import type { InboundMessage, Recipient, RejectedMessage } from './batch.js'
-import { INBOUND_LIMITS } from './limits.js'
 
 /** A message with its readable envelope. */
 export interface DecryptedMessage {
@@ -68,25 +66,13 @@ async function findRecipientKeys(
   const rows = await findRecipients(pod.db, [...guids])
   return new Map(
     rows.map(({ sealedPrivateKey: sealed, ...recipient }) => {
-      return [recipient.guid, { recipient, key: sealed === null ? undefined : unsealKey(pod, recipient, sealed) }]
+      return [
+        recipient.guid,
+        {
+          recipient,
+          key: sealed === null ? undefined : openPrivateKey(pod.secrets, `user ${recipient.userId}`, sealed),
+        },
+      ]
     }),
   )
-}
-
-/**
- * Private keys by user and sealed bytes, so that no user can get the key of another one. Unsealing and parsing a key takes longer
- * than checking a signature.
- */
-const privateKeys = new LRUCache<string, KeyObject>({ max: INBOUND_LIMITS.privateKeysKept })
-
-function unsealKey(
-  { secrets }: Pick<Pod, 'secrets'>,
-  { address, userId }: Pick<RecipientRow, 'address' | 'userId'>,
-  sealed: Buffer,
-): KeyObject {
-  const name = `${userId} ${sealed.toString('base64')}`
-  const key = privateKeys.get(name) ?? readPrivateKey(secrets.unseal(sealed, `user ${userId}`))
-  if (key === undefined) throw new Error(`The private key of ${address} cannot be parsed.`)
-  privateKeys.set(name, key)
-  return key
 }

@@ -2,8 +2,6 @@
 export const INBOUND_LIMITS = {
   /** Parsed public keys, each of a few kilobytes. */
   keysKept: 10_000,
-  /** Private keys of local people who receive private messages. */
-  privateKeysKept: 1_000,
   /** Clocks of other pods may be wrong; times further in the future are not accepted. */
   clockSkewMs: 5 * 60_000,
   /** The network did not exist before. */

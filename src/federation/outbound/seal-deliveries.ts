@@ -1,8 +1,9 @@
+import type { KeyObject } from 'node:crypto'
 import { isDatabaseUnavailable } from '../../persistence/database/errors.js'
 import type { DueDelivery } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
 import { parsePublicKey } from '../inbound/find-signers.js'
-import { getSealedEnvelope } from './sealed-envelope.js'
+import { sealMessages } from './seal-messages.js'
 
 /** A delivery with the request to send, or with the fault that prevents it. */
 export type SealedDelivery = { readonly due: DueDelivery } & (
@@ -10,35 +11,43 @@ export type SealedDelivery = { readonly due: DueDelivery } & (
   | { readonly fault: 'internal' | 'no_key' }
 )
 
-/** Seals and encrypts due deliveries message by message, in threads. Deliveries of retracted messages are left out. */
+/** Seals and encrypts due deliveries in threads. Deliveries of retracted messages are left out. */
 export async function sealDeliveries(pod: Pod, due: readonly DueDelivery[]): Promise<readonly SealedDelivery[]> {
-  const messages = [...new Set(due.map(({ messageId }) => messageId))]
-  const sealed = await Promise.all(
-    messages.map((id) => {
-      const ofMessage = due.filter(({ messageId }) => messageId === id)
-      return sealMessage(pod, id, ofMessage).catch((error) => unsealedDeliveries(pod, ofMessage, error))
-    }),
-  )
-  const positions = new Map(due.map(({ id }, position) => [id, position]))
-  const positionOf = ({ due }: SealedDelivery) => positions.get(due.id) ?? 0
-  return sealed.flat().sort((one, other) => positionOf(one) - positionOf(other))
+  const unencrypted = due.filter(({ isPublic, encryptedEnvelope }) => isPublic || encryptedEnvelope === null)
+  const sealed = await sealMessagesOf(pod, unencrypted)
+  const encrypted = await encryptForRecipients(pod, unencrypted, sealed)
+  return due.flatMap((one): SealedDelivery[] => {
+    if (!one.isPublic && one.encryptedEnvelope !== null) return [privateDelivery(one, one.encryptedEnvelope)]
+    const { envelope, fault } = sealed.get(one.messageId) ?? {}
+    if (fault !== undefined) return [{ due: one, fault }]
+    if (envelope === undefined) return []
+    if (one.isPublic) return [publicDelivery(one, envelope)]
+    const { body, fault: encryptionFault = 'no_key' } = encrypted.get(one.id) ?? {}
+    return [body === undefined ? { due: one, fault: encryptionFault } : privateDelivery(one, body)]
+  })
 }
 
-async function sealMessage(
-  pod: Pod,
-  messageId: number,
-  due: readonly DueDelivery[],
-): Promise<readonly SealedDelivery[]> {
-  const unencrypted = due.filter(({ isPublic, encryptedEnvelope }) => isPublic || encryptedEnvelope === null)
-  const envelope = unencrypted.length === 0 ? undefined : await getSealedEnvelope(pod, messageId)
-  const encryptedEnvelopes =
-    envelope === undefined ? new Map<number, string>() : await encryptForRecipients(pod, envelope, unencrypted)
-  return due.flatMap((one): SealedDelivery[] => {
-    if (one.isPublic) return envelope === undefined ? [] : [publicDelivery(one, envelope)]
-    const encryptedEnvelope = one.encryptedEnvelope ?? encryptedEnvelopes.get(one.id)
-    if (encryptedEnvelope !== undefined) return [privateDelivery(one, encryptedEnvelope)]
-    return envelope === undefined ? [] : [{ due: one, fault: 'no_key' }]
-  })
+/** The envelope of a message, or the fault that prevents it. Both unset: the message was retracted. */
+interface SealedOrFault {
+  readonly envelope?: string | undefined
+  readonly fault?: 'internal'
+}
+
+interface EncryptedOrFault {
+  readonly body?: string | undefined
+  readonly fault?: 'internal'
+}
+
+/** A message that cannot be sealed does not stop the others. */
+async function sealMessagesOf(pod: Pod, due: readonly DueDelivery[]): Promise<ReadonlyMap<number, SealedOrFault>> {
+  const ids = [...new Set(due.map(({ messageId }) => messageId))]
+  const sealed = await sealMessages(pod, ids)
+  return new Map(
+    [...sealed].map(([id, { envelope, error }]) => [
+      id,
+      error === undefined ? { envelope } : { fault: faultOf(pod, error, id) },
+    ]),
+  )
 }
 
 function publicDelivery(due: DueDelivery, body: string): SealedDelivery {
@@ -50,31 +59,49 @@ function privateDelivery(due: DueDelivery, body: string): SealedDelivery {
   return { due, path, contentType: 'application/json', body }
 }
 
-/** The encrypted envelope for each recipient with a key, by the id of the delivery. */
-async function encryptForRecipients(
-  pod: Pod,
-  envelope: string,
-  due: readonly DueDelivery[],
-): Promise<Map<number, string>> {
-  const recipients = due.flatMap(({ id, publicKey }) => {
-    const key = publicKey === null ? undefined : parsePublicKey(publicKey)
-    return key === undefined ? [] : [{ id, key }]
-  })
-  if (recipients.length === 0) return new Map()
-  const encryptedEnvelopes = await pod.crypto.encryptEnvelope(
-    envelope,
-    recipients.map(({ key }) => key),
-  )
-  return new Map(
-    recipients.flatMap(({ id }, index) =>
-      encryptedEnvelopes[index] === undefined ? [] : [[id, encryptedEnvelopes[index]]],
-    ),
-  )
+interface EncryptedMessage {
+  readonly envelope: string
+  readonly recipients: { readonly id: number; readonly key: KeyObject }[]
 }
 
-/** A message that cannot be sealed does not block the other messages. */
-function unsealedDeliveries(pod: Pod, due: readonly DueDelivery[], error: unknown): readonly SealedDelivery[] {
+/** The encrypted envelope for each recipient with a key, by the id of the delivery; or the fault that prevents it. */
+async function encryptForRecipients(
+  pod: Pod,
+  due: readonly DueDelivery[],
+  sealed: ReadonlyMap<number, SealedOrFault>,
+): Promise<ReadonlyMap<number, EncryptedOrFault>> {
+  const messages = new Map<number, EncryptedMessage>()
+  for (const { id, messageId, isPublic, publicKey } of due) {
+    const envelope = sealed.get(messageId)?.envelope
+    const key = isPublic || publicKey === null ? undefined : parsePublicKey(publicKey)
+    if (envelope === undefined || key === undefined) continue
+    const message = messages.get(messageId) ?? { envelope, recipients: [] }
+    messages.set(messageId, message)
+    message.recipients.push({ id, key })
+  }
+  if (messages.size === 0) return new Map()
+  return encryptMessages(pod, [...messages.values()])
+}
+
+async function encryptMessages(
+  pod: Pod,
+  messages: readonly EncryptedMessage[],
+): Promise<ReadonlyMap<number, EncryptedOrFault>> {
+  const ids = messages.flatMap(({ recipients }) => recipients.map(({ id }) => id))
+  try {
+    const bodies = await pod.crypto.encryptEnvelopes(
+      messages.map(({ envelope, recipients }) => ({ envelope, recipientKeys: recipients.map(({ key }) => key) })),
+    )
+    const bodiesInOrder = bodies.flat()
+    return new Map(ids.map((id, index) => [id, { body: bodiesInOrder[index] }]))
+  } catch (error) {
+    pod.log.error({ err: error }, 'outbound messages could not be encrypted')
+    return new Map(ids.map((id) => [id, { fault: 'internal' }]))
+  }
+}
+
+function faultOf(pod: Pod, error: unknown, message: number): 'internal' {
   if (isDatabaseUnavailable(error)) throw error
-  pod.log.error({ err: error, message: due[0]?.messageId }, 'outbound message could not be sealed')
-  return due.map((one) => ({ due: one, fault: 'internal' }))
+  pod.log.error({ err: error, message }, 'outbound message could not be sealed')
+  return 'internal'
 }

@@ -25,8 +25,10 @@ export function fixedKeyCrypto(): PodCrypto {
       messages.map(({ encrypted, recipientKey }) => openEncryptedEnvelope(encrypted, recipientKey)),
     signRelayable: async (relayable, key) => signRelayable(relayable, key),
     sealEnvelope: async (payload, sender, key) => sealMagicEnvelope(payload, sender, key),
-    encryptEnvelope: async (envelope, recipientKeys) =>
-      recipientKeys.map((key) => writeEncryptedEnvelope(envelope, key)),
+    sealEnvelopes: async (messages) =>
+      messages.map(({ payload, sender, key }) => sealMagicEnvelope(payload, sender, key)),
+    encryptEnvelopes: async (envelopes) =>
+      envelopes.map(({ envelope, recipientKeys }) => recipientKeys.map((key) => writeEncryptedEnvelope(envelope, key))),
     readDocument: async (document) => readDocument(document),
   }
 }

@@ -1,0 +1,95 @@
+import { openPrivateKey } from '../../domain/accounts/private-keys.js'
+import { type GroupCommitLimits, groupCommit } from '../../jobs/group-commit.js'
+import {
+  findSealableMessages,
+  type NewEnvelope,
+  type SealableMessage,
+  storeEnvelopes,
+} from '../../persistence/outbound/sealable-messages.js'
+import type { Pod, PodCrypto } from '../../pod/pod.js'
+
+/** The envelope of a message, or the error that prevents it. Both unset: the message was retracted. */
+export interface SealedMessage {
+  readonly envelope?: string
+  readonly error?: unknown
+}
+
+type SealMessages = (ids: readonly number[]) => Promise<ReadonlyMap<number, SealedMessage>>
+
+/** One for each open pod, so that concurrent callers share statements and signatures. */
+const sealers = new WeakMap<PodCrypto, SealMessages>()
+
+/** Returns the envelopes of messages, or their errors; each is signed once and stored for all pods and all retries. */
+export async function sealMessages(pod: Pod, ids: readonly number[]): Promise<ReadonlyMap<number, SealedMessage>> {
+  const seal = sealers.get(pod.crypto) ?? openSealer(pod)
+  sealers.set(pod.crypto, seal)
+  return seal(ids)
+}
+
+/** A flood of relays can hold some of the groups with its signatures; other messages start another one. */
+const GROUPS: GroupCommitLimits<number> = { atOnce: 4, items: 64, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 }
+
+/** Seals messages together that are needed at the same time. A message that is being sealed is not sealed by a second caller. */
+function openSealer(pod: Pod): SealMessages {
+  const running = new Map<number, Promise<SealedMessage>>()
+  const sealGroup = groupCommit(GROUPS, (ids: readonly number[]) => sealTogether(pod, ids))
+
+  function start(ids: readonly number[]): void {
+    const group = sealGroup(ids)
+    for (const id of ids) {
+      const one = group
+        .then((sealed) => sealed.get(id) ?? {})
+        .catch((error: unknown) => ({ error }))
+        .finally(() => running.delete(id))
+      running.set(id, one)
+    }
+  }
+
+  return async (ids) => {
+    const fresh = ids.filter((id) => !running.has(id))
+    if (fresh.length > 0) start(fresh)
+    const sealed = ids.map(async (id) => [id, (await running.get(id)) ?? {}] as const)
+    return new Map(await Promise.all(sealed))
+  }
+}
+
+async function sealTogether(pod: Pod, ids: readonly number[]): Promise<ReadonlyMap<number, SealedMessage>> {
+  const messages = await findSealableMessages(pod.db, ids)
+  const sealed = new Map<number, SealedMessage>()
+  const toSign = messages.flatMap((message) => {
+    if (message.envelope === null) return signable(pod, message, sealed)
+    sealed.set(message.id, { envelope: message.envelope })
+    return []
+  })
+  for (const { id, envelope } of await signAndStore(pod, toSign)) sealed.set(id, { envelope })
+  return sealed
+}
+
+type Signable = { readonly id: number } & Parameters<PodCrypto['sealEnvelopes']>[0][number]
+
+/** Reads the key of a message. A message without a usable key does not stop the others. */
+function signable(pod: Pod, message: SealableMessage, sealed: Map<number, SealedMessage>): readonly Signable[] {
+  const { id, entity: payload, address: sender, userId, sealedPrivateKey } = message
+  try {
+    if (sender === null || sealedPrivateKey === null) throw new Error(`The sender of message ${id} has no private key.`)
+    const key = openPrivateKey(pod.secrets, userId === null ? 'pod account' : `user ${userId}`, sealedPrivateKey)
+    return [{ id, payload, sender, key }]
+  } catch (error) {
+    sealed.set(id, { error })
+    return []
+  }
+}
+
+async function signAndStore(pod: Pod, messages: readonly Signable[]): Promise<readonly NewEnvelope[]> {
+  if (messages.length === 0) return []
+  const envelopes = await pod.crypto.sealEnvelopes(
+    messages.map(({ payload, sender, key }) => ({ payload, sender, key })),
+  )
+  return storeEnvelopes(
+    pod.db,
+    messages.flatMap(({ id }, index) => {
+      const envelope = envelopes[index]
+      return envelope === undefined ? [] : [{ id, envelope }]
+    }),
+  )
+}
