@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import type { TestPerson } from '../support/people/local-users.js'
-import { newGuid } from '../support/people/remote-people.js'
 import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 
 let fakePods: FakePods

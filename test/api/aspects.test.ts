@@ -4,14 +4,13 @@ import { CONCURRENT_REQUESTS, countStatuses } from '../support/assertions/concur
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
-import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { aspectOf, type SampleApiPod, share } from '../support/pods/sample-api-pod.js'
+import { aspectOf, type SampleApiPod, share, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 let api: SampleApiPod
 let alice: ApiPerson
 beforeAll(async () => {
-  api = await openNeighbourhoodOn({ store: 'PostgreSQL' }, { environment: { DATABASE_POOL: '20' } })
+  api = await startSampleApiPod({ environment: { DATABASE_POOL: '20' } })
   ;({ alice } = api)
 })
 afterAll(() => api.close())
@@ -249,7 +248,7 @@ it('other scopes do for nothing', async () => {
 describe.each(queueBackends)('deleting an aspect, with the queue in $store', (backend) => {
   let there: SampleApiPod
   beforeAll(async () => {
-    there = await openNeighbourhoodOn(backend)
+    there = await startSampleApiPod({ queue: backend })
   })
   afterAll(() => there.close())
 

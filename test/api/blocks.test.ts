@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addToAspect } from '../../src/domain/contacts/contacts.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { reasonOf } from '../support/assertions/refusal-reasons.js'
-import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { type ApiPerson, expectError } from '../support/pods/api-pod.js'
-import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { aspectOf, publish, type SampleApiPod, share } from '../support/pods/sample-api-pod.js'
+import { aspectOf, publish, type SampleApiPod, share, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 let api: SampleApiPod
@@ -15,7 +15,7 @@ const seenBy = async (who: ApiPerson, { guid }: { guid: string }) => (await who.
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
   beforeAll(async () => {
-    api = await openNeighbourhoodOn(backend)
+    api = await startSampleApiPod({ queue: backend })
   })
   afterAll(() => api.close())
 

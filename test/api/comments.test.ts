@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { blockPerson } from '../../src/domain/people/blocks.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { newGuid } from '../support/people/remote-people.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
-import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
 import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
@@ -26,7 +25,7 @@ const bodiesOf = (comments: readonly { readonly body: string }[]) => comments.ma
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
   beforeAll(async () => {
-    api = await openNeighbourhoodOn(backend)
+    api = await startSampleApiPod({ queue: backend })
     ;({ alice, bob, carol, dan } = api)
   })
   afterAll(() => api.close())

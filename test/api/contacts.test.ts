@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { CONCURRENT_REQUESTS, countStatuses } from '../support/assertions/concurrent-requests.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
-import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { aspectOf, type SampleApiPod, share } from '../support/pods/sample-api-pod.js'
+import { aspectOf, type SampleApiPod, share, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
@@ -16,7 +16,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   let work: number
   let family: number
   beforeAll(async () => {
-    api = await openNeighbourhoodOn(backend, { environment: { DATABASE_POOL: '20' } })
+    api = await startSampleApiPod({ queue: backend, environment: { DATABASE_POOL: '20' } })
     ;({ alice, dan } = api)
     work = await aspectOf(api, alice, 'Work')
     family = await aspectOf(api, alice, 'Family')
@@ -258,7 +258,7 @@ describe('the lists of contacts', () => {
   /** In order: by first name, last name and address. */
   let inOrder: readonly string[]
   beforeAll(async () => {
-    api = await openNeighbourhoodOn({ store: 'PostgreSQL' })
+    api = await startSampleApiPod()
     ;({ alice } = api)
     const names: readonly (readonly (string | undefined)[])[] = [
       ['ann', 'Zed'],

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { openClock } from '../support/assertions/clock.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
-import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
 import { type SampleApiPod, share, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
@@ -15,7 +15,7 @@ let bob: ApiPerson
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
   beforeAll(async () => {
-    api = await openNeighbourhoodOn(backend, { change: (pod) => ({ ...pod, now: clock.now }) })
+    api = await startSampleApiPod({ queue: backend, change: (pod) => ({ ...pod, now: clock.now }) })
     ;({ alice, bob } = api)
   })
   afterAll(() => api.close())

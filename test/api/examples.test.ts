@@ -20,7 +20,7 @@ const operations = Object.entries(paths)
 describe('examples of the API description', () => {
   let pod: PhotoPod
   beforeAll(async () => {
-    pod = await startPhotoPod({ store: 'PostgreSQL' })
+    pod = await startPhotoPod()
     await makeExampleObjects(pod)
   })
   afterAll(() => pod.close())

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { describeApi } from '../../src/web/openapi/document.js'
 import { HTTP_LIMITS } from '../../src/web/server/limits.js'
-import { newGuid } from '../support/people/remote-people.js'
 import { type ApiAnswer, expectError } from '../support/pods/api-pod.js'
 import { type PhotoPod, startPhotoPod } from '../support/pods/photo-pod.js'
 import { aspectOf, publish } from '../support/pods/sample-api-pod.js'
@@ -33,7 +33,7 @@ let pools: Pools
 beforeAll(async () => {
   // A machine that has other things to do is no fault of the pod.
   const limits = { ...HTTP_LIMITS, eventLoopDelayMs: HANGS_AFTER }
-  api = await startPhotoPod({ store: 'PostgreSQL' }, { limits, environment: { DATABASE_POOL: '20', WRITE_LIMIT: '0' } })
+  api = await startPhotoPod({ limits, environment: { DATABASE_POOL: '20', WRITE_LIMIT: '0' } })
   api.startWorkers()
   document = (await describeApi()) as Document // tested on its own
   pools = await openPools()

@@ -303,7 +303,7 @@ describe('an upload with an Idempotency-Key', () => {
   let alice: ApiPerson
   let photo: Buffer
   beforeAll(async () => {
-    api = await startPhotoPod({ store: 'PostgreSQL' })
+    api = await startPhotoPod()
     ;({ alice } = api)
     api.startWorkers()
     photo = await noise(300, 300).jpeg().toBuffer()

@@ -1,9 +1,9 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { openBrowser } from '../support/browser/scriptless-browser.js'
 import { codeIn, POD, pkce, postForm } from '../support/http/oidc-client.js'
-import { newGuid } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiPerson, expectError } from '../support/pods/api-pod.js'
 import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, it, vi } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { newGuid } from '../support/people/remote-people.js'
 import { type ApiPerson, expectError } from '../support/pods/api-pod.js'
 import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 

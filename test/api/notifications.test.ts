@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { notifyOfBirthdays } from '../../src/domain/notifications/birthdays.js'
 import { blockPerson } from '../../src/domain/people/blocks.js'
 import { NOTIFICATION_TYPES } from '../../src/persistence/models/notification.js'
 import { openClock } from '../support/assertions/clock.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { newGuid } from '../support/people/remote-people.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
-import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
 import { publish, type SampleApiPod, share, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
@@ -30,7 +29,7 @@ interface Told {
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
   beforeAll(async () => {
-    api = await openNeighbourhoodOn(backend, { change: (pod) => ({ ...pod, now: clock.now }) })
+    api = await startSampleApiPod({ queue: backend, change: (pod) => ({ ...pod, now: clock.now }) })
     ;({ alice, bob, carol, dan } = api)
     for (const name of ['alice', 'bob', 'carol', 'dan', 'eve'] as const) names.set(api[name].guid, name)
   })

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { CONCURRENT_REQUESTS, countStatuses } from '../support/assertions/concurrent-requests.js'
-import { newGuid } from '../support/people/remote-people.js'
 import type { ApiAnswer, ApiClient, ApiPerson } from '../support/pods/api-pod.js'
-import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { publish, type SampleApiPod } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('fifty at once, with the queue in $store', (backend) => {
@@ -15,7 +14,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
   let comment: string
   beforeAll(async () => {
     // The concurrency is real, and no turn is long enough for the pod to answer 503.
-    api = await openNeighbourhoodOn(backend, { environment: { DATABASE_POOL: '20' } })
+    api = await startSampleApiPod({ queue: backend, environment: { DATABASE_POOL: '20' } })
     ;({ alice, bob } = api)
   })
   afterAll(() => api.close())

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { expectError } from '../support/pods/api-pod.js'
 import { type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { PHOTO_LIMITS } from '../../src/domain/photos/limits.js'
 import { fromPhone, gifOfFrames, noise, pngOfSize, twoColours } from '../support/files/pictures.js'
-import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
 import { type PhotoPod, pictureField, startPhotoPod } from '../support/pods/photo-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
@@ -19,7 +20,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   let bob: ApiPerson
   let png: Buffer
   beforeAll(async () => {
-    api = await startPhotoPod(backend, { environment: { PHOTO_BYTES: String(PHOTO_BYTES) } })
+    api = await startPhotoPod({ queue: backend, environment: { PHOTO_BYTES: String(PHOTO_BYTES) } })
     api.startWorkers()
     ;({ alice, bob } = api)
     png = await twoColours().png().toBuffer()

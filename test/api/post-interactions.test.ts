@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
-import { newGuid } from '../support/people/remote-people.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { type ApiAnswer, type ApiPerson, expectError } from '../support/pods/api-pod.js'
-import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { publish, type SampleApiPod } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
@@ -15,7 +14,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   let ownPost: string
   let post: string
   beforeAll(async () => {
-    api = await openNeighbourhoodOn(backend)
+    api = await startSampleApiPod({ queue: backend })
     ;({ alice, bob, carol } = api)
   })
   afterAll(() => api.close())

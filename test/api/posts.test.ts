@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
+import { newGuid } from '../../src/domain/new-guid.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiClient, type ApiPerson, expectError } from '../support/pods/api-pod.js'
-import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { aspectOf, type SampleApiPod } from '../support/pods/sample-api-pod.js'
+import { aspectOf, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
@@ -10,7 +10,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   let alice: ApiPerson
   let bob: ApiPerson
   beforeAll(async () => {
-    api = await openNeighbourhoodOn(backend)
+    api = await startSampleApiPod({ queue: backend })
     ;({ alice, bob } = api)
   })
   afterAll(() => api.close())

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ApiPerson, type ApiPod, expectError, startApiPod } from '../support/pods/api-pod.js'
-import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { publish } from '../support/pods/sample-api-pod.js'
+import { publish, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 const DEFAULT_AVATAR = 'https://pod.example/images/user/default.png'
@@ -295,7 +294,7 @@ describe('PATCH /user', () => {
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
   it('33: a change is delivered to contacts; a change without effect is not delivered', async () => {
-    await using api = await openNeighbourhoodOn(backend)
+    await using api = await startSampleApiPod({ queue: backend })
     const { viewer } = api.alice
     const told = () => api.pod.db('outbox').where({ name: 'dispatch' }).delete().returning('data')
     await told()

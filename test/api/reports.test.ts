@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
-import { newGuid } from '../support/people/remote-people.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { type ApiAnswer, type ApiClient, type ApiPerson, expectError } from '../support/pods/api-pod.js'
-import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { publish, type SampleApiPod } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
@@ -16,7 +15,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   let post: string
   let comment: string
   beforeAll(async () => {
-    api = await openNeighbourhoodOn(backend)
+    api = await startSampleApiPod({ queue: backend })
     ;({ alice, bob } = api)
   })
   afterAll(() => api.close())

@@ -1,10 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { SEARCH_LIMITS } from '../../src/domain/people/limits.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { postBy } from '../support/federation/entities.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import type { TestPerson } from '../support/people/local-users.js'
-import { newGuid, viewerOf } from '../support/people/remote-people.js'
+import { viewerOf } from '../support/people/local-users.js'
 import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 

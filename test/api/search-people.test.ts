@@ -7,8 +7,8 @@ import { statementsDuring } from '../support/assertions/statement-count.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
 import { type ApiAnswer, type ApiClient, type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
-import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { aspectOf, type SampleApiPod, share } from '../support/pods/sample-api-pod.js'
+import type { PodOptions } from '../support/pods/build-pod.js'
+import { aspectOf, type SampleApiPod, share, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 
@@ -28,7 +28,7 @@ describe('searching for people', () => {
   let api: SampleApiPod
   let alice: ApiPerson
   beforeAll(async () => {
-    api = await openNeighbourhoodOn({ store: 'PostgreSQL' })
+    api = await startSampleApiPod()
     ;({ alice } = api)
     await api.bob.editProfile({ firstName: 'Bob', lastName: 'Baker', tags: ['bread', 'tea'] })
     await api.carol.editProfile({ firstName: 'Carol Ann', lastName: 'Baker', tags: ['tea'] })
@@ -234,7 +234,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
   let hosts = 0
   beforeAll(async () => {
     fakePods = await startFakePods()
-    api = await openNeighbourhoodOn(backend)
+    api = await startSampleApiPod({ queue: backend })
     ;({ alice } = api)
   })
   afterEach(async () => {
@@ -337,11 +337,11 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
 })
 
 it('people are found while the queue is away', async () => {
-  const change: NonNullable<Parameters<typeof openNeighbourhoodOn>[1]>['change'] = (pod) => ({
+  const change: NonNullable<PodOptions['change']> = (pod) => ({
     ...pod,
     jobs: { ...pod.jobs, enqueue: () => Promise.reject(new QueueUnavailable('away')) },
   })
-  await using api = await openNeighbourhoodOn({ store: 'PostgreSQL' }, { change })
+  await using api = await startSampleApiPod({ change })
 
   expect(await named(api.alice, 'stranger@s.example')).toMatchObject({ status: 200, body: [] })
   expect(addresses(await named(api.alice, 'bob@pod.example'))).toEqual([api.bob.address])

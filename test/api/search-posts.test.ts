@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { addPost, addRemotePerson } from '../support/people/remote-people.js'
+import { addPost } from '../support/databases/rows.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
 import { aspectOf, publish, type SampleApiPod, share, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 

@@ -12,8 +12,7 @@ import type { RunningWorkers } from '../../workers/start-workers.js'
 import { type EventStream, follow, openEventStream } from '../support/http/event-stream.js'
 import type { ApiClient, ApiPerson } from '../support/pods/api-pod.js'
 import { NO_EVENT_LOOP_LIMIT } from '../support/pods/build-pod.js'
-import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { aspectOf, publish, type SampleApiPod, share } from '../support/pods/sample-api-pod.js'
+import { aspectOf, publish, type SampleApiPod, share, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
 
@@ -26,7 +25,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
   let workers: RunningWorkers
   let base: string
   beforeAll(async () => {
-    api = await openNeighbourhoodOn(backend)
+    api = await startSampleApiPod({ queue: backend })
     ;({ alice, bob, carol, eve } = api)
     workers = startTestWorkers(api.pod, {
       queues: ['notify', 'maintenance'],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { photoBy, pollWith, postBy, voteBy } from '../support/federation/entities.js'
+import { signedBy } from '../support/federation/envelopes.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
-import { signedBy } from '../support/pods/inbound-pod.js'
 import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
 
 describe('S99: guids of parts that an attacker has used before the post comes', () => {

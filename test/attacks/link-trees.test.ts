@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { REFERENCE_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { postBy } from '../support/federation/entities.js'
-import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import { envelopeOf } from '../support/federation/envelopes.js'
+import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addToAspect } from '../../src/domain/contacts/contacts.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { commentBy, likeBy, participationBy, voteBy } from '../support/federation/entities.js'
-import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import type { TestPerson } from '../support/people/local-users.js'
-import { viewerOf } from '../support/people/remote-people.js'
+import { viewerOf } from '../support/people/local-users.js'
 import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
 
 interface Guids {

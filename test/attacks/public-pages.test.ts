@@ -1,10 +1,12 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { TEXT_LIMITS } from '../../src/domain/limits.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { PUBLIC_POST_LIMITS } from '../../src/domain/posts/limits.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import type { Person } from '../../src/persistence/models/person.js'
-import { addRemotePerson, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { viewerOf } from '../support/people/local-users.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 /** Nothing that a text may contain takes longer to read. */

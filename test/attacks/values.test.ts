@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
-import { addRemotePerson, newGuid } from '../support/people/remote-people.js'
+import { newGuid } from '../../src/domain/new-guid.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import type { ApiPerson } from '../support/pods/api-pod.js'
 import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { type ApiOperation, readOperations, TELLING, tryCall } from './api-operations.js'

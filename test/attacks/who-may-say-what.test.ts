@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { blockPerson } from '../../src/domain/people/blocks.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Person } from '../../src/persistence/models/person.js'
@@ -16,10 +17,10 @@ import {
   reshareBy,
   voteBy,
 } from '../support/federation/entities.js'
-import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import { encryptEnvelopeFor, envelopeOf, signedBy } from '../support/federation/envelopes.js'
+import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import type { TestPerson } from '../support/people/local-users.js'
-import { viewerOf } from '../support/people/remote-people.js'
-import { encryptEnvelopeFor, signedBy } from '../support/pods/inbound-pod.js'
+import { viewerOf } from '../support/people/local-users.js'
 import { type AttackedPod, dropped, type Sent, startAttackedPod, TAKEN } from './attacked-pod.js'
 import { dataElement, forgedEnvelope } from './forged-envelope.js'
 

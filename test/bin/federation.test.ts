@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { writeHcard } from '../../src/protocol/discovery/discovery-documents.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
-import { cardOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import { cardOf, type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod, type Settings } from './program.js'
 

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
-import { type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod, type Settings } from './program.js'
 

@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { addToAspect } from '../../src/domain/contacts/contacts.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { blockPerson, unblockPerson } from '../../src/domain/people/blocks.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { countOutcomes, reasonOf } from '../support/assertions/refusal-reasons.js'
-import { addPost, addRemotePerson, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { addPost } from '../support/databases/rows.js'
+import { viewerOf } from '../support/people/local-users.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let testPod: TestPod

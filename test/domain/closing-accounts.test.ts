@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { writeEntity } from '../../src/protocol/entities/registry.js'
+import { addPost } from '../support/databases/rows.js'
 import { addAspect, dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
-import { addPost, addRemotePerson, newGuid } from '../support/people/remote-people.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { addLocalUser, type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 describe('closing an account', () => {

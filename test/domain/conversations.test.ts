@@ -9,11 +9,13 @@ import {
   setConversationRead,
   startConversation,
 } from '../../src/domain/conversations/conversations.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import type { ConversationFilter, MessageFilter } from '../../src/persistence/conversations/list-conversations.js'
 import type { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { countOutcomes, reasonOf } from '../support/assertions/refusal-reasons.js'
-import { addRemotePerson, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { viewerOf } from '../support/people/local-users.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let testPod: TestPod

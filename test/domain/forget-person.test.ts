@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { findRemotePerson, forgetPerson } from '../../src/domain/moderation/forget-person.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { commentBy, likeBy, pollWith, postBy, voteBy } from '../support/federation/entities.js'
-import { newGuid } from '../support/federation/fake-pods.js'
 import { allStored, privateMessage, publicMessage, receive } from '../support/federation/inbound-messages.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 

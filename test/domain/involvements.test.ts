@@ -6,7 +6,7 @@ import { mutePost, subscribeToPost } from '../../src/domain/interactions/post-in
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import type { Post } from '../../src/persistence/models/post.js'
-import { viewerOf } from '../support/people/remote-people.js'
+import { viewerOf } from '../support/people/local-users.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let test: TestPod

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import {
   listNotifications,
   markAllNotificationsRead,
@@ -17,7 +18,9 @@ import type { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
 import { reasonOf } from '../support/assertions/refusal-reasons.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addPost, addRemotePerson, newGuid, showPost, viewerOf } from '../support/people/remote-people.js'
+import { addPost, showPost } from '../support/databases/rows.js'
+import { viewerOf } from '../support/people/local-users.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const TIME = new Date('2026-03-01T10:00:00.000Z')

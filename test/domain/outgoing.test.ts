@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import {
   cancelCreations,
   enqueueMessage,
@@ -10,8 +11,10 @@ import { Contact } from '../../src/persistence/models/contact.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
+import { addPost } from '../support/databases/rows.js'
 import { addAspect, dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
-import { addPost, addRemotePerson, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { viewerOf } from '../support/people/local-users.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const A_DAY = 24 * 60 * 60 * 1_000

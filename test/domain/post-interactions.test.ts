@@ -3,10 +3,12 @@ import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { createLike } from '../../src/domain/interactions/likes.js'
 import { mutePost, setPostHidden, subscribeToPost } from '../../src/domain/interactions/post-interactions.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import type { Post } from '../../src/persistence/models/post.js'
-import { addPost, newGuid } from '../support/people/remote-people.js'
-import { type DomainPod, openDomainPod, reasonOf } from '../support/pods/domain-pod.js'
+import { reasonOf } from '../support/assertions/refusal-reasons.js'
+import { addPost } from '../support/databases/rows.js'
+import { type DomainPod, openDomainPod } from '../support/pods/domain-pod.js'
 
 let domainPod: DomainPod
 let ann: Viewer

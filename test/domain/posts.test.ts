@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { requirePost } from '../../src/domain/posts/post-access.js'
 import { type NewPost, publishPost } from '../../src/domain/posts/publish-post.js'
 import { Refusal } from '../../src/domain/refusals.js'
@@ -9,7 +10,8 @@ import { Contact } from '../../src/persistence/models/contact.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Photo } from '../../src/persistence/models/photo.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { addRemotePerson, newGuid, viewerOf } from '../support/people/remote-people.js'
+import { viewerOf } from '../support/people/local-users.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('publishing a post', () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { bindPrivateKeys, loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
 import { openSecrets } from '../../src/pod/secrets.js'
-import { viewerOf } from '../support/people/remote-people.js'
+import { viewerOf } from '../support/people/local-users.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const KEY = createHash('sha256').update('a key of this test').digest()

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { changeProfile, type ProfileChange } from '../../src/domain/people/profiles.js'
 import { reasonOf } from '../support/assertions/refusal-reasons.js'
-import { viewerOf } from '../support/people/remote-people.js'
+import { viewerOf } from '../support/people/local-users.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('changing one’s profile', () => {

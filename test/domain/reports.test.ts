@@ -3,8 +3,9 @@ import { createComment } from '../../src/domain/interactions/comments.js'
 import { createReport } from '../../src/domain/moderation/reports.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Report } from '../../src/persistence/models/report.js'
-import { addPost } from '../support/people/remote-people.js'
-import { type DomainPod, openDomainPod, reasonOf } from '../support/pods/domain-pod.js'
+import { reasonOf } from '../support/assertions/refusal-reasons.js'
+import { addPost } from '../support/databases/rows.js'
+import { type DomainPod, openDomainPod } from '../support/pods/domain-pod.js'
 
 describe('reporting', () => {
   let domainPod: DomainPod

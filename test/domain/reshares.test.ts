@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { Refusal } from '../../src/domain/refusals.js'
 import { Participation } from '../../src/persistence/models/participation.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { addPost, addRemotePerson, newGuid, showPost, viewerOf } from '../support/people/remote-people.js'
+import { addPost, showPost } from '../support/databases/rows.js'
+import { viewerOf } from '../support/people/local-users.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 describe('resharing', () => {

@@ -2,6 +2,7 @@ import { createPublicKey } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { voteInPoll } from '../../src/domain/interactions/votes.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { Block } from '../../src/persistence/models/contact.js'
@@ -9,8 +10,8 @@ import { Person } from '../../src/persistence/models/person.js'
 import { Poll } from '../../src/persistence/models/poll.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { verifyRelayable } from '../../src/protocol/signatures/relayable-signature.js'
-import { newGuid } from '../support/people/remote-people.js'
-import { type DomainPod, openDomainPod, reasonOf } from '../support/pods/domain-pod.js'
+import { reasonOf } from '../support/assertions/refusal-reasons.js'
+import { type DomainPod, openDomainPod } from '../support/pods/domain-pod.js'
 
 describe('voting', () => {
   let domainPod: DomainPod

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Follower, follow } from '../support/http/event-stream.js'
-import { openNeighbourhoodOn } from '../support/pods/queued-sample-api-pod.js'
-import { publish, type SampleApiPod } from '../support/pods/sample-api-pod.js'
+import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { startProcess, type TestProcess } from '../support/processes/child-process.js'
 import { startWebProcess, type WebProcess } from '../support/processes/web-process.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
@@ -14,7 +13,7 @@ describe.each(queueBackends)('web processes, with the queue in $store', (backend
   let web: WebProcess
   const undo: (() => unknown)[] = []
   beforeEach(async () => {
-    api = await openNeighbourhoodOn(backend)
+    api = await startSampleApiPod({ queue: backend })
     undo.push(() => api.close())
     await restartWeb()
   })

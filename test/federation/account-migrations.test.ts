@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
 import type { AccountMigrationEntity } from '../../src/protocol/entities/people.js'
 import { signMigration } from '../../src/protocol/signatures/migration-signature.js'
+import { addPost } from '../support/databases/rows.js'
 import { profileOf } from '../support/federation/entities.js'
-import { type FakePerson, newGuid } from '../support/federation/fake-pods.js'
+import type { FakePerson } from '../support/federation/fake-pods.js'
 import {
   allStored,
   type LocalUser,
@@ -16,7 +18,6 @@ import {
   receive,
 } from '../support/federation/inbound-messages.js'
 import { addAspect } from '../support/federation/outbound-messages.js'
-import { addPost } from '../support/people/remote-people.js'
 import { addLocalUser, type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

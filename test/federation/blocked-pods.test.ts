@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { commentBy, likeBy, postBy } from '../support/federation/entities.js'
-import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import { signedBy } from '../support/federation/envelopes.js'
+import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { allStored, publicMessage, type RemotePerson, receive } from '../support/federation/inbound-messages.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
-import { signedBy } from '../support/pods/inbound-pod.js'
 
 let fakePods: FakePods
 let pod: FederationPod

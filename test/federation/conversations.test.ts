@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { savePerson } from '../../src/federation/discovery/save-person.js'
 import { listMessagesOfConversation } from '../../src/persistence/conversations/list-conversations.js'
 import { insertAnnouncements } from '../../src/persistence/notifications/announcements.js'
 import type { ConversationEntity, MessageEntity } from '../../src/protocol/entities/conversations.js'
-import { cardOf, newGuid } from '../support/federation/fake-pods.js'
+import { cardOf } from '../support/federation/fake-pods.js'
 import {
   allStored,
   type LocalUser,

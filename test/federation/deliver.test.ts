@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { savePodCheck } from '../../src/federation/discovery/pod-info.js'
 import { deliver } from '../../src/federation/outbound/deliver.js'
 import type { DeliveryLimits } from '../../src/federation/outbound/limits.js'
@@ -13,7 +14,6 @@ import { openEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-en
 import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { openRecordedLog } from '../support/assertions/recorded-log.js'
-import { newGuid } from '../support/federation/fake-pods.js'
 import { addRecordingPod, addRemotePod, type RecordingPod, writeMessage } from '../support/federation/recording-pod.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
 import { loadJob } from '../../src/jobs/outbox/outbox.js'
 import { Mention } from '../../src/persistence/models/mention.js'
@@ -6,10 +7,9 @@ import { Participation } from '../../src/persistence/models/participation.js'
 import type { Post } from '../../src/persistence/models/post.js'
 import { UNDELIVERED_LIMITS } from '../../src/persistence/outbound/limits.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { newGuid } from '../support/federation/fake-pods.js'
+import { addPost } from '../support/databases/rows.js'
 import type { LocalUser, RemotePerson } from '../support/federation/inbound-messages.js'
 import { sentAbout } from '../support/federation/outbound-messages.js'
-import { addPost } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

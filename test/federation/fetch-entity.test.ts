@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'
 import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'
@@ -9,7 +10,8 @@ import type { ReshareEntity, StatusMessageEntity } from '../../src/protocol/enti
 import { writeEntity } from '../../src/protocol/entities/registry.js'
 import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { postBy, reshareBy } from '../support/federation/entities.js'
-import { envelopeOf, type FakePerson, type FakePods, newGuid } from '../support/federation/fake-pods.js'
+import { envelopeOf } from '../support/federation/envelopes.js'
+import type { FakePerson, FakePods } from '../support/federation/fake-pods.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 const NotFetchable = { fault: 'NotFetchable' }

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { Post } from '../../src/persistence/models/post.js'
 import type { ReshareEntity } from '../../src/protocol/entities/posts.js'
+import { addPost } from '../support/databases/rows.js'
 import { commentBy, postBy, reshareBy } from '../support/federation/entities.js'
-import { newGuid } from '../support/federation/fake-pods.js'
 import {
   allStored,
   type LocalUser,
@@ -11,7 +12,6 @@ import {
   type RemotePerson,
   receive,
 } from '../support/federation/inbound-messages.js'
-import { addPost } from '../support/people/remote-people.js'
 import { addLocalUser, type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

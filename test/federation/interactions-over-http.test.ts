@@ -20,9 +20,10 @@ import {
   reshareBy,
   voteBy,
 } from '../support/federation/entities.js'
-import { envelopeOf, type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
+import { envelopeOf } from '../support/federation/envelopes.js'
+import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import type { TestPerson } from '../support/people/local-users.js'
-import { viewerOf } from '../support/people/remote-people.js'
+import { viewerOf } from '../support/people/local-users.js'
 import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 

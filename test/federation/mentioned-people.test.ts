@@ -8,6 +8,7 @@ import { Mention } from '../../src/persistence/models/mention.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { fetchHandlers } from '../../workers/handlers/fetch.js'
+import { addPost } from '../support/databases/rows.js'
 import { commentBy, postBy } from '../support/federation/entities.js'
 import type { FakePerson } from '../support/federation/fake-pods.js'
 import {
@@ -18,7 +19,6 @@ import {
   type RemotePerson,
   receive,
 } from '../support/federation/inbound-messages.js'
-import { addPost } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

@@ -7,9 +7,11 @@ import { AlreadyDone, loadJob } from '../../src/jobs/outbox/outbox.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { fetchHandlers } from '../../workers/handlers/fetch.js'
+import { addPost } from '../support/databases/rows.js'
 import { type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { addAspect, dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
-import { addPost, addRemotePerson, viewerOf } from '../support/people/remote-people.js'
+import { viewerOf } from '../support/people/local-users.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let fakePods: FakePods

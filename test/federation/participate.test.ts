@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { participate, participateInNext } from '../../src/federation/outbound/participate.js'
 import { sealMessages } from '../../src/federation/outbound/seal-messages.js'
 import { loadJob } from '../../src/jobs/outbox/outbox.js'
@@ -9,10 +10,9 @@ import { User } from '../../src/persistence/models/user.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
-import { newGuid } from '../support/federation/fake-pods.js'
+import { addPost } from '../support/databases/rows.js'
 import type { LocalUser, RemotePerson } from '../support/federation/inbound-messages.js'
 import { sentAbout } from '../support/federation/outbound-messages.js'
-import { addPost } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Contact } from '../../src/persistence/models/contact.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
 import type { ContactEntity } from '../../src/protocol/entities/people.js'
+import { addPost } from '../support/databases/rows.js'
 import { profileOf } from '../support/federation/entities.js'
-import { newGuid } from '../support/federation/fake-pods.js'
 import {
   allStored,
   type LocalUser,
@@ -15,7 +16,6 @@ import {
   receive,
 } from '../support/federation/inbound-messages.js'
 import { addAspect } from '../support/federation/outbound-messages.js'
-import { addPost } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { postBy } from '../support/federation/entities.js'
-import { envelopeOf, type FakePerson, newGuid } from '../support/federation/fake-pods.js'
+import { envelopeOf } from '../support/federation/envelopes.js'
+import type { FakePerson } from '../support/federation/fake-pods.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { fetchPersonStream } from '../../src/federation/discovery/fetch-person-stream.js'
 import { PERSON_STREAM_LIMITS } from '../../src/protocol/discovery/limits.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { postBy, reshareBy } from '../support/federation/entities.js'
-import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { upsertPhotos } from '../../src/persistence/inbound/insert-photos.js'
 import { Photo } from '../../src/persistence/models/photo.js'
 import type { PhotoEntity } from '../../src/protocol/entities/posts.js'
+import { addPost } from '../support/databases/rows.js'
 import { photoBy, pollWith, postBy } from '../support/federation/entities.js'
-import { newGuid } from '../support/federation/fake-pods.js'
 import {
   allStored,
   type LocalUser,
@@ -12,7 +13,6 @@ import {
   type RemotePerson,
   receive,
 } from '../support/federation/inbound-messages.js'
-import { addPost } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

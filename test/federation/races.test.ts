@@ -8,6 +8,7 @@ import { lockEntityKeys } from '../../src/jobs/waiting/lock-entity-keys.js'
 import { Post } from '../../src/persistence/models/post.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { RetractionEntity } from '../../src/protocol/entities/retraction.js'
+import { addPost } from '../support/databases/rows.js'
 import { commentBy, likeBy, photoBy, pollWith, postBy, voteBy } from '../support/federation/entities.js'
 import {
   allStored,
@@ -17,7 +18,6 @@ import {
   type RemotePerson,
   receive,
 } from '../support/federation/inbound-messages.js'
-import { addPost } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

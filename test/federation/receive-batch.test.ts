@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import type { InboundMessage } from '../../src/federation/inbound/batch.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { Person } from '../../src/persistence/models/person.js'
@@ -9,7 +10,8 @@ import { Post } from '../../src/persistence/models/post.js'
 import type { ReshareEntity, StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { openRecordedLog } from '../support/assertions/recorded-log.js'
 import { photoBy, postBy, reshareBy } from '../support/federation/entities.js'
-import { envelopeOf, type FakePerson, newGuid } from '../support/federation/fake-pods.js'
+import { envelopeOf } from '../support/federation/envelopes.js'
+import type { FakePerson } from '../support/federation/fake-pods.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

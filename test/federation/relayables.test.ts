@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import { Like } from '../../src/persistence/models/like.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import type { CommentEntity, Elements } from '../../src/protocol/entities/relayables.js'
+import { addPost } from '../support/databases/rows.js'
 import { commentBy, likeBy, participationBy, pollWith, postBy, voteBy } from '../support/federation/entities.js'
-import { newGuid } from '../support/federation/fake-pods.js'
+import { signedBy } from '../support/federation/envelopes.js'
 import {
   allStored,
   type LocalUser,
@@ -16,9 +18,7 @@ import {
   receive,
 } from '../support/federation/inbound-messages.js'
 import { dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
-import { addPost } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
-import { signedBy } from '../support/pods/inbound-pod.js'
 
 let pod: FederationPod
 let ann: LocalUser

@@ -3,9 +3,9 @@ import type { InboundMessage } from '../../src/federation/inbound/batch.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
+import { addPost } from '../support/databases/rows.js'
 import { commentBy, likeBy, pollWith, postBy, reshareBy, voteBy } from '../support/federation/entities.js'
 import { type LocalUser, publicMessage, type RemotePerson } from '../support/federation/inbound-messages.js'
-import { addPost } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { movePerson } from '../../src/persistence/people/move-person.js'
 import { listAspectStreamPosts, listStreamPosts, type Stream } from '../../src/persistence/streams/list-streams.js'
+import { addPost } from '../support/databases/rows.js'
 import { commentBy, postBy, reshareBy } from '../support/federation/entities.js'
 import {
   allStored,
@@ -11,7 +13,6 @@ import {
   receive,
 } from '../support/federation/inbound-messages.js'
 import { addAspect } from '../support/federation/outbound-messages.js'
-import { addPost, newGuid } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { findRetractionTargets } from '../../src/persistence/inbound/retraction-targets.js'
 import type { Post } from '../../src/persistence/models/post.js'
 import { emptyPeople } from '../../src/persistence/people/empty-people.js'
 import { purgeDeletedPosts, ROWS_AT_ONCE } from '../../src/persistence/posts/delete-posts.js'
 import { destroyEntities } from '../../src/persistence/posts/destroy-entities.js'
-import { newGuid } from '../support/federation/fake-pods.js'
+import { addPost } from '../support/databases/rows.js'
 import type { RemotePerson } from '../support/federation/inbound-messages.js'
-import { addPost } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 const MANY = ROWS_AT_ONCE + 1

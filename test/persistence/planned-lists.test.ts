@@ -33,7 +33,7 @@ import { listNotificationsOfUser } from '../../src/persistence/notifications/lis
 import type { NotificationCauseRows } from '../../src/persistence/notifications/notification-recipients.js'
 import { listPhotosOfPerson } from '../../src/persistence/photos/list-photos.js'
 import { listPostsOfPerson } from '../../src/persistence/posts/list-posts.js'
-import { viewerOf } from '../support/people/remote-people.js'
+import { viewerOf } from '../support/people/local-users.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const MANY = 4_000

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { enqueueMessage, enqueuePersonalMessages } from '../../src/domain/outbound/outgoing-messages.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
@@ -65,7 +66,6 @@ import {
   profileOf,
   reshareBy,
 } from '../support/federation/entities.js'
-import { newGuid } from '../support/federation/fake-pods.js'
 import {
   type LocalUser,
   privateMessage,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Hcard, readHcard } from '../../src/protocol/discovery/discovery-documents.js'
 import { type HcardValues, publishedHcards } from '../support/federation/published-hcards.js'
-import { readKey } from '../support/people/remote-people.js'
+import { readKey } from '../support/pods/fixed-key-crypto.js'
 
 const publicKey = readKey('1.public.pem')
 

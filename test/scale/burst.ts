@@ -5,8 +5,8 @@ import { type Answer, askToReceive, publish, type Written } from '../faults/matr
 import { type Burst, type LocalPost, makeBurst } from '../soak/burst-messages.js'
 import { wrongsOf } from '../soak/burst-outcome.js'
 import { until } from '../soak/until.js'
+import { addPost } from '../support/databases/rows.js'
 import type { FakePerson } from '../support/federation/fake-pods.js'
-import { addPost } from '../support/people/remote-people.js'
 import type { Outcome } from './part.js'
 
 /** The progress of the burst, for actions during it. */

@@ -1,7 +1,9 @@
+import { newGuid } from '../../src/domain/new-guid.js'
 import type { ReshareEntity, StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import type { CommentEntity, LikeEntity } from '../../src/protocol/entities/relayables.js'
 import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
-import { envelopeOf, type FakePerson, newGuid } from '../support/federation/fake-pods.js'
+import { envelopeOf } from '../support/federation/envelopes.js'
+import type { FakePerson } from '../support/federation/fake-pods.js'
 
 /** A post of a local user of the pod under test. */
 export interface LocalPost {

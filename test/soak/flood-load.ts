@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { load, openLoader } from '../../bench/post-loader.js'
+import { newGuid } from '../../src/domain/new-guid.js'
 import type { Pod } from '../../src/pod/pod.js'
 import type { CommentEntity } from '../../src/protocol/entities/relayables.js'
 import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
-import { envelopeOf, type FakePerson, newGuid } from '../support/federation/fake-pods.js'
+import { envelopeOf } from '../support/federation/envelopes.js'
+import type { FakePerson } from '../support/federation/fake-pods.js'
 
 /** A comment of a remote person on a remote post: its only effect is its row. */
 export interface FloodMessage {

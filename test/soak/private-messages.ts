@@ -1,8 +1,10 @@
+import { newGuid } from '../../src/domain/new-guid.js'
 import type { ConversationEntity, MessageEntity } from '../../src/protocol/entities/conversations.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
-import { envelopeOf, type FakePerson, newGuid } from '../support/federation/fake-pods.js'
+import { envelopeOf } from '../support/federation/envelopes.js'
+import type { FakePerson } from '../support/federation/fake-pods.js'
 import type { Inhabitant } from './mixed-load-pod.js'
 
 /** An encrypted message for one person. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type NewPost, publishPost } from '../../src/domain/posts/publish-post.js'
 import { OIDC_PATHS } from '../../src/web/oidc/paths.js'
 import type { TestPerson } from '../support/people/local-users.js'
-import { viewerOf } from '../support/people/remote-people.js'
+import { viewerOf } from '../support/people/local-users.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const unpack = { br: brotliDecompressSync, gzip: gunzipSync }

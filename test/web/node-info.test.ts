@@ -6,7 +6,9 @@ import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { User } from '../../src/persistence/models/user.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { addPost, addRemotePerson, viewerOf } from '../support/people/remote-people.js'
+import { addPost } from '../support/databases/rows.js'
+import { viewerOf } from '../support/people/local-users.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const count = { type: 'integer', minimum: 0 }

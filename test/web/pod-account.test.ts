@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { findOrMakePodAccount, type PodAccount } from '../../src/domain/accounts/pod-account.js'
 import { readHcard, readWebFinger } from '../../src/protocol/discovery/discovery-documents.js'
+import { countRows } from '../support/databases/rows.js'
 import type { TestPerson } from '../support/people/local-users.js'
-import { countRows } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let pod: TestPod

@@ -3,7 +3,7 @@ import { afterAll, expect, it } from 'vitest'
 import { outcomeOfError } from '../../workers/job-outcome.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { THREAD_LIMITS } from '../../workers/threads/limits.js'
-import { readKey } from '../support/people/remote-people.js'
+import { readKey } from '../support/pods/fixed-key-crypto.js'
 
 const crypto = openCryptoPool(1)
 const key = createPrivateKey(readKey('1.private.pem'))

@@ -4,7 +4,7 @@ import { writeEntity } from '../../src/protocol/entities/registry.js'
 import type { CommentEntity } from '../../src/protocol/entities/relayables.js'
 import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
-import { readKey } from '../support/people/remote-people.js'
+import { readKey } from '../support/pods/fixed-key-crypto.js'
 
 const crypto = openCryptoPool(1)
 afterAll(() => crypto.close())

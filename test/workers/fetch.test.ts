@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import {
   discoverMentionedJob,
   discoverPersonJob,
@@ -11,7 +12,7 @@ import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { fetchHandlers } from '../../workers/handlers/fetch.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
-import { type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import type { ObservedWorker } from '../../src/jobs/bullmq/observed-worker.js'
 import { listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters/find-dead-letters.js'
@@ -10,9 +11,10 @@ import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { inboundRunner } from '../../workers/inbound-runner.js'
 import { openSuspectQueue } from '../../workers/suspects.js'
 import { sweep } from '../../workers/sweeper.js'
-import { envelopeOf, type FakePerson, type FakePods, newGuid, startFakePods } from '../support/federation/fake-pods.js'
+import { envelopeOf, signedBy } from '../support/federation/envelopes.js'
+import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
-import { type InboundPod, type InboundPodOptions, signedBy, startInboundPod } from '../support/pods/inbound-pod.js'
+import { type InboundPod, type InboundPodOptions, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 function postBy(author: FakePerson, fields: Partial<StatusMessageEntity> = {}): StatusMessageEntity {

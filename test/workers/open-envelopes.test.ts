@@ -1,7 +1,8 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { afterAll, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
-import { envelopeOf, newGuid } from '../support/federation/fake-pods.js'
+import { envelopeOf } from '../support/federation/envelopes.js'
 
 const crypto = openCryptoPool(2)
 afterAll(() => crypto.close())

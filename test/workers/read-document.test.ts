@@ -1,7 +1,7 @@
 import { afterAll, expect, it } from 'vitest'
 import { writeHcard } from '../../src/protocol/discovery/discovery-documents.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
-import { readKey } from '../support/people/remote-people.js'
+import { readKey } from '../support/pods/fixed-key-crypto.js'
 
 const crypto = openCryptoPool(1)
 afterAll(() => crypto.close())

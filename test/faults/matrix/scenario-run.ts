@@ -4,8 +4,8 @@ import { listDeadLetters } from '../../../src/jobs/dead-letters/find-dead-letter
 import { type Burst, type LocalPost, makeBurst } from '../../soak/burst-messages.js'
 import { wrongsOf } from '../../soak/burst-outcome.js'
 import { until } from '../../soak/until.js'
+import { addPost } from '../../support/databases/rows.js'
 import type { FakePerson } from '../../support/federation/fake-pods.js'
-import { addPost } from '../../support/people/remote-people.js'
 import type { AssailedPod } from './pod-under-faults.js'
 import { type Answer, askToReceive, publish, publishPatiently, type Written } from './senders.js'
 

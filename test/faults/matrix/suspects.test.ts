@@ -5,7 +5,7 @@ import { listDeadLetters } from '../../../src/jobs/dead-letters/find-dead-letter
 import { receivePublicJob } from '../../../src/jobs/definitions.js'
 import { until } from '../../soak/until.js'
 import { postBy } from '../../support/federation/entities.js'
-import { envelopeOf } from '../../support/federation/fake-pods.js'
+import { envelopeOf } from '../../support/federation/envelopes.js'
 import type { PodProcess } from '../../support/processes/pod-process.js'
 import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
 import { openRide, type Ride } from './scenario-run.js'

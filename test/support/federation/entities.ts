@@ -1,3 +1,4 @@
+import { newGuid } from '../../../src/domain/new-guid.js'
 import type { ProfileEntity } from '../../../src/protocol/entities/people.js'
 import type { PhotoEntity, ReshareEntity, StatusMessageEntity } from '../../../src/protocol/entities/posts.js'
 import type {
@@ -6,8 +7,8 @@ import type {
   ParticipationEntity,
   PollParticipationEntity,
 } from '../../../src/protocol/entities/relayables.js'
-import { signedBy } from '../pods/inbound-pod.js'
-import { type FakePerson, newGuid } from './fake-pods.js'
+import { signedBy } from './envelopes.js'
+import type { FakePerson } from './fake-pods.js'
 
 interface Thing {
   readonly guid: string

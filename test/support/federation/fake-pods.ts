@@ -1,12 +1,13 @@
-import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect } from 'node:net'
+import { newGuid } from '../../../src/domain/new-guid.js'
 import { openRemotePods, type RemotePodsOptions } from '../../../src/federation/remote-pod/remote-pods.js'
 import type { RemotePods } from '../../../src/pod/pod.js'
 import { writeHcard, writeWebFinger } from '../../../src/protocol/discovery/discovery-documents.js'
-import { type Entity, writeEntity } from '../../../src/protocol/entities/registry.js'
-import { sealMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
+import type { Entity } from '../../../src/protocol/entities/registry.js'
 import { type ScriptedServer, serveHttp } from '../http/scripted-server.js'
+import { envelopeOf } from './envelopes.js'
 
 /** A person on another pod, with the private key. */
 export interface FakePerson {
@@ -132,17 +133,8 @@ export function cardOf({ address, guid, publicKey }: FakePerson) {
   }
 }
 
-/** A message as the person would send it. */
-export function envelopeOf({ address, privateKey }: FakePerson, entity: Entity): string {
-  return sealMagicEnvelope(writeEntity(entity), address, privateKey)
-}
-
 function podUrlOf(address: string): string {
   return `https://${address.split('@')[1]}/`
-}
-
-export function newGuid(): string {
-  return randomBytes(16).toString('hex')
 }
 
 /** A small key, because it is generated fast; every person has their own. */

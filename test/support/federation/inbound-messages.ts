@@ -2,8 +2,8 @@ import type { InboundMessage } from '../../../src/federation/inbound/batch.js'
 import { receiveBatch } from '../../../src/federation/inbound/receive-batch.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import type { Entity } from '../../../src/protocol/entities/registry.js'
-import { encryptEnvelopeFor } from '../pods/inbound-pod.js'
-import { envelopeOf, type FakePerson } from './fake-pods.js'
+import { encryptEnvelopeFor, envelopeOf } from './envelopes.js'
+import type { FakePerson } from './fake-pods.js'
 
 /** A person on another pod, with their row here. */
 export type RemotePerson = FakePerson & { readonly id: number }

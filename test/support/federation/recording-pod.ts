@@ -1,12 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { newGuid } from '../../../src/domain/new-guid.js'
 import { Delivery } from '../../../src/persistence/models/delivery.js'
 import { OutboundMessage } from '../../../src/persistence/models/outbound-message.js'
 import { Person } from '../../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../../src/persistence/models/pod.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { type Entity, writeEntity } from '../../../src/protocol/entities/registry.js'
-import { type FakePerson, type FakePods, newGuid } from './fake-pods.js'
+import type { FakePerson, FakePods } from './fake-pods.js'
 
 /** A known pod at this host, which may have a port; plain http unless its row has another scheme. */
 export async function addRemotePod({ db }: Pod, host: string, changes: Partial<OtherPod> = {}): Promise<OtherPod> {

@@ -2,6 +2,7 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import { type Account, createUser } from '../../../src/domain/accounts/accounts.js'
 import { ALWAYS_GRANTED, SCOPES, type Scope } from '../../../src/domain/accounts/scopes.js'
 import { mintToken } from '../../../src/domain/accounts/tokens.js'
+import { findViewer, type Viewer } from '../../../src/domain/accounts/viewers.js'
 import { Person, Profile } from '../../../src/persistence/models/person.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { byName } from './by-name.js'
@@ -56,6 +57,13 @@ export function peopleOf(pod: Pod, app: FastifyInstance) {
     await Promise.all(names.map(person))
     return byName(names, person)
   }
+}
+
+/** The person behind a client, as use cases know them. */
+export async function viewerOf(pod: Pod, person: TestPerson): Promise<Viewer> {
+  const viewer = await findViewer(pod, person.token)
+  if (viewer === undefined) throw new Error(`The token of ${person.account.username} is not valid.`)
+  return viewer
 }
 
 async function makePerson(pod: Pod, app: FastifyInstance, username: string): Promise<TestPerson> {

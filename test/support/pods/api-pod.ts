@@ -7,7 +7,7 @@ import type { OpenPod } from '../../../src/pod/open-pod.js'
 import { type ApiDocument, type Response, readApiDocument } from '../http/openapi-check.js'
 import { byName } from '../people/by-name.js'
 import type { TestPerson } from '../people/local-users.js'
-import { viewerOf } from '../people/remote-people.js'
+import { viewerOf } from '../people/local-users.js'
 import { buildPod, type PodOptions } from './build-pod.js'
 
 const AN_HOUR = 3_600

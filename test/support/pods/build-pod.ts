@@ -1,54 +1,91 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { readConfig } from '../../../src/config/config.js'
+import { openJobQueues } from '../../../src/jobs/queues/job-queues.js'
 import { type OpenPod, openPod } from '../../../src/pod/open-pod.js'
+import type { PodCrypto } from '../../../src/pod/pod.js'
 import { type AppOptions, buildApp } from '../../../src/web/server/app.js'
 import { HTTP_LIMITS } from '../../../src/web/server/limits.js'
 import { testLog } from '../assertions/test-log.js'
 import { createTestDatabase } from '../databases/test-database.js'
+import type { FakePods } from '../federation/fake-pods.js'
 import { peopleOf, type TestPerson } from '../people/local-users.js'
+import type { QueueBackend } from '../queues/queue-backends.js'
+import { startTestRedis } from '../queues/redis-server.js'
 import { fixedKeyCrypto } from './fixed-key-crypto.js'
+import type { PodStores } from './queue-pod.js'
 
-/** A whole web process without its port: real database, real queue, canned keys. */
-export interface TestPod extends AsyncDisposable {
+/** Without options: a web process without a port, with a database of its own that also holds the queue, and no workers. */
+export interface PodOptions extends AppOptions {
+  /** Settings of the pod, as in `.env`. Default: `https://pod.example` with 4 connections to the database. */
+  readonly environment?: NodeJS.ProcessEnv
+  /** The queue is on this back end. */
+  readonly queue?: QueueBackend
+  /** The pod uses this database and queue, which the test has opened and closes. */
+  readonly stores?: PodStores | undefined
+  /** All outgoing requests lead to these pods, which the test closes. Default: the real client, which refuses loopback. */
+  readonly fakePods?: FakePods
+  /** Decides the pool and the time limits of the database connections. Default: `web`. */
+  readonly process?: 'web' | 'worker'
+  /** `false`: without the web application. */
+  readonly web?: boolean
+  readonly crypto?: PodCrypto
+  readonly log?: Logger
+  /** Replaces parts of the pod. */
+  readonly change?: (pod: OpenPod) => OpenPod
+}
+
+export interface PodWithoutWeb extends AsyncDisposable {
   readonly pod: OpenPod
+  close(): Promise<void>
+}
+
+export interface TestPod extends PodWithoutWeb {
   readonly app: FastifyInstance
   readonly inject: FastifyInstance['inject']
   /** Creates the people, once; a second call returns the same people. */
   people<Name extends string>(...names: Name[]): Promise<Record<Name, TestPerson>>
-  close(): Promise<void>
-}
-
-export interface PodOptions extends AppOptions {
-  readonly environment?: NodeJS.ProcessEnv
-  readonly log?: Logger
-  /** Hands in a pod with one piece replaced. */
-  readonly change?: (pod: OpenPod) => OpenPod
 }
 
 /** Without the limit on event loop delay, so that the load of the machine causes no rejections. Tests of it set their own. */
 export const NO_EVENT_LOOP_LIMIT = { ...HTTP_LIMITS, eventLoopDelayMs: Number.POSITIVE_INFINITY }
 
-export async function buildPod({ environment, log, change, ...options }: PodOptions = {}): Promise<TestPod> {
-  const database = await createTestDatabase()
+/** Builds a pod in the process of the test: real database, real queue, keys from files. */
+export function buildPod(options: PodOptions & { readonly web: false }): Promise<PodWithoutWeb>
+export function buildPod(options?: PodOptions): Promise<TestPod>
+export async function buildPod(options: PodOptions = {}): Promise<PodWithoutWeb | TestPod> {
+  const { environment, queue, stores, fakePods, process = 'web', web = true, crypto, log, change, ...app } = options
+  const own = stores === undefined ? await openOwnStores(queue) : undefined
   const config = readConfig({
     POD_URL: 'https://pod.example',
     POD_NAME: 'The pod under test',
-    DATABASE_URL: database.url,
+    DATABASE_URL: stores?.databaseUrl ?? own?.databaseUrl,
     DATABASE_POOL: '4',
     SECRET_KEY: 'a key that is only good for tests',
+    REDIS_URL: own?.redisUrl,
     ...environment,
   })
-  const opened = await openPod(config, 'web', { crypto: fixedKeyCrypto(), log: log ?? testLog() })
-  const pod = change ? change(opened) : opened
-  const app = await buildApp(pod, { limits: NO_EVENT_LOOP_LIMIT, ...options })
+  const opened = await openPod(config, process, { crypto: crypto ?? fixedKeyCrypto(), log: log ?? testLog() })
+  // The prefix of the keys in the stores of a test is its own, while that of `openPod` comes from the address of the pod.
+  const jobs = stores && (await openJobQueues({ ...stores, log: opened.log }))
+  const assembled = { ...opened, ...(jobs && { jobs }), ...(fakePods && { remote: fakePods.remotePods() }) }
+  const pod = change ? change(assembled) : assembled
 
   async function close(): Promise<void> {
-    await app.close()
+    await jobs?.close()
     await opened.close()
-    await database.drop()
+    await own?.close()
   }
 
+  if (!web) return { pod, close, [Symbol.asyncDispose]: close }
+  return withWeb(pod, await buildApp(pod, { limits: NO_EVENT_LOOP_LIMIT, ...app }), close)
+}
+
+function withWeb(pod: OpenPod, app: FastifyInstance, closePod: () => Promise<void>): TestPod {
+  async function close(): Promise<void> {
+    await app.close()
+    await closePod()
+  }
   return {
     pod,
     app,
@@ -56,5 +93,18 @@ export async function buildPod({ environment, log, change, ...options }: PodOpti
     people: peopleOf(pod, app),
     close,
     [Symbol.asyncDispose]: close,
+  }
+}
+
+async function openOwnStores(queue: QueueBackend | undefined) {
+  const database = await createTestDatabase()
+  const redis = queue?.store === 'Redis' ? await startTestRedis() : undefined
+  return {
+    databaseUrl: database.url,
+    redisUrl: redis?.url,
+    async close() {
+      await redis?.stop()
+      await database.drop()
+    },
   }
 }

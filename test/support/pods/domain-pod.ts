@@ -1,15 +1,15 @@
 import type { Viewer } from '../../../src/domain/accounts/viewers.js'
 import { listNotifications } from '../../../src/domain/notifications/notifications.js'
-import { Refusal } from '../../../src/domain/refusals.js'
 import type { OutgoingRecord } from '../../../src/jobs/definitions.js'
 import { Participation } from '../../../src/persistence/models/participation.js'
 import type { Person } from '../../../src/persistence/models/person.js'
 import type { Post } from '../../../src/persistence/models/post.js'
 import type { Pod } from '../../../src/pod/pod.js'
-import { addRemotePerson, viewerOf } from '../people/remote-people.js'
+import { viewerOf } from '../people/local-users.js'
+import { addRemotePerson } from '../people/remote-people.js'
 import { buildPod } from './build-pod.js'
 
-/** A pod with three people who know a person on another pod. Their jobs are not processed. */
+/** A pod with three local users and a known person of another pod. Their jobs are not processed. */
 export interface DomainPod {
   readonly pod: Pod
   readonly ann: Viewer
@@ -46,12 +46,4 @@ export async function openDomainPod(): Promise<DomainPod> {
     },
     close,
   }
-}
-
-/** Why something was refused, or that it was not. */
-export function reasonOf(doing: Promise<unknown>): Promise<unknown> {
-  return doing.then(
-    () => 'done',
-    (error: unknown) => (error instanceof Refusal ? error.reason : error),
-  )
 }

@@ -1,48 +1,36 @@
-import { readConfig } from '../../../src/config/config.js'
 import { createUser } from '../../../src/domain/accounts/accounts.js'
 import { Person } from '../../../src/persistence/models/person.js'
 import { User } from '../../../src/persistence/models/user.js'
-import { type OpenPod, openPod } from '../../../src/pod/open-pod.js'
 import type { Pod } from '../../../src/pod/pod.js'
-import { testLog } from '../assertions/test-log.js'
-import { createTestDatabase } from '../databases/test-database.js'
+import { countRows } from '../databases/rows.js'
 import { type FakePods, startFakePods } from '../federation/fake-pods.js'
 import type { LocalUser, RemotePerson } from '../federation/inbound-messages.js'
 import { byName } from '../people/by-name.js'
-import { addRemotePerson, countRows } from '../people/remote-people.js'
-import { fixedKeyCrypto } from './fixed-key-crypto.js'
+import { addRemotePerson } from '../people/remote-people.js'
+import { buildPod } from './build-pod.js'
 
-/** A pod with a real database and queue, and the other pods that it meets. */
+/** The pod `pod.example` without web application and workers, and fake pods around it. */
 export interface FederationPod extends Pod {
   readonly fakePods: FakePods
-  /** The same pod at another time of day. */
+  /** The same pod at another time. */
   at(time: Date): Pod
-  /** Makes them, one after the other. */
+  /** Creates local users, one after the other. */
   localUsers<Name extends string>(...names: Name[]): Promise<Record<Name, LocalUser>>
-  /** Of people elsewhere these alone are known from then on: `quin@q.example`, `remy@r.example`. */
+  /** Stores these people of fake pods, `quin@q.example`, `remy@r.example`, and deletes all other remote people. */
   remotePeople<Name extends string>(...names: Name[]): Promise<Record<Name, RemotePerson>>
-  /** One more who is known. */
+  /** Stores one more person of a fake pod. */
   addRemotePerson(address: string): Promise<RemotePerson>
-  /** How many rows each of these tables has. */
+  /** The number of rows in each of these tables. */
   rows(...tables: string[]): Promise<readonly number[]>
-  /** Leaves nothing in these tables, `posts, photos`, nor what refers to it. */
+  /** Truncates these tables, `posts, photos`, and all tables that refer to them. */
   empty(tables: string): Promise<void>
   close(): Promise<void>
 }
 
-/** The pod under test is `pod.example`, wherever others are. */
 export async function openFederationPod(): Promise<FederationPod> {
-  const database = await createTestDatabase()
-  const config = readConfig({
-    POD_URL: 'https://pod.example',
-    DATABASE_URL: database.url,
-    DATABASE_POOL: '8',
-    SECRET_KEY: 'a key that is only good for tests',
-  })
-  const log = testLog()
-  const opened: OpenPod = await openPod(config, 'worker', { crypto: fixedKeyCrypto(), log })
   const fakePods = await startFakePods()
-  const pod = { ...opened, remote: fakePods.remotePods() }
+  const options = { fakePods, process: 'worker', web: false, environment: { DATABASE_POOL: '8' } } as const
+  const { pod, close: closePod } = await buildPod(options)
 
   async function addPerson(address: string): Promise<RemotePerson> {
     const person = fakePods.person(address)
@@ -63,13 +51,13 @@ export async function openFederationPod(): Promise<FederationPod> {
     rows: (...tables) => countRows(pod, tables),
     empty: (tables) => pod.db.raw(`truncate ${tables} cascade`),
     async close() {
-      await opened.close()
+      await closePod()
       await fakePods.close()
-      await database.drop()
     },
   }
 }
 
+/** Creates a local user, without a client. */
 export async function addLocalUser(pod: Pod, username: string): Promise<LocalUser> {
   const { guid, address } = await createUser(pod, { username, password: `the password of ${username}` })
   const { id: userId, personId: id } = await User.byUsername(pod.db, username).throwIfNotFound()

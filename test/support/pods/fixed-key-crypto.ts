@@ -16,7 +16,7 @@ export function fixedKeyCrypto(): PodCrypto {
     async generateKeyPair() {
       const pair = pairs[made % pairs.length]
       made += 1
-      if (pair === undefined) throw new Error('There are no canned keys.')
+      if (pair === undefined) throw new Error('There are no keys in test/fixtures/keys.')
       return pair
     },
     openEnvelopes: async (messages, keys) =>
@@ -38,6 +38,7 @@ const pairs: readonly KeyPair[] = ['1', '2', '3', '4'].map((name) => ({
   privateKey: readKey(`${name}.private.pem`),
 }))
 
-function readKey(file: string): string {
+/** A file of `test/fixtures/keys`. */
+export function readKey(file: string): string {
   return readFileSync(new URL(`../../fixtures/keys/${file}`, import.meta.url), 'utf8')
 }

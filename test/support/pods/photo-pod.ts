@@ -3,12 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { photoHandlers } from '../../../workers/handlers/photos.js'
 import type { RunningWorkers } from '../../../workers/start-workers.js'
-import type { QueueBackend } from '../queues/queue-backends.js'
 import { startTestWorkers } from '../queues/test-workers.js'
 import type { ApiAnswer, ApiClient } from './api-pod.js'
 import type { PodOptions } from './build-pod.js'
-import { openNeighbourhoodOn } from './queued-sample-api-pod.js'
-import type { SampleApiPod } from './sample-api-pod.js'
+import { type SampleApiPod, startSampleApiPod } from './sample-api-pod.js'
 
 /** A field of a form: a text, or the bytes of a file. */
 export interface FormPart {
@@ -18,7 +16,7 @@ export interface FormPart {
   readonly type?: string
 }
 
-/** The neighbourhood, with a worker that makes photos. */
+/** The client API with sample data, a folder for uploads, and a worker that processes photos. */
 export interface PhotoPod extends SampleApiPod {
   /** The file as the known client sends it. */
   upload(who: Pick<ApiClient, 'token'>, picture: Buffer, query?: string): Promise<ApiAnswer>
@@ -30,10 +28,10 @@ export interface PhotoPod extends SampleApiPod {
   readonly uploadsDir: string
 }
 
-export async function startPhotoPod(backend: QueueBackend, options: PodOptions = {}): Promise<PhotoPod> {
+export async function startPhotoPod(options: PodOptions = {}): Promise<PhotoPod> {
   const uploadsDir = await mkdtemp(join(tmpdir(), 'pod-photos-'))
   const environment = { ...options.environment, UPLOADS_DIR: uploadsDir }
-  const api = await openNeighbourhoodOn(backend, { ...options, environment })
+  const api = await startSampleApiPod({ ...options, environment })
   const running: RunningWorkers[] = []
 
   function startWorkers(): RunningWorkers {

@@ -1,0 +1,54 @@
+import type { Viewer } from '../../../src/domain/accounts/viewers.js'
+import { newGuid } from '../../../src/domain/new-guid.js'
+import { Person } from '../../../src/persistence/models/person.js'
+import { Post } from '../../../src/persistence/models/post.js'
+import { User } from '../../../src/persistence/models/user.js'
+import type { Pod } from '../../../src/pod/pod.js'
+
+type Database = Pick<Pod, 'db'>
+
+/** Stores a local user without usable keys or password. For users who sign or sign in, see `people/local-users.ts`. */
+export async function addUserRow({ db }: Database, username: string): Promise<User> {
+  return db.transaction(async (transaction) => {
+    const person = await Person.insertWithProfile(transaction, {
+      guid: newGuid(),
+      address: `${username}@pod.example`,
+      publicKey: `public key of ${username}`,
+    })
+    const user = await User.query(transaction).insert({ username, personId: person.id }).returning('*')
+    await user
+      .$relatedQuery('secrets', transaction)
+      .insert({ passwordHash: 'hash', sealedPrivateKey: Buffer.from('sealed') })
+    user.person = person
+    return user
+  })
+}
+
+/** Stores a public post with a text. */
+export async function addPost({ db }: Database, author: Pick<Person, 'id'>, fields: Partial<Post> = {}): Promise<Post> {
+  return Post.query(db)
+    .insert({
+      guid: newGuid(),
+      authorId: author.id,
+      type: 'StatusMessage',
+      public: true,
+      text: 'Good morning',
+      ...fields,
+    })
+    .returning('*')
+}
+
+/** Makes a private post visible to a local user. */
+export async function showPost({ db }: Database, post: Post, { userId }: Pick<Viewer, 'userId'>): Promise<void> {
+  const { id: postId, authorId, createdAt } = post
+  await db('postVisibilities').insert({ userId, postId, authorId, createdAt })
+}
+
+export function countRows({ db }: Database, tables: readonly string[]): Promise<readonly number[]> {
+  return Promise.all(
+    tables.map(async (table) => {
+      const [{ count } = { count: 0 }] = await db(table).count<{ count: number }[]>()
+      return Number(count)
+    }),
+  )
+}
