@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { sealMessages } from '../../src/federation/outbound/seal-messages.js'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import { newGuid } from '../support/federation/fake-pods.js'
 import type { LocalUser } from '../support/federation/inbound-messages.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
