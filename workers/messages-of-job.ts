@@ -38,7 +38,7 @@ function messagesIn(job: Job): readonly InboundMessage[] {
 }
 
 function messageOfRow({ id, data, payload, acceptedAt }: MessageRow): InboundMessage {
-  const { recipientGuid, times, last } = data as ResumedMessage // as waiting-messages.ts has written it
+  const { recipientGuid, times, last } = data as ResumedMessage // as resume-messages.ts has written it
   const resumed = { outboxId: id, times, last }
   return { envelope: payload, acceptedAt, resumed, ...(recipientGuid !== null && { recipientGuid }) }
 }
