@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { showCryptoMetrics } from '../workers/threads/crypto-metrics.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
@@ -58,6 +59,8 @@ async function startWeb(config: Config): Promise<() => Promise<void>> {
   process.send?.({ ready: true, address, admin })
 
   return async () => {
+    app.announceClosing()
+    await pause(config.shutdownDelayMs)
     pod.log.info('web process stopping: finishing running requests')
     await closeApp(app, HTTP_LIMITS.closeTimeoutMs)
     await closeApp(operator, 0)

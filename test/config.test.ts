@@ -1,5 +1,9 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fastify } from 'fastify'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig, SettingsError } from '../src/config/config.js'
 import { QUEUES } from '../src/jobs/queues/queue-names.js'
 
@@ -115,6 +119,55 @@ describe('an empty text', () => {
     for (const text of ['1:2:3', '::1:9000', 'a b:1', ':9000']) {
       expect(() => readConfig({ ADMIN_LISTEN: text })).toThrow('ADMIN_LISTEN must be')
     }
+  })
+})
+
+describe('a setting in a file', () => {
+  let folder: string
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'settings-'))
+  })
+  afterAll(() => rm(folder, { recursive: true }))
+
+  async function fileWith(text: string): Promise<string> {
+    const path = join(folder, randomUUID())
+    await writeFile(path, text)
+    return path
+  }
+
+  it('is read without the line end', async () => {
+    const config = readConfig({
+      SECRET_KEY_FILE: await fileWith(`${'k'.repeat(40)}\n`),
+      DATABASE_URL_FILE: await fileWith('postgres://pod@db/pod\n'),
+      DATABASE_READ_URL_FILE: await fileWith('postgres://pod@replica/pod'),
+      REDIS_URL_FILE: await fileWith('redis://queue:6379\n'),
+    })
+
+    expect(config).toMatchObject({
+      secretKey: 'k'.repeat(40),
+      databaseUrl: 'postgres://pod@db/pod',
+      databaseReadUrl: 'postgres://pod@replica/pod',
+      redisUrl: 'redis://queue:6379',
+    })
+  })
+
+  it('is a fault if the file is missing, empty, or the setting is given twice', async () => {
+    const empty = await fileWith('\n')
+
+    expect(faultsOf({ SECRET_KEY_FILE: join(folder, 'missing') }).join()).toMatch(
+      /SECRET_KEY_FILE names, cannot be read/,
+    )
+    expect(faultsOf({ SECRET_KEY_FILE: empty }).join()).toMatch(/SECRET_KEY_FILE names, is empty/)
+    expect(faultsOf({ SECRET_KEY: 'k'.repeat(40), SECRET_KEY_FILE: empty })).toEqual([
+      'SECRET_KEY and SECRET_KEY_FILE are both set: remove one of them.',
+    ])
+  })
+
+  it('is checked like one in the environment, without its value in the message', async () => {
+    const faults = faultsOf({ DATABASE_URL_FILE: await fileWith('mysql://pod:hunter2@db') }).join()
+
+    expect(faults).toMatch(/^DATABASE_URL must be an address/)
+    expect(faults).not.toContain('hunter2')
   })
 })
 

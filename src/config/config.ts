@@ -8,6 +8,7 @@ import { type AllowPrivate, readAllowPrivate } from '../networks/private-hosts.j
 import { readTrustProxy } from '../networks/trusted-proxies.js'
 import type { ClientApiDialect } from '../persistence/models/client.js'
 import { isUrl } from '../protocol/is-url.js'
+import { withSettingFiles } from './setting-files.js'
 
 /** Where a server listens: an address and a port, or a socket path. */
 export type Listen = { readonly host: string; readonly port: number } | { readonly path: string }
@@ -52,6 +53,8 @@ export interface Config {
   /** Not set: made once, kept in the data folder. */
   readonly secretKey: string | undefined
   readonly trustProxy: boolean | string
+  /** Milliseconds for which a stopping web process still serves while `/health/ready` answers 503. */
+  readonly shutdownDelayMs: number
   readonly logLevel: string
   readonly logFormat: 'json' | 'pretty' | 'auto'
   /** Metrics and health. `default`: the usual ports, or the next free ones; `off`: not at all. */
@@ -114,6 +117,7 @@ interface Environment {
   readonly POD_BYTES_PER_DAY: number
   readonly SECRET_KEY?: string
   readonly TRUST_PROXY: string
+  readonly SHUTDOWN_DELAY: number
   readonly LOG_LEVEL: string
   readonly LOG_FORMAT: 'json' | 'pretty' | 'auto'
   readonly ADMIN_LISTEN?: string
@@ -176,6 +180,14 @@ const settings = {
   },
   SECRET_KEY: { type: 'string', minLength: 32, maxLength: 1024, description: 'a text of at least 32 characters' },
   TRUST_PROXY: { type: 'string', default: 'loopback' },
+  // The process has 30 seconds to end in all.
+  SHUTDOWN_DELAY: {
+    type: 'integer',
+    minimum: 0,
+    maximum: 15,
+    default: 0,
+    description: 'a number of seconds from 0 to 15',
+  },
   LOG_LEVEL: {
     type: 'string',
     enum: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
@@ -219,14 +231,16 @@ const validate = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true
 })
 
 /** Reads the settings. Throws one SettingsError that names every invalid variable. */
-export function readConfig(environment: NodeJS.ProcessEnv): Config {
+export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
+  const fileFaults: string[] = []
+  const environment = withSettingFiles(processEnvironment, fileFaults)
   const variables: Record<string, unknown> = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== ''),
   )
   const wrong = validate(variables) ? [] : [...new Set((validate.errors ?? []).map(sentence))]
   const given = variables as unknown as Environment // with invalid values the function throws before it returns
 
-  const faults = [...wrong]
+  const faults = [...fileFaults, ...wrong]
   const url = readPodUrl(given.POD_URL ?? localUrl(given.PORT), faults)
   checkAddress('DATABASE_URL', given.DATABASE_URL, ['postgres:', 'postgresql:'], faults)
   checkAddress('DATABASE_READ_URL', given.DATABASE_READ_URL, ['postgres:', 'postgresql:'], faults)
@@ -259,6 +273,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     podBytesPerDay: given.POD_BYTES_PER_DAY,
     secretKey: given.SECRET_KEY,
     trustProxy,
+    shutdownDelayMs: given.SHUTDOWN_DELAY * 1_000,
     logLevel: given.LOG_LEVEL,
     logFormat: given.LOG_FORMAT,
     adminListen,

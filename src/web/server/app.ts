@@ -37,6 +37,8 @@ declare module 'fastify' {
     readonly pod: Pod
     /** Whether the process can serve requests; false as soon as it begins to close. */
     readonly readiness: () => Promise<Readiness>
+    /** From now on `/health/ready` answers 503, so that a load balancer sends no further requests. */
+    readonly announceClosing: () => void
     readonly inboundEndpoint: InboundEndpoint
     readonly live: LiveChannel
     /** Connections that this process closed to keep places free, by reason. */
@@ -74,8 +76,11 @@ export async function buildApp(
   app.decorate('knownRoutes', routes)
 
   let closing = false
-  app.addHook('preClose', async () => {
+  app.decorate('announceClosing', () => {
     closing = true
+  })
+  app.addHook('preClose', async () => {
+    app.announceClosing()
     await app.live.close()
   })
   app.decorate('pod', pod)
