@@ -125,6 +125,19 @@ describe('the web process', () => {
     expect((await web.exit()).code).toBe(0)
   })
 
+  it('still serves for SHUTDOWN_DELAY seconds, and /health/ready answers 503 meanwhile', async () => {
+    const web = start({ SHUTDOWN_DELAY: '2' })
+    const { address } = await web.ready()
+
+    web.child.kill('SIGTERM')
+    await vi.waitFor(async () => expect((await fetch(`${address}/health/ready`)).status).toBe(503), {
+      timeout: 10_000,
+      interval: 10,
+    })
+    expect((await fetch(address)).status).toBe(200)
+    expect(await web.exit()).toEqual({ code: 0, errors: '' })
+  })
+
   it('ends at once on the second signal', async () => {
     const { alice } = await pod.people('alice')
     const web = start()
