@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { writeEntity } from '../../src/protocol/entities/registry.js'
+import { countQueries } from '../support/assertions/statement-count.js'
 import { addPost } from '../support/databases/rows.js'
 import { addAspect, dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
@@ -93,20 +94,9 @@ describe('closing an account', () => {
     await fill(few, 2)
     await fill(many, 30)
 
-    const two = await statementsOf(() => closeUser(pod, 'few'))
-    const thirty = await statementsOf(() => closeUser(pod, 'many'))
+    const two = await countQueries(pod, () => closeUser(pod, 'few'))
+    const thirty = await countQueries(pod, () => closeUser(pod, 'many'))
 
     expect(thirty).toBe(two)
   })
-
-  async function statementsOf(work: () => Promise<unknown>): Promise<number> {
-    let count = 0
-    const listen = () => {
-      count += 1
-    }
-    pod.db.on('query', listen)
-    await work()
-    pod.db.removeListener('query', listen)
-    return count
-  }
 })

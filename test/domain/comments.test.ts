@@ -4,14 +4,13 @@ import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
-import { Refusal } from '../../src/domain/refusals.js'
 import { Comment } from '../../src/persistence/models/comment.js'
 import { Block } from '../../src/persistence/models/contact.js'
-import { Participation } from '../../src/persistence/models/participation.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import { verifyRelayable } from '../../src/protocol/signatures/relayable-signature.js'
-import { addPost } from '../support/databases/rows.js'
+import { reasonOf } from '../support/assertions/refusal-reasons.js'
+import { addPost, participationsOf } from '../support/databases/rows.js'
 import { viewerOf } from '../support/people/local-users.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
@@ -31,13 +30,6 @@ describe('commenting', () => {
   const publish = () => publishPost(pod.pod, ann, { text: 'Good morning', public: true })
   const comment = (viewer: Viewer, post: Post, text: string) =>
     createComment(pod.pod, viewer, { postGuid: post.guid, text })
-  const reasonOf = (commenting: Promise<unknown>) =>
-    commenting.then(
-      () => 'done',
-      (error: unknown) => (error instanceof Refusal ? error.reason : error),
-    )
-  const participationsOf = (post: Post) =>
-    Participation.query(pod.pod.db).where({ postId: post.id }).orderBy('authorId').select('authorId', 'count')
 
   it('is counted, and subscribes the commenter to the post', async () => {
     const post = await publish()
@@ -49,7 +41,7 @@ describe('commenting', () => {
     const stored = await Post.query(pod.pod.db).findById(post.id).throwIfNotFound()
     expect(stored.commentsCount).toBe(3)
     expect(stored.interactedAt.getTime()).toBeGreaterThanOrEqual(first.createdAt.getTime())
-    expect(await participationsOf(post)).toEqual([{ authorId: ben.personId, count: 2 }])
+    expect(await participationsOf(pod.pod, post)).toEqual([{ authorId: ben.personId, count: 2 }])
     const read = await Comment.query(pod.pod.db).findById(first.id).withGraphFetched('mentionedPeople')
     expect(read).toMatchObject({ text: 'Hello @{ann@pod.example} #Tea', postId: post.id, authorId: ben.personId })
     expect(read?.mentionedPeople?.map(({ id }) => id)).toEqual([ann.personId])
@@ -87,7 +79,7 @@ describe('commenting', () => {
     await Promise.all(Array.from({ length: 10 }, (_, index) => comment(index % 2 ? ann : ben, post, `${index} #same`)))
 
     expect(await Post.query(pod.pod.db).findById(post.id)).toMatchObject({ commentsCount: 10 })
-    expect(await participationsOf(post)).toEqual([{ authorId: ben.personId, count: 5 }])
+    expect(await participationsOf(pod.pod, post)).toEqual([{ authorId: ben.personId, count: 5 }])
   })
 
   it('makes a muted post heard again', async () => {

@@ -6,6 +6,7 @@ import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { countOutcomes, reasonOf } from '../support/assertions/refusal-reasons.js'
+import { countQueries } from '../support/assertions/statement-count.js'
 import { viewerOf } from '../support/people/local-users.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
@@ -204,8 +205,8 @@ describe('deleting an aspect', () => {
     for (let index = 0; index < 12; index += 1)
       await add(ann, many.id, await addRemotePerson(pod, `p${index}@many.example`))
 
-    const one = await statementsOf(() => deleteAspect(pod, ann.viewer, few.id))
-    const twelve = await statementsOf(() => deleteAspect(pod, ann.viewer, many.id))
+    const one = await countQueries(pod, () => deleteAspect(pod, ann.viewer, few.id))
+    const twelve = await countQueries(pod, () => deleteAspect(pod, ann.viewer, many.id))
 
     expect(twelve).toBe(one)
     expect(await contacts()).toEqual([])
@@ -216,14 +217,3 @@ describe('deleting an aspect', () => {
     expect(await Aspect.query(pod.db).findById(ben.family)).toBeDefined()
   })
 })
-
-async function statementsOf(work: () => Promise<unknown>): Promise<number> {
-  let count = 0
-  const listen = () => {
-    count += 1
-  }
-  pod.db.on('query', listen)
-  await work()
-  pod.db.removeListener('query', listen)
-  return count
-}

@@ -14,7 +14,7 @@ import { statementsDuring } from '../support/assertions/statement-count.js'
 import { addPost } from '../support/databases/rows.js'
 import { addAspect, dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
 import { viewerOf } from '../support/people/local-users.js'
-import { addRemotePerson } from '../support/people/remote-people.js'
+import { addRemotePerson, hostOf } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const A_DAY = 24 * 60 * 60 * 1_000
@@ -39,10 +39,6 @@ async function remotePerson(state: Partial<OtherPod> = {}): Promise<Person> {
     .where({ id: person.podId })
     .patch({ failures: 0, ...state })
   return person
-}
-
-function hostOf({ address }: Person): string {
-  return address.split('@')[1] ?? ''
 }
 
 function message(fields: Partial<OutgoingMessage> = {}): OutgoingMessage {

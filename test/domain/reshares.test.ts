@@ -3,10 +3,9 @@ import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
-import { Refusal } from '../../src/domain/refusals.js'
-import { Participation } from '../../src/persistence/models/participation.js'
 import { Post } from '../../src/persistence/models/post.js'
-import { addPost, showPost } from '../support/databases/rows.js'
+import { reasonOf } from '../support/assertions/refusal-reasons.js'
+import { addPost, participationsOf, showPost } from '../support/databases/rows.js'
 import { viewerOf } from '../support/people/local-users.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
@@ -27,13 +26,6 @@ describe('resharing', () => {
 
   const publish = () => publishPost(pod.pod, ann, { text: 'Good morning', public: true })
   const reshare = (viewer: Viewer, guid: string) => createReshare(pod.pod, viewer, guid)
-  const reasonOf = (resharing: Promise<unknown>) =>
-    resharing.then(
-      () => 'done',
-      (error: unknown) => (error instanceof Refusal ? error.reason : error),
-    )
-  const participationsOf = (post: Post) =>
-    Participation.query(pod.pod.db).where({ postId: post.id }).orderBy('authorId').select('authorId', 'count')
 
   it('shows the root, counts there, and tells both sides of each other', async () => {
     const root = await publish()
@@ -42,14 +34,14 @@ describe('resharing', () => {
 
     expect(shared).toMatchObject({ type: 'Reshare', public: true, rootId: root.id, text: '' })
     expect(await Post.query(pod.pod.db).findById(root.id)).toMatchObject({ resharesCount: 1 })
-    expect(await participationsOf(root)).toEqual([{ authorId: ben.personId, count: 1 }])
-    expect(await participationsOf(shared)).toEqual([{ authorId: ann.personId, count: 1 }])
+    expect(await participationsOf(pod.pod, root)).toEqual([{ authorId: ben.personId, count: 1 }])
+    expect(await participationsOf(pod.pod, shared)).toEqual([{ authorId: ann.personId, count: 1 }])
   })
 
   it('does not subscribe remote authors: their own pod does', async () => {
     const root = await addPost(pod.pod, await addRemotePerson(pod.pod, 'quin@q.example'))
 
-    expect(await participationsOf(await reshare(ben, root.guid))).toEqual([])
+    expect(await participationsOf(pod.pod, await reshare(ben, root.guid))).toEqual([])
   })
 
   it('of a reshare shows what that shows in the end', async () => {
@@ -72,7 +64,7 @@ describe('resharing', () => {
 
     expect(outcomes.sort()).toEqual([...Array.from({ length: 4 }, () => 'already_reshared'), 'done'])
     expect(await Post.query(pod.pod.db).findById(root.id)).toMatchObject({ resharesCount: 1 })
-    expect(await participationsOf(root)).toEqual([{ authorId: ben.personId, count: 1 }])
+    expect(await participationsOf(pod.pod, root)).toEqual([{ authorId: ben.personId, count: 1 }])
   })
 
   it('is refused for what is not there, not public, one’s own or gone', async () => {

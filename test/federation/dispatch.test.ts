@@ -23,7 +23,7 @@ import { readXml } from '../../src/protocol/xml/xml.js'
 import { addPost, showPost } from '../support/databases/rows.js'
 import { addAspect, dispatchNow, dispatchWork, sentAbout } from '../support/federation/outbound-messages.js'
 import { viewerOf } from '../support/people/local-users.js'
-import { addRemotePerson } from '../support/people/remote-people.js'
+import { addRemotePerson, hostOf } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let test: TestPod
@@ -51,10 +51,6 @@ let strangers = 0
 function stranger(name = 'somebody'): Promise<Person> {
   strangers += 1
   return addRemotePerson(pod, `${name}@s${strangers}.example`)
-}
-
-function hostOf({ address }: Person): string {
-  return address.split('@')[1] ?? ''
 }
 
 function xmlOf(entity: string) {

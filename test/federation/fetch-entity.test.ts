@@ -12,6 +12,7 @@ import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.j
 import { postBy, reshareBy } from '../support/federation/entities.js'
 import { envelopeOf } from '../support/federation/envelopes.js'
 import type { FakePerson, FakePods } from '../support/federation/fake-pods.js'
+import { hostOf } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 const NotFetchable = { fault: 'NotFetchable' }
@@ -28,10 +29,6 @@ afterAll(() => pod.close())
 function newPerson(name = 'quin'): FakePerson {
   hosts += 1
   return fakePods.person(`${name}@f${hosts}.example`)
-}
-
-function hostOf({ address }: FakePerson): string {
-  return address.split('@')[1] ?? ''
 }
 
 function askedAt(person: FakePerson): readonly string[] {

@@ -5,6 +5,7 @@ import { Contact } from '../../src/persistence/models/contact.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
 import type { ContactEntity } from '../../src/protocol/entities/people.js'
+import { countQueries } from '../support/assertions/statement-count.js'
 import { addPost } from '../support/databases/rows.js'
 import { profileOf } from '../support/federation/entities.js'
 import {
@@ -185,8 +186,8 @@ describe('a profile', () => {
     const mine = (person: RemotePerson) =>
       publicMessage(person, profileOf(person, { first_name: person.address.slice(0, 9) }))
 
-    const one = await statementsOf(() => receive(pod, mine(quin)))
-    const thirty = await statementsOf(() => receive(pod, ...people.map(mine)))
+    const one = await countQueries(pod, () => receive(pod, mine(quin)))
+    const thirty = await countQueries(pod, () => receive(pod, ...people.map(mine)))
 
     expect(thirty).toBe(one)
     const named = await Person.query(pod.db)
@@ -198,17 +199,6 @@ describe('a profile', () => {
     expect(named).toHaveLength(30)
   })
 })
-
-async function statementsOf(work: () => Promise<unknown>): Promise<number> {
-  let count = 0
-  const listen = () => {
-    count += 1
-  }
-  pod.db.on('query', listen)
-  await work()
-  pod.db.removeListener('query', listen)
-  return count
-}
 
 describe('a contact', () => {
   function contact(fields: Partial<ContactEntity> = {}): ContactEntity {

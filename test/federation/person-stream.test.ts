@@ -5,6 +5,7 @@ import { PERSON_STREAM_LIMITS } from '../../src/protocol/discovery/limits.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { postBy, reshareBy } from '../support/federation/entities.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
+import { hostOf } from '../support/people/remote-people.js'
 import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
@@ -30,7 +31,6 @@ describe.each(queueBackends)('the stream of a person of another pod, with the qu
     return fakePods.person(`quin@q${hosts}.example`)
   }
 
-  const hostOf = ({ address }: FakePerson) => address.split('@')[1] ?? ''
   const pathOf = (person: FakePerson) => `${hostOf(person)}/people/${person.guid}/stream`
   const requestsFor = (person: FakePerson) => fakePods.requests.filter((each) => each.startsWith(pathOf(person)))
 

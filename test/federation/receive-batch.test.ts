@@ -9,6 +9,7 @@ import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import { Post } from '../../src/persistence/models/post.js'
 import type { ReshareEntity, StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { openRecordedLog } from '../support/assertions/recorded-log.js'
+import { countQueries } from '../support/assertions/statement-count.js'
 import { photoBy, postBy, reshareBy } from '../support/federation/entities.js'
 import { envelopeOf } from '../support/federation/envelopes.js'
 import type { FakePerson } from '../support/federation/fake-pods.js'
@@ -123,8 +124,8 @@ describe('a batch', () => {
         poll: pollWith(['Yes', 'No']),
       }),
     )
-    const statements = await countStatements(() => receive(...sent(...entities)))
-    const others = await countStatements(() =>
+    const statements = await countQueries(pod, () => receive(...sent(...entities)))
+    const others = await countQueries(pod, () =>
       receive(...sent(postBy(quin, { text: `#one @{${remy.address}}`, poll: pollWith(['a', 'b']) }), postBy(remy))),
     )
 
@@ -144,17 +145,6 @@ describe('a batch', () => {
     expect(await pod.rows('posts', 'photos', 'polls', 'taggings')).toEqual([12, 2, 1, 1])
     expect(await Post.query(pod.db).findOne({ guid: root.guid })).toMatchObject({ resharesCount: 1 })
   })
-
-  async function countStatements(work: () => Promise<unknown>): Promise<number> {
-    let count = 0
-    const listen = () => {
-      count += 1
-    }
-    pod.db.on('query', listen)
-    await work()
-    pod.db.removeListener('query', listen)
-    return count
-  }
 })
 
 describe('a post', () => {

@@ -9,8 +9,9 @@ import {
   insertAnnouncements,
   listAnnouncementsAfter,
 } from '../../src/persistence/notifications/announcements.js'
-import { addPost, addRemotePerson, addUser } from './sample-rows.js'
-import { type OpenDatabase, openTestDatabase } from './test-database.js'
+import { addPost, addUserRow } from '../support/databases/rows.js'
+import { type OpenDatabase, openTestDatabase } from '../support/databases/test-database.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 
 let database: OpenDatabase
 let db: Knex
@@ -18,7 +19,7 @@ let alice: User
 beforeAll(async () => {
   database = await openTestDatabase()
   db = database.db
-  alice = await addUser(db, 'alice')
+  alice = await addUserRow({ db }, 'alice')
 })
 afterAll(() => database.close())
 beforeEach(() => db('announcements').delete())
@@ -27,7 +28,7 @@ const announce = (news: AnnouncedRows) => db.transaction((transaction) => insert
 const announced = async () => (await listAnnouncementsAfter(db, 0)).map(({ subjectId, userId }) => [subjectId, userId])
 
 it('lets one transaction at a time insert announcements, so that ids are in commit order', async () => {
-  const { id } = await addPost(db, alice.personId)
+  const { id } = await addPost({ db }, { id: alice.personId })
   const first = await db.transaction()
   await insertAnnouncements(first, { posts: [id] })
 
@@ -59,8 +60,8 @@ async function countWaiting(): Promise<number> {
 
 describe('a post is announced if a local user could have it in a stream:', () => {
   it('not a post by a person without a connection to local users', async () => {
-    const remotePerson = await addRemotePerson(db, 'sam@s.example')
-    const { id } = await addPost(db, remotePerson.id)
+    const remotePerson = await addRemotePerson({ db }, 'sam@s.example')
+    const { id } = await addPost({ db }, { id: remotePerson.id })
 
     expect(await announce({ posts: [id] })).toBe(0)
     expect(await announced()).toEqual([])
@@ -81,8 +82,8 @@ describe('a post is announced if a local user could have it in a stream:', () =>
       },
     ],
   ])('%s', async (_why, connect) => {
-    const remotePerson = await addRemotePerson(db, `sam${Math.random()}@s.example`)
-    const post = await addPost(db, remotePerson.id)
+    const remotePerson = await addRemotePerson({ db }, `sam${Math.random()}@s.example`)
+    const post = await addPost({ db }, { id: remotePerson.id })
     await connect({ id: post.id, authorId: remotePerson.id })
 
     expect(await announce({ posts: [post.id] })).toBe(1)
@@ -91,7 +92,7 @@ describe('a post is announced if a local user could have it in a stream:', () =>
 
   it('not a post that was written long before it arrived', async () => {
     const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000)
-    const [late, old] = [await addPost(db, alice.personId), await addPost(db, alice.personId)]
+    const [late, old] = [await addPost({ db }, { id: alice.personId }), await addPost({ db }, { id: alice.personId })]
     await late.$query(db).patch({ createdAt: daysAgo(1.9) })
     await old.$query(db).patch({ createdAt: daysAgo(2.1) })
 
@@ -100,7 +101,7 @@ describe('a post is announced if a local user could have it in a stream:', () =>
   })
 
   it('to one user alone, if it is shared with them later', async () => {
-    const { id } = await addPost(db, alice.personId)
+    const { id } = await addPost({ db }, { id: alice.personId })
 
     expect(await announce({ shown: [{ userId: alice.id, postId: id }] })).toBe(1)
     expect(await announced()).toEqual([[id, alice.id]])
@@ -111,7 +112,7 @@ it('returns the range of stored announcements', async () => {
   await db.raw('truncate announcements restart identity')
   expect(await findAnnouncementRange(db)).toEqual({ from: 0, newest: 0 })
 
-  const { id } = await addPost(db, alice.personId)
+  const { id } = await addPost({ db }, { id: alice.personId })
   for (let number = 0; number < 3; number += 1) await announce({ posts: [id] })
   expect(await findAnnouncementRange(db)).toEqual({ from: 0, newest: 3 })
 

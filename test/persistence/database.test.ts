@@ -10,7 +10,7 @@ import {
   WORKER_LIMITS,
 } from '../../src/persistence/database/database.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
-import { type OpenDatabase, openTestDatabase } from './test-database.js'
+import { type OpenDatabase, openTestDatabase } from '../support/databases/test-database.js'
 
 let database: OpenDatabase
 beforeAll(async () => {

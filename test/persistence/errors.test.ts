@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isDatabaseUnavailable, isDeadlock, isUniqueViolation } from '../../src/persistence/database/errors.js'
 import { inTransaction } from '../../src/persistence/database/transactions.js'
 import { Tag } from '../../src/persistence/models/tag.js'
-import { type OpenDatabase, openTestDatabase } from './test-database.js'
+import { type OpenDatabase, openTestDatabase } from '../support/databases/test-database.js'
 
 const withCode = (code: string) => Object.assign(new Error('of the database'), { code })
 

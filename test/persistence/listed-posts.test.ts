@@ -3,8 +3,8 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import type { User } from '../../src/persistence/models/user.js'
 import { listPostsOfPerson, type Reader } from '../../src/persistence/posts/list-posts.js'
-import { addPost, addUser } from './sample-rows.js'
-import { type OpenDatabase, openTestDatabase } from './test-database.js'
+import { addPost, addUserRow } from '../support/databases/rows.js'
+import { type OpenDatabase, openTestDatabase } from '../support/databases/test-database.js'
 
 let database: OpenDatabase
 let db: Knex
@@ -14,7 +14,7 @@ let authorGuid: string
 beforeAll(async () => {
   database = await openTestDatabase()
   db = database.db
-  alice = await addUser(db, 'alice')
+  alice = await addUserRow({ db }, 'alice')
   reader = { userId: alice.id, personId: alice.personId }
   authorGuid = alice.person?.guid ?? ''
 })
@@ -36,7 +36,7 @@ function beforeStatements(look: (name: string) => Promise<unknown>): void {
 }
 
 it('reads the contents of a post once, and its counters each time', async () => {
-  const { id } = await addPost(db, alice.personId)
+  const { id } = await addPost({ db }, { id: alice.personId })
   await list()
   await db('posts').where({ id }).update({ likesCount: 3 })
   const names: string[] = []
@@ -46,13 +46,13 @@ it('reads the contents of a post once, and its counters each time', async () => 
 
   expect(items).toMatchObject([{ text: 'Good morning', likesCount: 3 }])
   expect(names).not.toContain('post-contents')
-  await addPost(db, alice.personId)
+  await addPost({ db }, { id: alice.personId })
   expect(await texts()).toEqual(['Good morning', 'Good morning'])
   expect(names.filter((name) => name === 'post-contents')).toHaveLength(1)
 })
 
 it('shows no retracted poll', async () => {
-  const { id: postId } = await addPost(db, alice.personId)
+  const { id: postId } = await addPost({ db }, { id: alice.personId })
   const [poll] = await db('polls').insert({ guid: 'the_guid_of_a_poll', postId, question: 'Tea?' }).returning('id')
   await db('pollAnswers').insert({ guid: 'the_guid_of_an_answer', pollId: poll.id, position: 0, answer: 'Yes' })
   expect((await list()).items).toMatchObject([{ poll: { question: 'Tea?', answers: [{ answer: 'Yes' }] } }])
@@ -63,7 +63,7 @@ it('shows no retracted poll', async () => {
 })
 
 it('does not show cached contents of another post with the same id after a restore', async () => {
-  const { id } = await addPost(db, alice.personId)
+  const { id } = await addPost({ db }, { id: alice.personId })
   expect(await texts()).toEqual(['Good morning'])
 
   const other = { guid: 'another_guid_of_a_post', authorId: alice.personId, type: 'StatusMessage', public: true }
@@ -77,7 +77,7 @@ it('does not show cached contents of another post with the same id after a resto
 })
 
 it('fills the page if a post is deleted while it is read', async () => {
-  for (let i = 0; i < 4; i += 1) await addPost(db, alice.personId)
+  for (let i = 0; i < 4; i += 1) await addPost({ db }, { id: alice.personId })
   const [, last] = await db('posts').orderBy('id', 'desc').pluck('id')
   beforeStatements(async (name) => {
     if (name !== 'post-contents') return

@@ -1,13 +1,14 @@
 import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { Post } from '../../src/persistence/models/post.js'
 import type { Visibility } from '../../src/persistence/posts/visibility.js'
 import type { TimePage } from '../../src/persistence/sql/keyset-page.js'
 import { listStreamPosts, type Stream } from '../../src/persistence/streams/list-streams.js'
 import { mainStreamMembers } from '../../src/persistence/streams/main-stream-members.js'
-import { addUser, newGuid } from './sample-rows.js'
-import { type OpenDatabase, openTestDatabase } from './test-database.js'
+import { addUserRow } from '../support/databases/rows.js'
+import { type OpenDatabase, openTestDatabase } from '../support/databases/test-database.js'
 
 const AUTHORS = 600
 const POSTS = 9_000
@@ -41,7 +42,7 @@ beforeAll(async () => {
   database = await openTestDatabase()
   db = database.db
   for (const name of names) {
-    const { id, personId } = await addUser(db, name.replaceAll(' ', '_'))
+    const { id, personId } = await addUserRow({ db }, name.replaceAll(' ', '_'))
     ids.set(name, { userId: id, personId })
   }
   await fill()
@@ -235,7 +236,7 @@ async function namesDuring(read: () => Promise<void>): Promise<readonly string[]
 }
 
 it('is read with one statement if the whole stream fits on a page, and shows changes at once', async () => {
-  const reader = await addUser(db, 'quiet')
+  const reader = await addUserRow({ db }, 'quiet')
   const page = async () => {
     const { items, more } = await listStreamPosts(
       db,
@@ -263,7 +264,7 @@ it('is read with one statement if the whole stream fits on a page, and shows cha
 })
 
 it('is read from the whole stream if the window holds too many hidden posts', async () => {
-  const [reader, author] = [await addUser(db, 'tired'), await addUser(db, 'tireless')]
+  const [reader, author] = [await addUserRow({ db }, 'tired'), await addUserRow({ db }, 'tireless')]
   await db('contacts').insert({ userId: reader.id, personId: author.personId, receiving: true })
   const moment = `timestamptz '2024-06-01'`
   await db.raw(`
@@ -296,7 +297,11 @@ it('is read from the whole stream if the window holds too many hidden posts', as
 })
 
 it('has all posts if others have posted much since the last page', async () => {
-  const [reader, author, others] = [await addUser(db, 'late'), await addUser(db, 'early'), await addUser(db, 'many')]
+  const [reader, author, others] = [
+    await addUserRow({ db }, 'late'),
+    await addUserRow({ db }, 'early'),
+    await addUserRow({ db }, 'many'),
+  ]
   await db('contacts').insert({ userId: reader.id, personId: author.personId, receiving: true })
   const [tag] = await db('tags').insert({ name: 'late' }).returning('id')
   await db('tagFollowings').insert({ userId: reader.id, tagId: tag.id })

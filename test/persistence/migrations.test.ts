@@ -8,7 +8,7 @@ import {
   rollback,
   WEB_LIMITS,
 } from '../../src/persistence/database/database.js'
-import { type OpenDatabase, openEmptyDatabase } from './test-database.js'
+import { type OpenDatabase, openEmptyDatabase } from '../support/databases/test-database.js'
 
 const names = [...migrations.keys()]
 

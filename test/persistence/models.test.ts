@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import type { Model, ModelClass } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { AccessToken, Authorization } from '../../src/persistence/models/access-token.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Client } from '../../src/persistence/models/client.js'
@@ -23,8 +24,9 @@ import { Tag } from '../../src/persistence/models/tag.js'
 import { Tombstone } from '../../src/persistence/models/tombstone.js'
 import { User, UserSecrets } from '../../src/persistence/models/user.js'
 import { WaitingMessage } from '../../src/persistence/models/waiting-message.js'
-import { addPost, addRemotePerson, addUser, newGuid } from './sample-rows.js'
-import { type OpenDatabase, openTestDatabase } from './test-database.js'
+import { addPost, addUserRow } from '../support/databases/rows.js'
+import { type OpenDatabase, openTestDatabase } from '../support/databases/test-database.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 
 const models: readonly ModelClass<Model>[] = [
   ...[
@@ -136,8 +138,8 @@ describe('a person', () => {
   })
 
   it('is found by address, any number at once', async () => {
-    const quin = await addRemotePerson(db, 'quin@q.example')
-    const remy = await addRemotePerson(db, 'remy@q.example')
+    const quin = await addRemotePerson({ db }, 'quin@q.example')
+    const remy = await addRemotePerson({ db }, 'remy@q.example')
 
     const found = await Person.byAddresses(db, ['remy@q.example', 'nobody@q.example', 'quin@q.example'])
 
@@ -148,7 +150,7 @@ describe('a person', () => {
 
 describe('a user', () => {
   it('is found by name in any letter case, with the person and without secrets', async () => {
-    const alice = await addUser(db, 'alice')
+    const alice = await addUserRow({ db }, 'alice')
 
     const found = await User.byUsername(db, 'Alice')
 
@@ -159,7 +161,7 @@ describe('a user', () => {
   })
 
   it('has secrets if they are fetched', async () => {
-    const user = await addUser(db, 'sue')
+    const user = await addUserRow({ db }, 'sue')
 
     expect(await user.$relatedQuery('secrets', db)).toMatchObject({
       passwordHash: 'hash',
@@ -168,8 +170,8 @@ describe('a user', () => {
   })
 
   it('has contacts in aspects', async () => {
-    const user = await addUser(db, 'uma')
-    const remotePerson = await addRemotePerson(db, 'sten@q.example')
+    const user = await addUserRow({ db }, 'uma')
+    const remotePerson = await addRemotePerson({ db }, 'sten@q.example')
     await user.$relatedQuery('aspects', db).insert([
       { name: 'Family', position: 1 },
       { name: 'Friends', position: 2 },
@@ -192,7 +194,7 @@ describe('a token', () => {
   const hashOf = (token: string) => createHash('sha256').update(token).digest()
 
   async function addToken(username: string, scopes: string[], expiresAt: Date | null = null) {
-    const user = await addUser(db, username)
+    const user = await addUserRow({ db }, username)
     const token = randomBytes(32).toString('hex')
     const authorization = await Authorization.query(db).insert({ userId: user.id, scopes }).returning('*')
     const { id } = await authorization
@@ -261,8 +263,8 @@ describe('a token', () => {
 
 describe('the signed elements of an author', () => {
   it('are stored unchanged and in order, with unknown and empty elements', async () => {
-    const author = await addRemotePerson(db, 'sig@q.example')
-    const post = await addPost(db, (await addUser(db, 'sam')).personId)
+    const author = await addRemotePerson({ db }, 'sig@q.example')
+    const post = await addPost({ db }, { id: (await addUserRow({ db }, 'sam')).personId })
     const signedElements = [
       ['zebra', ' 1.0 '],
       ['author', 'sig@q.example'],
@@ -293,10 +295,10 @@ describe('the signed elements of an author', () => {
 
 describe('a notification', () => {
   it('has its actors in the order of their actions', async () => {
-    const user = await addUser(db, 'nora')
-    const post = await addPost(db, user.personId)
+    const user = await addUserRow({ db }, 'nora')
+    const post = await addPost({ db }, { id: user.personId })
     const [first, second, third] = await Promise.all(
-      ['one', 'two', 'three'].map((name) => addRemotePerson(db, `${name}@n.example`)),
+      ['one', 'two', 'three'].map((name) => addRemotePerson({ db }, `${name}@n.example`)),
     )
     const notification = await Notification.query(db)
       .insert({ guid: newGuid(), userId: user.id, type: 'liked', postId: post.id })

@@ -7,8 +7,8 @@ import {
   searchPeopleByTag,
 } from '../../src/persistence/people/people-search.js'
 import type { Page } from '../../src/persistence/sql/keyset-page.js'
-import { addUser } from './sample-rows.js'
-import { openTestDatabase } from './test-database.js'
+import { addUserRow } from '../support/databases/rows.js'
+import { openTestDatabase } from '../support/databases/test-database.js'
 
 const MANY = 30_000
 const A_PAGE = { offset: 0, limit: 15 }
@@ -19,7 +19,7 @@ let userId: number
 beforeAll(async () => {
   database = await openTestDatabase()
   db = database.db
-  userId = (await addUser(db, 'alice')).id
+  userId = (await addUserRow({ db }, 'alice')).id
   await fill()
 })
 afterAll(() => database.close())

@@ -10,8 +10,8 @@ import {
   listStreamPosts,
   type Stream,
 } from '../../src/persistence/streams/list-streams.js'
-import { addUser } from './sample-rows.js'
-import { type OpenDatabase, openTestDatabase } from './test-database.js'
+import { addUserRow } from '../support/databases/rows.js'
+import { type OpenDatabase, openTestDatabase } from '../support/databases/test-database.js'
 
 const POSTS = 6_000
 const AUTHORS = 60
@@ -30,9 +30,9 @@ let other: Reader
 let middle: { time: Date; id: number }
 beforeAll(async () => {
   database = await openTestDatabase()
-  const { id: userId, personId } = await addUser(database.db, 'alice')
+  const { id: userId, personId } = await addUserRow({ db: database.db }, 'alice')
   reader = { userId, personId }
-  const bob = await addUser(database.db, 'bob')
+  const bob = await addUserRow({ db: database.db }, 'bob')
   other = { userId: bob.id, personId: bob.personId }
   await fill(reader, other)
   const post = await database

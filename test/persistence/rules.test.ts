@@ -1,9 +1,11 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import type { Post } from '../../src/persistence/models/post.js'
 import type { User } from '../../src/persistence/models/user.js'
-import { addPost, addRemotePerson, addUser, newGuid } from './sample-rows.js'
-import { type OpenDatabase, openTestDatabase } from './test-database.js'
+import { addPost, addUserRow } from '../support/databases/rows.js'
+import { type OpenDatabase, openTestDatabase } from '../support/databases/test-database.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 
 let database: OpenDatabase
 let db: Knex
@@ -12,8 +14,8 @@ let bob: User
 beforeAll(async () => {
   database = await openTestDatabase()
   db = database.db
-  alice = await addUser(db, 'alice')
-  bob = await addUser(db, 'bob')
+  alice = await addUserRow({ db }, 'alice')
+  bob = await addUserRow({ db }, 'bob')
 })
 afterAll(() => database.close())
 
@@ -28,7 +30,7 @@ async function countOf(table: string, where: object): Promise<number> {
 describe('a delete', () => {
   /** A post with rows in every table below it. */
   async function addLoadedPost(): Promise<{ post: Post; comment: number; reshare: Post }> {
-    const post = await addPost(db, alice.personId)
+    const post = await addPost({ db }, { id: alice.personId })
     const postId = post.id
     const authorId = bob.personId
     const comment = await idOf('comments', { guid: newGuid(), postId, authorId, text: 'Hi' })
@@ -66,7 +68,7 @@ describe('a delete', () => {
       { userId: alice.id, type: 'mentioned_in_comment', postId, commentId: comment, mentionId: mentionInComment },
     ]
     for (const notification of notifications) await db('notifications').insert({ guid: newGuid(), ...notification })
-    const reshare = await addPost(db, bob.personId)
+    const reshare = await addPost({ db }, { id: bob.personId })
     await reshare.$query(db).patch({ type: 'Reshare', rootId: postId, text: '' })
     return { post, comment, reshare }
   }
@@ -115,7 +117,7 @@ describe('a delete', () => {
   })
 
   it('of an aspect keeps contacts and posts', async () => {
-    const post = await addPost(db, alice.personId)
+    const post = await addPost({ db }, { id: alice.personId })
     const aspect = await idOf('aspects', { userId: alice.id, name: 'Gone soon', position: 9 })
     const contact = await idOf('contacts', { userId: alice.id, personId: bob.personId, receiving: true })
     await db('aspect_memberships').insert({ aspectId: aspect, contactId: contact })
@@ -162,7 +164,7 @@ describe('the database rejects', () => {
     {
       what: 'a status message with a root',
       table: 'posts',
-      row: async () => ({ ...newPost(), rootId: (await addPost(db, bob.personId)).id }),
+      row: async () => ({ ...newPost(), rootId: (await addPost({ db }, { id: bob.personId })).id }),
     },
     { what: 'a post of no known type', table: 'posts', row: async () => ({ ...newPost(), type: 'Event' }) },
     { what: 'a guid that is too short', table: 'posts', row: async () => ({ ...newPost(), guid: '0123456789abcde' }) },
@@ -173,7 +175,7 @@ describe('the database rejects', () => {
       what: 'a like of two things',
       table: 'likes',
       row: async () => {
-        const postId = (await addPost(db, alice.personId)).id
+        const postId = (await addPost({ db }, { id: alice.personId })).id
         const commentId = await idOf('comments', { guid: newGuid(), postId, authorId: bob.personId, text: 'Hi' })
         return { guid: newGuid(), authorId: bob.personId, postId, commentId }
       },
@@ -231,7 +233,7 @@ describe('the database rejects', () => {
   const newPost = () => ({ guid: newGuid(), authorId: alice.personId, type: 'StatusMessage', public: true })
 
   async function addPoll(): Promise<{ poll: number; answer: number }> {
-    const post = await addPost(db, alice.personId)
+    const post = await addPost({ db }, { id: alice.personId })
     const poll = await idOf('polls', { guid: newGuid(), postId: post.id, question: 'Noon?' })
     return { poll, answer: await idOf('poll_answers', { guid: newGuid(), pollId: poll, answer: 'yes', position: 0 }) }
   }
@@ -288,7 +290,7 @@ describe('times', () => {
   })
 
   it('are read as they were written', async () => {
-    const remotePerson = await addRemotePerson(db, 'quin@q.example')
+    const remotePerson = await addRemotePerson({ db }, 'quin@q.example')
     const at = new Date('2025-03-01T08:15:30.257Z')
 
     await remotePerson.$query(db).patch({ refreshedAt: at })

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { isUniqueViolation } from '../../src/persistence/database/errors.js'
-import { addPost, addRemotePerson, addUser, newGuid } from './sample-rows.js'
-import { type OpenDatabase, openTestDatabase } from './test-database.js'
+import { addPost, addUserRow } from '../support/databases/rows.js'
+import { type OpenDatabase, openTestDatabase } from '../support/databases/test-database.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -336,9 +338,9 @@ async function insertBoth(db: Knex, table: string, one: Row, other: Row): Promis
 }
 
 async function addEntities(db: Knex) {
-  const alice = await addUser(db, 'alice')
-  const quin = await addRemotePerson(db, 'quin@q.example')
-  const post = await addPost(db, alice.personId)
+  const alice = await addUserRow({ db }, 'alice')
+  const quin = await addRemotePerson({ db }, 'quin@q.example')
+  const post = await addPost({ db }, { id: alice.personId })
   const idOf = async (table: string, row: Row): Promise<number> => (await db(table).insert(row).returning('id'))[0].id
   const poll = await idOf('polls', { guid: newGuid(), postId: post.id, question: 'Noon?' })
   const comment = await idOf('comments', { guid: newGuid(), postId: post.id, authorId: quin.id, text: 'Hi' })
@@ -359,9 +361,9 @@ async function addEntities(db: Knex) {
     authorization: await idOf('authorizations', { userId: alice.id, scopes: [] }),
     outboundMessage: await idOf('outbound_messages', { ...outboundMessage(alice.personId), guid: newGuid() }),
     /** For rows that need a post or person of their own. */
-    posts: await Promise.all(Array.from({ length: 6 }, async () => (await addPost(db, alice.personId)).id)),
+    posts: await Promise.all(Array.from({ length: 6 }, async () => (await addPost({ db }, { id: alice.personId })).id)),
     people: await Promise.all(
-      Array.from({ length: 12 }, async () => (await addRemotePerson(db, `${newGuid()}@q.example`)).id),
+      Array.from({ length: 12 }, async () => (await addRemotePerson({ db }, `${newGuid()}@q.example`)).id),
     ),
     friends: ['Friends', 'friends'],
   }

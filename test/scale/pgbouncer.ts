@@ -5,10 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { startEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
-import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
-import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { startAssailedPod } from '../faults/matrix/pod-under-faults.js'
 import { until } from '../soak/until.js'
+import { createTables } from '../support/databases/create-tables.js'
 import { openEventStream } from '../support/http/event-stream.js'
 import { freePort } from '../support/http/free-port.js'
 import { sendBurst } from './burst.js'
@@ -31,7 +30,7 @@ export async function scalePgbouncer({ messages }: ScaleOptions): Promise<Outcom
     undo.push(() => database.stop())
     const pooler = await startPgbouncer(program, folder, new URL(database.url))
     undo.push(() => pooler.stop())
-    await makeTables(pooler.url)
+    await createTables(pooler.url)
     const assailed = await startAssailedPod({ store: 'PostgreSQL', settings: { DATABASE_URL: pooler.url } })
     undo.push(() => assailed.close())
 
@@ -109,13 +108,6 @@ async function startPgbouncer(program: string, folder: string, database: URL) {
       await ended
     },
   }
-}
-
-async function makeTables(url: string): Promise<void> {
-  const db = openDatabase({ ...WORKER_LIMITS, url, applicationName: 'pod migrate' })
-  await migrate(db)
-  await db.destroy()
-  await migrateQueue(url)
 }
 
 /** Excludes the session of this query and those that started the database. */

@@ -10,12 +10,12 @@ import { mintToken } from '../../src/domain/accounts/tokens.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
+import { createTables } from '../support/databases/create-tables.js'
 import { memoryFolder } from '../support/files/memory-folder.js'
 import { freePort } from '../support/http/free-port.js'
 import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { type PodProcess, startPodProcess } from '../support/processes/pod-process.js'
 import { startTestRedis, type TestRedis } from '../support/queues/redis-server.js'
-import { makeTables } from './pod-under-load.js'
 
 /** A local user, with an API client that has all scopes. */
 export interface Inhabitant {
@@ -79,7 +79,7 @@ async function build(
   })
   const redis = store === 'Redis' ? await startTestRedis() : undefined
   if (redis) undo.push(() => redis.stop())
-  await makeTables(database.url)
+  await createTables(database.url)
 
   const environment: NodeJS.ProcessEnv = {
     POD_URL: 'https://pod.example',

@@ -1,10 +1,9 @@
 import { pino } from 'pino'
 import { readConfig } from '../../src/config/config.js'
-import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
-import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { type CrashingDatabase, startCrashingDatabase } from '../support/databases/crashing-database.js'
+import { createTables } from '../support/databases/create-tables.js'
 import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { startTestRedis, type TestRedis } from '../support/queues/redis-server.js'
 
@@ -29,7 +28,7 @@ export async function startBesiegedPod(store: 'Redis' | 'PostgreSQL'): Promise<B
     SECRET_KEY: 'a key that is only good for tests',
     ...(redis && { REDIS_URL: redis.url }),
   }
-  await makeTables(database.url)
+  await createTables(database.url)
   const log = pino({ level: 'silent' })
   const pod = await openPod(readConfig(environment), 'web', { crypto: fixedKeyCrypto(), log })
   const app = await buildApp(pod)
@@ -49,11 +48,4 @@ export async function startBesiegedPod(store: 'Redis' | 'PostgreSQL'): Promise<B
       await database.stop()
     },
   }
-}
-
-export async function makeTables(databaseUrl: string): Promise<void> {
-  const db = openDatabase({ ...WORKER_LIMITS, url: databaseUrl, applicationName: 'pod migrate' })
-  await migrate(db)
-  await db.destroy()
-  await migrateQueue(databaseUrl)
 }

@@ -13,6 +13,7 @@ import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { fetchHandlers } from '../../workers/handlers/fetch.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
+import { hostOf } from '../support/people/remote-people.js'
 import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
@@ -55,7 +56,6 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     return fakePods.person(`quin@w${hosts}.example`)
   }
 
-  const hostOf = ({ address }: FakePerson) => address.split('@')[1] ?? ''
   const askedAt = (person: FakePerson) =>
     fakePods.requests
       .filter((request) => request.startsWith(`${hostOf(person)}/`))

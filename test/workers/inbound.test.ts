@@ -13,6 +13,7 @@ import { openSuspectQueue } from '../../workers/suspects.js'
 import { sweep } from '../../workers/sweeper.js'
 import { envelopeOf, signedBy } from '../support/federation/envelopes.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
+import { hostOf } from '../support/people/remote-people.js'
 import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { type InboundPod, type InboundPodOptions, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
@@ -40,8 +41,6 @@ function commentBy(author: FakePerson, parentGuid: string, text = 'Nice') {
     created_at: new Date('2024-05-06T07:08:09Z'),
   })
 }
-
-const hostOf = ({ address }: FakePerson) => address.split('@')[1] ?? ''
 
 describe.each(queueBackends)('inbound messages, with the queue in $store', (backend) => {
   let stores: TestStores

@@ -6,8 +6,6 @@ import { createUser } from '../../../src/domain/accounts/accounts.js'
 import { SCOPES } from '../../../src/domain/accounts/scopes.js'
 import { mintToken } from '../../../src/domain/accounts/tokens.js'
 import { isIdle, queueFacts } from '../../../src/jobs/operations/queue-facts.js'
-import { migrateQueue } from '../../../src/jobs/queues/queue-schema.js'
-import { migrate, openDatabase, WORKER_LIMITS } from '../../../src/persistence/database/database.js'
 import { Person } from '../../../src/persistence/models/person.js'
 import { User } from '../../../src/persistence/models/user.js'
 import { type OpenPod, openPod } from '../../../src/pod/open-pod.js'
@@ -15,6 +13,7 @@ import { letTimePass } from '../../soak/subscribing-pods.js'
 import { until } from '../../soak/until.js'
 import { testLog, testLogLevel } from '../../support/assertions/test-log.js'
 import { type CrashingDatabase, startCrashingDatabase } from '../../support/databases/crashing-database.js'
+import { createTables } from '../../support/databases/create-tables.js'
 import { type FakePods, startFakePods } from '../../support/federation/fake-pods.js'
 import type { LocalUser } from '../../support/federation/inbound-messages.js'
 import { fixedKeyCrypto } from '../../support/pods/fixed-key-crypto.js'
@@ -103,7 +102,7 @@ async function build(
   if (redis) undo.push(() => redis.stop())
   const fakePods = await startFakePods()
   undo.push(() => fakePods.close())
-  await makeTables(database.url)
+  await createTables(database.url)
 
   const environment: NodeJS.ProcessEnv = {
     POD_URL: 'https://pod.example',
@@ -176,13 +175,6 @@ async function build(
       }
     },
   }
-}
-
-async function makeTables(databaseUrl: string): Promise<void> {
-  const db = openDatabase({ ...WORKER_LIMITS, url: databaseUrl, applicationName: 'pod migrate' })
-  await migrate(db)
-  await db.destroy()
-  await migrateQueue(databaseUrl)
 }
 
 async function addClient(pod: OpenPod, username: string): Promise<LocalClient> {

@@ -1,5 +1,18 @@
 import pg from 'pg'
 import { vi } from 'vitest'
+import type { Pod } from '../../../src/pod/pod.js'
+
+/** Counts the statements of a call on this connection pool, with those of its transactions. */
+export async function countQueries({ db }: Pick<Pod, 'db'>, run: () => Promise<unknown>): Promise<number> {
+  let count = 0
+  const increment = () => {
+    count += 1
+  }
+  db.on('query', increment)
+  await run()
+  db.removeListener('query', increment)
+  return count
+}
 
 /** Counts the database statements of a pod process during a call, through every client library. */
 export async function statementsDuring(

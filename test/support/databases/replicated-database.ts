@@ -2,8 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedPostgres } from '../../../embedded-postgres/embedded-postgres.js'
-import { migrateQueue } from '../../../src/jobs/queues/queue-schema.js'
-import { migrate, openDatabase, WORKER_LIMITS } from '../../../src/persistence/database/database.js'
+import { createTables } from './create-tables.js'
 import { type Standby, startStandby } from './standby.js'
 
 /** A database of one test file's own, with its tables, and a replica of it. */
@@ -18,10 +17,7 @@ export async function startReplicatedDatabase(): Promise<ReplicatedDatabase> {
   const server = await startEmbeddedPostgres(folder)
   const leaveNothing = () => void process.kill(server.pid, 'SIGKILL')
   process.once('exit', leaveNothing)
-  const db = openDatabase({ ...WORKER_LIMITS, url: server.url, applicationName: 'pod migrate' })
-  await migrate(db)
-  await db.destroy()
-  await migrateQueue(server.url)
+  await createTables(server.url)
   const standby = await startStandby(server.superuserUrl)
   return {
     url: server.url,

@@ -1,5 +1,6 @@
 import type { Viewer } from '../../../src/domain/accounts/viewers.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
+import { Participation } from '../../../src/persistence/models/participation.js'
 import { Person } from '../../../src/persistence/models/person.js'
 import { Post } from '../../../src/persistence/models/post.js'
 import { User } from '../../../src/persistence/models/user.js'
@@ -42,6 +43,14 @@ export async function addPost({ db }: Database, author: Pick<Person, 'id'>, fiel
 export async function showPost({ db }: Database, post: Post, { userId }: Pick<Viewer, 'userId'>): Promise<void> {
   const { id: postId, authorId, createdAt } = post
   await db('postVisibilities').insert({ userId, postId, authorId, createdAt })
+}
+
+/** The author and the number of reasons of each participation in a post, in the order of the authors. */
+export function participationsOf(
+  { db }: Database,
+  { id: postId }: Pick<Post, 'id'>,
+): Promise<readonly Pick<Participation, 'authorId' | 'count'>[]> {
+  return Participation.query(db).where({ postId }).orderBy('authorId').select('authorId', 'count').execute()
 }
 
 export function countRows({ db }: Database, tables: readonly string[]): Promise<readonly number[]> {

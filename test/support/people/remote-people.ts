@@ -36,3 +36,8 @@ export async function addRemotePerson(
     )
   })
 }
+
+/** The host of the person's pod, with its port if the address has one. */
+export function hostOf({ address }: Pick<Person, 'address'>): string {
+  return address.split('@')[1] ?? ''
+}

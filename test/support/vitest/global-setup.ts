@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import type { TestProject } from 'vitest/node'
 import { type EmbeddedServer, startEmbeddedPostgres } from '../../../embedded-postgres/embedded-postgres.js'
-import { migrateQueue } from '../../../src/jobs/queues/queue-schema.js'
-import { migrate, openDatabase, WORKER_LIMITS } from '../../../src/persistence/database/database.js'
+import { createTables } from '../databases/create-tables.js'
 import { administer, databaseAt, type TestDatabases } from '../databases/test-database.js'
 import { makeRunFolder, removeRunFoldersNow, sweepKilledRuns } from './run-folders.js'
 
@@ -47,14 +46,7 @@ export async function teardown(): Promise<void> {
 
 async function createTemplate(server: string, name: string): Promise<void> {
   await administer(server, (client) => client.query(`create database ${name}`))
-  const url = databaseAt(server, name)
-  const db = openDatabase({ ...WORKER_LIMITS, url, applicationName: 'test template' })
-  try {
-    await migrate(db)
-  } finally {
-    await db.destroy()
-  }
-  await migrateQueue(url)
+  await createTables(databaseAt(server, name))
 }
 
 async function startServer(): Promise<Pick<EmbeddedServer, 'url' | 'superuserUrl' | 'stop'>> {

@@ -1,0 +1,13 @@
+import { migrateQueue } from '../../../src/jobs/queues/queue-schema.js'
+import { migrate, openDatabase, WORKER_LIMITS } from '../../../src/persistence/database/database.js'
+
+/** Creates all tables, of the pod and of the queue, in an empty database. */
+export async function createTables(url: string): Promise<void> {
+  const db = openDatabase({ ...WORKER_LIMITS, url, applicationName: 'pod migrate' })
+  try {
+    await migrate(db)
+  } finally {
+    await db.destroy()
+  }
+  await migrateQueue(url)
+}
