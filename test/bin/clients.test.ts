@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readConfig } from '../../src/config/config.js'
 import { registerClient } from '../../src/domain/accounts/clients.js'
-import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
-import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
+import type { OpenPod } from '../../src/pod/open-pod.js'
+import { openPodBySettings } from '../support/pods/pod-by-settings.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod } from './program.js'
 
@@ -12,9 +11,7 @@ describe('pod clients', { timeout: 60_000 }, () => {
   let clientId: string
   beforeAll(async () => {
     place = await makePlace(KNOWN_POD)
-    open = await openPod(readConfig({ ...place.settings, LOG_LEVEL: 'silent' }), 'command', {
-      crypto: fixedKeyCrypto(),
-    })
+    open = await openPodBySettings(place.settings)
     const metadata = { application_type: 'native', token_endpoint_auth_method: 'none', subject_type: 'public' } as const
     const redirectUris = ['app.example:/callback']
     const { client } = await registerClient(open, {

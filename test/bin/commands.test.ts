@@ -2,13 +2,12 @@ import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readConfig } from '../../src/config/config.js'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { findViewer } from '../../src/domain/accounts/viewers.js'
 import { pruneJob } from '../../src/jobs/definitions.js'
-import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
+import type { OpenPod } from '../../src/pod/open-pod.js'
 import { createTestDatabase } from '../support/databases/test-database.js'
-import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
+import { openPodBySettings } from '../support/pods/pod-by-settings.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { makeFolder, pod, type Settings } from './program.js'
 
@@ -24,7 +23,7 @@ describe('the commands', { timeout: 60_000 }, () => {
   beforeAll(async () => {
     place = await makePlace(KNOWN_POD)
     settings = place.settings
-    open = await openPod(readConfig({ ...settings, LOG_LEVEL: 'silent' }), 'command', { crypto: fixedKeyCrypto() })
+    open = await openPodBySettings(settings)
     await createUser(open, { username: 'alice', password: PASSWORD })
   })
   afterAll(async () => {

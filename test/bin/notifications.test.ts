@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readConfig } from '../../src/config/config.js'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { notifyAbout } from '../../src/domain/notifications/notifications.js'
 import { Profile } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
-import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
-import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
+import type { OpenPod } from '../../src/pod/open-pod.js'
+import { openPodBySettings } from '../support/pods/pod-by-settings.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod, type Settings } from './program.js'
 
@@ -17,7 +16,7 @@ describe('pod notify', { timeout: 60_000 }, () => {
   beforeAll(async () => {
     place = await makePlace(KNOWN_POD)
     settings = place.settings
-    open = await openPod(readConfig({ ...settings, LOG_LEVEL: 'silent' }), 'command', { crypto: fixedKeyCrypto() })
+    open = await openPodBySettings(settings)
     for (const username of ['alice', 'bob'])
       await createUser(open, { username, password: `the password of ${username}` })
     const [alice, bob] = await Promise.all(

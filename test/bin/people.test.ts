@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readConfig } from '../../src/config/config.js'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { mintToken } from '../../src/domain/accounts/tokens.js'
-import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
+import type { OpenPod } from '../../src/pod/open-pod.js'
 import { addPost } from '../support/databases/rows.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
-import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
+import { openPodBySettings } from '../support/pods/pod-by-settings.js'
 import { KNOWN_POD, makePlace, type Place } from './place.js'
 import { pod } from './program.js'
 
@@ -14,9 +13,7 @@ describe('pod people forget', { timeout: 60_000 }, () => {
   let open: OpenPod
   beforeAll(async () => {
     place = await makePlace(KNOWN_POD)
-    open = await openPod(readConfig({ ...place.settings, LOG_LEVEL: 'silent' }), 'command', {
-      crypto: fixedKeyCrypto(),
-    })
+    open = await openPodBySettings(place.settings)
     await createUser(open, { username: 'alice', password: 'correct horse battery' })
   })
   afterAll(async () => {
@@ -59,9 +56,7 @@ describe('pod user password', { timeout: 60_000 }, () => {
   let open: OpenPod
   beforeAll(async () => {
     place = await makePlace(KNOWN_POD)
-    open = await openPod(readConfig({ ...place.settings, LOG_LEVEL: 'silent' }), 'command', {
-      crypto: fixedKeyCrypto(),
-    })
+    open = await openPodBySettings(place.settings)
     await createUser(open, { username: 'alice', password: 'correct horse battery' })
   })
   afterAll(async () => {

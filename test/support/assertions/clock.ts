@@ -1,7 +1,7 @@
 /** A clock that a test advances. */
 export interface Clock {
   now(): Date
-  /** Lets so many minutes pass, without waiting, and gives the time it is then. */
+  /** Advances the clock, and returns its new time. */
   later(minutes?: number): string
 }
 

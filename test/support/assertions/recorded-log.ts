@@ -2,10 +2,10 @@ import type { Logger } from 'pino'
 import { openLog } from '../../../src/logging/log.js'
 import { testLogLevel } from './test-log.js'
 
-/** A log as a process keeps it, with everything in it that any level would say. */
+/** A log at level `trace` that is kept in memory. */
 export interface RecordedLog {
   readonly log: Logger
-  /** Line by line, as written. */
+  /** As written, one JSON document each. */
   readonly lines: readonly string[]
   readonly entries: () => readonly Readonly<Record<string, unknown>>[]
 }

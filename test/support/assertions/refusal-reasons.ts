@@ -1,6 +1,6 @@
 import { Refusal } from '../../../src/domain/refusals.js'
 
-/** The reason of a rejection; `done`: no rejection. */
+/** The reason of a refusal, or `done`. Other errors are thrown. */
 export async function reasonOf(doing: Promise<unknown>): Promise<string> {
   try {
     await doing
@@ -11,7 +11,7 @@ export async function reasonOf(doing: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Of several that try the same at once: how often each end was reached. */
+/** Counts the outcomes of concurrent calls, by reason. */
 export async function countOutcomes(doing: readonly Promise<unknown>[]): Promise<Readonly<Record<string, number>>> {
   const reasons = await Promise.all(doing.map(reasonOf))
   return Object.fromEntries(

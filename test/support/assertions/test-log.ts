@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { openLog } from '../../../src/logging/log.js'
 
-/** How much the pods of tests say; `npm run secrets` has them say everything, and looks through it. */
+/** The log level of pods in tests. `npm run secrets` sets the most verbose level, and searches the output. */
 export const testLogLevel = process.env['TEST_LOG_LEVEL']
 
 /** Logs nothing in an ordinary run. */

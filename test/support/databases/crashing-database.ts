@@ -7,20 +7,20 @@ import { memoryFolder } from '../files/memory-folder.js'
 import { openTcpProxy, type TcpProxy } from '../http/tcp-proxy.js'
 import { administer } from './test-database.js'
 
-/** A server of one test's own that may be killed, always at the same address. */
+/** A database server that the test can kill, always at the same address. */
 export interface CrashingDatabase {
   readonly url: string
   /** The URL of the database itself, without the proxy. */
   directUrl(): string
-  /** kill -9, and up again with what its log remembers. */
+  /** Sends SIGKILL, and starts the server again: it recovers from its WAL. */
   crash(): Promise<void>
-  /** kill -9, and gone until it is started again; it may have ended by itself. */
+  /** Sends SIGKILL; the server stays down until `start`. It may have ended before. */
   kill(): Promise<void>
   start(): Promise<void>
   /** Saves the data directory, or restores it; the database must be stopped. */
   save(): Promise<void>
   restore(): Promise<void>
-  /** To all of its processes. */
+  /** Sends the signal to all processes of the server. */
   signal(signal: NodeJS.Signals): void
   /** The proxy between the database and clients that use `url`. */
   readonly proxy: TcpProxy
@@ -29,7 +29,7 @@ export interface CrashingDatabase {
 
 const REMOVE = { recursive: true, force: true, maxRetries: 20, retryDelay: 25 } as const
 
-/** Without a place for its files: a folder of its own, which goes with it. */
+/** Starts a server with its files in a new folder below `place`; `stop` removes them. */
 export async function startCrashingDatabase(place = memoryFolder()): Promise<CrashingDatabase> {
   const folder = await mkdtemp(join(place, 'pod-test-kill-'))
   const saved = `${folder}-saved`
@@ -38,12 +38,12 @@ export async function startCrashingDatabase(place = memoryFolder()): Promise<Cra
     client.query('grant set on parameter session_replication_role, deadlock_timeout to pod_app'),
   )
   const proxy = await openTcpProxy(Number(new URL(server.url).port))
-  const leaveNothing = () => {
+  const cleanUpOnExit = () => {
     const shared = memoryOf(server.pid)
     sendTo(server.pid, 'SIGKILL')
     for (const each of [folder, saved, ...shared]) rmSync(each, REMOVE)
   }
-  process.once('exit', leaveNothing)
+  process.once('exit', cleanUpOnExit)
 
   async function kill(): Promise<void> {
     const shared = memoryOf(server.pid)
@@ -76,7 +76,7 @@ export async function startCrashingDatabase(place = memoryFolder()): Promise<Cra
       for (const pid of [server.pid, ...childrenOf(server.pid)]) sendTo(pid, signal)
     },
     async stop() {
-      process.off('exit', leaveNothing)
+      process.off('exit', cleanUpOnExit)
       await proxy.close()
       await server.stop()
       await Promise.all([folder, saved].map((each) => rm(each, REMOVE)))
@@ -92,7 +92,7 @@ function childrenOf(pid: number): readonly number[] {
   return pairs.flatMap(([child = Number.NaN, parent]) => (parent === pid ? [child] : []))
 }
 
-/** What its processes share: on Linux these are files, and one that is killed leaves them there. */
+/** Shared memory of the processes: on Linux these are files, which a killed server leaves behind. */
 function memoryOf(pid: number): readonly string[] {
   if (process.platform !== 'linux') return []
   const maps = [pid, ...childrenOf(pid)].map((each) => textOf(`/proc/${each}/maps`))
@@ -107,7 +107,7 @@ function textOf(path: string): string {
   }
 }
 
-/** It may have ended since it was looked for. */
+/** Ignores that the process has ended. */
 function sendTo(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)

@@ -5,7 +5,7 @@ import { startEmbeddedPostgres } from '../../../embedded-postgres/embedded-postg
 import { createTables } from './create-tables.js'
 import { type Standby, startStandby } from './standby.js'
 
-/** A database of one test file's own, with its tables, and a replica of it. */
+/** A database server of one test file, with all tables, and a replica of it. */
 export interface ReplicatedDatabase {
   readonly url: string
   readonly standby: Standby
@@ -15,8 +15,8 @@ export interface ReplicatedDatabase {
 export async function startReplicatedDatabase(): Promise<ReplicatedDatabase> {
   const folder = await mkdtemp(join(tmpdir(), 'pod-test-primary-'))
   const server = await startEmbeddedPostgres(folder)
-  const leaveNothing = () => void process.kill(server.pid, 'SIGKILL')
-  process.once('exit', leaveNothing)
+  const cleanUpOnExit = () => void process.kill(server.pid, 'SIGKILL')
+  process.once('exit', cleanUpOnExit)
   await createTables(server.url)
   const standby = await startStandby(server.superuserUrl)
   return {
@@ -24,7 +24,7 @@ export async function startReplicatedDatabase(): Promise<ReplicatedDatabase> {
     standby,
     async stop() {
       await standby.stop()
-      process.off('exit', leaveNothing)
+      process.off('exit', cleanUpOnExit)
       await server.stop()
       await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 25 })
     },

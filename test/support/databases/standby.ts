@@ -4,11 +4,11 @@ import { basename, join } from 'node:path'
 import pg from 'pg'
 import { startEmbeddedPostgres } from '../../../embedded-postgres/embedded-postgres.js'
 
-/** A streaming replica of a server, which may be held back or taken away. */
+/** A streaming replica that a test can pause and kill. */
 export interface Standby {
   readonly url: string
   readonly pid: number
-  /** Still gets everything, and shows nothing of it. */
+  /** Pauses replay: the replica receives changes, but queries do not see them. */
   hold(): Promise<void>
   follow(): Promise<void>
   kill(): Promise<void>
@@ -18,7 +18,7 @@ export interface Standby {
 /** Files that belong to a running server, or that the copy gets through its connection. */
 const LEFT_OUT = ['postmaster.pid', 'postmaster.opts', 'pg_wal', 'pg_replslot', 'postgresql.auto.conf']
 
-/** Copies the files of a running server as a backup does, and starts another one on them that follows it. The address is a superuser's. */
+/** Copies the files of a running server as a base backup, and starts a replica on them. The URL must be of a superuser. */
 export async function startStandby(primaryUrl: string): Promise<Standby> {
   const folder = await mkdtemp(join(tmpdir(), 'pod-test-standby-'))
   const data = join(folder, 'postgres')
@@ -46,8 +46,8 @@ export async function startStandby(primaryUrl: string): Promise<Standby> {
   await writeFile(join(data, 'standby.signal'), '')
 
   const server = await startEmbeddedPostgres(folder, { maxConnections })
-  const leaveNothing = () => void process.kill(server.pid, 'SIGKILL')
-  process.once('exit', leaveNothing)
+  const cleanUpOnExit = () => void process.kill(server.pid, 'SIGKILL')
+  process.once('exit', cleanUpOnExit)
   return {
     url: server.url,
     pid: server.pid,
@@ -60,7 +60,7 @@ export async function startStandby(primaryUrl: string): Promise<Standby> {
       await server.exited
     },
     async stop() {
-      process.off('exit', leaveNothing)
+      process.off('exit', cleanUpOnExit)
       await server.stop()
       await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 25 })
     },

@@ -4,7 +4,7 @@ import { Client } from 'pg'
 import { inject } from 'vitest'
 import { openDatabase, WEB_LIMITS } from '../../../src/persistence/database/database.js'
 
-/** Where the databases of this test run are, see global-setup.ts. */
+/** The database server of this test run, see global-setup.ts. */
 export interface TestDatabases {
   readonly server: string
   /** The same for a superuser, who may end the autovacuum of a database that is dropped. */

@@ -87,7 +87,7 @@ export function reshareBy(author: Pick<FakePerson, 'address'>, root?: Thing & { 
   return entity
 }
 
-/** With the mark of its author. */
+/** With the signature of its author. */
 export function commentBy(author: FakePerson, post: Thing, fields: Partial<CommentEntity> = {}): CommentEntity {
   return signedBy(author, {
     type: 'comment',
@@ -100,7 +100,7 @@ export function commentBy(author: FakePerson, post: Thing, fields: Partial<Comme
   })
 }
 
-/** With the mark of its author. */
+/** With the signature of its author. */
 export function likeBy(author: FakePerson, target: Thing, fields: Partial<LikeEntity> = {}): LikeEntity {
   return signedBy(author, {
     type: 'like',
@@ -113,7 +113,7 @@ export function likeBy(author: FakePerson, target: Thing, fields: Partial<LikeEn
   })
 }
 
-/** With the mark of its author. */
+/** With the signature of its author. */
 export function voteBy(author: FakePerson, poll: Thing, answer: Thing): PollParticipationEntity {
   return signedBy(author, {
     type: 'poll_participation',

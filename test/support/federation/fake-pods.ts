@@ -29,14 +29,14 @@ export interface FakePods extends AsyncDisposable {
   readonly requests: readonly string[]
   /** A person published by the pod of this address; by default without a name, with a small key. */
   person(address: string, details?: Partial<FakePerson>): FakePerson
-  /** Gives the entity away, signed by the person, under a type and its guid. */
+  /** Publishes the entity for fetches by type and guid, signed by the person. */
   serve(signer: FakePerson, entity: Entity & { readonly guid: string }, type?: string): void
   /** Answers this host and path (without query) in another way. */
   script(hostAndPath: string, answer: Answer): void
-  /** The document or page as it is served by itself, for scripts that change a part of it. */
+  /** The default document or page, for scripts that change a part of it. */
   webFinger(person: FakePerson): ReturnType<typeof writeWebFinger>
   hcard(person: FakePerson): string
-  /** A way out for which all names lead here, over plain http. */
+  /** An HTTP client that connects to this server for every host, over plain HTTP. */
   remotePods(options?: Partial<RemotePodsOptions>): RemotePods & { close(): Promise<void> }
   close(): Promise<void>
 }
@@ -48,15 +48,15 @@ export async function startFakePods(): Promise<FakePods> {
   const requests: string[] = []
   const people = new Map<string, FakePerson>()
   const scripts = new Map<string, Answer>()
-  const ways: { close(): Promise<void> }[] = []
+  const clients: { close(): Promise<void> }[] = []
 
   const server = await serveHttp((request, response) => {
     const url = new URL(request.url ?? '/', `http://${request.headers.host}`)
     requests.push(`${url.host}${url.pathname}${url.search}`)
     const script = scripts.get(`${url.host}${url.pathname}`)
     if (script !== undefined) return script(request, response, url)
-    const asked = url.searchParams.get('resource')?.replace(/^acct:/, '')
-    const person = [...people.values()].find(({ address, guid }) => address === asked || url.pathname.endsWith(guid))
+    const resource = url.searchParams.get('resource')?.replace(/^acct:/, '')
+    const person = [...people.values()].find(({ address, guid }) => address === resource || url.pathname.endsWith(guid))
     if (person !== undefined && url.pathname === '/.well-known/webfinger') {
       return void response.setHeader('content-type', 'application/jrd+json').end(JSON.stringify(webFinger(person)))
     }
@@ -76,7 +76,7 @@ export async function startFakePods(): Promise<FakePods> {
   }
 
   async function close(): Promise<void> {
-    await Promise.all(ways.map((way) => way.close()))
+    await Promise.all(clients.map((client) => client.close()))
     await server.close()
   }
 
@@ -107,7 +107,7 @@ export async function startFakePods(): Promise<FakePods> {
         dial: ({ port }) => connect(port === 443 ? CLOSED_PORT : server.port, '127.0.0.1'),
         ...options,
       })
-      ways.push(pods)
+      clients.push(pods)
       return pods
     },
     close,

@@ -5,7 +5,7 @@ import type { Entity } from '../../../src/protocol/entities/registry.js'
 import { encryptEnvelopeFor, envelopeOf } from './envelopes.js'
 import type { FakePerson } from './fake-pods.js'
 
-/** A person on another pod, with their row here. */
+/** A person of a fake pod, with the id of their row on the pod under test. */
 export type RemotePerson = FakePerson & { readonly id: number }
 
 /** A local user. */
@@ -17,12 +17,12 @@ export interface LocalUser {
   readonly publicKey: string
 }
 
-/** As it is sent to everybody. */
+/** The entity as the signer would send it to everybody. */
 export function publicMessage(signer: FakePerson, entity: Entity, acceptedAt = new Date()): InboundMessage {
   return { envelope: envelopeOf(signer, entity), acceptedAt }
 }
 
-/** As it is sent to one person of this pod. */
+/** The entity as the signer would send it to one local user. */
 export function privateMessage(
   signer: FakePerson,
   to: LocalUser,
@@ -32,6 +32,7 @@ export function privateMessage(
   return { envelope: encryptEnvelopeFor(to.publicKey, envelopeOf(signer, entity)), recipientGuid: to.guid, acceptedAt }
 }
 
+/** The result of `receive` if every message was stored. */
 export const allStored = { waiting: [], rejected: [], ignored: 0 }
 
 /** Receives the messages as one batch; returns the messages that were not stored, by outcome. */

@@ -4,14 +4,14 @@ import { openRemotePods, type RemotePodsOptions } from '../../../src/federation/
 
 const silent = { debug() {}, warn() {} }
 
-/** The client of one test; the test opens destinations explicitly. */
+/** An HTTP client for one test, which refuses private addresses unless the test allows them. */
 export function testRemotePods(options: Partial<RemotePodsOptions> = {}): ReturnType<typeof openRemotePods> {
   const pods = openRemotePods({ allowPrivate: 'none', userAgent: 'test/1.0', log: silent, ...options })
   onTestFinished(() => pods.close())
   return pods
 }
 
-/** The fault that an exchange ends with; a good end or another error fails the test. */
+/** The fault of a failed exchange. Success, or another error, fails the test. */
 export async function faultOfExchange(exchange: Promise<unknown>): Promise<RemoteFault> {
   try {
     await exchange
@@ -19,5 +19,5 @@ export async function faultOfExchange(exchange: Promise<unknown>): Promise<Remot
     if (error instanceof RemotePodError) return error.fault
     throw error
   }
-  throw new Error('The exchange ended well.')
+  throw new Error('The exchange succeeded.')
 }

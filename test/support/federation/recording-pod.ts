@@ -36,9 +36,9 @@ interface MessageToWrite {
 }
 
 /** Writes a message and its deliveries as a dispatch does, and nothing else. */
-export async function writeMessage({ db }: Pod, wish: MessageToWrite): Promise<OutboundMessage> {
-  const { senderId, entity, record = 'post', verb = 'create', pods = [], people = [], priority = 0 } = wish
-  const guid = wish.guid ?? ('guid' in entity ? entity.guid : newGuid())
+export async function writeMessage({ db }: Pod, fields: MessageToWrite): Promise<OutboundMessage> {
+  const { senderId, entity, record = 'post', verb = 'create', pods = [], people = [], priority = 0 } = fields
+  const guid = fields.guid ?? ('guid' in entity ? entity.guid : newGuid())
   const message = await OutboundMessage.query(db)
     .insert({ record, guid, verb, senderId, public: people.length === 0, entity: writeEntity(entity) })
     .returning('*')
@@ -50,7 +50,7 @@ export async function writeMessage({ db }: Pod, wish: MessageToWrite): Promise<O
   return message
 }
 
-/** Something that was posted to another pod. */
+/** A request to a recording pod. */
 interface ReceivedRequest {
   readonly path: string
   readonly headers: IncomingHttpHeaders
@@ -64,7 +64,7 @@ type Answer = number | { readonly status: number; readonly headers: Record<strin
 export interface RecordingPod {
   readonly id: number
   readonly host: string
-  /** In the order in which it came. */
+  /** In the order of arrival. */
   readonly received: readonly ReceivedRequest[]
   answer(answer: Answer, path?: string): void
   /** A person of this pod. */

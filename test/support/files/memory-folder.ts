@@ -2,12 +2,12 @@ import { accessSync, constants, readFileSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 
 export const MEMORY = '/dev/shm'
-/** A whole run holds a tenth of it at once. */
+/** Ten times what one run holds at once. */
 const ENOUGH_BYTES = 2_000_000_000
 
 /**
- * Where files live in memory, or the temporary folder of the system. A run copies its database hundreds of times, and on
- * disk making so many files where as many have just been removed takes longer than the tests on them.
+ * A folder in memory, or the temporary folder of the system. A run copies its database hundreds of times, and on disk,
+ * creating and removing so many files takes longer than the tests.
  */
 export function memoryFolder(): string {
   try {

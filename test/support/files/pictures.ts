@@ -20,7 +20,7 @@ export function noise(width: number, height: number): Sharp {
   return sharp({ create: { ...create, noise: { type: 'gaussian', mean: 128, sigma: 60 } } })
 }
 
-/** As a phone writes it: lying on its side, with the place where it was taken and who has taken it. */
+/** A JPEG of a phone: rotated by EXIF, with position and author in its metadata. */
 export function fromPhone(): Promise<Buffer> {
   return twoColours(80, 40)
     .withExif({
@@ -33,7 +33,7 @@ export function fromPhone(): Promise<Buffer> {
     .toBuffer()
 }
 
-/** A few bytes that claim to be an enormous picture. */
+/** A small file whose header claims these dimensions. */
 export function pngOfSize(
   width: number,
   height: number,
@@ -71,7 +71,7 @@ export async function webpOfSize(width: number, height: number): Promise<Buffer>
   return bytes
 }
 
-/** Frames that say to have sides of this length, of one pixel that is black or white, by the thousand if need be. */
+/** A GIF whose header claims these dimensions for each frame; each frame is one pixel. */
 export function gifOfFrames(frames: number, side = 1): Buffer {
   const size = Buffer.alloc(4)
   size.writeUInt16LE(side, 0)
@@ -87,10 +87,10 @@ export function gifOfFrames(frames: number, side = 1): Buffer {
   return Buffer.concat([Buffer.from('GIF89a'), screen, palette, ...all, Buffer.from([0x3b])])
 }
 
-/** Frames of a picture that moves. */
+/** Frames of an animation. */
 export async function moving(format: 'gif' | 'webp', { frames = 3, width = 20, height = 10 } = {}): Promise<Buffer> {
   const shades = Array.from({ length: frames }, (_, index) => {
-    // Far from the one before: what hardly changes is no frame.
+    // Far from the previous one: the encoder drops frames that hardly change.
     const background = { r: (index % 2) * 255, g: (index * 5) % 256, b: 0 }
     return sharp({ create: { width, height, channels: 3, background } })
       .png()

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 /** A file system of its own that can be filled. */
 export interface SmallDisk {
   readonly folder: string
-  /** Until nothing more goes in. */
+  /** Writes a file until the disk is full. */
   fill(): Promise<void>
   /** Deletes the filler. */
   clear(): Promise<void>
@@ -54,7 +54,7 @@ export async function openSmallDisk(
     async close() {
       process.off('exit', unmount)
       unmount()
-      await rm(mountPoint, { recursive: true, force: true }).catch(() => {}) // a holder may not have let go yet
+      await rm(mountPoint, { recursive: true, force: true }).catch(() => {}) // the helper process may not have ended yet
     },
   }
 }
@@ -64,7 +64,7 @@ interface Mounted {
   unmount(): void
 }
 
-/** As root may. */
+/** Needs root. */
 async function mountHere(folder: string, megabytes: number): Promise<Mounted | undefined> {
   const mounting = promisify(execFile)('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=777`, 'tmpfs', folder])
   const isMounted = await mounting.then(
@@ -74,7 +74,7 @@ async function mountHere(folder: string, megabytes: number): Promise<Mounted | u
   return isMounted ? { folder, unmount: () => void execFileSync('umount', ['--lazy', folder]) } : undefined
 }
 
-/** In namespaces of a process that does nothing but hold them; others see its files as the system shows them. */
+/** Mounts in the namespaces of a helper process; other processes reach the files through /proc. */
 async function mountApart(mountPoint: string, megabytes: number): Promise<Mounted | undefined> {
   const script = `mount -t tmpfs -o size=${megabytes}m,mode=777 tmpfs '${mountPoint}' && echo mounted && exec cat`
   const holder = spawn('unshare', ['--user', '--map-root-user', '--mount', 'sh', '-c', script], {

@@ -28,9 +28,9 @@ export interface EventStream extends AsyncDisposable {
   readonly retry: number | undefined
   /** The next events that were not taken yet, as many as requested. */
   take(count: number): Promise<readonly StreamEvent[]>
-  /** Resolves once the client knows a place to come back to. */
+  /** Resolves once the client has a Last-Event-ID. */
   placed(): Promise<void>
-  /** Resolves when the other side has ended it, in order or not. */
+  /** Resolves when the server has ended the stream, in order (`ended`) or not (`broken`). */
   readonly ended: Promise<'ended' | 'broken'>
   pause(): void
   resume(): void
@@ -38,9 +38,9 @@ export interface EventStream extends AsyncDisposable {
 }
 
 export async function openEventStream(options: StreamOptions): Promise<EventStream> {
-  const { asked, answer } = await ask(options)
+  const { request: clientRequest, answer } = await openRequest(options)
   const reader = readEvents(answer, options.lastEventId ?? '')
-  const close = () => void asked.destroy()
+  const close = () => void clientRequest.destroy()
   let taken = 0
   return {
     status: answer.statusCode ?? 0,
@@ -73,20 +73,20 @@ export async function openEventStream(options: StreamOptions): Promise<EventStre
   }
 }
 
-/** Comes back whenever it is interrupted, as EventSource does, until it is closed. */
+/** A client that reconnects after each interruption, as EventSource does, until it is closed. */
 export interface Follower {
   readonly events: readonly StreamEvent[]
   readonly connections: number
-  /** Whether it knows a place to come back to, so that it misses nothing from now on. */
+  /** Whether it has a Last-Event-ID, so that it misses no event from now on. */
   readonly placed: boolean
   /** Resolves once the received events satisfy `enough`. */
   until(enough: (events: readonly StreamEvent[]) => boolean): Promise<void>
-  /** Interrupts it, as a train in a tunnel does. */
+  /** Closes the connection, as a network failure does. */
   interrupt(): void
   close(): void
 }
 
-const COME_BACK_AFTER_MS = 20
+const RECONNECT_AFTER_MS = 20
 
 export function follow(where: () => Omit<StreamOptions, 'lastEventId'>): Follower {
   const events: StreamEvent[] = []
@@ -116,7 +116,7 @@ export function follow(where: () => Omit<StreamOptions, 'lastEventId'>): Followe
       } catch {
         // no server at the moment
       }
-      await new Promise((resolve) => setTimeout(resolve, COME_BACK_AFTER_MS))
+      await new Promise((resolve) => setTimeout(resolve, RECONNECT_AFTER_MS))
     }
   }
   void run()
@@ -147,20 +147,23 @@ export function follow(where: () => Omit<StreamOptions, 'lastEventId'>): Followe
   }
 }
 
-function ask({ base, token, lastEventId, query = '' }: StreamOptions) {
+function openRequest({ base, token, lastEventId, query = '' }: StreamOptions) {
   const headers = {
     authorization: `Bearer ${token}`,
     ...(lastEventId && { 'last-event-id': lastEventId }),
   }
-  return new Promise<{ asked: ClientRequest; answer: IncomingMessage }>((resolve, reject) => {
-    const asked = request(`${base}/api/v1/streaming${query === '' ? '' : `?${query}`}`, { headers, agent: false })
-    asked.on('response', (answer) => resolve({ asked, answer }))
-    asked.on('error', reject)
-    asked.end()
+  return new Promise<{ request: ClientRequest; answer: IncomingMessage }>((resolve, reject) => {
+    const clientRequest = request(`${base}/api/v1/streaming${query === '' ? '' : `?${query}`}`, {
+      headers,
+      agent: false,
+    })
+    clientRequest.on('response', (answer) => resolve({ request: clientRequest, answer }))
+    clientRequest.on('error', reject)
+    clientRequest.end()
   })
 }
 
-/** By the rules of the HTML standard, as far as they concern us. */
+/** Parses events by the rules of the HTML standard, as far as the pod uses them. */
 function readEvents(answer: IncomingMessage, known: string) {
   const events: StreamEvent[] = []
   const waiting = new Set<() => void>()

@@ -12,7 +12,7 @@ export interface TestOidcClient {
   readonly id: string
   readonly secret: string | undefined
   readonly redirectUri: string
-  /** The address at which it begins; without PKCE where nothing else is said. */
+  /** The URL of an authorization request, by default without PKCE. */
   address(parameters?: Readonly<Record<string, string | undefined>>): string
   token(fields: Readonly<Record<string, string>>): Promise<Answer>
 }

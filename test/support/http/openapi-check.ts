@@ -101,10 +101,10 @@ function checkError(answer: Answer, wrong: Wrong): void {
   const { code, message, reason } = answer.json()
   if (code !== answer.statusCode || typeof message !== 'string' || message === '') throw wrong('this is no error body')
   if (!isErrorReason(String(reason))) throw wrong(`its reason is ${String(reason)}`)
-  if (code === 401 && !answer.headers['www-authenticate']) throw wrong('nothing tells how to authenticate')
+  if (code === 401 && !answer.headers['www-authenticate']) throw wrong('the header www-authenticate is missing')
 }
 
-/** What holds for every value of its kind, wherever it stands (cases 13 and 14). */
+/** Checks times and persons anywhere in a body (cases 13 and 14). */
 function checkValues(value: unknown, wrong: Wrong): void {
   if (typeof value !== 'object' || value === null) return
   if ('created_at' in value && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(String(value.created_at))) {

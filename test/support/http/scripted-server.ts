@@ -6,9 +6,9 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 /** A server on loopback that runs its script, and records connections. */
 export interface ScriptedServer {
   readonly port: number
-  /** How many connections it has seen. */
+  /** The number of connections so far. */
   readonly connections: number
-  /** How many bytes came over all of them. */
+  /** The number of bytes received over all connections. */
   readonly bytes: number
   /** Resolves when no connection is open. */
   idle(): Promise<void>
@@ -29,7 +29,7 @@ export function serveHttps(
 /** For responses that no HTTP server would send. */
 export function serveRaw(onConnection: (socket: Socket) => void, host?: string): Promise<ScriptedServer> {
   const server = createServer((socket) => {
-    socket.resume() // without a reader it would never notice the end
+    socket.resume() // without a reader, the socket emits no 'close'
     onConnection(socket)
   })
   return start(server, host)

@@ -1,17 +1,17 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
-/** A proxy in front of a dependency of a process; it can break the connection at once, or silently. */
+/** A proxy in front of a server. It can refuse, freeze or cut connections. */
 export interface TcpProxy {
   readonly port: number
-  /** The other side stops answering, without closing the connection. */
+  /** Forwards nothing more, without closing the connections. */
   freeze(): void
-  /** The other side is gone: connections end, new ones are refused. */
+  /** Closes all connections, and refuses new ones. */
   refuse(): Promise<void>
   /** Forwards the next data that contains this text, and closes the connection instead of forwarding the response. */
   cutAfterRequest(text: string): Promise<void>
-  /** As if nothing had been. */
+  /** Ends `freeze` and `refuse`. */
   recover(): Promise<void>
-  /** From now on connections lead to another port. */
+  /** Forwards new connections to another port. */
   target(port: number): void
   close(): Promise<void>
 }
@@ -20,8 +20,8 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   let destination = targetPort
   let frozen = false
-  let fatal: { readonly text: string; done(): void } | undefined
-  const doomed = new WeakSet<Socket>()
+  let cut: { readonly text: string; done(): void } | undefined
+  const closing = new WeakSet<Socket>()
   const server = createServer((near) => {
     const far = connect(destination, '127.0.0.1')
     for (const [from, to] of [
@@ -31,7 +31,7 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
       sockets.add(from)
       from.setNoDelay()
       from.on('data', (data) => {
-        if (from === far && doomed.has(near)) near.destroy()
+        if (from === far && closing.has(near)) near.destroy()
         else to.write(data)
       })
       from.on('error', () => {})
@@ -42,10 +42,10 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
       if (frozen) from.pause()
     }
     near.on('data', (data) => {
-      if (fatal === undefined || !data.includes(fatal.text)) return
-      doomed.add(near)
-      fatal.done()
-      fatal = undefined
+      if (cut === undefined || !data.includes(cut.text)) return
+      closing.add(near)
+      cut.done()
+      cut = undefined
     })
   })
   const port = await listen(server, 0)
@@ -62,7 +62,7 @@ export async function openTcpProxy(targetPort: number): Promise<TcpProxy> {
       for (const socket of sockets) socket.pause()
     },
     refuse,
-    cutAfterRequest: (text) => new Promise((done) => (fatal = { text, done })),
+    cutAfterRequest: (text) => new Promise((done) => (cut = { text, done })),
     async recover() {
       frozen = false
       for (const socket of sockets) socket.resume()

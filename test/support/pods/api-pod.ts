@@ -13,7 +13,7 @@ import { buildPod, type PodOptions } from './build-pod.js'
 const AN_HOUR = 3_600
 const BASE = '/api/v1'
 
-/** A whole pod with an HTTP client. A call throws if the OpenAPI document does not allow the response. */
+/** A pod and clients of its API. A call throws if the OpenAPI document does not allow the response. */
 export interface ApiPod extends AsyncDisposable {
   readonly pod: OpenPod
   readonly app: FastifyInstance
@@ -74,7 +74,7 @@ export async function startApiPod(options: PodOptions = {}): Promise<ApiPod> {
   const documentation = await readApiDocument()
   const testPod = await buildPod(options)
   const { pod, app } = testPod
-  const call = (request: ApiCall) => ask(app, documentation, request)
+  const call = (request: ApiCall) => send(app, documentation, request)
   const known = new Map<string, ApiPerson>()
 
   async function person(name: string): Promise<ApiPerson> {
@@ -123,7 +123,7 @@ async function makeApiPerson(
   name: string,
   made: TestPerson | undefined,
 ): Promise<ApiPerson> {
-  if (made === undefined) throw new Error(`Nobody made ${name}.`)
+  if (made === undefined) throw new Error(`${name} was not created.`)
   const clients = new Map<string, Promise<ApiClient>>()
 
   async function mint(scopes: readonly Scope[]): Promise<ApiClient> {
@@ -160,7 +160,7 @@ function clientOf(call: ApiPod['call'], token: string): ApiClient {
   }
 }
 
-async function ask(
+async function send(
   app: FastifyInstance,
   documentation: ApiDocument,
   { method = 'GET', path, token, body, headers = {} }: ApiCall,
@@ -187,7 +187,7 @@ function absolutePath(path: string): string {
   return path.startsWith('/api/') ? path : `${BASE}${path}`
 }
 
-/** As the document writes it. */
+/** The path as the OpenAPI document has it. */
 function plainPath(url: string): string {
   const [path = ''] = url.split('?')
   return path
@@ -196,7 +196,7 @@ function plainPath(url: string): string {
     .replace(/\.json$/, '')
 }
 
-/** With the pattern of a client that is known. */
+/** With the pattern of a known client. */
 function readLinks(header: unknown): ApiAnswer['links'] {
   const links = String(header ?? '').matchAll(/<([^>]+)>; rel="([^"]+)"/g)
   return Object.fromEntries(Array.from(links, ([, url, name]) => [name, url]))

@@ -76,7 +76,7 @@ export function pictureField(value: Buffer): FormPart {
   return { name: 'image', value, fileName: 'IMG_0001', type: 'application/octet-stream' }
 }
 
-/** As it goes over the wire. */
+/** The multipart body of a form. */
 export function formOf(parts: readonly FormPart[], boundary = 'a-boundary-in-between'): { body: Buffer; type: string } {
   const written = parts.flatMap(({ name, value, fileName, type }) => [
     Buffer.from(

@@ -6,7 +6,7 @@ import { openDatabase, WORKER_LIMITS } from '../../../src/persistence/database/d
 import type { Pod } from '../../../src/pod/pod.js'
 import { testLog } from '../assertions/test-log.js'
 
-/** Where a process finds its database and its queue. */
+/** The database and the queue of a process. */
 export interface PodStores {
   readonly databaseUrl: string
   readonly redisUrl: string | undefined
@@ -17,7 +17,7 @@ export interface PodStores {
   readonly definitions?: readonly AnyJob[]
 }
 
-/** A pod with everything that jobs need, and nothing else. */
+/** A pod with database and queue only: its keys and its HTTP client reject every call. Works outside of vitest. */
 export interface QueuePod extends Pod {
   close(): Promise<void>
 }
@@ -44,7 +44,7 @@ export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
       encryptEnvelopes: noKeys,
       readDocument: noKeys,
     },
-    remote: { get: nobodyThere, post: nobodyThere },
+    remote: { get: noRemotePods, post: noRemotePods },
     secrets: { seal: (text) => Buffer.from(text), unseal: String, unsealUnbound: String },
     log,
     now: () => new Date(),
@@ -59,6 +59,6 @@ function noKeys(): Promise<never> {
   return Promise.reject(new Error('these tests need no keys'))
 }
 
-function nobodyThere(): Promise<never> {
-  return Promise.reject(new Error('these tests ask no other pod'))
+function noRemotePods(): Promise<never> {
+  return Promise.reject(new Error('these tests send no requests to other pods'))
 }

@@ -6,7 +6,7 @@ import type { PodOptions } from './build-pod.js'
 
 /**
  * Alice and Bob share with each other, Carol shares with Alice; Dan and Eve have no contacts. The names of the posts are those of
- * the contract: PA and PB are public, RB is Bob's for Alice, XB is Bob's and not for her, LB and LC are polls of Bob and Carol.
+ * the contract: PA and PB are public; of Bob's private posts, Alice may see RB but not XB; LB and LC are polls of Bob and Carol.
  */
 export interface SampleApiPod extends ApiPod {
   readonly alice: ApiPerson
@@ -58,7 +58,7 @@ export async function share(
   await addToAspect(pod, who.viewer, { aspectId: await aspectOf({ pod }, who, aspect), personGuid: whom.guid })
 }
 
-/** The id of an aspect that everybody begins with. */
+/** The id of an aspect that every new account has. */
 export async function aspectOf({ pod }: Pick<ApiPod, 'pod'>, { viewer }: ApiPerson, name: string): Promise<number> {
   const { id } = await Aspect.query(pod.db).findOne({ userId: viewer.userId, name }).throwIfNotFound()
   return id

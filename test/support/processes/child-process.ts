@@ -6,18 +6,18 @@ const root = fileURLToPath(new URL('../../..', import.meta.url))
 
 export interface TestProcess {
   readonly pid: number
-  /** How it ended, once it has. */
+  /** Resolves with the exit code or signal when the process has ended. */
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
   /** Resolves with the first message that has this field. */
   messageWith(field: string): Promise<Record<string, unknown>>
-  /** Calls for each message from now on. */
+  /** Handles each message from now on. */
   onMessage(handle: (message: Record<string, unknown>) => void): void
   signal(signal: NodeJS.Signals): void
-  /** kill -9: it can finish nothing. */
+  /** Sends SIGKILL, and resolves when the process has ended. */
   kill(): Promise<void>
 }
 
-/** A process of our own code, straight from its source. */
+/** Starts a TypeScript file of this project in a process of its own. */
 export function startProcess(file: string, instructions: object): TestProcess {
   const child = spawn(process.execPath, ['--import', 'tsx', file, JSON.stringify(instructions)], {
     cwd: root,
@@ -26,9 +26,9 @@ export function startProcess(file: string, instructions: object): TestProcess {
   const messages: Record<string, unknown>[] = []
   child.on('message', (message: Record<string, unknown>) => messages.push(message))
   const ended = once(child, 'exit').then(([code, signal]) => ({ code, signal }))
-  const killWithUs = () => void child.kill('SIGKILL')
-  process.once('exit', killWithUs)
-  void ended.then(() => process.off('exit', killWithUs))
+  const killOnExit = () => void child.kill('SIGKILL')
+  process.once('exit', killOnExit)
+  void ended.then(() => process.off('exit', killOnExit))
 
   return {
     pid: child.pid ?? Number.NaN,
@@ -52,7 +52,7 @@ async function firstWith(
     const found = messages.find((message) => field in message)
     if (found) return found
     if (child.exitCode !== null || child.signalCode !== null)
-      throw new Error(`the process ended without a word of ${field}`)
+      throw new Error(`the process ended without a message with ${field}`)
     await Promise.race([once(child, 'message'), once(child, 'exit')])
   }
 }

@@ -8,24 +8,24 @@ import { testLogLevel } from '../assertions/test-log.js'
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const entries = { web: 'src/server', worker: 'workers/main' } as const
 
-/** A process of a pod as the Procfile starts it: straight from its source, or compiled, where COMPILED_POD names the folder. */
+/** A process of a pod, as in the Procfile. It runs from source, or from the compiled files in the folder COMPILED_POD. */
 export interface PodProcess {
   readonly pid: number
   /** Of a web process: `http://127.0.0.1:40123`. */
   readonly base: string
-  /** Everything it has logged so far. */
+  /** All log lines so far. */
   readonly logged: readonly Record<string, unknown>[]
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
   signal(signal: NodeJS.Signals): void
-  /** To the modules that were loaded before it. */
+  /** Sends a message to the preloaded modules. */
   send(message: object): void
-  /** The next message from one of these modules. */
+  /** Resolves with the next message of a preloaded module. */
   nextMessage(): Promise<unknown>
-  /** kill -9: it can finish nothing. */
+  /** Sends SIGKILL, and resolves when the process has ended. */
   kill(): Promise<void>
 }
 
-/** Resolves when it is ready. Preloaded modules are loaded first, and may replace its parts. */
+/** Resolves when the process is ready. Preloaded modules are loaded before the pod, and may replace parts of it. */
 export async function startPodProcess(
   kind: keyof typeof entries,
   settings: NodeJS.ProcessEnv,
@@ -41,10 +41,10 @@ export async function startPodProcess(
     execArgv: [...loaders, ...preloaded].flatMap((module) => ['--import', module]),
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
-  const killWithUs = () => void child.kill('SIGKILL')
-  process.once('exit', killWithUs)
+  const killOnExit = () => void child.kill('SIGKILL')
+  process.once('exit', killOnExit)
   const ended = once(child, 'exit').then(([code, signal]) => {
-    process.off('exit', killWithUs)
+    process.off('exit', killOnExit)
     return { code, signal }
   })
   const logged = recordOutput(child)

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import type { OpenPod } from '../../../src/pod/open-pod.js'
 import { startPodProcess } from './pod-process.js'
 
-/** A web process of its own, on the stores of a pod under test. */
+/** A separate web process on the database and queue of a pod under test. */
 export interface WebProcess {
   /** `http://127.0.0.1:40123` */
   readonly base: string
-  /** kill -9: it can finish nothing. */
+  /** Sends SIGKILL, and resolves when the process has ended. */
   kill(): Promise<void>
 }
 

@@ -14,14 +14,14 @@ export interface HttpClient {
   upload(path: string, file: Buffer): Promise<Answer>
 }
 
-/** Every answer is one that the OpenAPI document allows, or the call throws. */
+/** A call throws if the OpenAPI document does not allow the response. */
 export async function httpClientOf({ pod, address }: WholePodUser): Promise<HttpClient> {
   const documentation = await readApiDocument()
   const [username = ''] = address.split('@')
   const made = await pod.json('token', username, '--scopes', SCOPES.join(' '))
   const authorization = `Bearer ${Reflect.get(Object(made), 'access_token')}`
 
-  async function ask(method: string, path: string, init: Pick<RequestInit, 'body' | 'headers'> = {}): Promise<Answer> {
+  async function send(method: string, path: string, init: Pick<RequestInit, 'body' | 'headers'> = {}): Promise<Answer> {
     const url = new URL(`/api/v1${path}`, `http://${pod.host}`)
     const response = await fetch(url, { method, ...init, headers: { authorization, ...init.headers } })
     const text = await response.text()
@@ -30,14 +30,14 @@ export async function httpClientOf({ pod, address }: WholePodUser): Promise<Http
   }
 
   return {
-    get: (path) => ask('GET', path),
+    get: (path) => send('GET', path),
     post: (path, body) =>
-      ask('POST', path, body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-    delete: (path) => ask('DELETE', path),
+      send('POST', path, body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    delete: (path) => send('DELETE', path),
     upload(path, file) {
       const form = new FormData()
       form.set('image', new Blob([new Uint8Array(file)], { type: 'application/octet-stream' }), 'picture')
-      return ask('POST', path, { body: form })
+      return send('POST', path, { body: form })
     },
   }
 }

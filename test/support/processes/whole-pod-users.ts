@@ -5,7 +5,7 @@ import { Post } from '../../../src/persistence/models/post.js'
 import { User } from '../../../src/persistence/models/user.js'
 import type { WholePod, WholePodUser } from './whole-pod.js'
 
-/** Each of them is looked up on the pods of the others. */
+/** Discovers each of these people on the pods of the others. */
 export async function discoverEachOther(...people: readonly WholePodUser[]): Promise<void> {
   for (const { pod, address } of people) {
     await Promise.all(people.flatMap((other) => (other.pod === pod ? [] : [other.pod.json('fetch', address)])))
@@ -20,7 +20,7 @@ export async function shareWith(who: WholePodUser, whom: Pick<WholePodUser, 'gui
 export async function firstAspectOf({ pod, userId }: WholePodUser): Promise<number> {
   const { aspects = [] } = await User.query(pod.open.db).findById(userId).withGraphFetched('aspects').throwIfNotFound()
   const [first] = aspects.toSorted((one, other) => one.position - other.position)
-  if (first === undefined) throw new Error('Everybody begins with an aspect.')
+  if (first === undefined) throw new Error('The user has no aspect.')
   return first.id
 }
 
@@ -47,7 +47,7 @@ export async function contactOf(who: WholePodUser, whom: Pick<WholePodUser, 'gui
   return { sharing: row?.sharing ?? false, receiving: row?.receiving ?? false }
 }
 
-/** A post with everything under it as a pod has it, which must be the same on every pod; undefined: it is not there. */
+/** A post with its interactions as a pod stores it, without ids, so that copies of two pods compare equal. */
 export async function postAt(pod: WholePod, guid: string) {
   const post = await Post.query(pod.open.db)
     .findOne({ guid })

@@ -1,14 +1,13 @@
 import { vi } from 'vitest'
-import { readConfig } from '../../../src/config/config.js'
 import { SCOPES } from '../../../src/domain/accounts/scopes.js'
 import type { Viewer } from '../../../src/domain/accounts/viewers.js'
 import { isIdle } from '../../../src/jobs/operations/queue-facts.js'
 import { User } from '../../../src/persistence/models/user.js'
-import { type OpenPod, openPod } from '../../../src/pod/open-pod.js'
+import type { OpenPod } from '../../../src/pod/open-pod.js'
 import { makeFolder, type Outcome, pod, type Settings, startPod } from '../../bin/program.js'
 import { createTestDatabase } from '../databases/test-database.js'
 import { freePort } from '../http/free-port.js'
-import { fixedKeyCrypto } from '../pods/fixed-key-crypto.js'
+import { openPodBySettings } from '../pods/pod-by-settings.js'
 
 /** A user of a whole pod. */
 export interface WholePodUser extends Viewer {
@@ -17,15 +16,15 @@ export interface WholePodUser extends Viewer {
   readonly guid: string
 }
 
-/** A whole pod on loopback: web and worker are processes of their own, as in production. */
+/** A complete pod on loopback: web process and worker process are separate, as in production. */
 export interface WholePod {
   /** `localhost:3001` */
   readonly host: string
-  /** Its database and queue, opened beside its processes. */
+  /** Its database and queue, opened in the process of the test. */
   readonly open: OpenPod
-  /** Everything it has logged so far, line by line as JSON. */
+  /** All log lines of its processes so far. */
   logged(): readonly Record<string, unknown>[]
-  /** Makes an account with real keys. */
+  /** Creates an account with real keys. */
   addUser(username: string): Promise<WholePodUser>
   /** Runs a command of this pod. */
   command(...words: string[]): Promise<Outcome>
@@ -34,7 +33,7 @@ export interface WholePod {
   stop(): Promise<void>
 }
 
-/** All of them, or none. */
+/** Starts this many pods. If one does not start, stops the others and throws. */
 export async function startWholePods<Count extends 2 | 3>(count: Count): Promise<PodsOf<Count>> {
   const started = await Promise.allSettled(Array.from({ length: count }, () => startWholePod()))
   const pods = started.flatMap((pod) => (pod.status === 'fulfilled' ? [pod.value] : []))
@@ -57,7 +56,7 @@ export async function untilQuiet(...pods: readonly WholePod[]): Promise<void> {
       for (const pod of pods) now.push(await traceOf(pod))
       const isQuiet = now.every((trace, index) => trace !== BUSY && trace === before[index])
       before = now
-      if (!isQuiet) throw new Error(`There is still work to do: ${JSON.stringify(await whatIsLeft(pods))}`)
+      if (!isQuiet) throw new Error(`There is still work to do: ${JSON.stringify(await remainingWork(pods))}`)
     },
     { timeout: 45_000, interval: 50 },
   )
@@ -74,7 +73,7 @@ async function traceOf({ open }: WholePod): Promise<string> {
   return rows[0].trace
 }
 
-async function whatIsLeft(pods: readonly WholePod[]) {
+async function remainingWork(pods: readonly WholePod[]) {
   return Promise.all(
     pods.map(async ({ host, open: { db } }) => ({
       host,
@@ -85,7 +84,7 @@ async function whatIsLeft(pods: readonly WholePod[]) {
   )
 }
 
-/** A pod behind a proxy listens on another port than the one of its address. */
+/** Starts one pod. Behind a proxy, a pod listens on another port than the one of its address. */
 export async function startWholePod(ports?: { readonly publicPort: number; readonly port: number }): Promise<WholePod> {
   const [folder, database, port] = await Promise.all([makeFolder(), createTestDatabase(), ports?.port ?? freePort()])
   const host = `localhost:${ports?.publicPort ?? port}`
@@ -100,7 +99,7 @@ export async function startWholePod(ports?: { readonly publicPort: number; reado
     LOG_LEVEL: 'info',
   }
   const started = await startPod(settings)
-  const open = await openPod(readConfig({ ...settings, LOG_LEVEL: 'silent' }), 'command', { crypto: fixedKeyCrypto() })
+  const open = await openPodBySettings(settings)
 
   async function json(...words: string[]): Promise<unknown> {
     const { code, stdout, stderr } = await pod([...words, '--json'], settings)
@@ -119,7 +118,7 @@ export async function startWholePod(ports?: { readonly publicPort: number; reado
     async addUser(username) {
       await json('user', 'create', username, '--password', `the password of ${username}`)
       const user = await User.byUsername(open.db, username).throwIfNotFound()
-      if (user.person === undefined) throw new Error('A user is a person.')
+      if (user.person === undefined) throw new Error('The user has no person.')
       const { address, guid } = user.person
       return { userId: user.id, personId: user.personId, scopes: new Set(SCOPES), address, guid, pod: whole }
     },

@@ -8,16 +8,16 @@ export interface QueueBackend {
   readonly store: 'PostgreSQL' | 'Redis'
 }
 
-/** What carries the queue. Every test of the pipeline runs on each of these. */
+/** The back ends of the queue. Every test of the pipeline runs on each of them. */
 export const queueBackends: readonly QueueBackend[] =
   whyNoRedis() === undefined ? [{ store: 'PostgreSQL' }, { store: 'Redis' }] : [{ store: 'PostgreSQL' }]
 
 /** A database, and a Redis if the backend needs one, for one test file. */
 export interface TestStores extends PodStores {
   readonly redis: TestRedis | undefined
-  /** Another pod on these stores, or on the same ones reached by another way. */
+  /** Opens another pod on these stores, or on other URLs of them. */
   openPod(elsewhere?: Partial<PodStores>): Promise<QueuePod>
-  /** The same stores, with a proxy between a process and its queue. */
+  /** URLs that reach the queue through a proxy. */
   queueThrough(proxy: TcpProxy): Partial<PodStores>
   /** Deletes all queue data; the tables of the pod stay. */
   emptyQueue(): Promise<void>

@@ -3,12 +3,12 @@ import { until } from '../../soak/until.js'
 import { freePort } from '../http/free-port.js'
 import { type OwnRedis, redisProgram, startRedisServer, whyNoRedis } from './redis-server.js'
 
-/** Servers that share all keys out among them. */
+/** Servers that share all hash slots. */
 export interface RedisCluster {
   /** As in REDIS_URL. */
   readonly url: string
   readonly masters: readonly OwnRedis[]
-  /** Of each master one, in their order; empty without. */
+  /** One for each master, in the same order; empty without replication. */
   readonly replicas: readonly OwnRedis[]
   stop(): Promise<void>
 }

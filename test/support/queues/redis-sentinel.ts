@@ -8,11 +8,11 @@ import { until } from '../../soak/until.js'
 import { freePort } from '../http/free-port.js'
 import { type OwnRedis, redisProgram, startRedisServer, whyNoRedis } from './redis-server.js'
 
-/** A master with replicas, and those who watch it and choose another one when it is gone. */
+/** A master with replicas, and Sentinels that promote a replica when the master fails. */
 export interface WatchedRedis {
   /** As in REDIS_URL. */
   readonly url: string
-  /** The first one is the master in the beginning. */
+  /** At the start, the first one is the master. */
   readonly servers: readonly OwnRedis[]
   /** Port of the master, as the Sentinels see it. */
   masterPort(): Promise<number>
@@ -47,16 +47,16 @@ export async function startWatchedRedis(replicas = 2, ...settings: readonly stri
   const folder = await mkdtemp(join(tmpdir(), 'pod-test-sentinel-'))
   const ports = await Promise.all(Array.from({ length: SENTINELS }, freePort))
   const sentinels: ChildProcess[] = []
-  const leaveNothing = () => {
+  const cleanUpOnExit = () => {
     for (const sentinel of sentinels) sentinel.kill('SIGKILL')
   }
-  process.once('exit', leaveNothing)
+  process.once('exit', cleanUpOnExit)
 
   async function stop(): Promise<void> {
-    process.off('exit', leaveNothing)
+    process.off('exit', cleanUpOnExit)
     const running = sentinels.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
     const ended = Promise.all(running.map((sentinel) => once(sentinel, 'exit')))
-    leaveNothing()
+    cleanUpOnExit()
     await ended
     await Promise.all(servers.map((server) => server.stop()))
     await rm(folder, { recursive: true, force: true })

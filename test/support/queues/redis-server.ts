@@ -14,20 +14,20 @@ export function whyNoRedis(): string | undefined {
 
 export interface TestRedis {
   readonly url: string
-  /** In front of every key of these tests. */
+  /** The prefix of every key of these tests. */
   readonly prefix: string
-  /** Forgets everything these tests have written. */
+  /** Deletes all keys of these tests. */
   empty(): Promise<void>
-  /** Throws away those of their keys that are like this, as a server does that is short of memory. */
+  /** Deletes the keys that match the pattern, as a server short of memory does. */
   evict(pattern: string): Promise<void>
-  /** kill -9, and a restart from its file. Absent for a Redis that the tests did not start. */
+  /** Sends SIGKILL, and restarts the server from its file. Absent for a Redis that the tests did not start. */
   readonly crash: (() => Promise<void>) | undefined
-  /** Stops it for longer. Absent for a Redis that the tests did not start. */
+  /** The server itself. Absent for a Redis that the tests did not start. */
   readonly own: OwnRedis | undefined
   stop(): Promise<void>
 }
 
-/** A server of this test file's own; without the program, a corner of the one that the environment names. */
+/** Starts a server for this test file; without the program, uses a key prefix on the server that the environment names. */
 export async function startTestRedis(...settings: readonly string[]): Promise<TestRedis> {
   const prefix = `test-${process.pid}-${Date.now().toString(36)}`
   const program = redisProgram()
@@ -68,9 +68,9 @@ export async function startTestRedis(...settings: readonly string[]): Promise<Te
 export interface OwnRedis {
   readonly url: string
   crash(): Promise<void>
-  /** kill -9, and gone until it is started again. */
+  /** Sends SIGKILL; the server stays down until `start`. */
   kill(): Promise<void>
-  /** The same for one that has written nothing down: it is empty when it is started again. */
+  /** Like `kill`, and deletes its files: the server is empty after `start`. */
   lose(): Promise<void>
   start(): Promise<void>
   signal(signal: NodeJS.Signals): void
@@ -95,8 +95,8 @@ export async function startRedisServer(program: string, extra: readonly string[]
     ...extra,
   ]
   let server = await start()
-  const leaveNothing = () => void server.kill('SIGKILL')
-  process.once('exit', leaveNothing)
+  const cleanUpOnExit = () => void server.kill('SIGKILL')
+  process.once('exit', cleanUpOnExit)
 
   async function start(): Promise<ChildProcess> {
     const started = spawn(program, settings, { stdio: 'ignore' })
@@ -125,7 +125,7 @@ export async function startRedisServer(program: string, extra: readonly string[]
     },
     signal: (signal) => void server.kill(signal),
     async stop() {
-      process.off('exit', leaveNothing)
+      process.off('exit', cleanUpOnExit)
       await kill()
       await rm(folder, { recursive: true, force: true })
     },
@@ -139,7 +139,7 @@ async function untilReady(port: number, server: ChildProcess): Promise<void> {
     server.once('error', reject)
     server.once('exit', (code) => reject(new Error(`the Redis of the tests ended at once with ${code}`)))
   })
-  died.catch(() => {}) // it is meant to end one day
+  died.catch(() => {}) // it rejects also when the server is stopped on purpose
   try {
     await Promise.race([client.ping(), died])
   } finally {

@@ -12,14 +12,14 @@ declare module 'vitest' {
   }
 }
 
-/** Several files have whole pods at the same time. */
+/** Several test files run complete pods at the same time. */
 const CONNECTIONS = 600
 
 let undo: () => Promise<void>
 
 /**
- * What tests need beyond the rights of a pod: databases of their own, rows that are written without checks of foreign keys, and
- * patience with statements that are cancelled.
+ * Rights that tests need and a pod does not: to create databases, to insert rows without foreign key checks, and to set a longer
+ * deadlock timeout.
  */
 const RIGHTS_OF_TESTS = `
   alter role pod_app createdb;
@@ -52,8 +52,8 @@ async function createTemplate(server: string, name: string): Promise<void> {
 async function startServer(): Promise<Pick<EmbeddedServer, 'url' | 'superuserUrl' | 'stop'>> {
   await sweepKilledRuns()
   const folder = await makeRunFolder(process.pid)
-  const leaveNothing = () => removeRunFoldersNow(process.pid)
-  process.once('exit', leaveNothing)
+  const cleanUpOnExit = () => removeRunFoldersNow(process.pid)
+  process.once('exit', cleanUpOnExit)
   const server = await startEmbeddedPostgres(folder, { fast: true, maxConnections: CONNECTIONS })
   await administer(server.superuserUrl, (client) => client.query(RIGHTS_OF_TESTS))
   return {
@@ -61,7 +61,7 @@ async function startServer(): Promise<Pick<EmbeddedServer, 'url' | 'superuserUrl
     async stop() {
       await server.stop()
       await rm(folder, { recursive: true, force: true })
-      process.off('exit', leaveNothing)
+      process.off('exit', cleanUpOnExit)
     },
   }
 }

@@ -1,10 +1,10 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Files with processes of their own take longest: the others fill the cores beside the last of them. */
+/** Starts the files that have a process of their own first, because they take longest. */
 export class IsolatedFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
-    const alone = sorted.filter(({ project }) => project.config.isolate)
-    return [...alone, ...sorted.filter((file) => !alone.includes(file))]
+    const isolated = sorted.filter(({ project }) => project.config.isolate)
+    return [...isolated, ...sorted.filter((file) => !isolated.includes(file))]
   }
 }

@@ -9,12 +9,12 @@ const NAME = 'pod-test-'
 const PID_FILE = 'postmaster.pid'
 const REMOVE = { recursive: true, force: true, maxRetries: 20, retryDelay: 25 } as const
 
-/** A temporary folder that belongs to a test run, and goes with it however the run ends. */
+/** A temporary folder of a test run. It is removed when the run ends, or by the next run if this one was killed. */
 export async function makeRunFolder(runPid: number): Promise<string> {
   return mkdtemp(join(memoryFolder(), `${NAME}${runPid}-`))
 }
 
-/** For the end of a process, where nothing asynchronous happens any more: after Ctrl-C there is no teardown. */
+/** For the event 'exit', which allows no asynchronous work: after Ctrl-C there is no teardown. */
 export function removeRunFoldersNow(runPid: number): void {
   for (const folder of runFolders().filter((name) => runOf(name) === runPid)) {
     for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {

@@ -1,7 +1,7 @@
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
 
 export interface TableOptions {
-  /** What there is to try, by number. */
+  /** Descriptions of the cases, by number. */
   readonly checklist: Readonly<Record<string, string>>
   /** A case has its number in its own title or in the title of a parent suite, as in `S41: …`. */
   readonly pattern: RegExp
@@ -32,8 +32,8 @@ export class TableReporter implements Reporter {
     const { checklist, pattern, notTried = {}, remark = '' } = this.#options
     const all = modules.flatMap((module) => [...module.children.allTests()])
     let missing = 0
-    let told = 0
-    let left = 0
+    let printed = 0
+    let notTriedCount = 0
     for (const [number, what] of Object.entries(checklist)) {
       const own = all.filter((test) => pattern.exec(test.fullName)?.[1] === number)
       const tried = own.filter((test) => test.result().state !== 'skipped')
@@ -43,13 +43,13 @@ export class TableReporter implements Reporter {
       const verdict =
         tried.length === 0 ? `not tried: ${reason ?? 'there is no case'}` : `${verdictsOf(tried)}  ${remark}`
       console.log(`${number}  ${what.padEnd(110)}  ${verdict}`)
-      told += 1
-      if (tried.length === 0) left += 1
+      printed += 1
+      if (tried.length === 0) notTriedCount += 1
     }
     const passed = all.filter((test) => test.result().state === 'passed').length
     const failed = all.filter((test) => test.result().state === 'failed').length
     console.log(
-      `${told} lines, ${left} of them not tried; ${passed} cases passed, ${failed} failed  ${remark}`.trimEnd(),
+      `${printed} lines, ${notTriedCount} of them not tried; ${passed} cases passed, ${failed} failed  ${remark}`.trimEnd(),
     )
     if (this.#isWhole && missing > 0) process.exitCode = 1
   }
