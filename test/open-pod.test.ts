@@ -30,10 +30,10 @@ async function sentenceOf(work: Promise<unknown>): Promise<string> {
 }
 
 it('opening a pod waits for an unavailable database, but not for one that rejects the login', async () => {
-  const stranger = new URL(database.url)
-  stranger.password = 'wrong-password'
+  const wrongUrl = new URL(database.url)
+  wrongUrl.password = 'wrong-password'
 
-  expect(await sentenceOf(open({ DATABASE_URL: stranger.href }))).toMatch(
+  expect(await sentenceOf(open({ DATABASE_URL: wrongUrl.href }))).toMatch(
     /password authentication failed.*DATABASE_URL/,
   )
   expect(await sentenceOf(open({ DATABASE_URL: databaseAt(database.url, 'missing') }))).toMatch(

@@ -197,14 +197,14 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
 
   describe('in pages', () => {
     const MANY = 40
-    let strangers: readonly { readonly id: number }[]
+    let unknownPeople: readonly { readonly id: number }[]
     beforeAll(async () => {
       const names = Array.from({ length: MANY + 1 }, (_, number) => `q${number}@q.example`)
-      strangers = await Promise.all(names.map((address) => addRemotePerson(api.pod, address)))
+      unknownPeople = await Promise.all(names.map((address) => addRemotePerson(api.pod, address)))
     })
     beforeEach(async () => {
       const [postId, commentId] = [await idOf('posts', post), await idOf('comments', comment)]
-      const [{ id: unmoved } = { id: 0 }, ...moved] = strangers
+      const [{ id: unmoved } = { id: 0 }, ...moved] = unknownPeople
       const like = (authorId: number) =>
         Like.query(api.pod.db).insert([
           { guid: newGuid(), authorId, postId },

@@ -23,10 +23,10 @@ const guidsOf = (posts: readonly { guid: string }[]) => posts.map(({ guid }) => 
 const idOf = async (guid: string) => (await Post.query(api.pod.db).findOne({ guid }).throwIfNotFound()).id
 
 /** A person of another pod with nothing written, so that a test sees only its own posts. */
-let strangers = 0
-async function stranger() {
-  strangers += 1
-  return addRemotePerson(api.pod, `quin${strangers}@q.example`)
+let remotePeople = 0
+async function newRemotePerson() {
+  remotePeople += 1
+  return addRemotePerson(api.pod, `quin${remotePeople}@q.example`)
 }
 
 describe('GET /users/:person_guid/posts', () => {
@@ -151,7 +151,7 @@ describe('a post', () => {
   })
 
   it('has no place where another pod wrote none that a map has', async () => {
-    const quin = await stranger()
+    const quin = await newRemotePerson()
     const { id } = await addPost(api.pod, quin)
     await api.pod.db('locations').insert({ postId: id, address: 'Nowhere', lat: 'north', lng: '' })
 
@@ -173,7 +173,7 @@ describe('a post', () => {
   })
 
   it('has the pictures that lie on the web, in their order', async () => {
-    const quin = await stranger()
+    const quin = await newRemotePerson()
     const { id } = await addPost(api.pod, quin, { text: '', providerDisplayName: 'mobile' })
     const picture = (name: string, position: number, more: Partial<Photo> = {}) =>
       api.pod
@@ -230,7 +230,7 @@ describe('a reshare', () => {
   })
 
   it('156: shows the root of a chain of reshares from another pod', async () => {
-    const [quin, remy, sam] = [await stranger(), await stranger(), await stranger()]
+    const [quin, remy, sam] = [await newRemotePerson(), await newRemotePerson(), await newRemotePerson()]
     const first = await addPost(api.pod, quin, { type: 'Reshare', text: '', rootId: await idOf(api.LB) })
     const second = await addPost(api.pod, remy, { type: 'Reshare', text: '', rootId: first.id })
     await addPost(api.pod, sam, { type: 'Reshare', text: '', rootId: second.id })
@@ -248,7 +248,7 @@ describe('a reshare', () => {
   })
 
   it('156: shows nothing where a reshare on the way to the end has lost its root', async () => {
-    const [quin, remy] = [await stranger(), await stranger()]
+    const [quin, remy] = [await newRemotePerson(), await newRemotePerson()]
     const lost = await addPost(api.pod, quin, { type: 'Reshare', text: '' })
     await addPost(api.pod, remy, { type: 'Reshare', text: '', rootId: lost.id })
 
@@ -259,7 +259,7 @@ describe('a reshare', () => {
   })
 
   it('156: shows nothing once its root is gone', async () => {
-    const quin = await stranger()
+    const quin = await newRemotePerson()
     await quin.$relatedQuery('profile', api.pod.db).patch({ nsfw: true })
     await addPost(api.pod, quin, { type: 'Reshare', text: '' })
 
@@ -270,9 +270,9 @@ describe('a reshare', () => {
   })
 
   it('shows nothing of a root that is not for everybody', async () => {
-    const quin = await stranger()
+    const quin = await newRemotePerson()
     const secret = await addPost(api.pod, quin, { text: 'a secret', public: false })
-    const remy = await stranger()
+    const remy = await newRemotePerson()
     await addPost(api.pod, remy, { type: 'Reshare', text: '', rootId: secret.id })
 
     const { text, body } = await api.alice.get(postsOf(remy))
@@ -282,7 +282,7 @@ describe('a reshare', () => {
   })
 
   it('stands beside its root in one list, each in its own place', async () => {
-    const quin = await stranger()
+    const quin = await newRemotePerson()
     const root = await addPost(api.pod, quin, { text: 'root' })
     const reshare = await addPost(api.pod, quin, { type: 'Reshare', text: '', rootId: root.id })
     const later = await addPost(api.pod, quin, { text: 'later' })
@@ -296,10 +296,10 @@ describe('a reshare', () => {
 
 describe('paging', () => {
   const MOMENT = '2025-03-01T08:15:30.250Z'
-  let quin: Awaited<ReturnType<typeof stranger>>
+  let quin: Awaited<ReturnType<typeof newRemotePerson>>
   let guids: string[]
   beforeAll(async () => {
-    quin = await stranger()
+    quin = await newRemotePerson()
     guids = []
     for (let i = 0; i < 40; i += 1) guids.unshift((await addPost(api.pod, quin, { createdAt: new Date(MOMENT) })).guid)
   })
@@ -324,7 +324,7 @@ describe('paging', () => {
   })
 
   it('gives a hundred posts at most', async () => {
-    const remy = await stranger()
+    const remy = await newRemotePerson()
     await Post.query(api.pod.db).insert(
       Array.from(
         { length: 101 },
@@ -360,7 +360,7 @@ describe('paging', () => {
   })
 
   it('counts before where both are given, and leaves the moment itself out', async () => {
-    const remy = await stranger()
+    const remy = await newRemotePerson()
     const at = async (time: string) => (await addPost(api.pod, remy, { createdAt: new Date(time) })).guid
     const [one, two, three] = [
       await at('2025-01-01T00:00:00.000Z'),

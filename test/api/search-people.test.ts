@@ -250,14 +250,14 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
     const pod = { ...api.pod, remote: fakePods.remotePods() }
     workers = startTestWorkers(pod, { queues: ['fetch'], handlers: { fetch: fetchHandlers } })
   }
-  function newStranger(): FakePerson {
+  function newUnknownPerson(): FakePerson {
     hosts += 1
     return fakePods.person(`remy@s${hosts}.example`)
   }
 
   it('finds them at their pod', async () => {
     startWorker()
-    const { address, guid } = newStranger()
+    const { address, guid } = newUnknownPerson()
 
     const answer = await named(await alice.with(), ` acct:${address.toUpperCase()} `)
 
@@ -266,7 +266,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
 
   it('concurrent searches cause one look-up on the pod', async () => {
     startWorker()
-    const { address } = newStranger()
+    const { address } = newUnknownPerson()
     const before = fakePods.requests.length
 
     const answers = await Promise.all([alice, api.bob, alice, api.carol].map((who) => named(who, address)))
@@ -289,7 +289,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
 
   it('the number of pending look-ups is bounded, and known people are still found', async () => {
     await untilIdle(api.pod, 15_000, ['fetch'])
-    const answers = await Promise.all(Array.from({ length: 10 }, () => named(alice, newStranger().address)))
+    const answers = await Promise.all(Array.from({ length: 10 }, () => named(alice, newUnknownPerson().address)))
 
     expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200))
     expect((await api.pod.jobs.counts('fetch')).waiting).toBe(3)
@@ -300,7 +300,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
   })
 
   it('does not wait for ever, and finds them the next time', async () => {
-    const { address } = newStranger()
+    const { address } = newUnknownPerson()
     expect((await named(alice, address)).body).toEqual([])
 
     startWorker()
@@ -313,7 +313,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
     startWorker()
     await untilIdle(api.pod, 15_000, ['fetch'])
     const before = fakePods.requests.length
-    const { address } = newStranger()
+    const { address } = newUnknownPerson()
     await addRemotePerson(api.pod, 'known@k.example')
     for (const text of [
       'remy',

@@ -38,12 +38,12 @@ async function newcomer(): Promise<ApiPerson> {
   return person
 }
 
-async function stranger() {
+async function newRemotePerson() {
   newcomers += 1
   return addRemotePerson(api.pod, `quin${newcomers}@q.example`)
 }
 
-async function shareWithStranger(who: ApiPerson, guid: string): Promise<void> {
+async function shareWithRemotePerson(who: ApiPerson, guid: string): Promise<void> {
   await share(api, who, { guid })
 }
 
@@ -177,15 +177,15 @@ describe('GET /streams/main', () => {
 
 describe('pages', () => {
   /** Wrote all that is to be paged through. */
-  let author: Awaited<ReturnType<typeof stranger>>
+  let author: Awaited<ReturnType<typeof newRemotePerson>>
   let reader: ApiPerson
   let newestFirst: string[]
 
   beforeAll(async () => {
-    author = await stranger()
+    author = await newRemotePerson()
     reader = await newcomer()
     newestFirst = []
-    await shareWithStranger(reader, author.guid)
+    await shareWithRemotePerson(reader, author.guid)
     const db = api.pod.db
     const [tag] = await db('tags').insert({ name: 'paged' }).returning('id')
     await db('tagFollowings').insert({ userId: reader.viewer.userId, tagId: tag.id })

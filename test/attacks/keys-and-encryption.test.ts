@@ -144,19 +144,19 @@ describe('S22: a key of', () => {
     ['garbage', () => '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----'],
     ['nothing', () => ''],
   ])('%s creates no person', async (_what, makeKey) => {
-    const stranger = fakePods.person(`s${newGuid().slice(0, 8)}@k.example`, { publicKey: makeKey() })
+    const unknownPerson = fakePods.person(`s${newGuid().slice(0, 8)}@k.example`, { publicKey: makeKey() })
 
-    await expect(discoverPerson(pod, stranger.address)).rejects.toMatchObject({
+    await expect(discoverPerson(pod, unknownPerson.address)).rejects.toMatchObject({
       fault: 'DiscoveryFailed',
       message: expect.stringContaining('key'),
     })
-    expect(await Person.byAddress(pod.db, stranger.address)).toBeUndefined()
+    expect(await Person.byAddress(pod.db, unknownPerson.address)).toBeUndefined()
   })
 
   it.each([1024, 8192])('%i bits is fine', async (bits) => {
-    const stranger = fakePods.person(`s${newGuid().slice(0, 8)}@k.example`, { publicKey: rsaOf(bits) })
+    const unknownPerson = fakePods.person(`s${newGuid().slice(0, 8)}@k.example`, { publicKey: rsaOf(bits) })
 
-    expect(await discoverPerson(pod, stranger.address)).toMatchObject({ address: stranger.address })
+    expect(await discoverPerson(pod, unknownPerson.address)).toMatchObject({ address: unknownPerson.address })
   })
 })
 

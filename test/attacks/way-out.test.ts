@@ -62,7 +62,7 @@ function open(limits: Partial<RemoteLimits>): void {
 }
 
 /** An unknown person on their own pod. */
-function stranger(): { readonly person: FakePerson; readonly host: string } {
+function newRemotePerson(): { readonly person: FakePerson; readonly host: string } {
   hosts += 1
   const host = `h${hosts}.example`
   return { person: fakePods.person(`eve@${host}`), host }
@@ -88,11 +88,11 @@ const asked = (host: string, path = '') => fakePods.requests.filter((request) =>
 
 /** Every way in which an unknown sender makes the pod send a request, using posted messages only. */
 const leads: readonly (readonly [string, (url: string) => readonly string[]])[] = [
-  ['the address of a signer', (url) => [from({ ...stranger().person, address: `eve@${new URL(url).host}` })]],
+  ['the address of a signer', (url) => [from({ ...newRemotePerson().person, address: `eve@${new URL(url).host}` })]],
   [
     'a redirect of WebFinger',
     (url) => {
-      const { person, host } = stranger()
+      const { person, host } = newRemotePerson()
       fakePods.script(`${host}${WEBFINGER}`, redirect(url))
       return [from(person)]
     },
@@ -100,7 +100,7 @@ const leads: readonly (readonly [string, (url: string) => readonly string[]])[] 
   [
     'the place of an hCard',
     (url) => {
-      const { person, host } = stranger()
+      const { person, host } = newRemotePerson()
       fakePods.script(`${host}${WEBFINGER}`, (_request, response) => response.end(linking(person, '/hcard', url)))
       return [from(person)]
     },
@@ -108,7 +108,7 @@ const leads: readonly (readonly [string, (url: string) => readonly string[]])[] 
   [
     'a redirect of an hCard',
     (url) => {
-      const { person, host } = stranger()
+      const { person, host } = newRemotePerson()
       fakePods.script(`${host}/hcard/users/${person.guid}`, redirect(url))
       return [from(person)]
     },
@@ -116,22 +116,22 @@ const leads: readonly (readonly [string, (url: string) => readonly string[]])[] 
   [
     'the pod of somebody',
     (url) => {
-      const { person, host } = stranger()
+      const { person, host } = newRemotePerson()
       fakePods.script(`${host}${WEBFINGER}`, (_request, response) =>
         response.end(linking(person, '/seed_location', url)),
       )
       const root = postBy(person)
-      const { person: other } = stranger()
+      const { person: other } = newRemotePerson()
       return [from(person), from(other, reshareBy(other, root))]
     },
   ],
   [
     'a redirect of a fetch',
     (url) => {
-      const { person, host } = stranger()
+      const { person, host } = newRemotePerson()
       const root = postBy(person)
       fakePods.script(`${host}/fetch/post/${root.guid}`, redirect(url))
-      const { person: other } = stranger()
+      const { person: other } = newRemotePerson()
       return [from(other, reshareBy(other, root))]
     },
   ],
@@ -222,7 +222,7 @@ it('S41: a name that resolves to another address the next time is checked on eac
 
 describe('S42: redirects', () => {
   it('in a circle are followed four times', async () => {
-    const { person, host } = stranger()
+    const { person, host } = newRemotePerson()
     fakePods.script(`${host}/circle`, redirect(`http://${host}/circle`))
     fakePods.script(`${host}${WEBFINGER}`, (_request, response) =>
       response.end(linking(person, '/hcard', `http://${host}/circle`)),
@@ -236,7 +236,7 @@ describe('S42: redirects', () => {
   })
 
   it('of a delivery are not followed at all', async () => {
-    const { host } = stranger()
+    const { host } = newRemotePerson()
     open({})
     fakePods.script(`${host}/receive/public`, redirect(`http://${host}/elsewhere`))
 
@@ -276,7 +276,7 @@ describe('S43: an answer that', () => {
     ['has endless headers', (response) => response.writeHead(200, { 'x-long': 'x'.repeat(100_000) }).end('{}')],
   ])('%s creates no person, and the connection is closed', async (_what, answer) => {
     open({})
-    const { person, host } = stranger()
+    const { person, host } = newRemotePerson()
     fakePods.script(`${host}${WEBFINGER}`, (_request, response) => answer(response))
 
     await expect(discoverPerson(pod, person.address, { within: 300 })).rejects.toMatchObject({
@@ -305,8 +305,8 @@ describe('S44: a pod that answers', () => {
     ['that its person lives here, on www', (person) => linking(person, '/seed_location', 'https://www.pod.example/')],
     ['with an hCard that is no page of the web', (person) => linking(person, '/hcard', 'javascript:alert(1)')],
   ])('%s creates no person', async (_what, document) => {
-    const { person, host } = stranger()
-    const { person: victim } = stranger()
+    const { person, host } = newRemotePerson()
+    const { person: victim } = newRemotePerson()
     fakePods.script(`${host}${WEBFINGER}`, (_request, response) => response.end(document(person, victim)))
 
     expect(lasting(await pod.send(from(person)))).toEqual({})
@@ -317,7 +317,7 @@ describe('S45: the identity of a local user', () => {
   it('is not taken by an hCard with their guid', async () => {
     const { ann } = await pod.people('ann')
     const known = await pod.db('people').where({ guid: ann.account.guid }).first('guid')
-    const { person, host } = stranger()
+    const { person, host } = newRemotePerson()
     const thief = fakePods.person(person.address, { guid: known.guid })
     fakePods.script(`${host}/hcard/users/${thief.guid}`, (_request, response) => response.end(fakePods.hcard(thief)))
 
@@ -349,7 +349,11 @@ describe('S46: an answer to a fetch', () => {
     ['that is no envelope', () => '<html>hello</html>'],
     ['that is nothing', () => ''],
   ])('%s is not taken', async (_what, answer) => {
-    const [{ person: author, host }, { person: mallory }, { person: resharer }] = [stranger(), stranger(), stranger()]
+    const [{ person: author, host }, { person: mallory }, { person: resharer }] = [
+      newRemotePerson(),
+      newRemotePerson(),
+      newRemotePerson(),
+    ]
     for (const one of [author, mallory, resharer]) await pod.addRemotePerson(one)
     const root = postBy(author)
     fakePods.script(`${host}/fetch/post/${root.guid}`, (_request, response) =>
@@ -368,7 +372,7 @@ describe('S46: an answer to a fetch', () => {
 describe('S47: an attacker who names a victim pod', () => {
   it('causes a bounded number of requests a minute to it, for any number of named people', async () => {
     open({ fetchesPerHostPerMinute: 25 })
-    const { host } = stranger()
+    const { host } = newRemotePerson()
     const [mallory] = [fakePods.person('mallory@nobody.example')]
     const named = Array.from({ length: 40 }, (_, index) => ({ ...mallory, address: `p${index}@${host}` }))
 
@@ -380,7 +384,7 @@ describe('S47: an attacker who names a victim pod', () => {
   })
 
   it('leads no further than five posts down a chain', async () => {
-    const { person, host } = stranger()
+    const { person, host } = newRemotePerson()
     await pod.addRemotePerson(person)
     const chain = Array.from({ length: 12 }, () => postBy(person).guid)
     for (const [index, guid] of chain.entries()) {
@@ -395,7 +399,7 @@ describe('S47: an attacker who names a victim pod', () => {
   })
 
   it('has ten links of a text followed, and not eleven', async () => {
-    const { person, host } = stranger()
+    const { person, host } = newRemotePerson()
     await pod.addRemotePerson(person)
     const links = Array.from({ length: 30 }, () => `diaspora://${person.address}/post/${newGuid()}`)
 
@@ -405,7 +409,7 @@ describe('S47: an attacker who names a victim pod', () => {
   })
 
   it('has fifty looked for who are only mentioned on another pod, of a thousand', async () => {
-    const [{ person }, { host: victim }] = [stranger(), stranger()]
+    const [{ person }, { host: victim }] = [newRemotePerson(), newRemotePerson()]
     await pod.addRemotePerson(person)
     const text = Array.from({ length: 1_000 }, (_, index) => `@{p${index}@${victim}}`).join(' ')
 
@@ -415,7 +419,7 @@ describe('S47: an attacker who names a victim pod', () => {
   })
 
   it('causes one look-up for a hundred messages of an unknown person', async () => {
-    const { person, host } = stranger()
+    const { person, host } = newRemotePerson()
 
     await Promise.all(Array.from({ length: 100 }, () => pod.post('/receive/public', from(person))))
     await pod.settled()

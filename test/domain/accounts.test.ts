@@ -183,7 +183,7 @@ describe('setPassword', () => {
     await expect(setPassword(pod, 'changer', 'short')).rejects.toMatchObject({ reason: 'password_invalid' })
   })
 
-  it('refuses what nobody or a closed account is given', async () => {
+  it('refuses an unknown or closed account', async () => {
     await make('ended')
     await closeUser(pod, 'ended')
 
@@ -333,7 +333,7 @@ describe('closeUser', () => {
 })
 
 describe('readScopes', () => {
-  it('takes each scope once, adds the one everybody has, and names those nobody knows', () => {
+  it('keeps each scope once, adds the default scope, and names unknown scopes', () => {
     expect(readScopes(' profile, profile  public:write\ntags:read ')).toEqual({
       scopes: ['profile', 'tags:read', 'public:read'],
       unknown: ['public:write'],

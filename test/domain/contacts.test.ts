@@ -54,12 +54,12 @@ const remove = ({ viewer }: Member, aspectId: number, { guid }: { readonly guid:
 const contacts = () =>
   pod.db('contacts').orderBy(['userId', 'personId']).select('userId', 'personId', 'sharing', 'receiving')
 const sent = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
-const told = () => pod.db('notifications').orderBy('id').select('userId', 'type', 'personId', 'read')
+const notifications = () => pod.db('notifications').orderBy('id').select('userId', 'type', 'personId', 'read')
 const contactOf = (to: Person, sharing: boolean) => {
   return { record: 'contact', userId: ann.viewer.userId, personId: to.id, sharing, blocking: false }
 }
 
-describe('adding somebody to an aspect', () => {
+describe('adding a person to an aspect', () => {
   it('tells a person elsewhere, once', async () => {
     await add(ann, ann.family, quin)
     await add(ann, ann.friends, quin)
@@ -82,11 +82,11 @@ describe('adding somebody to an aspect', () => {
       { userId: ben.viewer.userId, personId: ann.viewer.personId, sharing: true, receiving: false },
     ])
     const started = { userId: ben.viewer.userId, type: 'started_sharing', personId: ann.viewer.personId }
-    expect(await told()).toEqual([{ ...started, read: false }])
+    expect(await notifications()).toEqual([{ ...started, read: false }])
     expect(await sent()).toEqual([])
 
     await add(ben, ben.family, ann)
-    expect(await told()).toEqual([
+    expect(await notifications()).toEqual([
       { ...started, read: true },
       { userId: ann.viewer.userId, type: 'started_sharing', personId: ben.viewer.personId, read: false },
     ])
@@ -102,16 +102,16 @@ describe('adding somebody to an aspect', () => {
     expect(await pod.db('aspectMemberships').orderBy('aspectId').pluck('aspect_id')).toEqual(
       [ann.family, ben.friends].sort((a, b) => a - b),
     )
-    expect(await told()).toHaveLength(2)
+    expect(await notifications()).toHaveLength(2)
   })
 
-  it('tells nobody who blocks the user', async () => {
+  it('does not notify a person who blocks the user', async () => {
     await pod.db('blocks').insert({ userId: ben.viewer.userId, personId: ann.viewer.personId })
     await pod.db('users').where({ id: ben.viewer.userId }).update({ followBackAspectId: ben.friends })
 
     await add(ann, ann.family, ben)
 
-    expect(await told()).toEqual([])
+    expect(await notifications()).toEqual([])
     expect(await contacts()).toHaveLength(2)
     expect((await contacts()).filter(({ receiving }) => receiving)).toHaveLength(1)
   })
@@ -140,7 +140,7 @@ describe('adding somebody to an aspect', () => {
   })
 })
 
-describe('removing somebody from an aspect', () => {
+describe('removing a person from an aspect', () => {
   it('tells them with the last', async () => {
     await add(ann, ann.family, quin)
     await add(ann, ann.friends, quin)
@@ -154,7 +154,7 @@ describe('removing somebody from an aspect', () => {
     expect(await contacts()).toEqual([])
   })
 
-  it('takes from a person of this pod what they were told, and leaves what they share', async () => {
+  it('deletes the notification of a local person, and keeps what they share with the user', async () => {
     await add(ann, ann.family, ben)
     await add(ben, ben.family, ann)
 
@@ -164,7 +164,7 @@ describe('removing somebody from an aspect', () => {
       { userId: ann.viewer.userId, personId: ben.viewer.personId, sharing: true, receiving: false },
       { userId: ben.viewer.userId, personId: ann.viewer.personId, sharing: false, receiving: true },
     ])
-    expect(await told()).toEqual([
+    expect(await notifications()).toEqual([
       { userId: ann.viewer.userId, type: 'started_sharing', personId: ben.viewer.personId, read: false },
     ])
   })
@@ -196,7 +196,7 @@ describe('deleting an aspect', () => {
     expect(await contacts()).toEqual([
       { userId: ann.viewer.userId, personId: remy.id, sharing: false, receiving: true },
     ])
-    expect(await told()).toEqual([])
+    expect(await notifications()).toEqual([])
   })
 
   it('needs no more statements for many people than for one', async () => {

@@ -84,7 +84,7 @@ describe('notifications', () => {
     return id
   }
 
-  /** What somebody was told of one post, the newest first. */
+  /** The notifications of a user about one post, the newest first. */
   async function notificationsAbout(viewer: Viewer, about: Post): Promise<readonly (readonly [string, ...string[]])[]> {
     const { items: notifications } = await listNotifications(test.pod, viewer, { limit: 100 })
     return notifications

@@ -35,7 +35,7 @@ describe('what follows', () => {
     expect(await domainPod.dispatched()).toEqual([{ record: 'post', guid }])
   })
 
-  it('from a private post: only those it is for are told', async () => {
+  it('from a private post: only its recipients are notified', async () => {
     const aspectId = await addAspect(pod, ann.userId, [{ id: ben.personId }])
     const text = 'Good morning @{ben@pod.example} and @{cem@pod.example}'
 
@@ -46,7 +46,7 @@ describe('what follows', () => {
     expect(await domainPod.dispatched()).toEqual([{ record: 'post', guid }])
   })
 
-  it('from a comment: the author, whoever it mentions and whoever takes part are told', async () => {
+  it('from a comment: the author, mentioned people and participants are notified', async () => {
     const { guid: postGuid } = await publishPost(pod, ann, { text: 'Good morning', public: true })
     await createComment(pod, ben, { postGuid, text: 'Good morning' })
     await pod.db('notifications').delete()
@@ -59,7 +59,7 @@ describe('what follows', () => {
     expect(await domainPod.dispatched()).toEqual([{ record: 'comment', guid }])
   })
 
-  it('from a reshare: the author of the root is told', async () => {
+  it('from a reshare: the author of the root is notified', async () => {
     const root = await publishPost(pod, ann, { text: 'Good morning', public: true })
     await domainPod.dispatched()
 

@@ -469,8 +469,8 @@ describe('a known person', () => {
 
   it('keeps key, guid and pod when a later look-up returns others (case 20)', async () => {
     const { quin, serve, host } = await known()
-    const stranger = fakePods.person(`stranger@${newHost()}`)
-    serve({ publicKey: stranger.publicKey, guid: newGuid() })
+    const unknownPerson = fakePods.person(`stranger@${newHost()}`)
+    serve({ publicKey: unknownPerson.publicKey, guid: newGuid() })
     const document = fakePods.webFinger(quin)
     const links = document.links.map((link) =>
       link.rel.endsWith('/seed_location') ? { ...link, href: 'https://elsewhere.example/' } : link,

@@ -30,7 +30,7 @@ let test: TestPod
 let pod: TestPod['pod']
 let ann: Viewer
 let ben: Viewer
-/** Strangers: quin and quinta on one pod, remy on another. */
+/** Remote people: quin and quinta on one pod, remy on another. */
 let quin: Person
 let quinta: Person
 let remy: Person
@@ -47,10 +47,10 @@ beforeAll(async () => {
 })
 afterAll(() => test.close())
 
-let strangers = 0
-function stranger(name = 'somebody'): Promise<Person> {
-  strangers += 1
-  return addRemotePerson(pod, `${name}@s${strangers}.example`)
+let remotePeople = 0
+function newRemotePerson(name = 'somebody'): Promise<Person> {
+  remotePeople += 1
+  return addRemotePerson(pod, `${name}@s${remotePeople}.example`)
 }
 
 function xmlOf(entity: string) {
@@ -79,12 +79,12 @@ const publish = (text = 'Good morning') => publishPost(pod, ann, { text, public:
 describe('a post', () => {
   it('goes once to each pod of its readers', async () => {
     const [sharer, follower, mentioned, participant, resharer, closed] = await Promise.all([
-      stranger(),
-      stranger(),
-      stranger('mentioned'),
-      stranger(),
-      stranger(),
-      stranger(),
+      newRemotePerson(),
+      newRemotePerson(),
+      newRemotePerson('mentioned'),
+      newRemotePerson(),
+      newRemotePerson(),
+      newRemotePerson(),
     ])
     const neighbour = await addRemotePerson(pod, `neighbour@${hostOf(sharer)}`)
     for (const [person, flags] of [
@@ -131,7 +131,7 @@ describe('a post', () => {
   })
 
   it('goes only to its aspects when it is private', async () => {
-    const [inside, outside, participant] = await Promise.all([stranger(), stranger(), stranger()])
+    const [inside, outside, participant] = await Promise.all([newRemotePerson(), newRemotePerson(), newRemotePerson()])
     const aspectId = await addAspect(pod, ann.userId, [inside])
     await addAspect(pod, ann.userId, [outside])
     const post = await publishPost(pod, ann, { text: 'Psst', public: false, aspectIds: [aspectId] })
@@ -145,7 +145,7 @@ describe('a post', () => {
   })
 
   it('goes to the author of its root, and to the people that the root mentions', async () => {
-    const [author, named] = await Promise.all([stranger(), stranger()])
+    const [author, named] = await Promise.all([newRemotePerson(), newRemotePerson()])
     const root = await addPost(pod, author)
     await Mention.query(pod.db).insert({ personId: named.id, postId: root.id, createdAt: root.createdAt })
     const reshare = await createReshare(pod, ann, root.guid)
@@ -170,7 +170,7 @@ describe('a post', () => {
 
 describe('a job', () => {
   it('that comes twice writes nothing the second time', async () => {
-    const author = await stranger()
+    const author = await newRemotePerson()
     const root = await addPost(pod, author)
     const reshare = await createReshare(pod, ann, root.guid)
     const work = await dispatchWork(pod, { record: 'post', guid: reshare.guid })
@@ -191,7 +191,7 @@ describe('a job', () => {
   })
 
   it('waits for a deletion that is under way, and then has nothing to do', async () => {
-    const root = await addPost(pod, await stranger())
+    const root = await addPost(pod, await newRemotePerson())
     const reshare = await createReshare(pod, ann, root.guid)
     const deletion = await pod.db.transaction()
     await deletion('posts').where({ id: reshare.id }).delete()
@@ -301,7 +301,7 @@ describe('what is said about a post', () => {
 
   let whoIsNamed: Promise<Person> | undefined
   function named(): Promise<Person> {
-    whoIsNamed ??= stranger('named')
+    whoIsNamed ??= newRemotePerson('named')
     return whoIsNamed
   }
 
@@ -424,7 +424,7 @@ describe('a local person', () => {
   }
 
   it('sends their profile to all contacts, public or encrypted for each', async () => {
-    const people = await Promise.all([stranger(), stranger()])
+    const people = await Promise.all([newRemotePerson(), newRemotePerson()])
     const [sharer, follower] = people
     await Contact.query(pod.db).insert({ userId: ann.userId, personId: sharer.id, sharing: true })
     await Contact.query(pod.db).insert({ userId: ann.userId, personId: follower.id, receiving: true })
@@ -473,7 +473,7 @@ describe('a local person', () => {
       { following: false, sharing: false, blocking: true },
     ],
   ])('sends the state of a contact to a remote person: %j', async (state, told) => {
-    const person = await stranger()
+    const person = await newRemotePerson()
     await setBetween(person, state)
 
     await dispatchNow(pod, { record: 'contact', userId: ann.userId, personId: person.id, ...state })
@@ -484,7 +484,7 @@ describe('a local person', () => {
   })
 
   it('sends each change of a contact, and none to local people', async () => {
-    const person = await stranger()
+    const person = await newRemotePerson()
     const { guid } = await Person.query(pod.db).findById(ben.personId).throwIfNotFound()
     const between = { record: 'contact', userId: ann.userId, personId: person.id } as const
 
@@ -499,7 +499,7 @@ describe('a local person', () => {
   })
 
   it('sends no outdated state of a contact after a newer one', async () => {
-    const person = await stranger()
+    const person = await newRemotePerson()
     const between = { record: 'contact', userId: ann.userId, personId: person.id, blocking: false } as const
     await setBetween(person, { sharing: false, blocking: false })
 
@@ -511,7 +511,7 @@ describe('a local person', () => {
   })
 
   it('locks the record until its message is written, so that no newer one is sent before it', async () => {
-    const person = await stranger()
+    const person = await newRemotePerson()
     await Contact.query(pod.db).insert({ userId: ann.userId, personId: person.id, receiving: true })
     const telling = await pod.db.transaction()
     await planDispatch(pod, telling, { record: 'profile', personId: ann.personId })
@@ -588,7 +588,7 @@ describe('a local person', () => {
   })
 
   it('sends a photo without a post to the aspects it was shared with', async () => {
-    const [inside, outside] = await Promise.all([stranger(), stranger()])
+    const [inside, outside] = await Promise.all([newRemotePerson(), newRemotePerson()])
     const aspectId = await addAspect(pod, ann.userId, [inside])
     await addAspect(pod, ann.userId, [outside])
     const guids = [newGuid(), newGuid(), newGuid()] as const
@@ -618,7 +618,7 @@ describe('a local person', () => {
 })
 
 it('sends a photo with a new description again, and no more the former one', async () => {
-  const reader = await stranger()
+  const reader = await newRemotePerson()
   await addAspect(pod, ann.userId, [reader])
   const guid = newGuid()
   await pod.db('photos').insert({ guid, authorId: ann.personId, name: 'tea.jpg', pending: false, public: true })

@@ -521,8 +521,8 @@ describe('a text', () => {
     const quin = newPerson()
     const known = newPerson('known')
     await discoverPerson(pod, known.address)
-    const strangers = Array.from({ length: 60 }, (_, index) => `s${index}@strangers.example`)
-    const text = [known.address, 'ghost@pod.example', ...strangers, ...strangers]
+    const unknownPeople = Array.from({ length: 60 }, (_, index) => `s${index}@strangers.example`)
+    const text = [known.address, 'ghost@pod.example', ...unknownPeople, ...unknownPeople]
       .map((address) => `@{${address}}`)
       .join(' ')
     const entity = postBy(quin, { text })
@@ -531,7 +531,9 @@ describe('a text', () => {
     const { id } = await fetchEntity(pod, wanted(quin, entity.guid))
 
     const arrivedIn = { posts: [id], comments: [] }
-    expect(await jobs('discover-mentioned')).toEqual(strangers.slice(0, 50).map((address) => ({ address, arrivedIn })))
+    expect(await jobs('discover-mentioned')).toEqual(
+      unknownPeople.slice(0, 50).map((address) => ({ address, arrivedIn })),
+    )
   })
 
   it('causes fetches of linked posts, at most ten, one level deeper', async () => {

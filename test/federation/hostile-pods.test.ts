@@ -89,7 +89,7 @@ function bomb(response: ServerResponse): void {
 }
 
 /** Somebody nobody has been asked about, on a pod of their own. */
-function stranger(): { readonly person: FakePerson; readonly host: string } {
+function newRemotePerson(): { readonly person: FakePerson; readonly host: string } {
   hosts += 1
   const host = `h${hosts}.example`
   return { person: fakePods.person(`quin@${host}`), host }
@@ -116,7 +116,7 @@ describe.each(scripts)('a pod that %s', (_what, fault, script) => {
   const limits = { within: fault === 'timeout' ? within : PLENTY }
 
   it('makes the WebFinger look-up fail', async () => {
-    const { person, host } = stranger()
+    const { person, host } = newRemotePerson()
     fakePods.script(`${host}/.well-known/webfinger`, (_request, response) => script(response))
     const before = await pod.rows(...everything)
 
@@ -126,7 +126,7 @@ describe.each(scripts)('a pod that %s', (_what, fault, script) => {
   })
 
   it('makes the hCard look-up fail', async () => {
-    const { person, host } = stranger()
+    const { person, host } = newRemotePerson()
     fakePods.script(`${host}/hcard/users/${person.guid}`, (_request, response) => script(response))
     const before = await pod.rows(...everything)
 
@@ -136,7 +136,7 @@ describe.each(scripts)('a pod that %s', (_what, fault, script) => {
   })
 
   it('leaks nothing', async () => {
-    const { person, host } = stranger()
+    const { person, host } = newRemotePerson()
     await discoverPerson(pod, person.address)
     const guid = newGuid()
     fakePods.script(`${host}/fetch/post/${guid}`, (_request, response) => script(response))
@@ -150,7 +150,7 @@ describe.each(scripts)('a pod that %s', (_what, fault, script) => {
 })
 
 it('WebFinger and hCard share one deadline', async () => {
-  const { person, host } = stranger()
+  const { person, host } = newRemotePerson()
   for (const [path, text] of [
     ['/.well-known/webfinger', JSON.stringify(fakePods.webFinger(person))],
     [`/hcard/users/${person.guid}`, fakePods.hcard(person)],
@@ -169,7 +169,7 @@ const requestForms: readonly (readonly [string, (pod: Pod, fakePods: FakePods, t
     [
       'a redirect of WebFinger',
       (pod, fakePods, target) => {
-        const { person, host } = stranger()
+        const { person, host } = newRemotePerson()
         fakePods.script(`${host}/.well-known/webfinger`, (_request, response) =>
           response.writeHead(302, { location: `http://${target}/` }).end(),
         )
@@ -179,7 +179,7 @@ const requestForms: readonly (readonly [string, (pod: Pod, fakePods: FakePods, t
     [
       'an hCard',
       (pod, fakePods, target) => {
-        const { person, host } = stranger()
+        const { person, host } = newRemotePerson()
         const document = fakePods.webFinger(person)
         const links = document.links.map((link) =>
           link.rel.endsWith('/hcard') ? { ...link, href: `http://${target}/card` } : link,
@@ -193,7 +193,7 @@ const requestForms: readonly (readonly [string, (pod: Pod, fakePods: FakePods, t
     [
       'the pod of an author',
       async (pod, fakePods, target) => {
-        const { person, host } = stranger()
+        const { person, host } = newRemotePerson()
         const document = fakePods.webFinger(person)
         const links = document.links.map((link) =>
           link.rel.endsWith('/seed_location') ? { ...link, href: `http://${target}/` } : link,
@@ -212,7 +212,7 @@ const requestForms: readonly (readonly [string, (pod: Pod, fakePods: FakePods, t
     [
       'a redirect of a fetch',
       async (pod, fakePods, target) => {
-        const { person, host } = stranger()
+        const { person, host } = newRemotePerson()
         const guid = newGuid()
         fakePods.script(`${host}/fetch/post/${guid}`, (_request, response) =>
           response.writeHead(302, { location: `http://${target}/` }).end(),
@@ -268,7 +268,7 @@ it('the listener is reached when its port is allowed', async () => {
 })
 
 it('a name that changes its address between WebFinger and hCard is checked again', async () => {
-  const { person, host } = stranger()
+  const { person, host } = newRemotePerson()
   const listener = await listenOnLoopback()
   const answers = [['93.184.215.14'], ['127.0.0.1']]
   const dialled: (number | undefined)[] = []

@@ -69,10 +69,10 @@ const guids = () => pod.db('posts').orderBy('guid').pluck('guid')
 describe('a batch', () => {
   it('gives each of its messages its own outcome', async () => {
     const entities = [postBy(quin), postBy(remy), postBy(quin)]
-    const stranger = pod.fakePods.person('stranger@s.example')
+    const unknownPerson = pod.fakePods.person('stranger@s.example')
     const messages = [
       ...sent(...entities),
-      message(envelopeOf(stranger, postBy(stranger))),
+      message(envelopeOf(unknownPerson, postBy(unknownPerson))),
       message('no envelope'),
       message(''),
       message(envelopeOf({ ...remy, address: quin.address }, postBy(quin))),

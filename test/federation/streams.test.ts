@@ -36,7 +36,7 @@ it('a remote comment moves its post up in the activity of the participants', asy
   const [older, newer] = [await addOwn('2020-01-01'), await addOwn('2020-01-02')]
   expect(await stream(ann, 'activity')).toEqual([newer.guid, older.guid])
 
-  const comments = [quin, remy].map((stranger) => publicMessage(stranger, commentBy(stranger, older)))
+  const comments = [quin, remy].map((unknownPerson) => publicMessage(unknownPerson, commentBy(unknownPerson, older)))
   expect(await receive(pod, ...comments)).toEqual(allStored)
 
   expect(await stream(ann, 'activity')).toEqual([older.guid, newer.guid])

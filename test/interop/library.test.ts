@@ -352,12 +352,12 @@ describe('this pod and two pods of diaspora_federation', () => {
 
   describe('fetch', () => {
     it('the library fetches a public local post', async () => {
-      const stranger = await startLibraryPeer()
+      const unknownPeer = await startLibraryPeer()
       try {
-        await stranger.fetchEntity(alice.address, 'post', alicesPost.guid)
-        await stranger.receives('status_message', { guid: alicesPost.guid })
+        await unknownPeer.fetchEntity(alice.address, 'post', alicesPost.guid)
+        await unknownPeer.receives('status_message', { guid: alicesPost.guid })
       } finally {
-        await stranger.stop()
+        await unknownPeer.stop()
       }
     })
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { Knex } from 'knex'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { migrations } from '../../migrations/index.js'
@@ -11,6 +12,11 @@ import {
 import { type OpenDatabase, openEmptyDatabase } from '../support/databases/test-database.js'
 
 const names = [...migrations.keys()]
+
+it('are named in docs/data-model.md', () => {
+  const page = readFileSync(new URL('../../docs/data-model.md', import.meta.url), 'utf8')
+  expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([])
+})
 
 describe('migrations', () => {
   let database: OpenDatabase

@@ -10,7 +10,7 @@ import { arbitraryRelayable, foreignElements } from './arbitrary-entities.js'
 
 const receivedAt = new Date('2024-05-06T07:08:09Z')
 const author = generateKeyPairSync('rsa', { modulusLength: 1_024 })
-const stranger = generateKeyPairSync('rsa', { modulusLength: 1_024 })
+const otherKeys = generateKeyPairSync('rsa', { modulusLength: 1_024 })
 
 const elements: Elements = [
   ['author', 'alma@meadow.example'],
@@ -91,7 +91,7 @@ describe('the signature of the author', () => {
     expect(verifyRelayable(read('comment', trimmed, signature), author.publicKey)).toBe(false)
     expect(verifyRelayable(read('comment', [second, first, ...rest], signature), author.publicKey)).toBe(false)
     expect(verifyRelayable(read('comment', [...elements, ['x', '']], signature), author.publicKey)).toBe(false)
-    expect(verifyRelayable(read('comment', elements, signature), stranger.publicKey)).toBe(false)
+    expect(verifyRelayable(read('comment', elements, signature), otherKeys.publicKey)).toBe(false)
     expect(verifyRelayable(read('comment', elements), author.publicKey)).toBe(false)
     expect(verifyRelayable(read('comment', elements, ''), author.publicKey)).toBe(false)
     expect(verifyRelayable(read('comment', elements, ' \n '), author.publicKey)).toBe(false)

@@ -49,7 +49,7 @@ export async function soakFlood({ seed, store: wish, size = PROBE }: SoakOptions
 async function underFlood(lively: LivelyPod, size: number): Promise<readonly string[]> {
   const { pod, web, inhabitants } = lively
   await using references = await openSurroundings(pod, inhabitants)
-  const root = await makeRoot(references.strangers, web.base)
+  const root = await makeRoot(references.unknownPeople, web.base)
   await takeIn(lively, makeMessages(root, size / 4)) // warm-up
   const probe = makeMessages(root, size)
   const began = performance.now()

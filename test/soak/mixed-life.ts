@@ -100,10 +100,10 @@ export async function live(
 /** Sends all messages at once. Resolves with their number when all have responses. */
 async function sendBurst({ lively, references, clients, life }: Scene, size: BurstSize): Promise<number> {
   const { web, inhabitants } = lively
-  const { strangers, friends } = references
+  const { unknownPeople, friends } = references
   const { bursts, talks, deeds } = life
   const posts = await publishAll(clients, deeds)
-  const burst = makeBurst(strangers, posts, size)
+  const burst = makeBurst(unknownPeople, posts, size)
   serveRoots(references, burst)
   const talk = makeTalk(friends, inhabitants, talks.at(-1)?.conversations ?? [], PRIVATELY)
   bursts.push(burst)
@@ -122,8 +122,8 @@ async function sendBurst({ lively, references, clients, life }: Scene, size: Bur
 }
 
 /** Every other pod returns a requested post. */
-function serveRoots({ fakePods, strangers }: References, { posts }: Burst): void {
-  const byAddress = new Map(strangers.map((person) => [person.address, person]))
+function serveRoots({ fakePods, unknownPeople }: References, { posts }: Burst): void {
+  const byAddress = new Map(unknownPeople.map((person) => [person.address, person]))
   for (const post of posts) {
     const author = byAddress.get(post.author)
     if (author !== undefined) fakePods.serve(author, post)

@@ -13,7 +13,7 @@ import { listeningPods, takes } from './subscribing-pods.js'
 export interface References extends AsyncDisposable {
   readonly fakePods: FakePods
   /** Authors of public posts; the pod knows half of them. */
-  readonly strangers: readonly FakePerson[]
+  readonly unknownPeople: readonly FakePerson[]
   /** One person on each pod, with mutual sharing with all local users. */
   readonly friends: readonly FakePerson[]
   comeBack(): void
@@ -24,7 +24,7 @@ export interface References extends AsyncDisposable {
 type Condition = 'well' | 'slow' | 'away'
 
 const CONDITIONS: readonly Condition[] = ['well', 'well', 'well', 'well', 'slow', 'slow', 'away', 'away']
-const STRANGERS = 12
+const UNKNOWN_PEOPLE = 12
 const SLOW_MS = 150
 
 export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitant[]): Promise<References> {
@@ -73,8 +73,10 @@ export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitan
   }
 
   const healthy = CONDITIONS.filter((condition) => condition === 'well').length
-  const strangers = Array.from({ length: STRANGERS }, (_, index) => settle(`stranger${index}`, index % healthy))
-  for (const known of strangers.slice(STRANGERS / 2)) await meet(known)
+  const unknownPeople = Array.from({ length: UNKNOWN_PEOPLE }, (_, index) =>
+    settle(`stranger${index}`, index % healthy),
+  )
+  for (const known of unknownPeople.slice(UNKNOWN_PEOPLE / 2)) await meet(known)
   const friends = hosts.map((_, index) => settle(`friend${index}`, index))
   for (const friend of friends) {
     const personId = await meet(friend)
@@ -105,7 +107,7 @@ export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitan
 
   return {
     fakePods,
-    strangers,
+    unknownPeople,
     friends,
     comeBack() {
       areBack = true

@@ -278,15 +278,15 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     await watched.inject({ method: 'POST', url: '/receive/public', payload: 'a message' })
     await watched.inject({ method: 'POST', url: `/receive/users/${ann}`, payload: 'garbage' })
 
-    const told = await metrics.text()
+    const figures = await metrics.text()
 
     await taken.until(1)
     await watched.close()
-    expect(told).toContain('pod_received_messages_total{channel="public",outcome="accepted"} 1')
-    expect(told).toContain('pod_received_messages_total{channel="private",outcome="malformed"} 1')
-    expect(told).toMatch(/^pod_inbound_bytes\{state="queued"\} [1-9]/m)
-    expect(told).toContain('pod_inbound_bytes{state="gathered"} 0')
-    expect(told).toMatch(/^pod_inbound_messages [1-9]/m)
+    expect(figures).toContain('pod_received_messages_total{channel="public",outcome="accepted"} 1')
+    expect(figures).toContain('pod_received_messages_total{channel="private",outcome="malformed"} 1')
+    expect(figures).toMatch(/^pod_inbound_bytes\{state="queued"\} [1-9]/m)
+    expect(figures).toContain('pod_inbound_bytes{state="gathered"} 0')
+    expect(figures).toMatch(/^pod_inbound_messages [1-9]/m)
   })
 
   describe('with a full backlog', () => {

@@ -82,7 +82,7 @@ describe('the web process', () => {
     return client
   }
 
-  async function untilSomebodyWaits(client: Client): Promise<void> {
+  async function untilRequestWaits(client: Client): Promise<void> {
     await vi.waitFor(
       async () => {
         const { rows } = await client.query(
@@ -113,7 +113,7 @@ describe('the web process', () => {
     const { address } = await web.ready()
     const lock = await holdUp()
     const underWay = fetch(`${address}/api/v1/user`, { headers: { authorization: `Bearer ${alice.token}` } })
-    await untilSomebodyWaits(lock)
+    await untilRequestWaits(lock)
 
     web.child.kill('SIGTERM')
     await vi.waitFor(() => expect(fetch(address)).rejects.toThrow(), { timeout: 10_000, interval: 10 })
@@ -144,7 +144,7 @@ describe('the web process', () => {
     const { address } = await web.ready()
     const lock = await holdUp()
     const underWay = fetch(`${address}/api/v1/user`, { headers: { authorization: `Bearer ${alice.token}` } })
-    await untilSomebodyWaits(lock)
+    await untilRequestWaits(lock)
 
     web.child.kill('SIGTERM')
     await vi.waitFor(() => expect(fetch(address)).rejects.toThrow(), { timeout: 10_000, interval: 10 })

@@ -71,12 +71,12 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
   /** A remote person known to this pod, on their own pod. */
   let hosts = 0
   async function known(pod: InboundPod, name = 'quin'): Promise<FakePerson> {
-    const person = stranger(name)
+    const person = newRemotePerson(name)
     await pod.addRemotePerson(person)
     return person
   }
 
-  function stranger(name = 'quin'): FakePerson {
+  function newRemotePerson(name = 'quin'): FakePerson {
     hosts += 1
     return fakePods.person(`${name}@w${hosts}.example`)
   }
@@ -105,7 +105,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
 
   it('are stored as a row after the inbound endpoint has accepted them', async () => {
     const pod = await start()
-    const quin = stranger()
+    const quin = newRemotePerson()
     const post = postBy(quin)
 
     expect(await pod.publicly(post, quin)).toBe(202)
@@ -118,7 +118,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
   it('are stored when they are private, also after they have waited for their sender', async () => {
     const pod = await start()
     const { alice } = await pod.people('alice')
-    const quin = stranger()
+    const quin = newRemotePerson()
     const post = postBy(quin, { public: false })
 
     expect(await pod.privately(post, quin, alice)).toBe(202)
@@ -368,7 +368,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
   it('of an unknown signer whose pod is dead wait, delay no others, and become dead letters without payload', async () => {
     const pod = await start()
     const quin = await known(pod)
-    const lost = stranger('lost')
+    const lost = newRemotePerson('lost')
     const webFinger = `${hostOf(lost)}/.well-known/webfinger`
     const held: (() => void)[] = []
     fakePods.script(webFinger, (_request, response) => held.push(() => response.destroy()))
@@ -405,7 +405,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     const pod = await start()
     const quin = await known(pod)
     const [nothing, wrong] = [postBy(quin), postBy(quin)]
-    fakePods.serve(quin, { ...postBy(quin), guid: wrong.guid, author: stranger('else').address })
+    fakePods.serve(quin, { ...postBy(quin), guid: wrong.guid, author: newRemotePerson('else').address })
     await pod.publicly(commentBy(quin, nothing.guid), quin)
     await pod.publicly(commentBy(quin, wrong.guid), quin)
     await pod.settled()
@@ -452,7 +452,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
 
   it('are resumed in order of their references: the author, the post, the comment, the like', async () => {
     const pod = await start()
-    const quin = stranger()
+    const quin = newRemotePerson()
     const remy = await known(pod, 'remy')
     const post = postBy(quin)
     const comment = commentBy(remy, post.guid)

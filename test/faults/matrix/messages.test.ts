@@ -152,7 +152,7 @@ it.each(['in order', 'backwards', 'all at once'])('F22: messages arrive %s', asy
 
 it('F23: unknown persons comment on an unknown post', async () => {
   const { neighbours, fakePods } = assailed
-  const author = neighbours.stranger()
+  const author = neighbours.newRemotePerson()
   const post = postBy(author)
   fakePods.serve(author, post)
   // A pod that is asked for another pod's post redirects to that pod.
@@ -163,8 +163,8 @@ it('F23: unknown persons comment on an unknown post', async () => {
       response.writeHead(302, { location: `http://${home}/fetch/post/${post.guid}` }).end()
     })
   }
-  const strangers = Array.from({ length: 20 }, () => neighbours.stranger())
-  const comments = Array.from({ length: 1_000 }, (_, index) => commentBy(strangers[index % 20] ?? author, post))
+  const unknownPeople = Array.from({ length: 20 }, () => neighbours.newRemotePerson())
+  const comments = Array.from({ length: 1_000 }, (_, index) => commentBy(unknownPeople[index % 20] ?? author, post))
 
   const line = comments.map((comment) => envelopeOf(author, comment))
   async function sendNext(): Promise<void> {
@@ -181,7 +181,7 @@ it('F23: unknown persons comment on an unknown post', async () => {
   expect(fetches.filter((request) => request.startsWith(home))).toHaveLength(1)
   expect(fetches.length).toBeLessThanOrEqual(2) // the first commenter's pod may have been asked first
   const asked = ({ address }: FakePerson) => fakePods.requests.filter((request) => request.endsWith(`acct:${address}`))
-  expect([author, ...strangers].map((person) => asked(person).length)).toEqual(Array.from({ length: 21 }, () => 1))
+  expect([author, ...unknownPeople].map((person) => asked(person).length)).toEqual(Array.from({ length: 21 }, () => 1))
   expect(await pod.db('waiting').select('id')).toEqual([])
 })
 

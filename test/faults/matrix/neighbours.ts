@@ -13,7 +13,7 @@ export interface Neighbours {
   readonly ids: readonly number[]
   readonly proxies: readonly TcpProxy[]
   /** A person on one of them, unknown to the pod under test. */
-  stranger(host?: string): FakePerson
+  newRemotePerson(host?: string): FakePerson
   /** A person on one of them, known to the pod under test. */
   acquaintance(): Promise<FakePerson>
   /** Public messages that did not reach every recipient, as sentences. */
@@ -34,7 +34,7 @@ export async function settleNeighbours(
   const people: FakePerson[] = []
   let made = 0
 
-  function stranger(host = hosts[made % (PODS - 1)] ?? ''): FakePerson {
+  function newRemotePerson(host = hosts[made % (PODS - 1)] ?? ''): FakePerson {
     made += 1
     const person = fakePods.person(`p${made}@${host}`)
     people.push(person)
@@ -60,15 +60,15 @@ export async function settleNeighbours(
     return id
   }
 
-  const personId = await meet(stranger(hosts.at(-1)))
+  const personId = await meet(newRemotePerson(hosts.at(-1)))
   await pod.db('contacts').insert(followed.map(({ userId }) => ({ userId, personId, sharing: true, receiving: false })))
   return {
     hosts,
     ids: listeners.ids,
     proxies,
-    stranger,
+    newRemotePerson,
     async acquaintance() {
-      const person = stranger()
+      const person = newRemotePerson()
       await meet(person)
       return person
     },
