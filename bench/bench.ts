@@ -35,7 +35,9 @@ export interface BenchOptions {
   readonly size: number
   /** Of `lived`: how many messages of the corpus are sent; not set: all. */
   readonly messages?: number
-  /** Of `hostile`: only these cases. */
+  /** Of `lived`: the folder that gets CPU profiles and statements; not set: none are kept. */
+  readonly keep?: string
+  /** Of `hostile` and `lived`: only these cases. */
   readonly cases?: readonly string[]
   /** Of `hostile` and `lived`: only these back ends of the queue. */
   readonly queues?: readonly string[]

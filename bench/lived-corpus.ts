@@ -9,7 +9,7 @@ import { type Crypto, guid, inParts, relayable, type Signer, signed, statusMessa
 
 export type LivedKind = 'posts' | 'comments' | 'likes' | 'private'
 
-export interface LivedMessage {
+interface LivedMessage {
   readonly kind: LivedKind
   readonly guid: string
   /** The envelope; of a private post the encrypted envelope. */

@@ -1,6 +1,8 @@
 import type { ChildProcess } from 'node:child_process'
 import { constants, privateDecrypt, randomBytes, sign } from 'node:crypto'
-import { availableParallelism } from 'node:os'
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { pino } from 'pino'
 import { readConfig } from '../src/config/config.js'
@@ -24,6 +26,7 @@ import {
   prepareLived,
 } from './lived-pod.js'
 import { countNoStatements, countStatements, type Statements } from './lived-statements.js'
+import { readStepTimes } from './lived-steps.js'
 import type { PostLoadResult } from './post-load.js'
 import { load, openLoader } from './post-loader.js'
 import { processorTimesOf, rateOf, timePerMessage } from './processor-time.js'
@@ -38,6 +41,7 @@ const RATES = [
   { perSecond: 60, seconds: 8 },
   { perSecond: 300, seconds: 5 },
 ] as const
+const CASES = ['full speed', 'rates', 'pods', 'steps']
 const LOOK_EVERY_MS = 50
 /** After the last request to the peer, while no work is left. */
 const GIVEN_UP_AFTER_MS = 3_000
@@ -49,14 +53,20 @@ const SETTINGS = { track_commit_timestamp: 'on', shared_preload_libraries: 'pg_s
  * Messages of remote people with everything they cause on a pod with users: notifications, live events, relays, and a signed
  * participation for each public post. From the socket of the web process until the last participation has arrived.
  */
-export async function* benchLived({ rounds, messages = MESSAGES, queues }: BenchOptions): AsyncGenerator<Result> {
+export async function* benchLived({
+  rounds,
+  messages = MESSAGES,
+  queues,
+  cases = CASES,
+  keep,
+}: BenchOptions): AsyncGenerator<Result> {
   const corpus = firstMessages(await livedCorpus(), messages)
   const loader = openLoader()
   const peer = forkFile('./lived-peer')
   try {
     const { ports } = await said<PeerReady>(peer)
     for await (const { queue, stores } of eachStore({ settings: SETTINGS }, queues)) {
-      yield* measureStore({ queue, stores, loader, peer, ports, corpus, rounds })
+      yield* measureStore({ queue, stores, loader, peer, ports, corpus, rounds, cases, keep })
     }
   } finally {
     loader.kill()
@@ -73,9 +83,13 @@ interface Setting {
   readonly ports: readonly number[]
   readonly corpus: LivedCorpus
   readonly rounds: number
+  /** Folder for profiles and statements. */
+  readonly keep: string | undefined
+  /** The parts of the bench that run. */
+  readonly cases: readonly string[]
 }
 
-interface LivedPod extends Setting {
+interface LivedPod extends Omit<Setting, 'cases'> {
   readonly pod: OpenPod
   readonly users: readonly LivedUser[]
   readonly processes: readonly PodProcess[]
@@ -95,7 +109,7 @@ interface Round {
   readonly ok: boolean
 }
 
-async function* measureStore(setting: Setting): AsyncGenerator<Result> {
+async function* measureStore({ cases, ...setting }: Setting): AsyncGenerator<Result> {
   const environment = environmentOf(setting.stores)
   const crypto = openCryptoPool(1)
   const pod = await openPod(readConfig(environment), 'command', { crypto, log: pino({ level: 'silent' }) })
@@ -107,10 +121,17 @@ async function* measureStore(setting: Setting): AsyncGenerator<Result> {
     await placePeople(pod, setting.ports.slice(0, 1))
     await countNoStatements(setting.stores.superuserUrl)
     await measureRound(lived, firstMessages(setting.corpus, WARM_UP))
-    yield* measureFullSpeed(lived, 'one pod')
-    yield* measureRates(lived)
-    await placePeople(pod, setting.ports)
-    yield* measureFullSpeed(lived, `${setting.ports.length} pods`)
+    if (cases.includes('full speed')) yield* measureFullSpeed(lived, 'one pod')
+    if (cases.includes('rates')) yield* measureRates(lived)
+    if (cases.includes('pods')) {
+      await placePeople(pod, setting.ports)
+      yield* measureFullSpeed(lived, `${setting.ports.length} pods`)
+    }
+    if (cases.includes('steps')) {
+      await placePeople(pod, setting.ports.slice(0, 1))
+      for (const { child } of processes.splice(1)) await end(child)
+      yield* measureSteps(lived, environment)
+    }
   } finally {
     for (const { child } of processes) await end(child)
     await pod.close()
@@ -123,6 +144,7 @@ async function* measureFullSpeed(lived: LivedPod, senders: string): AsyncGenerat
   const measured: Round[] = []
   for (let round = 0; round < rounds; round += 1) measured.push(await measureRound(lived, corpus))
   const statements = await countStatements(lived.stores.superuserUrl, () => measureRound(lived, corpus))
+  await keepStatements(lived, `${senders}, ${queue}`, statements)
   const least = leastTimeOf(corpus)
   yield resultOf(`stored, ${senders}, ${queue}`, measured, {
     values: measured.map(({ storedPerSecond }) => storedPerSecond),
@@ -139,12 +161,20 @@ async function* measureFullSpeed(lived: LivedPod, senders: string): AsyncGenerat
   }
 }
 
+async function keepStatements({ keep }: LivedPod, name: string, statements: Statements): Promise<void> {
+  if (keep === undefined) return
+  await mkdir(keep, { recursive: true })
+  await writeFile(join(keep, `statements-${name.replaceAll(/\W+/g, '-')}.json`), JSON.stringify(statements, null, 1))
+}
+
 /** The processor time of a message at a fixed rate: batches are small then. */
 async function* measureRates(lived: LivedPod): AsyncGenerator<Result> {
   const { corpus, queue } = lived
   for (const { perSecond, seconds } of RATES) {
     const part = firstMessages(corpus, wholeMixes(perSecond * seconds))
     const round = await measureRound(lived, part, perSecond)
+    const statements = await countStatements(lived.stores.superuserUrl, () => measureRound(lived, part, perSecond))
+    await keepStatements(lived, `${perSecond} a second, ${queue}`, statements)
     const spent = processorTime(round)
     const limit = leastTimeOf(part).all / 1_000
     yield {
@@ -158,8 +188,59 @@ async function* measureRates(lived: LivedPod): AsyncGenerator<Result> {
       rounds: 1,
       spread: 0,
       cpu_us: round.cpu,
+      ...statementsOf(statements, part),
       latency_ms: { accepted: round.accepted, committed: round.committed },
       ok: round.ok,
+    }
+  }
+}
+
+/** Processor time of the worker by step, at full speed and at the lowest rate. */
+async function* measureSteps(lived: LivedPod, environment: NodeJS.ProcessEnv): AsyncGenerator<Result> {
+  const { corpus, queue, processes, keep } = lived
+  const [{ perSecond, seconds }] = RATES
+  const slow = firstMessages(corpus, perSecond * seconds)
+  for (const [name, part, rate] of [
+    ['full speed', corpus, undefined],
+    [`${perSecond} a second`, slow, perSecond],
+  ] as const) {
+    const folder = await mkdtemp(join(tmpdir(), 'pod-bench-profile-'))
+    try {
+      const worker = await startProcess('../workers/main', environment, [
+        ...process.execArgv,
+        ...['--cpu-prof', `--cpu-prof-dir=${folder}`],
+      ])
+      const profiled = { ...lived, processes: [...processes, worker] }
+      let round: Round
+      let from: bigint
+      let to: bigint
+      try {
+        await measureRound(profiled, firstMessages(corpus, WARM_UP))
+        from = process.hrtime.bigint()
+        round = await measureRound(profiled, part, rate)
+        to = process.hrtime.bigint()
+      } finally {
+        await end(worker.child)
+      }
+      const times = Object.entries(await readStepTimes(folder, from, to))
+      const cpu_us = Object.fromEntries(times.map(([step, time]) => [step, time / part.messages.length]))
+      const value = Object.values(cpu_us).reduce((sum, each) => sum + each, 0)
+      yield {
+        bench: 'lived',
+        case: `worker by step, ${name}, ${queue}`,
+        value: value / 1_000,
+        unit: 'ms/msg',
+        rounds: 1,
+        spread: 0,
+        cpu_us,
+        ok: round.ok,
+      }
+      if (keep !== undefined) {
+        const kept = `profile, ${name}, ${queue}`.replaceAll(/\W+/g, '-')
+        await cp(folder, join(keep, kept), { recursive: true })
+      }
+    } finally {
+      await rm(folder, { recursive: true, force: true })
     }
   }
 }

@@ -11,15 +11,17 @@ const WHEN_NAMED = { rounds: '5', size: '1000000' }
 /** That what is below its floor is measured. */
 const MORE_TIMES = 2
 
-const usage = `npm run bench -- [name …] [--rounds 5] [--size 1000000] [--json] [--check] [--write] [--case NAME] [--queue NAME] [--strength 1] [--messages 3500]
+const usage = `npm run bench -- [name …] [--rounds 5] [--size 1000000] [--json] [--check] [--write] [--case NAME] [--queue NAME] [--strength 1] [--messages 3500] [--keep FOLDER]
 
 Names: ${[...benches.keys()].join(', ')}; without one, ${usualBenches.join(', ')} with --rounds ${WHEN_ALL.rounds} --size ${WHEN_ALL.size}
 --size   how many posts the generated pod of api has
 --json   one line of JSON for each result
 --check  fails when a ratio is below its floor, and stays so when its bench runs twice more, or something was done wrong
---case, --strength  of hostile: only these cases (may be given several times), and the part of each attack that is sent
+--strength  of hostile: the part of each attack that is sent
+--case  of hostile and lived: only this case (may be given several times); of lived: full speed, rates, pods, steps
 --queue  of hostile and lived: only this back end (may be given several times)
 --messages  of lived: how many messages are sent
+--keep   of lived: the folder that gets CPU profiles of the worker and the statements with their times
 --write  puts table and charts into docs/performance.md and docs/performance
 `
 
@@ -54,8 +56,13 @@ async function main(): Promise<void> {
   const areNumbers = whole.every((number) => Number.isInteger(number) && number >= 1) && strength > 0
   if (!names.every((name) => benches.has(name)) || !areNumbers) return misused()
 
-  const { case: cases, queue: queues } = values
-  const chosen = { ...(cases && { cases }), ...(queues && { queues }), ...(messages && { messages }) }
+  const { case: cases, queue: queues, keep } = values
+  const chosen = {
+    ...(cases && { cases }),
+    ...(queues && { queues }),
+    ...(messages && { messages }),
+    ...(keep && { keep }),
+  }
   const run = { rounds, size, strength, json: values.json, ...chosen }
   const measured = await measure(names, run)
   const results = values.check ? await measureDoubtful(measured, run) : measured
@@ -116,6 +123,7 @@ function readWords() {
     queue: { type: 'string', multiple: true },
     strength: { type: 'string', default: '1' },
     messages: { type: 'string' },
+    keep: { type: 'string' },
   } as const
   try {
     return parseArgs({ options, allowPositionals: true })
