@@ -15,6 +15,7 @@ import { openPod } from '../src/pod/open-pod.js'
 import { closeApp } from '../src/web/server/close-app.js'
 import type { Readiness } from '../src/web/server/health.js'
 import { listenForOperator } from '../src/web/server/listen.js'
+import { directHandlers } from './handlers/direct.js'
 import { fetchHandlers } from './handlers/fetch.js'
 import { unprovenHandlers } from './handlers/fetch-unproven.js'
 import { maintenanceHandlers } from './handlers/maintenance.js'
@@ -64,6 +65,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
       photos: photoHandlers,
       maintenance: maintenanceHandlers,
     },
+    direct: directHandlers,
   })
   const uploads = keepsPictures ? keepUploadsSwept(pod) : undefined
   const metrics = openMetrics(pod)

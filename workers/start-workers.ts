@@ -8,6 +8,7 @@ import { isDatabaseReachable } from '../src/persistence/database/database.js'
 import { findSecondsSinceRun } from '../src/persistence/database/periodic-runs.js'
 import type { Pod } from '../src/pod/pod.js'
 import { openAdaptiveConcurrency } from './adaptive-concurrency.js'
+import type { DirectHandler } from './direct-runs.js'
 import { keepSchedules } from './handlers/maintenance.js'
 import { inboundRunner, isInbound } from './inbound-runner.js'
 import { countJob, noteJobWait } from './job-metrics.js'
@@ -55,6 +56,8 @@ const TIMING: Timing = {
 export interface WorkersOptions {
   /** Handlers of the jobs of each served queue; jobs that carry messages need none. */
   readonly handlers: Readonly<Partial<Record<QueueName, HandlerTable>>>
+  /** Work that this process does without a job after it has written the row; of the served queues only. */
+  readonly direct?: readonly DirectHandler[]
   /** Not set: those of the configuration. */
   readonly queues?: readonly QueueName[]
   /** Replaces single times; for tests, which cannot wait for minutes. */
@@ -91,19 +94,33 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   const stopping = new AbortController()
   const suspects = openSuspectQueue()
   let running = 0
+  let directlyRunning = 0
 
   async function runWithMetrics(queue: QueueName, job: Job, run: (job: Job) => Promise<void>): Promise<void> {
-    running += 1
     noteJobWait(queue, Date.now() - (job.timestamp + job.delay))
+    await countedWhile(queue, () => run(job))
+  }
+
+  async function countedWhile(queue: QueueName, run: () => Promise<void>): Promise<void> {
+    running += 1
     const began = performance.now()
     try {
-      await run(job)
+      await run()
       countJob(queue, 'done', performance.now() - began)
     } catch (error) {
       countJob(queue, 'failed', performance.now() - began)
       throw error
     } finally {
       running -= 1
+    }
+  }
+
+  async function runDirectly(queue: QueueName, run: () => Promise<void>): Promise<void> {
+    directlyRunning += 1
+    try {
+      await countedWhile(queue, run)
+    } finally {
+      directlyRunning -= 1
     }
   }
 
@@ -134,18 +151,34 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
     if (queue === 'inbound' && given === undefined) return serveAdaptively(queue, run, serving)
     return pod.jobs.serve(queue, (job) => runWithMetrics(queue, job, run), serving)
   })
+  const endDirectRuns = (options.direct ?? [])
+    .filter(({ job }) => queues.includes(job.queue))
+    .map(({ job, atOnce, open }) => {
+      const run = open(pod, { deadline: timing.deadline, stopping: stopping.signal })
+      const { queue, name } = job
+      return pod.jobs.directRuns.serve({ queue, name, atOnce, run: (id) => runDirectly(queue, () => run(id)) })
+    })
   const servesMaintenance = queues.includes('maintenance')
   const schedules = servesMaintenance ? keepSchedules(pod) : undefined
   const sweeping = servesMaintenance ? startSweeping(pod) : undefined
 
   async function close(): Promise<void> {
-    const closed = Promise.all([schedules?.stop(), sweeping?.stop(), ...workers.map((worker) => worker.close())])
+    for (const end of endDirectRuns) end()
+    const closed = Promise.all([
+      ...[schedules?.stop(), sweeping?.stop(), directRunsEnded()],
+      ...workers.map((worker) => worker.close()),
+    ])
     const over = new AbortController()
     const ended = Promise.race([closed, allEndedOrUnreachable(over.signal)])
     await within(timing.abortAfter, ended)
     stopping.abort()
     await within(timing.closeWithin - timing.abortAfter, ended)
     over.abort()
+  }
+
+  /** Direct runs are not known to the workers of the queue. */
+  async function directRunsEnded(): Promise<void> {
+    while (directlyRunning > 0) await pause(CHECK_EVERY_MS)
   }
 
   /** During an outage of the queue its workers cannot close, and running jobs cannot be returned to it. */

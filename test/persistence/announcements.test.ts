@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { publishAnnouncementsOfRows } from '../../src/domain/notifications/announcements.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Tag } from '../../src/persistence/models/tag.js'
 import type { User } from '../../src/persistence/models/user.js'
@@ -42,6 +43,20 @@ it('lets one transaction at a time insert announcements, so that ids are in comm
     [id, null],
     [id, null],
   ])
+})
+
+it('publishes the announcements of many outbox rows with one transaction, and each row once', async () => {
+  const posts = [await addPost(db, alice.personId), await addPost(db, alice.personId)]
+  const rows: { id: number }[] = await db('outbox')
+    .insert(posts.map(({ id }) => ({ queue: 'notify', name: 'announce', data: JSON.stringify({ posts: [id] }) })))
+    .returning('id')
+  const ids = rows.map(({ id }) => id)
+
+  await publishAnnouncementsOfRows({ db }, ids)
+  await publishAnnouncementsOfRows({ db }, ids)
+
+  expect(await announced()).toEqual(posts.map(({ id }) => [id, null]))
+  expect(await db('outbox').whereIn('id', ids)).toEqual([])
 })
 
 function attach(postId: number, model: typeof Mention | typeof Tag, names: readonly string[]): Promise<void> {

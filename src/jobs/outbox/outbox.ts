@@ -121,11 +121,12 @@ const newOutboxRows = `
   order by place
   returning id`
 
-/** Adds the jobs of rows that this transaction has written after its commit; the sweeper adds lost ones. */
+/** Runs or adds the jobs of rows that this transaction has written after its commit; the sweeper adds lost ones. */
 export const handOverAfter = afterCommit<OutboxJob>(({ jobs }, rows) => {
   const handOver = handOvers.get(jobs) ?? openHandOver(jobs)
   handOvers.set(jobs, handOver)
-  return handOver(rows)
+  const others = jobs.directRuns.start(rows, (row) => void handOver([row]).catch(() => {}))
+  return others.length === 0 ? Promise.resolve() : handOver(others)
 })
 
 type HandOver = (rows: readonly OutboxJob[]) => Promise<void>
@@ -258,6 +259,19 @@ export async function deleteOutboxRows(db: Knex, ids: readonly number[]): Promis
 
 const deletedRows = `
   delete from outbox using unnest(${opaqueParam('$1', 'bigint[]')}) as done(id) where outbox.id = done.id returning outbox.id`
+
+/** Deletes rows in the transaction of their effect, as `deleteOutboxRows`; returns those that existed, with their data. */
+export async function takeOutboxRows<Data>(
+  transaction: Knex.Transaction,
+  ids: readonly number[],
+): Promise<readonly { readonly data: Data }[]> {
+  return queryPrepared<{ data: Data }>(transaction, 'take-outbox-rows', takenRows, [
+    ids.toSorted((one, other) => one - other),
+  ])
+}
+
+const takenRows = `
+  delete from outbox using unnest(${opaqueParam('$1', 'bigint[]')}) as done(id) where outbox.id = done.id returning outbox.data`
 
 export function outboxIdOf(data: unknown): number | undefined {
   const isRowsJob = typeof data === 'object' && data !== null && 'outboxId' in data

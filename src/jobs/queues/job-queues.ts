@@ -5,6 +5,7 @@ import { StartError } from '../../errors/start-error.js'
 import { openOutageLog } from '../../logging/outage-log.js'
 import type { ObservedWorker } from '../bullmq/observed-worker.js'
 import type { AnyJob } from '../definitions.js'
+import { type DirectRuns, openDirectRuns } from '../outbox/direct-runs.js'
 import { type JobAdding, jobAdding } from './add-jobs.js'
 import { type QueueInspection, queueInspection } from './inspect-queues.js'
 import { openJobOptions } from './job-options.js'
@@ -25,6 +26,8 @@ export interface JobQueues extends JobAdding, QueueInspection, JobScheduling {
   hasRoom(): Promise<boolean>
   /** What the operator should change about the store, in sentences. */
   warnings(): Promise<readonly string[]>
+  /** Outbox rows that this process runs without a job. */
+  readonly directRuns: DirectRuns
   serve(queue: QueueName, run: (job: Job) => Promise<void>, options: ServeOptions): ObservedWorker
 }
 
@@ -65,6 +68,7 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
     ...jobAdding({ client, store, prefix, optionsOf }),
     ...queueInspection(client),
     ...jobScheduling(client, optionsOf),
+    directRuns: openDirectRuns(),
     serve: (name, run, options) => serveQueue({ store, prefix, report }, name, run, options),
     hasRoom: () => client.request('inbound', () => store.hasRoom()),
 

@@ -1,0 +1,57 @@
+import type { AnyJob } from '../src/jobs/definitions.js'
+import { groupCommit } from '../src/jobs/group-commit.js'
+import type { DirectRun } from '../src/jobs/outbox/direct-runs.js'
+import { AlreadyDone, type JobContext, loadJob } from '../src/jobs/outbox/outbox.js'
+import type { Pod } from '../src/pod/pod.js'
+import { withDeadline } from './deadline.js'
+import type { Handler } from './run-job.js'
+
+/** Work of outbox rows that needs no job in the process that has written the rows. */
+export interface DirectHandler {
+  readonly job: AnyJob
+  /** Rows that may run at a time; the others get jobs. */
+  readonly atOnce: number
+  open(pod: Pod, limits: DirectLimits): DirectRun
+}
+
+interface DirectLimits {
+  /** Milliseconds a run has. */
+  readonly deadline: number
+  readonly stopping: AbortSignal
+}
+
+/** Runs each row with the handler of its job. A failure has no effect but that the row gets a job. */
+export function runEach(handle: Handler): DirectHandler['open'] {
+  return (pod, { deadline, stopping }) =>
+    async (outboxId) => {
+      const work = await loadJob(pod.db, { outboxId })
+      if (work === undefined) return
+      await unlessDone(() =>
+        // The handler belongs to the name of the row.
+        withDeadline(deadline, stopping, (signal) => handle(pod, work as JobContext as JobContext<never>, signal)),
+      )
+      await work.finishIfOpen()
+    }
+}
+
+/** Runs rows that are written meanwhile together, with one call. */
+export function runTogether(
+  items: number,
+  handleAll: (pod: Pod, outboxIds: readonly number[]) => Promise<void>,
+): DirectHandler['open'] {
+  return (pod, { deadline, stopping }) => {
+    const run = groupCommit(
+      { atOnce: 1, items, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
+      (ids: readonly number[]) => withDeadline(deadline, stopping, () => handleAll(pod, ids)),
+    )
+    return (outboxId) => run([outboxId])
+  }
+}
+
+async function unlessDone(work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof AlreadyDone)) throw error
+  }
+}
