@@ -37,6 +37,7 @@ const INVALID_ARGUMENTS = {
   queue: undefined,
   strength: '',
   messages: undefined,
+  keep: undefined,
 }
 
 await main()

@@ -46,7 +46,7 @@ it('lets one transaction at a time insert announcements, so that ids are in comm
 })
 
 it('publishes the announcements of many outbox rows with one transaction, and each row once', async () => {
-  const posts = [await addPost(db, alice.personId), await addPost(db, alice.personId)]
+  const posts = [await addPost({ db }, { id: alice.personId }), await addPost({ db }, { id: alice.personId })]
   const rows: { id: number }[] = await db('outbox')
     .insert(posts.map(({ id }) => ({ queue: 'notify', name: 'announce', data: JSON.stringify({ posts: [id] }) })))
     .returning('id')
