@@ -114,22 +114,57 @@ describe.each(views)('in Chromium, $colorScheme and $width pixels wide,', (view)
     )
   }, 120_000)
 
-  it('the API documentation has no text that is hard to read', async () => {
+  it('the API documentation has no violation that axe finds, closed, opened, in use, and in its dialog', async () => {
     await withPage(view, async (page) => {
       await page.goto('/api/docs')
-      await page.locator('.opblock-summary').first().click()
-      await page.locator('.opblock-body .responses-table').first().waitFor()
-      await page.evaluate(axe.source)
-      const { violations } = (await page.evaluate(
-        `axe.run(document, { runOnly: ['color-contrast'], resultTypes: ['violations'] })`,
-      )) as axe.AxeResults // what axe.run resolves to
-      const background = await page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
+      const open = async (id: string) => {
+        await page.locator(`#operations-${id} .opblock-summary`).click()
+        await page.locator(`#operations-${id} .responses-table`).waitFor()
+      }
+      const states: readonly (readonly [name: string, reach: () => Promise<void>])[] = [
+        ['closed', () => page.locator('.opblock-summary').first().waitFor()],
+        ['opened', () => open('Posts-createPost')],
+        ['tried out', () => page.locator('#operations-Posts-createPost .try-out__btn').click()],
+        [
+          'answered',
+          async () => {
+            await page.locator('#operations-Posts-createPost .execute').click()
+            await page.locator('.live-responses-table').waitFor()
+          },
+        ],
+        [
+          'a form',
+          async () => {
+            await open('Photos-uploadPhoto')
+            await page.locator('#operations-Photos-uploadPhoto .try-out__btn').click()
+          },
+        ],
+        ['parameters', () => open('Search-searchPeople')],
+        [
+          'the dialog',
+          async () => {
+            await page.locator('.btn.authorize').first().click()
+            await page.locator('.modal-ux').waitFor()
+          },
+        ],
+      ]
+      for (const [name, reach] of states) {
+        await reach()
+        const width = await page.evaluate('document.documentElement.scrollWidth')
 
-      expect(
-        violations.flatMap(({ nodes }) => nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`)),
-      ).toEqual([])
+        expect([name, await violationsOn(page), Number(width) <= view.width]).toEqual([name, [], true])
+      }
+      const background = await page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
       expect(background === 'rgb(28, 32, 34)').toBe(view.colorScheme === 'dark')
-      expect(Number(await page.evaluate('document.documentElement.scrollWidth'))).toBeLessThanOrEqual(view.width)
+    })
+  }, 120_000)
+
+  it('an address of an operation opens it in the API documentation', async () => {
+    await withPage(view, async (page) => {
+      await page.goto('/api/docs#/Posts/createPost')
+      await page.locator('#operations-Posts-createPost .responses-table').waitFor()
+      await page.locator('#operations-Posts-getPost .opblock-summary-control').click()
+      await page.waitForURL('**/api/docs#/Posts/getPost')
     })
   }, 60_000)
 })
