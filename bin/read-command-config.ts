@@ -8,7 +8,11 @@ export async function readCommandConfig(environment: NodeJS.ProcessEnv): Promise
   const { POD_URL, PORT } = environment
   if (POD_URL || (PORT && PORT !== '0')) return config
   const kept = await readKeptAddress(config.dataDir)
-  return kept === undefined ? config : readConfig({ ...environment, POD_URL: kept.url })
+  if (kept === undefined) return config
+  const { protocol, hostname, port } = new URL(kept.url)
+  // The default of POD_URL, from which PORT can be read.
+  const isDefault = protocol === 'http:' && hostname === 'localhost' && port !== ''
+  return readConfig({ ...environment, POD_URL: kept.url, ...(isDefault && { PORT: port }) })
 }
 
 /** The address of an account is permanent: accounts are created only under the address of the running pod. */

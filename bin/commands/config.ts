@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
-import { type Config, type Listen, readConfig } from '../../src/config/config.js'
+import type { Config, Listen } from '../../src/config/config.js'
 import { withoutRedisPassword } from '../../src/jobs/queues/redis-address.js'
 import { type OutputOptions, print, table } from '../output.js'
+import { readCommandConfig } from '../read-command-config.js'
 
 /** Settings by name, with the text shown for unset ones. */
 type Shown = Readonly<Record<string, string | number | null>>
@@ -22,8 +23,8 @@ export function configCommand(program: Command): void {
     .description('Shows the effective settings without secrets.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod config --json')
-    .action((options: OutputOptions) => {
-      const shown = settingsOf(readConfig(process.env))
+    .action(async (options: OutputOptions) => {
+      const shown = settingsOf(await readCommandConfig(process.env))
       const rows = Object.entries(shown).map(([name, value]) => [name, String(value ?? WHEN_NOT_SET[name] ?? '')])
       print(options, shown, table(rows))
     })

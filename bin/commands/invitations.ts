@@ -38,9 +38,9 @@ async function makeInvitation(options: OutputOptions & { expiresIn: number; note
   const expires = made.expiresAt.toISOString()
   print(options, { url: address, expires_at: expires }, [
     address,
-    `For one person until ${expires}. It is not shown again.`,
+    `Invitation for one sign-up, expires ${expires}. Save it now; it will not be shown again.`,
     ...(made.registrations === 'invite'
       ? []
-      : [`REGISTRATIONS is ${made.registrations}: an invitation counts only while it is invite.`]),
+      : [`REGISTRATIONS is ${made.registrations}: the invitation has an effect only with REGISTRATIONS=invite.`]),
   ])
 }

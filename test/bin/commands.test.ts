@@ -288,6 +288,17 @@ describe('the commands', { timeout: 60_000 }, () => {
       })
     })
 
+    it('prints the address of the pod that owns the data folder, and every limit', async () => {
+      const { path, remove } = await makeFolder()
+      await writeFile(join(path, 'address.json'), JSON.stringify({ url: 'http://localhost:5700', pid: process.pid }))
+
+      const { stdout } = await pod(['config', '--json'], { DATA_DIR: path, AUTHORIZATION_LIMIT: '7', PAGE_LIMIT: '8' })
+
+      const address = { POD_URL: 'http://localhost:5700', PORT: 5700 }
+      expect(JSON.parse(stdout)).toMatchObject({ ...address, AUTHORIZATION_LIMIT: 7, PAGE_LIMIT: 8 })
+      await remove()
+    })
+
     it('reads the file .env of the working folder, and the environment before it', async () => {
       const { path, remove } = await makeFolder()
       await writeFile(join(path, '.env'), 'POD_NAME=From file\nLOG_LEVEL=warn\n')
