@@ -10,7 +10,7 @@ export const auditLog: Migration = {
         -- {guid, name, role}
         actor jsonb not null,
         via text not null check (via in ('api', 'console', 'command', 'system')),
-        client_id text,
+        client_id text collate "C",
         action text not null,
         -- {type, guid, label}
         target jsonb not null,
