@@ -4,9 +4,11 @@ import { newGuid } from '../../src/domain/new-guid.js'
 import { writeEntity } from '../../src/protocol/entities/registry.js'
 import { countQueries } from '../support/assertions/statement-count.js'
 import { addPost } from '../support/databases/rows.js'
-import { addAspect, dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
+import { dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
+import { addAspect } from '../support/people/aspects.js'
+import { addLocalUser } from '../support/people/local-users.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
-import { addLocalUser, type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 describe('closing an account', () => {
   let pod: FederationPod

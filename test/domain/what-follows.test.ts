@@ -5,7 +5,7 @@ import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { addPost } from '../support/databases/rows.js'
-import { addAspect } from '../support/federation/outbound-messages.js'
+import { addAspect } from '../support/people/aspects.js'
 import { type DomainPod, openDomainPod } from '../support/pods/domain-pod.js'
 
 /** Notifications and messages to other pods, in the transaction of their cause. */

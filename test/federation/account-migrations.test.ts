@@ -9,16 +9,11 @@ import { signMigration } from '../../src/protocol/signatures/migration-signature
 import { addPost } from '../support/databases/rows.js'
 import { profileOf } from '../support/federation/entities.js'
 import type { FakePerson } from '../support/federation/fake-pods.js'
-import {
-  allStored,
-  type LocalUser,
-  privateMessage,
-  publicMessage,
-  type RemotePerson,
-  receive,
-} from '../support/federation/inbound-messages.js'
-import { addAspect } from '../support/federation/outbound-messages.js'
-import { addLocalUser, type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
+import { allStored, privateMessage, publicMessage, receive } from '../support/federation/inbound-messages.js'
+import { addAspect } from '../support/people/aspects.js'
+import { addLocalUser, type LocalUser } from '../support/people/local-users.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod
 let ann: LocalUser

@@ -5,7 +5,8 @@ import type { Entity } from '../../src/protocol/entities/registry.js'
 import { commentBy, likeBy, postBy } from '../support/federation/entities.js'
 import { signedBy } from '../support/federation/envelopes.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
-import { allStored, publicMessage, type RemotePerson, receive } from '../support/federation/inbound-messages.js'
+import { allStored, publicMessage, receive } from '../support/federation/inbound-messages.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let fakePods: FakePods

@@ -5,14 +5,9 @@ import { listMessagesOfConversation } from '../../src/persistence/conversations/
 import { insertAnnouncements } from '../../src/persistence/notifications/announcements.js'
 import type { ConversationEntity, MessageEntity } from '../../src/protocol/entities/conversations.js'
 import { cardOf } from '../support/federation/fake-pods.js'
-import {
-  allStored,
-  type LocalUser,
-  privateMessage,
-  publicMessage,
-  type RemotePerson,
-  receive,
-} from '../support/federation/inbound-messages.js'
+import { allStored, privateMessage, publicMessage, receive } from '../support/federation/inbound-messages.js'
+import type { LocalUser } from '../support/people/local-users.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { postBy } from '../support/federation/entities.js'
-import { allStored, publicMessage, type RemotePerson, receive } from '../support/federation/inbound-messages.js'
+import { allStored, publicMessage, receive } from '../support/federation/inbound-messages.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 const LIMIT = 2_000

@@ -8,8 +8,9 @@ import type { Post } from '../../src/persistence/models/post.js'
 import { UNDELIVERED_LIMITS } from '../../src/persistence/outbound/limits.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { addPost } from '../support/databases/rows.js'
-import type { LocalUser, RemotePerson } from '../support/federation/inbound-messages.js'
 import { sentAbout } from '../support/federation/outbound-messages.js'
+import type { LocalUser } from '../support/people/local-users.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

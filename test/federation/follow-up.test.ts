@@ -4,15 +4,10 @@ import { Post } from '../../src/persistence/models/post.js'
 import type { ReshareEntity } from '../../src/protocol/entities/posts.js'
 import { addPost } from '../support/databases/rows.js'
 import { commentBy, postBy, reshareBy } from '../support/federation/entities.js'
-import {
-  allStored,
-  type LocalUser,
-  privateMessage,
-  publicMessage,
-  type RemotePerson,
-  receive,
-} from '../support/federation/inbound-messages.js'
-import { addLocalUser, type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
+import { allStored, privateMessage, publicMessage, receive } from '../support/federation/inbound-messages.js'
+import { addLocalUser, type LocalUser } from '../support/people/local-users.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod
 let ann: LocalUser

@@ -11,14 +11,9 @@ import { fetchHandlers } from '../../workers/handlers/fetch.js'
 import { addPost } from '../support/databases/rows.js'
 import { commentBy, postBy } from '../support/federation/entities.js'
 import type { FakePerson } from '../support/federation/fake-pods.js'
-import {
-  allStored,
-  type LocalUser,
-  privateMessage,
-  publicMessage,
-  type RemotePerson,
-  receive,
-} from '../support/federation/inbound-messages.js'
+import { allStored, privateMessage, publicMessage, receive } from '../support/federation/inbound-messages.js'
+import type { LocalUser } from '../support/people/local-users.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

@@ -11,8 +11,9 @@ import type { Pod } from '../../src/pod/pod.js'
 import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { addPost } from '../support/databases/rows.js'
-import type { LocalUser, RemotePerson } from '../support/federation/inbound-messages.js'
 import { sentAbout } from '../support/federation/outbound-messages.js'
+import type { LocalUser } from '../support/people/local-users.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

@@ -5,14 +5,9 @@ import { Photo } from '../../src/persistence/models/photo.js'
 import type { PhotoEntity } from '../../src/protocol/entities/posts.js'
 import { addPost } from '../support/databases/rows.js'
 import { photoBy, pollWith, postBy } from '../support/federation/entities.js'
-import {
-  allStored,
-  type LocalUser,
-  privateMessage,
-  publicMessage,
-  type RemotePerson,
-  receive,
-} from '../support/federation/inbound-messages.js'
+import { allStored, privateMessage, publicMessage, receive } from '../support/federation/inbound-messages.js'
+import type { LocalUser } from '../support/people/local-users.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

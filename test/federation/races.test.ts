@@ -10,14 +10,9 @@ import type { Entity } from '../../src/protocol/entities/registry.js'
 import type { RetractionEntity } from '../../src/protocol/entities/retraction.js'
 import { addPost } from '../support/databases/rows.js'
 import { commentBy, likeBy, photoBy, pollWith, postBy, voteBy } from '../support/federation/entities.js'
-import {
-  allStored,
-  type LocalUser,
-  privateMessage,
-  publicMessage,
-  type RemotePerson,
-  receive,
-} from '../support/federation/inbound-messages.js'
+import { allStored, privateMessage, publicMessage, receive } from '../support/federation/inbound-messages.js'
+import type { LocalUser } from '../support/people/local-users.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

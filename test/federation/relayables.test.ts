@@ -10,14 +10,10 @@ import type { CommentEntity, Elements } from '../../src/protocol/entities/relaya
 import { addPost } from '../support/databases/rows.js'
 import { commentBy, likeBy, participationBy, pollWith, postBy, voteBy } from '../support/federation/entities.js'
 import { signedBy } from '../support/federation/envelopes.js'
-import {
-  allStored,
-  type LocalUser,
-  publicMessage,
-  type RemotePerson,
-  receive,
-} from '../support/federation/inbound-messages.js'
+import { allStored, publicMessage, receive } from '../support/federation/inbound-messages.js'
 import { dispatchNow, sentAbout } from '../support/federation/outbound-messages.js'
+import type { LocalUser } from '../support/people/local-users.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

@@ -19,9 +19,9 @@ import { addPost } from '../support/databases/rows.js'
 import { participationBy, postBy } from '../support/federation/entities.js'
 import { signedBy } from '../support/federation/envelopes.js'
 import type { FakePerson } from '../support/federation/fake-pods.js'
-import { publicMessage, type RemotePerson } from '../support/federation/inbound-messages.js'
+import { publicMessage } from '../support/federation/inbound-messages.js'
 import { sentAbout } from '../support/federation/outbound-messages.js'
-import { addRemotePerson } from '../support/people/remote-people.js'
+import { addRemotePerson, type RemotePerson } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

@@ -4,7 +4,7 @@ import { sealMessages } from '../../src/federation/outbound/seal-messages.js'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
-import type { LocalUser } from '../support/federation/inbound-messages.js'
+import type { LocalUser } from '../support/people/local-users.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

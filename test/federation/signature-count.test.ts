@@ -9,8 +9,9 @@ import type { Person } from '../../src/persistence/models/person.js'
 import { User } from '../../src/persistence/models/user.js'
 import type { Pod, PodCrypto } from '../../src/pod/pod.js'
 import { showPost } from '../support/databases/rows.js'
-import { addAspect, dispatchNow } from '../support/federation/outbound-messages.js'
+import { dispatchNow } from '../support/federation/outbound-messages.js'
 import { addRecordingPod, type RecordingPod } from '../support/federation/recording-pod.js'
+import { addAspect } from '../support/people/aspects.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 /** What was signed, by whom it matters: as author of a relayable, or as sender of an envelope. */

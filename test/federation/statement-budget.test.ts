@@ -5,7 +5,9 @@ import type { Entity } from '../../src/protocol/entities/registry.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { addPost } from '../support/databases/rows.js'
 import { commentBy, likeBy, pollWith, postBy, reshareBy, voteBy } from '../support/federation/entities.js'
-import { type LocalUser, publicMessage, type RemotePerson } from '../support/federation/inbound-messages.js'
+import { publicMessage } from '../support/federation/inbound-messages.js'
+import type { LocalUser } from '../support/people/local-users.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

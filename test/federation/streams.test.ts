@@ -4,15 +4,10 @@ import { movePerson } from '../../src/persistence/people/move-person.js'
 import { listAspectStreamPosts, listStreamPosts, type Stream } from '../../src/persistence/streams/list-streams.js'
 import { addPost } from '../support/databases/rows.js'
 import { commentBy, postBy, reshareBy } from '../support/federation/entities.js'
-import {
-  allStored,
-  type LocalUser,
-  privateMessage,
-  publicMessage,
-  type RemotePerson,
-  receive,
-} from '../support/federation/inbound-messages.js'
-import { addAspect } from '../support/federation/outbound-messages.js'
+import { allStored, privateMessage, publicMessage, receive } from '../support/federation/inbound-messages.js'
+import { addAspect } from '../support/people/aspects.js'
+import type { LocalUser } from '../support/people/local-users.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

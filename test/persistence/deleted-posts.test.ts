@@ -6,7 +6,7 @@ import { emptyPeople } from '../../src/persistence/people/empty-people.js'
 import { purgeDeletedPosts, ROWS_AT_ONCE } from '../../src/persistence/posts/delete-posts.js'
 import { destroyEntities } from '../../src/persistence/posts/destroy-entities.js'
 import { addPost } from '../support/databases/rows.js'
-import type { RemotePerson } from '../support/federation/inbound-messages.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 const MANY = ROWS_AT_ONCE + 1

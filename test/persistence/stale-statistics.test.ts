@@ -66,12 +66,9 @@ import {
   profileOf,
   reshareBy,
 } from '../support/federation/entities.js'
-import {
-  type LocalUser,
-  privateMessage,
-  publicMessage,
-  type RemotePerson,
-} from '../support/federation/inbound-messages.js'
+import { privateMessage, publicMessage } from '../support/federation/inbound-messages.js'
+import type { LocalUser } from '../support/people/local-users.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 /** Rows of each table that grows. */

@@ -4,8 +4,8 @@ import type { Pod } from '../../../src/pod/pod.js'
 import { writeWebFinger } from '../../../src/protocol/discovery/discovery-documents.js'
 import { listeningPods, takes } from '../../soak/subscribing-pods.js'
 import type { FakePerson, FakePods } from '../../support/federation/fake-pods.js'
-import type { LocalUser } from '../../support/federation/inbound-messages.js'
 import { openTcpProxy, type TcpProxy } from '../../support/http/tcp-proxy.js'
+import type { LocalUser } from '../../support/people/local-users.js'
 
 /** Other pods on local ports, each behind its own proxy; only the last one has a follower of every local user. */
 export interface Neighbours {

@@ -2,12 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../../../src/config/config.js'
-import { createUser } from '../../../src/domain/accounts/accounts.js'
 import { SCOPES } from '../../../src/domain/accounts/scopes.js'
 import { mintToken } from '../../../src/domain/accounts/tokens.js'
 import { isIdle, queueFacts } from '../../../src/jobs/operations/queue-facts.js'
-import { Person } from '../../../src/persistence/models/person.js'
-import { User } from '../../../src/persistence/models/user.js'
 import { type OpenPod, openPod } from '../../../src/pod/open-pod.js'
 import { letTimePass } from '../../soak/subscribing-pods.js'
 import { until } from '../../soak/until.js'
@@ -15,7 +12,7 @@ import { testLog, testLogLevel } from '../../support/assertions/test-log.js'
 import { type CrashingDatabase, startCrashingDatabase } from '../../support/databases/crashing-database.js'
 import { createTables } from '../../support/databases/create-tables.js'
 import { type FakePods, startFakePods } from '../../support/federation/fake-pods.js'
-import type { LocalUser } from '../../support/federation/inbound-messages.js'
+import { addLocalUser, type LocalUser } from '../../support/people/local-users.js'
 import { fixedKeyCrypto } from '../../support/pods/fixed-key-crypto.js'
 import { type PodProcess, startPodProcess } from '../../support/processes/pod-process.js'
 import { type OwnRedis, startTestRedis } from '../../support/queues/redis-server.js'
@@ -178,9 +175,7 @@ async function build(
 }
 
 async function addClient(pod: OpenPod, username: string): Promise<LocalClient> {
-  const { guid, address } = await createUser(pod, { username, password: `the password of ${username}` })
-  const { id: userId, personId: id } = await User.byUsername(pod.db, username).throwIfNotFound()
-  const { publicKey } = await Person.query(pod.db).findById(id).throwIfNotFound()
+  const user = await addLocalUser(pod, username)
   const { accessToken: token } = await mintToken(pod, username, { scopes: SCOPES, lifetime: 3_600 })
-  return { userId, id, guid, address, publicKey, token }
+  return { ...user, token }
 }

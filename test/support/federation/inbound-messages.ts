@@ -2,20 +2,9 @@ import type { InboundMessage } from '../../../src/federation/inbound/batch.js'
 import { receiveBatch } from '../../../src/federation/inbound/receive-batch.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import type { Entity } from '../../../src/protocol/entities/registry.js'
+import type { LocalUser } from '../people/local-users.js'
 import { encryptEnvelopeFor, envelopeOf } from './envelopes.js'
 import type { FakePerson } from './fake-pods.js'
-
-/** A person of a fake pod, with the id of their row on the pod under test. */
-export type RemotePerson = FakePerson & { readonly id: number }
-
-/** A local user. */
-export interface LocalUser {
-  readonly userId: number
-  readonly id: number
-  readonly guid: string
-  readonly address: string
-  readonly publicKey: string
-}
 
 /** The entity as the signer would send it to everybody. */
 export function publicMessage(signer: FakePerson, entity: Entity, acceptedAt = new Date()): InboundMessage {

@@ -4,6 +4,7 @@ import { ALWAYS_GRANTED, SCOPES, type Scope } from '../../../src/domain/accounts
 import { mintToken } from '../../../src/domain/accounts/tokens.js'
 import { findViewer, type Viewer } from '../../../src/domain/accounts/viewers.js'
 import { Person, Profile } from '../../../src/persistence/models/person.js'
+import { User } from '../../../src/persistence/models/user.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { byName } from './by-name.js'
 
@@ -57,6 +58,23 @@ export function peopleOf(pod: Pod, app: FastifyInstance) {
     await Promise.all(names.map(person))
     return byName(names, person)
   }
+}
+
+/** A local user as the federation layer knows them, without a client. */
+export interface LocalUser {
+  readonly userId: number
+  readonly id: number
+  readonly guid: string
+  readonly address: string
+  readonly publicKey: string
+}
+
+/** Creates a local user, without a client. */
+export async function addLocalUser(pod: Pod, username: string): Promise<LocalUser> {
+  const { guid, address } = await createUser(pod, { username, password: `the password of ${username}` })
+  const { id: userId, personId: id } = await User.byUsername(pod.db, username).throwIfNotFound()
+  const { publicKey } = await Person.query(pod.db).findById(id).throwIfNotFound()
+  return { userId, id, guid, address, publicKey }
 }
 
 /** The person behind a client, as use cases know them. */

@@ -2,7 +2,11 @@ import { newGuid } from '../../../src/domain/new-guid.js'
 import { Person, type Profile } from '../../../src/persistence/models/person.js'
 import { Pod as PodModel } from '../../../src/persistence/models/pod.js'
 import type { Pod } from '../../../src/pod/pod.js'
+import type { FakePerson } from '../federation/fake-pods.js'
 import { readKey } from '../pods/fixed-key-crypto.js'
+
+/** A person of a fake pod, with the id of their row on the pod under test. */
+export type RemotePerson = FakePerson & { readonly id: number }
 
 interface RemotePersonFields {
   readonly guid?: string

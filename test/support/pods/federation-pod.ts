@@ -1,11 +1,9 @@
-import { createUser } from '../../../src/domain/accounts/accounts.js'
-import { Person } from '../../../src/persistence/models/person.js'
-import { User } from '../../../src/persistence/models/user.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { countRows } from '../databases/rows.js'
 import { type FakePods, startFakePods } from '../federation/fake-pods.js'
-import type { LocalUser, RemotePerson } from '../federation/inbound-messages.js'
 import { byName } from '../people/by-name.js'
+import { addLocalUser, type LocalUser } from '../people/local-users.js'
+import type { RemotePerson } from '../people/remote-people.js'
 import { addRemotePerson } from '../people/remote-people.js'
 import { buildPod } from './build-pod.js'
 
@@ -55,12 +53,4 @@ export async function openFederationPod(): Promise<FederationPod> {
       await fakePods.close()
     },
   }
-}
-
-/** Creates a local user, without a client. */
-export async function addLocalUser(pod: Pod, username: string): Promise<LocalUser> {
-  const { guid, address } = await createUser(pod, { username, password: `the password of ${username}` })
-  const { id: userId, personId: id } = await User.byUsername(pod.db, username).throwIfNotFound()
-  const { publicKey } = await Person.query(pod.db).findById(id).throwIfNotFound()
-  return { userId, id, guid, address, publicKey }
 }
