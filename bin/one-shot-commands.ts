@@ -13,6 +13,7 @@ import { notificationCommands } from './commands/notifications.js'
 import { peopleCommands } from './commands/people.js'
 import { podsCommands } from './commands/pods.js'
 import { remotePeopleCommands } from './commands/remote-people.js'
+import { reportCommands } from './commands/reports.js'
 import { seedCommand } from './commands/seed.js'
 import { workCommands } from './commands/work.js'
 
@@ -35,4 +36,5 @@ export const passingCommands = [
   configCommand,
   envelopeCommands,
   auditCommands,
+  reportCommands,
 ] as const

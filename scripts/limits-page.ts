@@ -84,6 +84,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   MODERATION_LIMITS: {
     reasonCharacters: '422',
+    reports: '429',
     mostPageItems: 'as many',
   },
   TEXT_LIMITS: {

@@ -87,6 +87,7 @@ async function makeExampleObjects(pod: PhotoPod): Promise<void> {
   const photo = (await pod.upload(alice, file, '?pending=true')).body.guid
   const conversation = (await alice.post('/conversations', { subject: 's', body: 'b', recipients: [bob.guid] })).body
     .guid
+  const message = (await bob.post(`/conversations/${conversation}/messages`, { body: 'Hello' })).body.guid
   const comment = await createComment(pod.pod, alice.viewer, { postGuid: pod.LB, text: 'Hello' })
   await createComment(pod.pod, bob.viewer, { postGuid: pod.PA, text: 'Hello' })
   const [notification] = (await alice.get('/notifications?type=commented_on_post')).body
@@ -102,5 +103,6 @@ async function makeExampleObjects(pod: PhotoPod): Promise<void> {
   await rename('comments', comment.guid, EXAMPLE.commentGuid)
   await rename('photos', photo, EXAMPLE.photoGuid)
   await rename('conversations', conversation, EXAMPLE.conversationGuid)
+  await rename('messages', message, EXAMPLE.messageGuid)
   await rename('notifications', notification.guid, EXAMPLE.notificationGuid)
 }

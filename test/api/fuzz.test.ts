@@ -56,6 +56,7 @@ async function openPools(): Promise<Pools> {
     photo_guid: [],
     poll_answer: [],
     conversation_guid: [],
+    message_guid: [],
     notification_id: [],
     aspect_id: [],
   }
@@ -77,7 +78,9 @@ async function renew(): Promise<void> {
   if (place % 2 === 0) await likeAll(post, pools.comment_guid[place])
   pools.notification_id[place] = (await alice.get('/notifications?per_page=1')).body[0].guid
   const conversation = { subject: 'Hello', body: 'Hello Bob', recipients: [bob.guid] }
-  pools.conversation_guid[place] = (await alice.post('/conversations', conversation)).body.guid
+  const { guid } = (await alice.post('/conversations', conversation)).body
+  pools.conversation_guid[place] = guid
+  pools.message_guid[place] = (await bob.post(`/conversations/${guid}/messages`, { body: 'Hello Alice' })).body.guid
   pools.photo_guid[place] = await newPhoto()
   pools.aspect_id[place] = await newAspect(place)
   await alice.post('/tag_followings', { name: pools.tag[place] })

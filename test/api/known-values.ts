@@ -9,6 +9,7 @@ export type PoolName =
   | 'photo_guid'
   | 'poll_answer'
   | 'conversation_guid'
+  | 'message_guid'
   | 'notification_id'
   | 'aspect_id'
   | 'tag'
@@ -71,6 +72,7 @@ const byName: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   post_guid: known('post_guid'),
   comment_guid: known('comment_guid'),
   photo_guid: known('photo_guid'),
+  message_guid: known('message_guid'),
   photos: few('photo_guid'),
   poll_answer: known('poll_answer'),
   notification_id: known('notification_id'),

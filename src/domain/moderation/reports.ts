@@ -1,10 +1,37 @@
+import { inTransaction } from '../../persistence/database/transactions.js'
+import { Conversation, Message } from '../../persistence/models/conversation.js'
+import { Person } from '../../persistence/models/person.js'
+import { Photo } from '../../persistence/models/photo.js'
+import { User } from '../../persistence/models/user.js'
+import {
+  addCaseEvent,
+  type CaseSnapshot,
+  lockOrInsertCase,
+  type OwnReport,
+  ownReportsQuery,
+} from '../../persistence/moderation/cases.js'
+import { type IdPage, type IdPageResult, readIdPage } from '../../persistence/sql/id-page.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
+import { findVisiblePerson } from '../people/visible-people.js'
 import { requireComment, requirePost } from '../posts/post-access.js'
 import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
+import { MODERATION_LIMITS } from './limits.js'
 
-type ReportRefusal = 'reason_invalid' | 'already_reported'
+type ReportRefusal =
+  | 'reason_invalid'
+  | 'already_reported'
+  | 'conversation_not_found'
+  | 'message_not_found'
+  | 'own_person'
+  | 'too_many_reports'
+
+interface ReportTarget {
+  readonly snapshot: CaseSnapshot
+  readonly postId?: number
+  readonly commentId?: number
+}
 
 /** Reports a post or a comment to the moderators of this pod. The report is not sent to other pods. */
 export async function createReport(
@@ -13,21 +40,131 @@ export async function createReport(
   input: { readonly postGuid: string; readonly commentGuid?: string | undefined; readonly reason: string },
 ): Promise<void> {
   const post = await requirePost(pod, viewer, input.postGuid)
-  const { commentGuid } = input
-  const comment = commentGuid === undefined ? undefined : await requireComment(pod, post, commentGuid)
-  const reason = input.reason.trim()
+  const comment = input.commentGuid === undefined ? undefined : await requireComment(pod, post, input.commentGuid)
+  const { guid, text, createdAt, authorId } = comment ?? post
+  const author = await Person.query(pod.db).findById(authorId).throwIfNotFound()
+  const photos = comment ? [] : await Photo.query(pod.db).where({ postId: post.id }).orderBy(['position', 'id'])
+  await addReport(pod, viewer, input.reason, {
+    ...(comment ? { commentId: comment.id } : { postId: post.id }),
+    snapshot: {
+      targetType: comment ? 'comment' : 'post',
+      targetGuid: guid,
+      ...authorOf(author),
+      public: post.public,
+      text,
+      parentGuid: comment ? post.guid : null,
+      photoGuids: photos.map((photo) => photo.guid),
+      targetCreatedAt: createdAt,
+    },
+  })
+}
+
+/** Reports a person: their profile, or all that they do. */
+export async function createPersonReport(
+  pod: Pod,
+  viewer: Viewer,
+  { personGuid, reason }: { readonly personGuid: string; readonly reason: string },
+): Promise<void> {
+  const { id, isOwn } = await findVisiblePerson(pod, viewer, personGuid)
+  if (isOwn) throw refusal('own_person', 'You cannot report yourself.')
+  const person = await Person.query(pod.db).findById(id).withGraphFetched('profile').throwIfNotFound()
+  await addReport(pod, viewer, reason, {
+    snapshot: {
+      targetType: 'person',
+      targetGuid: person.guid,
+      ...authorOf(person),
+      public: true,
+      text: [person.name, person.profile?.bio ?? ''].filter((text) => text !== '').join('\n\n'),
+      parentGuid: null,
+      photoGuids: [],
+      targetCreatedAt: person.createdAt,
+    },
+  })
+}
+
+/** Reports a message of a conversation of the viewer. Moderators see this message only. */
+export async function createMessageReport(
+  pod: Pod,
+  viewer: Viewer,
+  input: { readonly conversationGuid: string; readonly messageGuid: string; readonly reason: string },
+): Promise<void> {
+  const conversation = await Conversation.query(pod.db)
+    .findOne({ guid: input.conversationGuid })
+    .whereExists(Conversation.relatedQuery('visibilities').where({ personId: viewer.personId }))
+  if (!conversation) throw refusal('conversation_not_found', 'You have no conversation with this guid.')
+  const message = await Message.query(pod.db).findOne({ guid: input.messageGuid, conversationId: conversation.id })
+  if (!message) throw refusal('message_not_found', 'The conversation has no message with this guid.')
+  if (message.authorId === viewer.personId) throw refusal('own_person', 'You cannot report your own message.')
+  const author = await Person.query(pod.db).findById(message.authorId).throwIfNotFound()
+  await addReport(pod, viewer, input.reason, {
+    snapshot: {
+      targetType: 'message',
+      targetGuid: message.guid,
+      ...authorOf(author),
+      public: false,
+      text: message.text,
+      parentGuid: conversation.guid,
+      photoGuids: [],
+      targetCreatedAt: message.createdAt,
+    },
+  })
+}
+
+/** Lists the reports of a user, newest first. */
+export async function listOwnReports(
+  { db }: Pick<Pod, 'db'>,
+  { userId }: Viewer,
+  page: IdPage,
+): Promise<IdPageResult<OwnReport>> {
+  return readIdPage(ownReportsQuery(db, userId), page, 'reports.id')
+}
+
+async function addReport(pod: Pod, { userId }: Viewer, text: string, target: ReportTarget): Promise<void> {
+  const reason = text.trim()
   if (reason === '') throw refusal('reason_invalid', 'A report needs a reason.')
   const fault = findTextFault(reason)
   if (fault !== undefined) throw refusal('reason_invalid', `The reason ${fault}.`)
+  const { snapshot, postId = null, commentId = null } = target
+  await inTransaction(pod, async (transaction) => {
+    const createdAt = pod.now()
+    // The lock of the user keeps simultaneous reports from passing the limit together.
+    const user = await User.query(transaction).findById(userId).forNoKeyUpdate().throwIfNotFound()
+    const { id: caseId, ...found } = await lockOrInsertCase(transaction, snapshot, createdAt)
+    const report = { userId, caseId, postId, commentId, reason, createdAt }
+    const made = await transaction('reports').insert(report).onConflict().ignore().returning('id')
+    if (made.length === 0) throw refusal('already_reported', 'You have already reported this.')
+    await requireFewReports(pod, transaction, userId)
 
-  const subject = comment ? { commentId: comment.id } : { postId: post.id }
-  const made = await pod
-    .db('reports')
-    .insert({ userId: viewer.userId, ...subject, reason, createdAt: pod.now() })
-    .onConflict()
-    .ignore()
-    .returning('id')
-  if (made.length === 0) throw refusal('already_reported', 'You have already reported this.')
+    const isClosed = found.state === 'resolved' || found.state === 'dismissed'
+    const reopens = isClosed && !found.ignoreFurther && !user.reportsMuted
+    await transaction('moderation_cases')
+      .where({ id: caseId })
+      .increment('reportCount', 1)
+      .increment('reporterCount', user.reportsMuted ? 0 : 1)
+    await addCaseEvent(transaction, { caseId, event: 'reported', actorId: userId, at: createdAt })
+    if (reopens) {
+      await transaction('moderation_cases')
+        .where({ id: caseId })
+        .update({ state: 'open', takenById: null, takenAt: null, closedAt: null, changedAt: createdAt })
+      await addCaseEvent(transaction, { caseId, event: 'reopened', actorId: null, at: createdAt })
+    }
+  })
+}
+
+async function requireFewReports(pod: Pod, db: Pod['db'], userId: number): Promise<void> {
+  const since = new Date(pod.now().getTime() - MODERATION_LIMITS.reportsPerSeconds * 1_000)
+  const latest = await db('reports')
+    .where({ userId })
+    .where('createdAt', '>', since)
+    .limit(MODERATION_LIMITS.reports + 1)
+    .select('id')
+  if (latest.length > MODERATION_LIMITS.reports) {
+    throw refusal('too_many_reports', `At most ${MODERATION_LIMITS.reports} reports an hour are accepted.`)
+  }
+}
+
+function authorOf({ id, guid, address }: Person) {
+  return { authorId: id, authorGuid: guid, authorAddress: address }
 }
 
 function refusal(reason: ReportRefusal, message: string): Refusal<ReportRefusal> {

@@ -3,17 +3,17 @@ import { Model } from './model.js'
 import { Post } from './post.js'
 import { User } from './user.js'
 
-/** A report of a post or a comment to the moderators. */
+/** A report of a user to the moderators. Post and comment are null for other things, and once they are deleted. */
 export class Report extends Model {
   static override tableName = 'reports'
 
   declare id: number
   declare userId: number
+  /** Null only in reports that an earlier version has stored during an upgrade. */
+  declare caseId: number | null
   declare postId: number | null
   declare commentId: number | null
   declare reason: string
-  declare reviewedAt: Date | null
-  declare reviewerId: number | null
   declare createdAt: Date
 
   declare user?: User

@@ -21,6 +21,8 @@ export class User extends Model {
   declare settings: Record<string, unknown>
   /** Aspect for people who start sharing and are followed back; null: no following back. */
   declare followBackAspectId: number | null
+  /** Reports of this user do not raise the rank of a case. */
+  declare reportsMuted: boolean
   declare lastSignInAt: Date | null
   declare lockedAt: Date | null
   declare closedAt: Date | null

@@ -124,8 +124,8 @@ const softDelete = `
     delete from photos using locked where photos.post_id = locked.id
   ), deleted_notifications as (
     delete from notifications using locked where notifications.post_id = locked.id
-  ), deleted_reports as (
-    delete from reports using locked where reports.post_id = locked.id
+  ), reported as (
+    update reports set post_id = null from locked where reports.post_id = locked.id
   ), deleted_visibilities as (
     delete from post_visibilities using locked where post_visibilities.post_id = locked.id
   ), deleted_taggings as (

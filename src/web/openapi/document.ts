@@ -9,7 +9,7 @@ import { Comment, NewComment } from '../schemas/comments.js'
 import { Conversation, Message, StartedConversation } from '../schemas/conversations.js'
 import { ErrorBody, ErrorReasonName } from '../schemas/error-body.js'
 import { LiveMessage, StreamEventData, StreamEvents, StreamReset } from '../schemas/live.js'
-import { AuditEntrySchema } from '../schemas/moderation.js'
+import { AuditEntrySchema, ListedCaseSchema, OwnReportSchema, WholeCaseSchema } from '../schemas/moderation.js'
 import { Notification } from '../schemas/notifications.js'
 import { OtherPerson, OwnProfile, PersonSummary } from '../schemas/people.js'
 import { Photo, Picture, Poll, Post, Root } from '../schemas/posts.js'
@@ -93,7 +93,7 @@ const NAMED_SCHEMAS = [
   ],
   ...[Conversation, StartedConversation, Message, Notification, Like, Reshare, Aspect],
   ...[LiveMessage, StreamReset, StreamEvents, StreamEventData],
-  AuditEntrySchema,
+  ...[AuditEntrySchema, ListedCaseSchema, WholeCaseSchema, OwnReportSchema],
 ]
 
 /** Describes the routes that are registered after it, so it must come first. */
@@ -117,7 +117,10 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Own profile', description: 'The profile of the person the token belongs to.' },
         { name: 'People', description: 'Other people, local and remote: profiles, posts, photos and blocks.' },
         { name: 'Comments', description: 'Comments on a post.' },
-        { name: 'Reports', description: 'Reports of posts and comments to the moderators of this pod.' },
+        {
+          name: 'Reports',
+          description: 'Reports of posts, comments, people and messages to the moderators of this pod.',
+        },
         { name: 'Post interactions', description: 'Subscribe to, mute and hide a post, and vote in its poll.' },
         { name: 'Conversations', description: 'Private conversations and their messages.' },
         { name: 'Notifications', description: 'Notifications about what other people do.' },
@@ -130,6 +133,7 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Streams', description: 'Posts of the people and tags you follow, in several selections.' },
         { name: 'Search', description: 'Search for people, posts and tags.' },
         { name: 'Live', description: 'Events as they happen.' },
+        { name: 'Cases', description: 'Admin API: the reports of users, one case for each thing that was reported.' },
         { name: 'Audit', description: 'Admin API: the log of all actions of moderators and admins.' },
         { name: 'Roles', description: 'Admin API: moderators and admins.' },
       ],

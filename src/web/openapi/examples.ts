@@ -15,6 +15,7 @@ export const EXAMPLE = {
   commentGuid: '1c9a44d0b7e3485f92d6a1e05b7c3f28',
   photoGuid: '3b5d7f9a1c2e4068a0b2c4d6e8f01234',
   conversationGuid: 'c0ffee00d1e2f3a4b5c6d7e8f9012345',
+  messageGuid: 'd1a5b0c3e7f94286a1b3c5d7e9f02468',
   notificationGuid: 'ab12cd34ef56ab78cd90ef12ab34cd56',
   aspectId: 1,
   otherAspectId: 2,
@@ -60,6 +61,12 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   subscribeToPost: ofPost,
   hidePost: { ...ofPost, body: { hide: true } },
   voteInPoll: { ...ofPost, body: { poll_answer: EXAMPLE.pollAnswerId } },
+  listOwnReports: {},
+  reportPerson: { ...ofPerson, body: { reason: 'This account sends advertising.' } },
+  reportMessage: {
+    path: { guid: EXAMPLE.conversationGuid, message_guid: EXAMPLE.messageGuid },
+    body: { reason: 'This message is a threat.' },
+  },
   reportPost: { ...ofPost, body: { reason: 'This post is advertising.' } },
 
   likePost: ofPost,

@@ -1,5 +1,6 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Timestamp } from './formats.js'
+import type { PersonSummary } from './people.js'
 import { nullable } from './references.js'
 
 /** The fields of every action. */
@@ -56,4 +57,86 @@ export const AuditEntrySchema = Type.Object(
     hash: Type.String({ description: 'SHA-256 of the hash before and of this entry, in hexadecimal digits.' }),
   },
   { $id: 'AuditEntry', description: 'An entry of the audit log.' },
+)
+
+const caseTarget = {
+  type: Type.Enum(['post', 'comment', 'person', 'message', 'cluster']),
+  guid: Type.String(),
+  author: Type.Unsafe<Static<typeof PersonSummary> | null>({ anyOf: [{ $ref: 'PersonSummary#' }, { type: 'null' }] }),
+  public: Type.Boolean(),
+  url: nullable(Type.String({ description: 'The page of the target; null for private content.' })),
+  created_at: nullable(Timestamp),
+  deleted: nullable(
+    Type.String({ description: 'By whom it was deleted: `author`, `moderator`, `account_closed` or `purge`.' }),
+  ),
+  parent: nullable(
+    Type.String({ description: 'The guid of the post of a comment, or the conversation of a message.' }),
+  ),
+  photos: Type.Array(Type.String()),
+}
+
+const caseFields = {
+  id: Type.Integer(),
+  state: Type.Enum(['open', 'taken', 'resolved', 'dismissed']),
+  kind: Type.Enum(['report', 'filter', 'cluster']),
+  report_count: Type.Integer(),
+  reporter_count: Type.Integer({ description: 'Without users whose reports are muted.' }),
+  ignore_further: Type.Boolean({ description: 'Later reports are only counted.' }),
+  taken_by: nullable(Type.String({ description: 'A user name.' })),
+  taken_at: nullable(Timestamp),
+  first_reported_at: Timestamp,
+  last_reported_at: Timestamp,
+}
+
+export const ListedCaseSchema = Type.Object(
+  { ...caseFields, target: Type.Object(caseTarget) },
+  { $id: 'ModerationCase', description: 'All reports of one thing, in short.' },
+)
+
+export const WholeCaseSchema = Type.Object(
+  {
+    ...caseFields,
+    target: Type.Object({
+      ...caseTarget,
+      text: nullable(Type.String({ description: 'The text when it was reported; null once it is erased.' })),
+    }),
+    reports: Type.Array(
+      Type.Object({
+        id: Type.Integer(),
+        reporter: Type.Object({ guid: Type.String(), username: Type.String() }),
+        reason: Type.String(),
+        created_at: Timestamp,
+      }),
+    ),
+    actions: Type.Array(
+      Type.Object({
+        id: Type.Integer(),
+        kind: Type.String(),
+        reason: Type.String(),
+        created_at: Timestamp,
+        undone: Type.Boolean(),
+        undo: Type.Object({ possible: Type.Boolean() }),
+      }),
+    ),
+    history: Type.Array(
+      Type.Object({
+        at: Timestamp,
+        actor: nullable(Type.String({ description: 'A user name; null: the pod itself or a command.' })),
+        event: Type.String(),
+        text: nullable(Type.String()),
+        action_id: nullable(Type.Integer()),
+      }),
+      { description: 'Oldest first.' },
+    ),
+  },
+  { $id: 'WholeModerationCase', description: 'All reports of one thing, with its text and the history.' },
+)
+
+export const OwnReportSchema = Type.Object(
+  {
+    target: Type.Object({ type: caseTarget.type, guid: Type.String() }),
+    created_at: Timestamp,
+    state: Type.Enum(['open', 'closed']),
+  },
+  { $id: 'OwnReport', description: 'A report that you have made.' },
 )

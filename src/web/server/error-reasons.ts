@@ -41,6 +41,8 @@ export const ERROR_REASONS = {
   conversation_not_found: 'You have no conversation with this guid.',
   notification_not_found: 'You have no notification with this guid.',
   root_not_found: 'The original post of this reshare was deleted.',
+  message_not_found: 'The conversation has no message with this guid.',
+  case_not_found: 'There is no case with this number, or it is about you.',
   answer_not_found: 'The post has no poll, or its poll has no such answer.',
   aspects_not_found: 'None of the ids is an aspect of yours.',
   not_in_aspect: 'The person is not in this aspect.',
@@ -74,6 +76,8 @@ export const ERROR_REASONS = {
   last_admin: 'The account is the last admin of the pod.',
   confirmation_needed:
     '`confirm` does not equal the label of the target; `preview` shows what the action would change.',
+  taken_by_other: 'Another moderator has taken the case; `taken_by` names them. `force` takes it over.',
+  bad_transition: 'The state of the case does not allow this.',
   not_local: 'The account of this person is on another pod.',
 
   // Requests that the state of an object, or its owner, does not allow

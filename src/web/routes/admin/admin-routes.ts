@@ -6,6 +6,7 @@ import { addCompression } from '../../server/compression.js'
 import { addEntityTags } from '../../server/entity-tags.js'
 import { addValidation } from '../../server/validation.js'
 import { auditRoutes } from './audit.js'
+import { caseRoutes } from './cases.js'
 import { roleRoutes } from './roles.js'
 
 /** The API for moderators and admins below `/api/admin/v1`. */
@@ -16,6 +17,7 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   addIdempotency(app)
   addEntityTags(app)
   addCompression(app)
+  await app.register(caseRoutes)
   await app.register(auditRoutes)
   await app.register(roleRoutes)
 }

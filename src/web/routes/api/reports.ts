@@ -1,8 +1,20 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
-import { createReport } from '../../../domain/moderation/reports.js'
+import { MODERATION_LIMITS } from '../../../domain/moderation/limits.js'
+import {
+  createMessageReport,
+  createPersonReport,
+  createReport,
+  listOwnReports,
+} from '../../../domain/moderation/reports.js'
 import { requirePostOrComment } from '../../../domain/posts/post-access.js'
+import { Refusal } from '../../../domain/refusals.js'
+import { idPaging, linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { missingFirst } from '../../api/missing-first.js'
+import { tooMany } from '../../limits/rate-limit.js'
+import { presentOwnReport } from '../../presenters/moderation.js'
+import { OwnReportSchema } from '../../schemas/moderation.js'
+import { refTo } from '../../schemas/references.js'
 
 const tags = ['Reports']
 const description = 'Only the moderators of this pod see the report; its author and other pods do not.'
@@ -10,19 +22,22 @@ const ofPost = Type.Object({ post_guid: Type.String() })
 const ofComment = Type.Object({ post_guid: Type.String(), comment_guid: Type.String() })
 const body = Type.Object({ reason: Type.String({ description: 'Why you report it, 1 to 65 535 characters.' }) })
 const response = { 204: Type.Null({ description: 'The report is stored.' }) }
+const ofAnyThing = { already_reported: 409, reason_invalid: 422, invalid: 422, malformed: 422 } as const
 const config = {
   scopes: ['interactions'],
-  refusals: {
-    post_not_found: 404,
-    comment_not_found: 404,
-    already_reported: 409,
-    reason_invalid: 422,
-    invalid: 422,
-    malformed: 422,
-  },
+  refusals: { ...ofAnyThing, post_not_found: 404, comment_not_found: 404 },
 } as const
 
-/** Reports of posts and comments to the moderators of this pod. */
+async function limited(report: Promise<void>): Promise<void> {
+  try {
+    await report
+  } catch (error) {
+    const isTooMany = error instanceof Refusal && error.reason === 'too_many_reports'
+    throw isTooMany ? tooMany(MODERATION_LIMITS.reportsPerSeconds) : error
+  }
+}
+
+/** Reports of posts, comments, people and messages to the moderators of this pod. */
 export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const reportMissingTarget = missingFirst<Static<typeof ofPost> & Partial<Static<typeof ofComment>>>(
     ({ viewer, params: { post_guid: postGuid, comment_guid: commentGuid } }) =>
@@ -46,7 +61,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { post_guid: postGuid } = request.params
-      await createReport(request.pod, request.viewer, { postGuid, reason: request.body.reason })
+      await limited(createReport(request.pod, request.viewer, { postGuid, reason: request.body.reason }))
       return reply.code(204).send(null)
     },
   )
@@ -68,8 +83,77 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { post_guid: postGuid, comment_guid: commentGuid } = request.params
-      await createReport(request.pod, request.viewer, { postGuid, commentGuid, reason: request.body.reason })
+      await limited(createReport(request.pod, request.viewer, { postGuid, commentGuid, reason: request.body.reason }))
       return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/users/:person_guid/report',
+    {
+      schema: {
+        operationId: 'reportPerson',
+        tags,
+        summary: 'Report a person',
+        description,
+        params: Type.Object({ person_guid: Type.String() }),
+        body,
+        response,
+      },
+      config: {
+        scopes: ['interactions'],
+        refusals: { ...ofAnyThing, person_not_found: 404, own_person: 422 },
+      },
+    },
+    async (request, reply) => {
+      const { person_guid: personGuid } = request.params
+      await limited(createPersonReport(request.pod, request.viewer, { personGuid, reason: request.body.reason }))
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/conversations/:guid/messages/:message_guid/report',
+    {
+      schema: {
+        operationId: 'reportMessage',
+        tags,
+        summary: 'Report a message',
+        description: `The moderators see this message only, not the rest of the conversation. ${description}`,
+        params: Type.Object({ guid: Type.String(), message_guid: Type.String() }),
+        body,
+        response,
+      },
+      config: {
+        scopes: ['conversations'],
+        refusals: { ...ofAnyThing, conversation_not_found: 404, message_not_found: 404, own_person: 422 },
+      },
+    },
+    async (request, reply) => {
+      const { guid: conversationGuid, message_guid: messageGuid } = request.params
+      const report = { conversationGuid, messageGuid, reason: request.body.reason }
+      await limited(createMessageReport(request.pod, request.viewer, report))
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.get(
+    '/user/reports',
+    {
+      schema: {
+        operationId: 'listOwnReports',
+        tags,
+        summary: 'List your reports',
+        description: 'What you have reported, newest first, and whether the moderators have decided.',
+        querystring: Type.Object(idPaging),
+        response: { 200: Type.Array(refTo(OwnReportSchema), { description: 'Your reports.' }) },
+      },
+      config: { scopes: ['interactions'] },
+    },
+    async (request, reply) => {
+      const page = await listOwnReports(app.pod, request.viewer, readIdPaging(request.query))
+      linkIdPages(request, reply, page)
+      return page.items.map(presentOwnReport)
     },
   )
 }

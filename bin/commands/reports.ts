@@ -1,0 +1,130 @@
+import { type Command, Option } from 'commander'
+import type { Actor } from '../../src/domain/moderation/actor.js'
+import { listModerationCases, readModerationCase } from '../../src/domain/moderation/cases.js'
+import {
+  type CaseChange,
+  dismissCase,
+  noteCase,
+  releaseCase,
+  reopenCase,
+  resolveCase,
+  takeCase,
+} from '../../src/domain/moderation/change-case.js'
+import type { CaseState } from '../../src/persistence/moderation/cases.js'
+import type { Pod } from '../../src/pod/pod.js'
+import { presentListedCase, presentWholeCase } from '../../src/web/presenters/moderation.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
+import { readCount } from '../options.js'
+import { print, printable, table } from '../output.js'
+import { withPod } from '../with-pod.js'
+
+const CASES_SHOWN = 50
+
+interface ListOptions extends ActorOptions {
+  readonly state?: readonly CaseState[]
+  readonly limit: number
+}
+
+interface ChangeOptions extends ActorOptions {
+  readonly force?: boolean
+  readonly withoutAction?: boolean
+  readonly ignoreFurther?: boolean
+}
+
+type Change = (pod: Pod, actor: Actor, id: number, options: ChangeOptions) => Promise<CaseChange>
+
+export function reportCommands(program: Command): void {
+  const reports = program.command('reports').description('Reports of users, one case for each thing that was reported.')
+
+  withActorOptions(reports.command('list'))
+    .description('Lists cases: open ones first, those with more reporters first.')
+    .addOption(new Option('--state <state...>', 'only those').choices(['open', 'taken', 'resolved', 'dismissed']))
+    .option('--limit <number>', 'at most this many', readCount, CASES_SHOWN)
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod reports list --state open')
+    .action(list)
+
+  withActorOptions(reports.command('show'))
+    .argument('<id>', 'the number of the case', readCount)
+    .description('Shows a case with its text, reports and history.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod reports show 7')
+    .action(show)
+
+  command('take', 'Takes an open case.', takeCase).option('--force', 'also from another moderator')
+  command('release', 'Makes a taken case open again.', releaseCase)
+  command('resolve', 'Closes a case after an action.', resolveCase).option(
+    '--without-action',
+    'although nothing was done',
+  )
+  command('dismiss', 'Closes a case as unfounded.', dismissCase).option(
+    '--ignore-further',
+    'later reports are only counted',
+  )
+  command('reopen', 'Opens a closed case again.', reopenCase)
+
+  withActorOptions(reports.command('note'))
+    .argument('<id>', 'the number of the case', readCount)
+    .argument('<text>', 'the note, for other moderators')
+    .description('Adds a note to a case.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod reports note 7 "The author was warned last week."')
+    .action((id: number, text: string, options: ActorOptions) =>
+      change(id, options, (pod, actor) => noteCase(pod, actor, id, { text })),
+    )
+
+  function command(name: string, description: string, run: Change): Command {
+    return withActorOptions(reports.command(name))
+      .argument('<id>', 'the number of the case', readCount)
+      .description(description)
+      .option('--json', 'print JSON')
+      .addHelpText('after', `\nExample:\n  pod reports ${name} 7`)
+      .action((id: number, options: ChangeOptions) => change(id, options, run))
+  }
+}
+
+async function list({ state, limit, ...options }: ListOptions): Promise<void> {
+  const cases = await withPod(async (pod) => {
+    const actor = await actorOf(pod, options, 'moderation')
+    const { items } = await listModerationCases(pod, actor, { states: state }, { offset: 0, limit })
+    return items.map((each) => presentListedCase(each, pod.config.url))
+  })
+  const rows = cases.map(({ id, state: now, target, reporter_count: reporters, first_reported_at: since }) => [
+    String(id),
+    now,
+    target.type,
+    target.author?.network_id ?? '-',
+    `${reporters}`,
+    since,
+  ])
+  print(options, cases, [
+    ...table([['case', 'state', 'type', 'author', 'reporters', 'since'], ...rows]).map(printable),
+    cases.length === 1 ? '1 case' : `${cases.length} cases`,
+  ])
+}
+
+async function show(id: number, options: ActorOptions): Promise<void> {
+  const shown = await withPod(async (pod) =>
+    presentWholeCase(await readModerationCase(pod, await actorOf(pod, options, 'moderation'), id), pod.config.url),
+  )
+  const { target, reports, history } = shown
+  const facts = [
+    ['case', String(shown.id)],
+    ['state', shown.taken_by === null ? shown.state : `${shown.state} by ${shown.taken_by}`],
+    ['target', `${target.type} ${target.guid}`],
+    ['author', target.author?.network_id ?? '-'],
+    ['page', target.url ?? '-'],
+    ['deleted by', target.deleted ?? '-'],
+    ['text', target.text ?? '-'],
+    ...reports.map(({ reporter, reason }) => ['report', `${reporter.username}: ${reason}`]),
+    ...history.map(({ at, actor, event, text }) => [at, [event, actor ?? '', text ?? ''].join(' ').trim()]),
+  ]
+  print(options, shown, table(facts).map(printable))
+}
+
+async function change(id: number, options: ChangeOptions, run: Change): Promise<void> {
+  const { changed, case: after } = await withPod(async (pod) =>
+    run(pod, await actorOf(pod, options, 'moderation'), id, options),
+  )
+  print(options, { id, changed, state: after.state }, [`Case ${id} is ${after.state}.`])
+}

@@ -1,0 +1,95 @@
+import { inTransaction } from '../../persistence/database/transactions.js'
+import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
+import {
+  type CaseAction,
+  type CaseEvent,
+  type CaseFilter,
+  type CaseReport,
+  type CaseRow,
+  countWaitingCases,
+  findCase,
+  type HiddenAuthor,
+  listCases,
+  readCaseHistory,
+  releaseIdleCases,
+} from '../../persistence/moderation/cases.js'
+import { type OffsetPage, type Page, toPage } from '../../persistence/sql/keyset-page.js'
+import type { Pod } from '../../pod/pod.js'
+import { Refusal } from '../refusals.js'
+import { type Actor, requirePower } from './actor.js'
+import { MODERATION_LIMITS } from './limits.js'
+import { auditContext } from './record-action.js'
+
+/** A case without its text, as lists show it. Private content stands nowhere but in the single answer. */
+export type ListedCase = Omit<CaseRow, 'text'>
+
+export interface WholeCase extends CaseRow {
+  readonly reports: readonly CaseReport[]
+  readonly events: readonly CaseEvent[]
+  readonly actions: readonly CaseAction[]
+}
+
+/** A case about a moderator or admin does not exist for them. */
+export function authorHiddenFrom({ personId }: Actor): HiddenAuthor {
+  return personId
+}
+
+/** Lists cases: open before taken before closed, more reporters first, then the oldest. */
+export async function listModerationCases(
+  pod: Pick<Pod, 'db' | 'now'>,
+  actor: Actor,
+  filter: CaseFilter,
+  page: OffsetPage,
+): Promise<Page<ListedCase>> {
+  requirePower(actor, 'moderation')
+  await releaseIdle(pod)
+  const rows = await listCases(pod.db, filter, authorHiddenFrom(actor), { ...page, limit: page.limit + 1 })
+  return toPage(
+    rows.map(({ text: _text, ...listed }) => listed),
+    page,
+  )
+}
+
+/** Reads a case with its text, reports and history. Reading the text of private content is recorded in the audit log. */
+export async function readModerationCase(
+  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  actor: Actor,
+  id: number,
+): Promise<WholeCase> {
+  requirePower(actor, 'moderation')
+  await releaseIdle(pod)
+  const found = await findCase(pod.db, id, authorHiddenFrom(actor))
+  if (found === undefined) throw caseNotFound()
+  if (!found.public && found.text !== null) {
+    await inTransaction(pod, (transaction) =>
+      appendAuditEntry(transaction, { ...auditContext(actor), ...caseEntry(found, 'case.private_read') }, pod.now()),
+    )
+  }
+  return { ...found, ...(await readCaseHistory(pod.db, id)) }
+}
+
+export interface ModerationOverview {
+  readonly open: number
+  readonly taken: number
+  readonly oldest: Date | null
+}
+
+export async function readOverview(pod: Pick<Pod, 'db' | 'now'>, actor: Actor): Promise<ModerationOverview> {
+  requirePower(actor, 'moderation')
+  await releaseIdle(pod)
+  return countWaitingCases(pod.db, authorHiddenFrom(actor))
+}
+
+/** The fields of an audit entry about a case. The label never holds private text. */
+export function caseEntry({ id, targetType, targetGuid }: ListedCase, action: string) {
+  return { action, caseId: id, target: { type: targetType, guid: targetGuid, label: `case ${id}` } }
+}
+
+export function caseNotFound(): Refusal {
+  return new Refusal('case_not_found', 'There is no case with this number.')
+}
+
+export async function releaseIdle({ db, now }: Pick<Pod, 'db' | 'now'>): Promise<void> {
+  const at = now()
+  await releaseIdleCases(db, new Date(at.getTime() - MODERATION_LIMITS.takenCaseSeconds * 1_000), at)
+}

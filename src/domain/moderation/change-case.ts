@@ -1,0 +1,178 @@
+import type { Knex } from 'knex'
+import { inTransaction } from '../../persistence/database/transactions.js'
+import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
+import {
+  addCaseEvent,
+  type CaseEventName,
+  type CaseRow,
+  type CaseState,
+  lockCase,
+} from '../../persistence/moderation/cases.js'
+import type { Pod } from '../../pod/pod.js'
+import { Refusal } from '../refusals.js'
+import { type Actor, requirePower } from './actor.js'
+import { authorHiddenFrom, caseEntry, caseNotFound, releaseIdle } from './cases.js'
+import { auditContext, requireReason } from './record-action.js'
+
+type ChangePod = Pick<Pod, 'db' | 'now' | 'claimedKey'>
+
+interface CaseOptions {
+  readonly reason?: string | undefined
+}
+
+export interface CaseChange {
+  readonly changed: boolean
+  readonly case: CaseRow
+}
+
+/** Takes an open case. With `force` it is taken from the moderator who has it. */
+export function takeCase(
+  pod: ChangePod,
+  actor: Actor,
+  id: number,
+  { force = false, reason }: CaseOptions & { readonly force?: boolean | undefined },
+): Promise<CaseChange> {
+  return changeCase(pod, actor, id, reason, async (found, change) => {
+    if (found.state === 'taken' && found.takenById === actor.userId) return false
+    if (found.state === 'taken' && !force) {
+      throw new Refusal('taken_by_other', `${found.takenBy} has taken this case.`, {
+        details: { taken_by: found.takenBy },
+      })
+    }
+    if (found.state === 'taken') await change({ event: 'released' })
+    else requireState(found, ['open'])
+    await change({ event: 'taken', state: 'taken' })
+    return true
+  })
+}
+
+export function releaseCase(pod: ChangePod, actor: Actor, id: number, { reason }: CaseOptions): Promise<CaseChange> {
+  return changeCase(pod, actor, id, reason, async (found, change) => {
+    requireState(found, ['taken'])
+    await change({ event: 'released', state: 'open' })
+    return true
+  })
+}
+
+/** Adds a note for other moderators. */
+export function noteCase(
+  pod: ChangePod,
+  actor: Actor,
+  id: number,
+  { text }: { readonly text: string },
+): Promise<CaseChange> {
+  const note = requireReason({ reason: text })
+  return changeCase(pod, actor, id, undefined, async (_found, change) => {
+    await change({ event: 'noted', text: note })
+    return true
+  })
+}
+
+/** Closes a case after an action, or `withoutAction`. */
+export function resolveCase(
+  pod: ChangePod,
+  actor: Actor,
+  id: number,
+  { withoutAction = false, reason }: CaseOptions & { readonly withoutAction?: boolean | undefined },
+): Promise<CaseChange> {
+  return changeCase(pod, actor, id, reason, async (found, change, transaction) => {
+    requireState(found, ['open', 'taken'])
+    const action = withoutAction ? undefined : await transaction('moderation_actions').where({ caseId: id }).first('id')
+    if (!withoutAction && action === undefined) {
+      throw badTransition('No action is linked to this case. Take one, or set without_action.')
+    }
+    await change({ event: 'resolved', state: 'resolved', text: reason })
+    return true
+  })
+}
+
+/** Closes a case as unfounded. With `ignoreFurther`, later reports are only counted. */
+export function dismissCase(
+  pod: ChangePod,
+  actor: Actor,
+  id: number,
+  { ignoreFurther = false, reason }: CaseOptions & { readonly ignoreFurther?: boolean | undefined },
+): Promise<CaseChange> {
+  return changeCase(pod, actor, id, reason, async (found, change) => {
+    requireState(found, ['open', 'taken'])
+    await change({ event: 'dismissed', state: 'dismissed', text: reason, ignoreFurther })
+    return true
+  })
+}
+
+export function reopenCase(pod: ChangePod, actor: Actor, id: number, { reason }: CaseOptions): Promise<CaseChange> {
+  return changeCase(pod, actor, id, reason, async (found, change) => {
+    requireState(found, ['resolved', 'dismissed'])
+    await change({ event: 'reopened', state: 'open', text: reason, ignoreFurther: false })
+    return true
+  })
+}
+
+interface CaseStep {
+  readonly event: CaseEventName
+  readonly state?: CaseState
+  readonly text?: string | undefined
+  readonly ignoreFurther?: boolean
+}
+
+/** Locks a case, runs the steps, and records each of them in the history and in the audit log. */
+async function changeCase(
+  pod: ChangePod,
+  actor: Actor,
+  id: number,
+  reason: string | undefined,
+  run: (found: CaseRow, change: (step: CaseStep) => Promise<void>, transaction: Knex.Transaction) => Promise<boolean>,
+): Promise<CaseChange> {
+  requirePower(actor, 'moderation')
+  await releaseIdle(pod)
+  return inTransaction(pod, async (transaction) => {
+    const hidden = authorHiddenFrom(actor)
+    const found = await lockCase(transaction, id, hidden)
+    if (found === undefined) throw caseNotFound()
+    const at = pod.now()
+    const steps: CaseStep[] = []
+    const changed = await run(
+      found,
+      async (step) => {
+        await applyStep(transaction, actor, found, step, at)
+        steps.push(step)
+      },
+      transaction,
+    )
+    for (const { event } of steps) {
+      await appendAuditEntry(transaction, { ...auditContext(actor), ...caseEntry(found, `case.${event}`), reason }, at)
+    }
+    return { changed, case: (await lockCase(transaction, id, hidden)) ?? found }
+  })
+}
+
+async function applyStep(
+  transaction: Knex.Transaction,
+  actor: Actor,
+  { id }: CaseRow,
+  { event, state, text, ignoreFurther }: CaseStep,
+  at: Date,
+): Promise<void> {
+  const isTaken = state === 'taken'
+  await transaction('moderation_cases')
+    .where({ id })
+    .update({
+      changedAt: at,
+      ...(state !== undefined && {
+        state,
+        takenById: isTaken ? actor.userId : null,
+        takenAt: isTaken ? at : null,
+        closedAt: state === 'resolved' || state === 'dismissed' ? at : null,
+      }),
+      ...(ignoreFurther !== undefined && { ignoreFurther }),
+    })
+  await addCaseEvent(transaction, { caseId: id, event, actorId: actor.userId, text, at })
+}
+
+function requireState({ state }: CaseRow, allowed: readonly CaseState[]): void {
+  if (!allowed.includes(state)) throw badTransition(`The case is ${state}.`)
+}
+
+function badTransition(message: string): Refusal {
+  return new Refusal('bad_transition', message)
+}

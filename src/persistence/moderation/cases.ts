@@ -1,0 +1,271 @@
+import type { Knex } from 'knex'
+import type { OffsetPage } from '../sql/keyset-page.js'
+
+export type CaseTargetType = 'post' | 'comment' | 'person' | 'message' | 'cluster'
+export type CaseState = 'open' | 'taken' | 'resolved' | 'dismissed'
+export type CaseEventName =
+  | 'reported'
+  | 'taken'
+  | 'released'
+  | 'noted'
+  | 'action'
+  | 'undone'
+  | 'resolved'
+  | 'dismissed'
+  | 'reopened'
+  | 'forwarded'
+  | 'target_deleted'
+
+/** The thing that was reported, as it was then. */
+export interface CaseSnapshot {
+  readonly targetType: CaseTargetType
+  readonly targetGuid: string
+  readonly authorId: number
+  readonly authorGuid: string
+  readonly authorAddress: string
+  readonly public: boolean
+  readonly text: string
+  readonly parentGuid: string | null
+  readonly photoGuids: readonly string[]
+  readonly targetCreatedAt: Date
+}
+
+export interface CaseRow extends Omit<CaseSnapshot, 'authorId' | 'authorGuid' | 'authorAddress' | 'text'> {
+  readonly id: number
+  readonly kind: 'report' | 'filter' | 'cluster'
+  readonly state: CaseState
+  /** Null once the author was deleted here. */
+  readonly authorId: number | null
+  readonly authorGuid: string | null
+  readonly authorAddress: string | null
+  readonly text: string | null
+  readonly targetDeleted: 'author' | 'moderator' | 'account_closed' | 'purge' | null
+  readonly reportCount: number
+  readonly reporterCount: number
+  readonly ignoreFurther: boolean
+  readonly takenById: number | null
+  readonly takenAt: Date | null
+  readonly firstReportedAt: Date
+  readonly lastReportedAt: Date
+  readonly changedAt: Date
+  readonly closedAt: Date | null
+  /** The user name of the moderator who has taken the case. */
+  readonly takenBy: string | null
+  /** As the author is called now; null once deleted. */
+  readonly authorName: string | null
+  readonly authorAvatarUrl: string | null
+}
+
+/** Finds the case of a thing and locks it, or inserts it. Text and author stay as they were at the first report. */
+export async function lockOrInsertCase(
+  transaction: Knex.Transaction,
+  snapshot: CaseSnapshot,
+  now: Date,
+): Promise<Pick<CaseRow, 'id' | 'state' | 'ignoreFurther' | 'targetDeleted'>> {
+  const [row] = await transaction('moderation_cases')
+    .insert({
+      ...snapshot,
+      photoGuids: [...snapshot.photoGuids],
+      firstReportedAt: now,
+      lastReportedAt: now,
+      changedAt: now,
+    })
+    .onConflict(['targetType', 'targetGuid'])
+    .merge({ lastReportedAt: now })
+    .returning(['id', 'state', 'ignoreFurther', 'targetDeleted'])
+  if (row === undefined) throw new Error('A case was inserted and not returned.')
+  return row
+}
+
+export async function addCaseEvent(
+  transaction: Knex.Transaction,
+  event: {
+    readonly caseId: number
+    readonly event: CaseEventName
+    readonly actorId: number | null
+    readonly text?: string | undefined
+    readonly actionId?: number
+    readonly at: Date
+  },
+): Promise<void> {
+  await transaction('moderation_case_events').insert({
+    ...event,
+    text: event.text ?? null,
+    actionId: event.actionId ?? null,
+  })
+}
+
+/** Releases cases that were taken and then left without an entry. */
+export async function releaseIdleCases(db: Knex, before: Date, at: Date): Promise<void> {
+  await db.raw(
+    `with released as (
+       update moderation_cases set state = 'open', taken_by_id = null, taken_at = null, changed_at = :at
+       where state = 'taken' and closed_at is null and changed_at < :before
+       returning id
+     )
+     insert into moderation_case_events (case_id, at, event) select id, :at, 'released' from released`,
+    { before, at },
+  )
+}
+
+export interface CaseFilter {
+  readonly states?: readonly CaseState[] | undefined
+  readonly type?: CaseTargetType | undefined
+  /** The guid or the address of a person. */
+  readonly author?: string | undefined
+  readonly domain?: string | undefined
+  readonly isLocal?: boolean | undefined
+  /** A user name. */
+  readonly takenBy?: string | undefined
+  /** The guid of a person. */
+  readonly reporter?: string | undefined
+}
+
+/** Cases about this person are left out. Null: none. */
+export type HiddenAuthor = number | null
+
+/** Open cases first, then taken ones, then closed ones; of each, those with more reporters first, then the oldest. */
+export async function listCases(
+  db: Knex,
+  { states, type, author, domain, isLocal, takenBy, reporter }: CaseFilter,
+  hiddenAuthor: HiddenAuthor,
+  { offset, limit }: OffsetPage,
+): Promise<readonly CaseRow[]> {
+  const query = selectCases(db, hiddenAuthor)
+    .orderByRaw(
+      `case cases.state when 'open' then 0 when 'taken' then 1 else 2 end, cases.reporter_count desc, cases.first_reported_at, cases.id`,
+    )
+    .offset(offset)
+    .limit(limit)
+  if (states !== undefined && states.length > 0) query.whereIn('cases.state', [...states])
+  if (type !== undefined) query.where('cases.targetType', type)
+  if (author !== undefined) {
+    query.where((either) => either.where('cases.authorGuid', author).orWhere('cases.authorAddress', author))
+  }
+  if (domain !== undefined) query.whereRaw(`split_part(cases.author_address, '@', 2) = ?`, [domain])
+  if (isLocal !== undefined) {
+    query.whereRaw(`${isLocal ? '' : 'not '}exists (select from users where users.person_id = cases.author_id)`)
+  }
+  if (takenBy !== undefined) query.where('takers.username', takenBy)
+  if (reporter !== undefined) {
+    query.whereRaw(
+      `exists (
+        select from reports join users on users.id = reports.user_id join people on people.id = users.person_id
+        where reports.case_id = cases.id and people.guid = ?
+      )`,
+      [reporter],
+    )
+  }
+  return query
+}
+
+export async function findCase(db: Knex, id: number, hiddenAuthor: HiddenAuthor): Promise<CaseRow | undefined> {
+  return selectCases(db, hiddenAuthor).where('cases.id', id).first()
+}
+
+/** Locks a case, so that two moderators do not change it at the same time. */
+export async function lockCase(transaction: Knex.Transaction, id: number, hiddenAuthor: HiddenAuthor) {
+  await transaction('moderation_cases').where({ id }).select('id').forUpdate()
+  return findCase(transaction, id, hiddenAuthor)
+}
+
+function selectCases(db: Knex, hiddenAuthor: HiddenAuthor): Knex.QueryBuilder {
+  const query = db('moderation_cases as cases')
+    .leftJoin('users as takers', 'takers.id', 'cases.takenById')
+    .leftJoin('people as authors', 'authors.id', 'cases.authorId')
+    .select(
+      'cases.*',
+      'takers.username as takenBy',
+      'authors.name as authorName',
+      'authors.avatarUrl as authorAvatarUrl',
+    )
+  return hiddenAuthor === null ? query : query.whereRaw('cases.author_id is distinct from ?', [hiddenAuthor])
+}
+
+export interface CaseReport {
+  readonly id: number
+  readonly reason: string
+  readonly createdAt: Date
+  readonly reporterGuid: string
+  readonly reporterName: string
+}
+
+export interface CaseEvent {
+  readonly at: Date
+  readonly event: CaseEventName
+  readonly text: string | null
+  readonly actionId: number | null
+  readonly actorName: string | null
+}
+
+export interface CaseAction {
+  readonly id: number
+  readonly kind: string
+  readonly reason: string
+  readonly createdAt: Date
+  readonly canBeUndone: boolean
+  readonly undoneById: number | null
+}
+
+export async function readCaseHistory(
+  db: Knex,
+  caseId: number,
+): Promise<{
+  readonly reports: readonly CaseReport[]
+  readonly events: readonly CaseEvent[]
+  readonly actions: readonly CaseAction[]
+}> {
+  const reports = await db('reports')
+    .join('users', 'users.id', 'reports.userId')
+    .join('people', 'people.id', 'users.personId')
+    .where({ caseId })
+    .orderBy('reports.id')
+    .select(
+      'reports.id',
+      'reports.reason',
+      'reports.createdAt',
+      'people.guid as reporterGuid',
+      'users.username as reporterName',
+    )
+  const events = await db('moderation_case_events')
+    .leftJoin('users', 'users.id', 'moderation_case_events.actorId')
+    .where({ caseId })
+    .orderBy('moderation_case_events.id')
+    .select('at', 'event', 'text', 'actionId', 'users.username as actorName')
+  const actions = await db('moderation_actions')
+    .where({ caseId })
+    .orderBy('id')
+    .select('id', 'kind', 'reason', 'createdAt', 'canBeUndone', 'undoneById')
+  return { reports, events, actions }
+}
+
+/** A report of a user, with the state of its case. */
+export interface OwnReport {
+  readonly id: number
+  readonly createdAt: Date
+  readonly targetType: CaseTargetType
+  readonly targetGuid: string
+  readonly isClosed: boolean
+}
+
+export function ownReportsQuery(db: Knex, userId: number): Knex.QueryBuilder {
+  return db('reports')
+    .join('moderation_cases as cases', 'cases.id', 'reports.caseId')
+    .where('reports.userId', userId)
+    .select('reports.id', 'reports.createdAt', 'cases.targetType', 'cases.targetGuid')
+    .select(db.raw(`cases.closed_at is not null as "isClosed"`))
+}
+
+/** Counts cases that wait for a decision, and finds the oldest. */
+export async function countWaitingCases(
+  db: Knex,
+  hiddenAuthor: HiddenAuthor,
+): Promise<{ readonly open: number; readonly taken: number; readonly oldest: Date | null }> {
+  const query = db('moderation_cases as cases').whereNull('closedAt')
+  if (hiddenAuthor !== null) query.whereRaw('cases.author_id is distinct from ?', [hiddenAuthor])
+  return query.first(
+    db.raw(`count(*) filter (where state = 'open') as open`),
+    db.raw(`count(*) filter (where state = 'taken') as taken`),
+    db.raw(`min(first_reported_at) as oldest`),
+  )
+}

@@ -1,0 +1,83 @@
+import type { ListedCase, WholeCase } from '../../domain/moderation/cases.js'
+import type { OwnReport } from '../../persistence/moderation/cases.js'
+import { presentPersonSummary } from './people.js'
+
+export function presentListedCase(listed: ListedCase, podUrl: string) {
+  const { targetType: type, targetGuid: guid, targetCreatedAt } = listed
+  return {
+    id: listed.id,
+    state: listed.state,
+    kind: listed.kind,
+    target: {
+      type,
+      guid,
+      author: presentAuthor(listed, podUrl),
+      public: listed.public,
+      url: urlOf(listed, podUrl),
+      created_at: targetCreatedAt?.toISOString() ?? null,
+      deleted: listed.targetDeleted,
+      parent: listed.parentGuid,
+      photos: [...listed.photoGuids],
+    },
+    report_count: listed.reportCount,
+    reporter_count: listed.reporterCount,
+    ignore_further: listed.ignoreFurther,
+    taken_by: listed.takenBy,
+    taken_at: listed.takenAt?.toISOString() ?? null,
+    first_reported_at: listed.firstReportedAt.toISOString(),
+    last_reported_at: listed.lastReportedAt.toISOString(),
+  }
+}
+
+export function presentWholeCase(whole: WholeCase, podUrl: string) {
+  const { target, ...listed } = presentListedCase(whole, podUrl)
+  return {
+    ...listed,
+    target: { ...target, text: whole.text },
+    reports: whole.reports.map(({ id, reporterGuid, reporterName, reason, createdAt }) => ({
+      id,
+      reporter: { guid: reporterGuid, username: reporterName },
+      reason,
+      created_at: createdAt.toISOString(),
+    })),
+    actions: whole.actions.map(({ id, kind, reason, createdAt, canBeUndone, undoneById }) => ({
+      id,
+      kind,
+      reason,
+      created_at: createdAt.toISOString(),
+      undone: undoneById !== null,
+      undo: { possible: canBeUndone && undoneById === null },
+    })),
+    history: whole.events.map(({ at, actorName, event, text, actionId }) => ({
+      at: at.toISOString(),
+      actor: actorName,
+      event,
+      text,
+      action_id: actionId,
+    })),
+  }
+}
+
+export function presentOwnReport({ createdAt, targetType, targetGuid, isClosed }: OwnReport) {
+  return {
+    target: { type: targetType, guid: targetGuid },
+    created_at: createdAt.toISOString(),
+    state: isClosed ? ('closed' as const) : ('open' as const),
+  }
+}
+
+function presentAuthor(
+  { authorGuid: guid, authorAddress: address, authorName, authorAvatarUrl }: ListedCase,
+  podUrl: string,
+) {
+  if (guid === null || address === null) return null
+  return presentPersonSummary({ guid, address, name: authorName ?? '', avatarUrl: authorAvatarUrl }, podUrl)
+}
+
+/** The page of public things; private ones have none. */
+function urlOf({ targetType, targetGuid, parentGuid, public: isPublic, authorGuid }: ListedCase, podUrl: string) {
+  if (!isPublic) return null
+  if (targetType === 'post') return `${podUrl}/posts/${targetGuid}`
+  if (targetType === 'comment') return `${podUrl}/posts/${parentGuid}#${targetGuid}`
+  return targetType === 'person' ? `${podUrl}/people/${authorGuid}` : null
+}

@@ -1,0 +1,223 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { listModerationCases, readModerationCase, readOverview } from '../../../domain/moderation/cases.js'
+import {
+  type CaseChange,
+  dismissCase,
+  noteCase,
+  releaseCase,
+  reopenCase,
+  resolveCase,
+  takeCase,
+} from '../../../domain/moderation/change-case.js'
+import type { CaseFilter } from '../../../persistence/moderation/cases.js'
+import { linkOffsetPages, offsetPaging, readOffsetPaging } from '../../api/offset-paging.js'
+import { presentListedCase, presentWholeCase } from '../../presenters/moderation.js'
+import { actionRefusals, Changed, ListedCaseSchema, WholeCaseSchema } from '../../schemas/moderation.js'
+import { nullable, refTo } from '../../schemas/references.js'
+import { actorOf } from './actor-of.js'
+
+const tags = ['Cases']
+const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
+const reason = Type.Optional(Type.String({ description: 'Why, for the history and the audit log.' }))
+const State = Type.Enum(['open', 'taken', 'resolved', 'dismissed'])
+
+const list = Type.Object({
+  state: Type.Optional(
+    Type.Unsafe<CaseFilter['states'] | NonNullable<CaseFilter['states']>[number]>({
+      anyOf: [State, { type: 'array', items: State }],
+      description: 'May be repeated. Default: all.',
+    }),
+  ),
+  type: Type.Optional(Type.Enum(['post', 'comment', 'person', 'message', 'cluster'])),
+  author: Type.Optional(Type.String({ description: 'The guid or the address of a person.' })),
+  pod: Type.Optional(Type.String({ description: 'The host of the author.' })),
+  local: Type.Optional(Type.Boolean()),
+  taken_by: Type.Optional(Type.String({ description: 'A user name.' })),
+  reporter: Type.Optional(Type.String({ description: 'The guid of a local person.' })),
+  ...offsetPaging,
+})
+
+const changes = {
+  take: {
+    summary: 'Take a case',
+    body: Type.Object({ reason, force: Type.Optional(Type.Boolean({ description: 'Also from another moderator.' })) }),
+    run: takeCase,
+  },
+  release: { summary: 'Release a case', body: Type.Object({ reason }), run: releaseCase },
+  reopen: { summary: 'Reopen a closed case', body: Type.Object({ reason }), run: reopenCase },
+} as const
+
+/** The reports of users, one case for each thing that was reported. */
+export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const refusals = { ...actionRefusals, case_not_found: 404, bad_transition: 409 } as const
+  const config = { scopes: ['moderation'], refusals } as const
+  const changed = {
+    200: Type.Object({ changed: Changed, state: State }, { description: 'The state of the case now.' }),
+  }
+  const answer = ({ changed: hasChanged, case: { state } }: CaseChange) => ({ changed: hasChanged, state })
+
+  app.get(
+    '/overview',
+    {
+      schema: {
+        operationId: 'getModerationOverview',
+        tags,
+        summary: 'Count what waits for a decision',
+        description: 'The number of open and taken cases, and the age of the oldest.',
+        response: {
+          200: Type.Object(
+            {
+              cases: Type.Object({
+                open: Type.Integer(),
+                taken: Type.Integer(),
+                oldest_at: nullable(Type.String({ format: 'date-time' })),
+              }),
+            },
+            { description: 'What waits.' },
+          ),
+        },
+      },
+      config: { scopes: ['moderation'], refusals: { role_needed: 403 } },
+    },
+    async (request) => {
+      const { open, taken, oldest } = await readOverview(app.pod, await actorOf(request, 'moderation'))
+      return { cases: { open, taken, oldest_at: oldest?.toISOString() ?? null } }
+    },
+  )
+
+  app.get(
+    '/cases',
+    {
+      schema: {
+        operationId: 'listCases',
+        tags,
+        summary: 'List cases',
+        description:
+          'Open cases before taken and closed ones; of each, those with more reporters first, then the oldest. A case about yourself is not shown to you.',
+        querystring: list,
+        response: { 200: Type.Array(refTo(ListedCaseSchema), { description: 'The cases.' }) },
+      },
+      config: { scopes: ['moderation'], refusals: { role_needed: 403 } },
+    },
+    async (request, reply) => {
+      const { state, type, author, pod: domain, local: isLocal, taken_by: takenBy, reporter, ...paging } = request.query
+      const page = readOffsetPaging(paging)
+      const filter = {
+        states: state === undefined ? undefined : [state].flat(),
+        ...{ type, author, domain: domain?.toLowerCase(), isLocal, takenBy, reporter },
+      }
+      const cases = await listModerationCases(app.pod, await actorOf(request, 'moderation'), filter, page)
+      linkOffsetPages(request, reply, page, cases)
+      return cases.items.map((each) => presentListedCase(each, app.pod.config.url))
+    },
+  )
+
+  app.get(
+    '/cases/:id',
+    {
+      schema: {
+        operationId: 'getCase',
+        tags,
+        summary: 'Read a case',
+        description:
+          'With the text, the reports and the history. Reading the text of private content is recorded in the audit log.',
+        params,
+        response: { 200: refTo(WholeCaseSchema, 'The case.') },
+      },
+      config: { scopes: ['moderation'], writes: true, refusals: { role_needed: 403, case_not_found: 404 } },
+    },
+    async (request) =>
+      presentWholeCase(
+        await readModerationCase(request.pod, await actorOf(request, 'moderation'), request.params.id),
+        app.pod.config.url,
+      ),
+  )
+
+  for (const [name, { summary, body, run }] of Object.entries(changes)) {
+    app.post(
+      `/cases/:id/${name}`,
+      {
+        schema: {
+          operationId: `${name}Case`,
+          tags,
+          summary,
+          description: `${summary}. The history and the audit log record it.`,
+          params,
+          body,
+          response: changed,
+        },
+        config: { ...config, refusals: { ...refusals, ...(name === 'take' && { taken_by_other: 409 }) } },
+      },
+      async (request) =>
+        answer(await run(request.pod, await actorOf(request, 'moderation'), request.params.id, request.body)),
+    )
+  }
+
+  app.post(
+    '/cases/:id/notes',
+    {
+      schema: {
+        operationId: 'addCaseNote',
+        tags,
+        summary: 'Add a note to a case',
+        description: 'Only moderators and admins read it.',
+        params,
+        body: Type.Object({ text: Type.String({ description: '1 to 2 000 characters.' }) }),
+        response: changed,
+      },
+      config: { ...config, refusals: { ...refusals, reason_needed: { status: 422, field: 'text' } } },
+    },
+    async (request) =>
+      answer(await noteCase(request.pod, await actorOf(request, 'moderation'), request.params.id, request.body)),
+  )
+
+  app.post(
+    '/cases/:id/resolve',
+    {
+      schema: {
+        operationId: 'resolveCase',
+        tags,
+        summary: 'Resolve a case',
+        description: 'Closes a case after an action that names it in `case_id`, or without one.',
+        params,
+        body: Type.Object({
+          reason,
+          without_action: Type.Optional(Type.Boolean({ description: 'Closes the case without a linked action.' })),
+        }),
+        response: changed,
+      },
+      config,
+    },
+    async (request) => {
+      const { reason: text, without_action: withoutAction } = request.body
+      const actor = await actorOf(request, 'moderation')
+      return answer(await resolveCase(request.pod, actor, request.params.id, { reason: text, withoutAction }))
+    },
+  )
+
+  app.post(
+    '/cases/:id/dismiss',
+    {
+      schema: {
+        operationId: 'dismissCase',
+        tags,
+        summary: 'Dismiss a case',
+        description:
+          'Closes a case as unfounded. A report of another user opens it again, unless further reports are ignored.',
+        params,
+        body: Type.Object({
+          reason,
+          ignore_further: Type.Optional(Type.Boolean({ description: 'Later reports are only counted.' })),
+        }),
+        response: changed,
+      },
+      config,
+    },
+    async (request) => {
+      const { reason: text, ignore_further: ignoreFurther } = request.body
+      const actor = await actorOf(request, 'moderation')
+      return answer(await dismissCase(request.pod, actor, request.params.id, { reason: text, ignoreFurther }))
+    },
+  )
+}

@@ -1,0 +1,278 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { closeUser } from '../../../src/domain/accounts/accounts.js'
+import { createComment } from '../../../src/domain/interactions/comments.js'
+import { makeStaff, type StaffClient } from '../../support/people/staff.js'
+import type { ApiPerson } from '../../support/pods/api-pod.js'
+import { aspectOf, publish, type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
+
+let api: SampleApiPod
+let alice: ApiPerson
+let bob: ApiPerson
+let carol: ApiPerson
+let mod: StaffClient
+let other: StaffClient
+let adm: StaffClient
+/** A public post by Bob. */
+let post: string
+beforeAll(async () => {
+  api = await startSampleApiPod()
+  ;({ alice, bob, carol } = api)
+  mod = await makeStaff(api, 'mod', 'moderator')
+  other = await makeStaff(api, 'other-mod', 'moderator')
+  adm = await makeStaff(api, 'adm', 'admin')
+})
+afterAll(() => api.close())
+beforeEach(async () => {
+  post = await publish(api, bob, { text: 'Cheap watches', public: true })
+})
+
+const report = (by: ApiPerson, guid = post, reason = 'Spam') => by.post(`/posts/${guid}/report`, { reason })
+
+async function caseOf(guid = post, by = mod) {
+  const cases = await by.get('/cases?per_page=100')
+  const found = cases.body.find(({ target }: { target: { guid: string } }) => target.guid === guid)
+  return found && (await by.get(`/cases/${found.id}`)).body
+}
+
+const eventsOf = (one: { history: { event: string }[] }) => one.history.map(({ event }) => event)
+
+describe('a case', () => {
+  it('holds all reports of one post, each user once', async () => {
+    expect([(await report(alice)).status, (await report(carol, post, 'Fraud')).status]).toEqual([204, 204])
+    expect((await report(alice)).body).toMatchObject({ code: 409, reason: 'already_reported' })
+
+    expect(await caseOf()).toMatchObject({
+      state: 'open',
+      target: { type: 'post', public: true, text: 'Cheap watches', deleted: null, author: { network_id: bob.address } },
+      reports: [
+        { reason: 'Spam', reporter: { guid: alice.guid } },
+        { reason: 'Fraud', reporter: { guid: carol.guid } },
+      ],
+      report_count: 2,
+      reporter_count: 2,
+      history: [{ event: 'reported' }, { event: 'reported' }],
+    })
+  })
+
+  it('keeps the text when the author deletes the post, and can be resolved then', async () => {
+    await report(alice)
+    await bob.delete(`/posts/${post}`)
+
+    const { id, target, history } = await caseOf()
+    expect(target).toMatchObject({ text: 'Cheap watches', deleted: 'author' })
+    expect(history.map(({ event }: { event: string }) => event)).toEqual(['reported', 'target_deleted'])
+    expect((await mod.post(`/cases/${id}/resolve`, { reason: 'Gone' })).body).toMatchObject({
+      reason: 'bad_transition',
+    })
+    expect((await mod.post(`/cases/${id}/resolve`, { without_action: true })).body).toEqual({
+      changed: true,
+      state: 'resolved',
+    })
+  })
+
+  it('outlives the account of the author', async () => {
+    const { hugo } = await api.people('hugo')
+    const guid = await publish(api, hugo, { text: 'I leave', public: true })
+    await report(alice, guid)
+    await closeUser(api.pod, 'hugo')
+
+    expect((await caseOf(guid)).target).toMatchObject({ text: 'I leave', deleted: 'account_closed' })
+  })
+
+  it('is taken by one moderator at a time, unless another takes it over', async () => {
+    await report(alice)
+    const { id } = await caseOf()
+
+    const both = await Promise.all([mod.post(`/cases/${id}/take`), other.post(`/cases/${id}/take`)])
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 409])
+    const loser = both[0]?.status === 409 ? mod : other
+    const winner = loser === mod ? 'other-mod' : 'mod'
+    expect(both.find(({ status }) => status === 409)?.body).toMatchObject({
+      reason: 'taken_by_other',
+      taken_by: winner,
+    })
+
+    expect((await loser.post(`/cases/${id}/take`, { force: true })).body).toEqual({ changed: true, state: 'taken' })
+    expect((await loser.post(`/cases/${id}/take`)).body).toEqual({ changed: false, state: 'taken' })
+    expect(eventsOf(await caseOf())).toEqual(['reported', 'taken', 'released', 'taken'])
+    expect((await loser.post(`/cases/${id}/release`)).body).toEqual({ changed: true, state: 'open' })
+  })
+
+  it('is open again after a day without an entry', async () => {
+    await report(alice)
+    const { id } = await caseOf()
+    await mod.post(`/cases/${id}/take`)
+    await api.pod
+      .db('moderation_cases')
+      .where({ id })
+      .update({ changedAt: new Date(Date.now() - 25 * 3_600_000) })
+
+    expect(await caseOf()).toMatchObject({ state: 'open', taken_by: null })
+  })
+
+  it('is opened again by a report of another user, unless further reports are ignored', async () => {
+    await report(alice)
+    const { id } = await caseOf()
+    expect((await mod.post(`/cases/${id}/dismiss`, { reason: 'Fine' })).body).toMatchObject({ state: 'dismissed' })
+    await report(carol)
+    expect(await caseOf()).toMatchObject({ state: 'open' })
+
+    await mod.post(`/cases/${id}/dismiss`, { reason: 'Still fine', ignore_further: true })
+    await report(api.dan)
+    expect(await caseOf()).toMatchObject({ state: 'dismissed', report_count: 3 })
+    expect((await mod.post(`/cases/${id}/reopen`)).body).toMatchObject({ state: 'open' })
+  })
+
+  it('refuses steps that its state does not allow', async () => {
+    await report(alice)
+    const { id } = await caseOf()
+
+    expect((await mod.post(`/cases/${id}/release`)).body).toMatchObject({ code: 409, reason: 'bad_transition' })
+    expect((await mod.post(`/cases/${id}/reopen`)).body).toMatchObject({ code: 409, reason: 'bad_transition' })
+    await mod.post(`/cases/${id}/dismiss`)
+    expect((await mod.post(`/cases/${id}/take`)).body).toMatchObject({ code: 409, reason: 'bad_transition' })
+    expect((await mod.post('/cases/999999/take')).body).toMatchObject({ code: 404, reason: 'case_not_found' })
+  })
+
+  it('has notes, which are recorded with everything else in the audit log', async () => {
+    await report(alice)
+    const { id } = await caseOf()
+
+    expect((await mod.post(`/cases/${id}/notes`, { text: ' ' })).body).toMatchObject({ code: 422, field: 'text' })
+    await mod.post(`/cases/${id}/notes`, { text: 'Known for watches' })
+    await mod.post(`/cases/${id}/take`)
+
+    expect((await caseOf()).history.slice(1)).toMatchObject([
+      { event: 'noted', text: 'Known for watches', actor: 'mod' },
+      { event: 'taken', actor: 'mod' },
+    ])
+    expect((await mod.get(`/audit?target=${post}`)).body).toMatchObject([
+      { action: 'case.taken', case_id: id },
+      { action: 'case.noted', case_id: id },
+    ])
+  })
+
+  it('about a moderator does not exist for this moderator', async () => {
+    const guid = await publish(api, mod.person, { text: 'My opinion', public: true })
+    await report(alice, guid)
+    const { id } = await caseOf(guid, adm)
+
+    expect(await caseOf(guid, mod)).toBeUndefined()
+    expect((await mod.get(`/cases/${id}`)).body).toMatchObject({ code: 404, reason: 'case_not_found' })
+    expect((await mod.post(`/cases/${id}/dismiss`)).status).toBe(404)
+    const counts = await Promise.all([mod, adm].map((by) => by.get('/overview')))
+    expect(counts[1]?.body.cases.open - counts[0]?.body.cases.open).toBe(1)
+  })
+})
+
+describe('the list of cases', () => {
+  it('has open cases before taken ones, more reporters first, then the oldest; it is paged and filtered', async () => {
+    await api.pod.db('moderation_cases').delete()
+    const guids: string[] = []
+    for (const text of ['one', 'two', 'three', 'four']) {
+      const guid = await publish(api, bob, { text, public: true })
+      await report(alice, guid)
+      guids.push(guid)
+    }
+    await report(carol, guids[2])
+    const taken = await caseOf(guids[0])
+    await mod.post(`/cases/${taken.id}/take`)
+
+    const first = await mod.get('/cases?per_page=3')
+    const second = await mod.get(first.links.next ?? '')
+    const order = [...first.body, ...second.body].map(({ target }) => guids.indexOf(target.guid))
+    expect(order).toEqual([2, 1, 3, 0])
+    for (const [query, count] of [
+      ['state=taken', 1],
+      ['state=taken&state=open', 4],
+      ['type=comment', 0],
+      [`author=${bob.address}`, 4],
+      ['local=false', 0],
+      ['taken_by=mod', 1],
+      [`reporter=${carol.guid}`, 1],
+      ['pod=pod.example', 4],
+    ] as const) {
+      expect([query, (await mod.get(`/cases?${query}`)).body.length]).toEqual([query, count])
+    }
+  })
+})
+
+describe('private content', () => {
+  it('stands only in the single case, and reading it is recorded', async () => {
+    const text = 'Between you and me'
+    const aspectIds = [await aspectOf(api, bob, 'Friends')]
+    const secret = await publish(api, bob, { text, public: false, aspectIds })
+    expect((await report(alice, secret)).status).toBe(204)
+    const { body: cases } = await mod.get('/cases?type=post')
+
+    expect(JSON.stringify(cases)).not.toContain(text)
+    const { id, target } = await caseOf(secret)
+    expect(target).toMatchObject({ public: false, text, url: null })
+    const audit = await mod.get(`/audit?action=case.private_read&target=${secret}`)
+    expect(audit.body).toMatchObject([{ actor: { name: 'mod' }, case_id: id }])
+    expect(JSON.stringify(audit.body)).not.toContain(text)
+  })
+})
+
+describe('other targets', () => {
+  it('are comments, people, and messages of own conversations', async () => {
+    const comment = await createComment(api.pod, carol.viewer, { postGuid: post, text: 'Buy them' })
+    const { body: conversation } = await bob.post('/conversations', {
+      subject: 'Hi',
+      body: 'A threat',
+      recipients: [alice.guid],
+    })
+    const [message] = (await alice.get(`/conversations/${conversation.guid}/messages`)).body
+    const place = `/conversations/${conversation.guid}/messages`
+
+    expect((await alice.post(`/posts/${post}/comments/${comment.guid}/report`, { reason: 'Spam' })).status).toBe(204)
+    expect((await alice.post(`/users/${carol.guid}/report`, { reason: 'A robot' })).status).toBe(204)
+    expect((await alice.post(`/users/${carol.guid}/report`, { reason: 'A robot' })).status).toBe(409)
+    expect((await alice.post(`/users/${alice.guid}/report`, { reason: 'Me' })).body).toMatchObject({
+      reason: 'own_person',
+    })
+    expect((await alice.post(`${place}/${message.guid}/report`, { reason: 'Threat' })).status).toBe(204)
+    expect((await bob.post(`${place}/${message.guid}/report`, { reason: 'Mine' })).status).toBe(422)
+    expect((await carol.post(`${place}/${message.guid}/report`, { reason: 'Not mine' })).body).toMatchObject({
+      code: 404,
+    })
+    expect((await alice.post(`${place}/${post}/report`, { reason: 'None' })).body).toMatchObject({
+      reason: 'message_not_found',
+    })
+
+    expect(await caseOf(comment.guid)).toMatchObject({ target: { type: 'comment', parent: post, text: 'Buy them' } })
+    expect(await caseOf(carol.guid)).toMatchObject({ target: { type: 'person' } })
+    expect(await caseOf(message.guid)).toMatchObject({ target: { type: 'message', public: false, text: 'A threat' } })
+  })
+})
+
+describe('the reporter', () => {
+  it('sees the own reports, and whether they are closed', async () => {
+    const { ivy } = await api.people('ivy')
+    const second = await publish(api, bob, { text: 'More watches', public: true })
+    await report(ivy)
+    await report(ivy, second)
+    const { id } = await caseOf()
+    await mod.post(`/cases/${id}/dismiss`)
+
+    expect((await ivy.get('/user/reports')).body).toEqual([
+      { target: { type: 'post', guid: second }, created_at: expect.any(String), state: 'open' },
+      { target: { type: 'post', guid: post }, created_at: expect.any(String), state: 'closed' },
+    ])
+  })
+
+  it('can make thirty reports an hour', async () => {
+    const { jan } = await api.people('jan')
+    await report(alice)
+    const caseId = (await caseOf()).id
+    const row = { userId: jan.viewer.userId, reason: 'Spam' }
+    const old = { ...row, createdAt: new Date(Date.now() - 3_700_000) }
+    await api.pod.db('reports').insert([...Array.from({ length: 29 }, () => row), old, old])
+
+    expect((await report(jan)).status).toBe(204)
+    const answer = await jan.post(`/users/${carol.guid}/report`, { reason: 'Spam' })
+    expect(answer).toMatchObject({ status: 429, body: { reason: 'rate_limited' } })
+    expect(answer.headers['retry-after']).toBe('3600')
+    expect(await api.pod.db('reports').where({ caseId, userId: jan.viewer.userId })).toHaveLength(1)
+  })
+})
