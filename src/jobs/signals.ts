@@ -17,6 +17,11 @@ const RECONNECT_AFTER_MS = 1_000
 /** Milliseconds between calls without a signal: a lost connection may look open for long. */
 const CHECK_EVERY_MS = 5_000
 
+/** The notification of PostgreSQL that carries a signal. */
+export function channelSignal(signal: Signal): { readonly channel: string; readonly payload: Signal } {
+  return { channel: CHANNEL, payload: signal }
+}
+
 /** Sends a signal when the transaction commits. */
 export async function sendSignal(transaction: Knex.Transaction, signal: Signal): Promise<void> {
   await transaction.raw('select pg_notify(?, ?)', [CHANNEL, signal])

@@ -45,18 +45,46 @@ it('lets one transaction at a time insert announcements, so that ids are in comm
   ])
 })
 
-it('publishes the announcements of many outbox rows with one transaction, and each row once', async () => {
-  const posts = [await addPost({ db }, { id: alice.personId }), await addPost({ db }, { id: alice.personId })]
+async function addOutboxRows(all: readonly AnnouncedRows[]): Promise<readonly number[]> {
   const rows: { id: number }[] = await db('outbox')
-    .insert(posts.map(({ id }) => ({ queue: 'notify', name: 'announce', data: JSON.stringify({ posts: [id] }) })))
+    .insert(all.map((news) => ({ queue: 'notify', name: 'announce', data: JSON.stringify(news) })))
     .returning('id')
-  const ids = rows.map(({ id }) => id)
+  return rows.map(({ id }) => id)
+}
+
+it('publishes the announcements of many outbox rows together, and each row once', async () => {
+  const post = await addPost({ db }, { id: alice.personId })
+  const other = await addPost({ db }, { id: alice.personId })
+  const ids = await addOutboxRows([
+    { posts: [post.id] },
+    { notifications: [], posts: [] },
+    { shown: [{ userId: alice.id, postId: other.id }] },
+  ])
 
   await publishAnnouncementsOfRows({ db }, ids)
   await publishAnnouncementsOfRows({ db }, ids)
 
-  expect(await announced()).toEqual(posts.map(({ id }) => [id, null]))
-  expect(await db('outbox').whereIn('id', ids)).toEqual([])
+  expect(await announced()).toEqual([
+    [post.id, null],
+    [other.id, alice.id],
+  ])
+  expect(await db('outbox').whereIn('id', [...ids])).toEqual([])
+})
+
+it('gives the announcements of outbox rows higher ids than those of a transaction that has committed before', async () => {
+  const { id } = await addPost({ db }, { id: alice.personId })
+  const later = await addPost({ db }, { id: alice.personId })
+  const rows = await addOutboxRows([{ posts: [later.id] }])
+  const first = await db.transaction()
+  await insertAnnouncements(first, { posts: [id] })
+
+  const second = publishAnnouncementsOfRows({ db }, rows)
+  await expect.poll(countWaiting).toBe(1)
+  await insertAnnouncements(first, { posts: [id] })
+  await first.commit()
+  await second
+
+  expect((await announced()).map(([subjectId]) => subjectId)).toEqual([id, id, later.id])
 })
 
 function attach(postId: number, model: typeof Mention | typeof Tag, names: readonly string[]): Promise<void> {

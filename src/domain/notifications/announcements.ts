@@ -1,16 +1,13 @@
 import type { Knex } from 'knex'
 import { announceJob, type OutgoingRecord } from '../../jobs/definitions.js'
-import {
-  enqueueJobs,
-  type JobContext,
-  type NewJob,
-  newDispatchJob,
-  newJob,
-  takeOutboxRows,
-} from '../../jobs/outbox/outbox.js'
-import { sendSignal } from '../../jobs/signals.js'
+import { enqueueJobs, type JobContext, type NewJob, newDispatchJob, newJob } from '../../jobs/outbox/outbox.js'
+import { channelSignal, sendSignal } from '../../jobs/signals.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
-import { type AnnouncedRows, insertAnnouncements } from '../../persistence/notifications/announcements.js'
+import {
+  type AnnouncedRows,
+  insertAnnouncements,
+  insertAnnouncementsOfRows,
+} from '../../persistence/notifications/announcements.js'
 import type { Pod } from '../../pod/pod.js'
 
 /** Enqueues the announcement of rows that this transaction has written, for live event streams. */
@@ -38,12 +35,9 @@ export function newAnnouncementJobs(news: AnnouncedRows): readonly NewJob[] {
   return Object.values(news).some((ids) => ids.length > 0) ? [newJob(announceJob, news)] : []
 }
 
-/** Publishes the announcements of many outbox rows with one transaction. Rows that are gone have been published. */
-export async function publishAnnouncementsOfRows(pod: Pick<Pod, 'db'>, outboxIds: readonly number[]): Promise<void> {
-  await inTransaction(pod, async (transaction) => {
-    const rows = await takeOutboxRows<AnnouncedRows>(transaction, outboxIds)
-    if (rows.length > 0) await publish(transaction, mergeNews(rows.map(({ data }) => data)))
-  })
+/** Publishes the announcements of many outbox rows with one statement. Rows that are gone have been published. */
+export async function publishAnnouncementsOfRows({ db }: Pick<Pod, 'db'>, outboxIds: readonly number[]): Promise<void> {
+  await insertAnnouncementsOfRows(db, outboxIds, channelSignal('announced'))
 }
 
 /** Inserts announcements and signals the web processes, which send them to live event streams. */
@@ -54,20 +48,7 @@ export async function publishAnnouncements(
   await inTransaction(pod, async (transaction) => {
     // First, so that a repeated job fails here, before it takes the lock that other announcements wait for.
     await work.finish(transaction)
-    await publish(transaction, work.data)
+    const announcements = await insertAnnouncements(transaction, work.data)
+    if (announcements > 0) await sendSignal(transaction, 'announced')
   })
-}
-
-async function publish(transaction: Knex.Transaction, news: AnnouncedRows): Promise<void> {
-  const announcements = await insertAnnouncements(transaction, news)
-  if (announcements > 0) await sendSignal(transaction, 'announced')
-}
-
-function mergeNews(all: readonly AnnouncedRows[]): AnnouncedRows {
-  return {
-    notifications: all.flatMap(({ notifications = [] }) => notifications),
-    messages: all.flatMap(({ messages = [] }) => messages),
-    posts: all.flatMap(({ posts = [] }) => posts),
-    shown: all.flatMap(({ shown = [] }) => shown),
-  }
 }

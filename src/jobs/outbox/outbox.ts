@@ -260,19 +260,6 @@ export async function deleteOutboxRows(db: Knex, ids: readonly number[]): Promis
 const deletedRows = `
   delete from outbox using unnest(${opaqueParam('$1', 'bigint[]')}) as done(id) where outbox.id = done.id returning outbox.id`
 
-/** Deletes rows in the transaction of their effect, as `deleteOutboxRows`; returns those that existed, with their data. */
-export async function takeOutboxRows<Data>(
-  transaction: Knex.Transaction,
-  ids: readonly number[],
-): Promise<readonly { readonly data: Data }[]> {
-  return queryPrepared<{ data: Data }>(transaction, 'take-outbox-rows', takenRows, [
-    ids.toSorted((one, other) => one - other),
-  ])
-}
-
-const takenRows = `
-  delete from outbox using unnest(${opaqueParam('$1', 'bigint[]')}) as done(id) where outbox.id = done.id returning outbox.data`
-
 export function outboxIdOf(data: unknown): number | undefined {
   const isRowsJob = typeof data === 'object' && data !== null && 'outboxId' in data
   return isRowsJob && typeof data.outboxId === 'number' ? data.outboxId : undefined

@@ -49,6 +49,25 @@ export async function insertAnnouncements(
   return rows.length
 }
 
+/** A notification that PostgreSQL sends to those who listen on the channel. */
+interface ChannelSignal {
+  readonly channel: string
+  readonly payload: string
+}
+
+/**
+ * Inserts the announcements of outbox rows, deletes the rows and sends the signal, with one statement. Rows that are gone have been
+ * announced.
+ */
+export async function insertAnnouncementsOfRows(
+  db: Knex,
+  outboxIds: readonly number[],
+  { channel, payload }: ChannelSignal,
+): Promise<void> {
+  const ids = outboxIds.toSorted((one, other) => one - other)
+  await queryPrepared(db, 'announce-outbox-rows', announceOutboxRows, [ids, channel, payload])
+}
+
 /** Finds the newest id, and the id after which no announcement is missing. Both are 0 if there never was one. */
 export async function findAnnouncementRange(db: Knex): Promise<{ readonly from: number; readonly newest: number }> {
   const [kept = { from: 0, newest: 0 }] = await queryPrepared<{ from: number; newest: number }>(
@@ -77,22 +96,21 @@ export function listAnnouncementsOfUser(
 const MAX_POST_AGE = `interval '2 days'`
 
 /** A message is announced to all participants, its author included, except to those who block the author. */
-const insertAnnouncementRows = `
-  with news as (
+const newsOf = ({ notifications, messages, posts, shown }: Readonly<Record<keyof AnnouncedRows, string>>) => `
     select 'notification' as kind, notifications.id as subject_id, notifications.user_id
-    from notifications where notifications.id = any(${opaqueParam('$1', 'bigint[]')}::bigint[])
+    from notifications where notifications.id = any(${notifications}::bigint[])
     union all
     select 'message', messages.id, users.id
     from messages
     join conversation_visibilities as visible on visible.conversation_id = messages.conversation_id
     join users on users.person_id = visible.person_id and users.closed_at is null
-    where messages.id = any(${opaqueParam('$2', 'bigint[]')}::bigint[]) and not exists (
+    where messages.id = any(${messages}::bigint[]) and not exists (
       select from blocks where blocks.user_id = users.id and blocks.person_id = messages.author_id
     )
     union all
     select 'post', posts.id, null
     from posts
-    where posts.id = any(${opaqueParam('$3', 'bigint[]')}::bigint[]) and posts.created_at > now() - ${MAX_POST_AGE} and (
+    where posts.id = any(${posts}::bigint[]) and posts.created_at > now() - ${MAX_POST_AGE} and (
       exists (select from users where users.person_id = posts.author_id)
       or exists (select from contacts where contacts.person_id = posts.author_id and contacts.receiving)
       or exists (select from mentions join users on users.person_id = mentions.person_id where mentions.post_id = posts.id)
@@ -102,11 +120,52 @@ const insertAnnouncementRows = `
       )
     )
     union all
-    select 'post', shown.post_id, shown.user_id from unnest(${opaqueParam('$4', 'bigint[]')}, ${opaqueParam('$5', 'bigint[]')}) as shown(post_id, user_id)
+    select 'post', shown.post_id, shown.user_id from ${shown} as shown(post_id, user_id)`
+
+const insertAnnouncementRows = `
+  with news as (${newsOf({
+    notifications: opaqueParam('$1', 'bigint[]'),
+    messages: opaqueParam('$2', 'bigint[]'),
+    posts: opaqueParam('$3', 'bigint[]'),
+    shown: `unnest(${opaqueParam('$4', 'bigint[]')}, ${opaqueParam('$5', 'bigint[]')})`,
+  })}
   )
   insert into announcements (kind, subject_id, user_id)
   select kind, subject_id, user_id from news order by kind, subject_id, user_id
   returning id`
+
+/** All ids below a key of the data of the taken rows. */
+const takenIds = (key: string) =>
+  `(select array_agg(each.id::bigint) from taken, jsonb_array_elements_text(taken.data -> '${key}') as each(id))`
+
+/**
+ * The same for the rows of `announce` jobs, which it deletes, with the signal to those who listen. The rows are deleted before the
+ * lock is taken, as by a job: two transactions would otherwise wait for each other. The ids are made after it.
+ */
+const announceOutboxRows = `
+  with taken as (
+    delete from outbox using unnest(${opaqueParam('$1', 'bigint[]')}) as done(id)
+    where outbox.id = done.id
+    returning outbox.data
+  ), turn as materialized (
+    select pg_advisory_xact_lock(hashtextextended('announcements', 0))
+    from (select count(*) from taken) as all_taken
+    where all_taken.count > 0
+  ), news as (${newsOf({
+    notifications: takenIds('notifications'),
+    messages: takenIds('messages'),
+    posts: takenIds('posts'),
+    shown: `(
+      select (each.pair ->> 'postId')::bigint, (each.pair ->> 'userId')::bigint
+      from taken, jsonb_array_elements(taken.data -> 'shown') as each(pair)
+    )`,
+  })}
+  ), inserted as (
+    insert into announcements (kind, subject_id, user_id)
+    select kind, subject_id, user_id from turn, news order by kind, subject_id, user_id
+    returning id
+  )
+  select pg_notify($2, $3) from (select from inserted limit 1) as any_inserted`
 
 const selectRange = `
   select coalesce(min(id) - 1, 0) as from, coalesce(max(id), 0) as newest from announcements`
