@@ -1,4 +1,5 @@
 import { auditCommands } from './commands/audit.js'
+import { backupCommands } from './commands/backup.js'
 import { clientCommands } from './commands/clients.js'
 import { configCommand } from './commands/config.js'
 import { databaseCommands } from './commands/database.js'
@@ -20,6 +21,7 @@ import { workCommands } from './commands/work.js'
 /** All commands except the long-running processes. */
 export const passingCommands = [
   databaseCommands,
+  backupCommands,
   peopleCommands,
   seedCommand,
   notificationCommands,

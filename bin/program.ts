@@ -5,6 +5,7 @@ import { Refusal } from '../src/domain/refusals.js'
 import { StartError } from '../src/errors/start-error.js'
 import { messageOf } from '../src/errors/thrown.js'
 import { QueueUnavailable } from '../src/jobs/queues/queue-unavailable.js'
+import { BackupError } from '../src/operations/backup/backup-error.js'
 import { messageWithoutStatement } from '../src/persistence/database/errors.js'
 import { CommandError } from './command-error.js'
 import { runCommands } from './commands/run.js'
@@ -66,7 +67,9 @@ function errorText(error: unknown, asJson: boolean): string {
 
 /** The text of an error, without stack and without SQL values. */
 function sentenceOf(error: unknown): string {
-  const expected = [StartError, Refusal, CommandError, QueueUnavailable].some((kind) => error instanceof kind)
+  const expected = [StartError, Refusal, CommandError, QueueUnavailable, BackupError].some(
+    (kind) => error instanceof kind,
+  )
   if (expected) return messageOf(error)
   return `This did not work: ${messageWithoutStatement(messageOf(error)) || 'no reason is known'}.`
 }

@@ -44,6 +44,7 @@ import { podAccount } from './0101-pod-account.js'
 import { tokenDialects } from './0103-token-dialects.js'
 import { auditLog } from './0104-audit-log.js'
 import { moderationCases } from './0105-moderation-cases.js'
+import { backupRuns } from './0112-backup-runs.js'
 import type { Migration } from './migration.js'
 
 /** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
@@ -94,4 +95,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0103-token-dialects', tokenDialects],
   ['0104-audit-log', auditLog],
   ['0105-moderation-cases', moderationCases],
+  ['0112-backup-runs', backupRuns],
 ])

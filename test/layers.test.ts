@@ -30,6 +30,8 @@ const homes: Readonly<Record<string, RegExp>> = {
   sharp: /^workers\//,
   undici: /^src\/federation\/remote-pod\//,
   commander: /^bin\//,
+  'age-encryption': /^src\/operations\/backup\//,
+  'pg-copy-streams': /^src\/persistence\/database\//,
 }
 
 /** The protocol is a library of pure functions: no network, database, file, clock, setting or logger. */

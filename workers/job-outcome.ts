@@ -1,12 +1,12 @@
 import { Refusal } from '../src/domain/refusals.js'
-import { AlreadyDone } from '../src/jobs/outbox/outbox.js'
+import { AlreadyDone, Postponed } from '../src/jobs/outbox/outbox.js'
 import { isDatabaseUnavailable } from '../src/persistence/database/errors.js'
 import { outcomeOf, ProtocolError } from '../src/protocol/errors.js'
 import { FailedJob } from './failed-job.js'
 
 /** The outcome of one run of a job. */
 export type Outcome =
-  /** The effect is committed, by this run or by another worker. */
+  /** The effect is committed, by this run or by another worker, or the outbox row has been postponed. */
   | { readonly kind: 'done' }
   /** Permanently invalid or refused: logged, not retried. */
   | { readonly kind: 'drop'; readonly fault: string; readonly error: Error }
@@ -19,7 +19,7 @@ export type Outcome =
 
 /** Classifies an error by its class and fields, never by its text. */
 export function outcomeOfError(error: unknown): Outcome {
-  if (error instanceof AlreadyDone) return { kind: 'done' }
+  if (error instanceof AlreadyDone || error instanceof Postponed) return { kind: 'done' }
   if (error instanceof Refusal) return { kind: 'drop', fault: error.reason, error }
   if (error instanceof ProtocolError) {
     // Only messages wait for entities, and without an error; other jobs wait by their back-off.

@@ -14,6 +14,7 @@ const WHEN_NOT_SET: Readonly<Record<string, string>> = {
   REDIS_URL: '(not set: the queue lives in PostgreSQL)',
   SECRET_KEY: '(not set: made once, kept in the data folder)',
   ADMIN_LISTEN: '(off)',
+  BACKUP_TO: '(not set: no backups)',
   WORKER_CONCURRENCY: '(not set: what each queue needs)',
 }
 
@@ -71,6 +72,8 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   allowPrivateAddresses: (allowed) => ({
     ALLOW_PRIVATE_ADDRESSES: typeof allowed === 'string' ? String(allowed === 'all') : [...allowed].join(','),
   }),
+  backupTo: (place) => ({ BACKUP_TO: place ?? null }),
+  backupRecipients: (recipients) => ({ BACKUP_RECIPIENTS: recipients }),
   usernameBlacklist: (names) => ({ USERNAME_BLACKLIST: names.join(',') }),
 }
 

@@ -82,6 +82,10 @@ export interface Config {
   /** The shape of responses where the documented API and diaspora* differ. */
   readonly clientApiDialect: ClientApiDialect
   readonly usernameBlacklist: readonly string[]
+  /** The place of backups; not set: a command has to name it. */
+  readonly backupTo: string | undefined
+  /** Recipients in the age format for whom backups are encrypted. */
+  readonly backupRecipients: string
   /** Private addresses that the pod may connect to, for tests and development. */
   readonly allowPrivateAddresses: AllowPrivate
 }
@@ -133,6 +137,8 @@ interface Environment {
   readonly WRITE_LIMIT: number
   readonly CLIENT_API_DIALECT: ClientApiDialect
   readonly USERNAME_BLACKLIST: string
+  readonly BACKUP_TO?: string
+  readonly BACKUP_RECIPIENTS: string
 }
 
 /** One line per setting; the description ends the sentence "NAME must be …" when the value is wrong. */
@@ -222,7 +228,19 @@ const settings = {
     default:
       'admin,administrator,hostmaster,info,postmaster,root,ssl-admin,ssladmin,ssladministrator,sslwebmaster,sysadmin,webmaster',
   },
+  BACKUP_TO: { type: 'string', minLength: 1, description: 'the path of a folder' },
+  BACKUP_RECIPIENTS: {
+    type: 'string',
+    default: '',
+    pattern: '^[\\s,]*(age1[0-9a-z]+[\\s,]*)*$',
+    description: 'age recipients (age1…), separated by commas',
+  },
 } as const satisfies Record<keyof Environment, object>
+
+/** The names of the settings that an environment has. */
+export function namesOfSettings(environment: NodeJS.ProcessEnv): readonly string[] {
+  return [...Object.keys(settings), 'ALLOW_PRIVATE_ADDRESSES'].filter((name) => Boolean(environment[name]))
+}
 
 // Types are coerced: environment variables are texts.
 const validate = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true }).compile<Environment>({
@@ -291,6 +309,8 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     writeLimit: given.WRITE_LIMIT,
     clientApiDialect: given.CLIENT_API_DIALECT,
     allowPrivateAddresses,
+    backupTo: given.BACKUP_TO,
+    backupRecipients: given.BACKUP_RECIPIENTS,
     usernameBlacklist: list(given.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
   }
 }

@@ -27,6 +27,7 @@ import {
 import { REPLICA_LIMITS } from '../persistence/database/limits.js'
 import { openReadReplica, type ReadReplica } from '../persistence/database/read-replica.js'
 import { UserSecrets } from '../persistence/models/user.js'
+import { isRestoreUnfinished } from '../persistence/operations/restore-target.js'
 import type { Pod, PodCrypto, Secrets } from './pod.js'
 import { openSecrets, readSecretKey } from './secrets.js'
 
@@ -198,6 +199,11 @@ async function checkSecretKey(db: Knex, secrets: Secrets, { secretKey, dataDir }
 }
 
 async function checkMigrations(db: Knex): Promise<void> {
+  if (await isRestoreUnfinished(db)) {
+    throw new StartError(
+      'The database holds an unfinished restore of a backup: run the same "pod backup restore" again.',
+    )
+  }
   const { pending } = await migrationStatus(db)
   if (pending.length === 0) return
   throw new StartError(

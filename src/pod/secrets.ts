@@ -15,7 +15,15 @@ const KEY_FILE = 'secret-key'
 
 /** The key for secrets in the database: the setting, or a key made once and stored in the data folder. */
 export async function readSecretKey(config: Pick<Config, 'secretKey' | 'dataDir'>): Promise<Buffer> {
-  const text = config.secretKey ?? (await keptKey(config.dataDir))
+  return keyOfText(await readSecretText(config))
+}
+
+/** The text of which the key is made, as the setting or the file has it. */
+export async function readSecretText({ secretKey, dataDir }: Pick<Config, 'secretKey' | 'dataDir'>): Promise<string> {
+  return secretKey ?? (await keptKey(dataDir))
+}
+
+function keyOfText(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 

@@ -4,7 +4,8 @@ import { detectPictureFormat } from '../../src/domain/photos/picture-formats.js'
 import { refuseUploadedPhoto, storePhoto } from '../../src/domain/photos/store-photo.js'
 import { Refusal } from '../../src/domain/refusals.js'
 import type { Handlers, makePhotoJob, removePhotoFilesJob, Upload } from '../../src/jobs/definitions.js'
-import type { JobContext } from '../../src/jobs/outbox/outbox.js'
+import { type JobContext, postpone } from '../../src/jobs/outbox/outbox.js'
+import { isBackupRunning } from '../../src/persistence/operations/backup-runs.js'
 import {
   deleteOldUploads,
   deletePictures,
@@ -17,10 +18,20 @@ import type { Pod } from '../../src/pod/pod.js'
 import { runPeriodically } from '../run-periodically.js'
 import { makePicture } from './make-picture.js'
 
+const REMOVE_AGAIN_SECONDS = 60
+
 export const photoHandlers: Handlers<typeof makePhotoJob | typeof removePhotoFilesJob, Pod, JobContext> = {
   'make-photo': makePhoto,
-  'remove-photo-files': ({ config }, { data: { names } }) =>
-    deletePictures(config.uploadsDir, names.flatMap(listPhotoFiles)),
+  'remove-photo-files': removePhotoFiles,
+}
+
+/** A running backup may still have to read the files: its snapshot has the photos. */
+async function removePhotoFiles(
+  { db, config }: Pod,
+  { data, outboxId }: JobContext & { readonly data: { readonly names: readonly string[] } },
+): Promise<void> {
+  if (outboxId !== undefined && (await isBackupRunning(db))) await postpone(db, outboxId, REMOVE_AGAIN_SECONDS)
+  await deletePictures(config.uploadsDir, data.names.flatMap(listPhotoFiles))
 }
 
 async function makePhoto(pod: Pod, work: JobContext & { readonly data: Upload }): Promise<void> {

@@ -43,6 +43,19 @@ export class AlreadyDone extends Error {
   override name = 'AlreadyDone'
 }
 
+/** The handler has postponed its work: the row stays, and the sweeper adds the job again. */
+export class Postponed extends Error {
+  override name = 'Postponed'
+}
+
+/** Ends a job without its effect; the sweeper adds it again after this many seconds. */
+export async function postpone(db: Knex, outboxId: number, seconds: number): Promise<never> {
+  await db('outbox')
+    .where({ id: outboxId })
+    .update({ sweepAt: db.raw(`${NOW} + make_interval(secs => ?)`, [seconds]) })
+  throw new Postponed('The work is postponed.')
+}
+
 /** Stores a job in the transaction of the change that causes it; adds it to the queue after the commit. */
 export async function enqueueJob<Definition extends AnyJob>(
   pod: Pick<Pod, 'jobs'>,

@@ -18,11 +18,15 @@ export interface QueueInspection {
   /** The latest first. */
   failed(queue: QueueName, from: number, count: number): Promise<readonly Job[]>
   find(queue: QueueName, jobId: string): Promise<Job | undefined>
+  /** The ids of all jobs that are not done, failed ones included. A job that changes its state meanwhile is among them. */
+  notDone(queue: QueueName): Promise<readonly string[]>
   /** The number of workers that serve the queue, in all processes. */
   workers(queue: QueueName): Promise<number>
   /** The number of waiting, running and delayed jobs that no schedule has made. */
   unscheduled(queue: QueueName): Promise<number>
 }
+
+const NOT_DONE = ['wait', 'prioritized', 'delayed', 'active', 'failed'] as const
 
 /** Reads the state of queues; changes nothing. */
 export function queueInspection(client: QueueClient): QueueInspection {
@@ -54,6 +58,13 @@ export function queueInspection(client: QueueClient): QueueInspection {
 
     failed: (name, from, count) => client.request(name, (queue) => queue.getJobs(['failed'], from, from + count - 1)),
     find: (name, jobId) => client.request(name, (queue) => queue.getJob(jobId)),
+
+    async notDone(name) {
+      // The states may be read one after the other; a job that goes back from running to delayed in between is in the second reading.
+      const read = () => client.request(name, (queue) => queue.getRanges([...NOT_DONE], 0, -1))
+      return [...new Set([...(await read()), ...(await read())])]
+    },
+
     workers: (name) => client.request(name, (queue) => queue.getWorkersCount()),
 
     async unscheduled(name) {

@@ -206,11 +206,35 @@ export function openSession(db: Knex, purpose: string): pg.Client {
   return new pg.Client({ ...settings, application_name: `${settings.application_name} (${purpose})` })
 }
 
+/** An open connection outside of the pool without time limits, for reading or loading whole tables. */
+export async function openUnlimitedSession(db: Knex, purpose: string): Promise<pg.Client> {
+  const settings: pg.ClientConfig = db.client.config.connection
+  const session = new pg.Client({
+    ...settings,
+    application_name: `${settings.application_name} (${purpose})`,
+    query_timeout: 0,
+  })
+  session.on('error', () => undefined) // the next statement reports the error
+  await session.connect()
+  await session.query(
+    'set statement_timeout = 0; set lock_timeout = 0; set idle_in_transaction_session_timeout = 0; set jit = off',
+  )
+  return session
+}
+
 /** Applies pending migrations and returns their names. Processes that start at the same time run one after the other. */
 export async function migrate(db: Knex): Promise<string[]> {
-  return withMigrationLock(db, async (migrationDb) => {
+  return withMigrationLock(db, migrations, async (migrationDb) => {
     const [, names]: [number, string[]] = await migrationDb.migrate.latest()
     return names
+  })
+}
+
+/** Applies only these migrations, for the tables of an older version. */
+export async function migrateTo(db: Knex, names: readonly string[]): Promise<void> {
+  const chosen = new Map([...migrations].filter(([name]) => names.includes(name)))
+  await withMigrationLock(db, chosen, async (migrationDb) => {
+    await migrationDb.migrate.latest()
   })
 }
 
@@ -218,7 +242,7 @@ export async function migrate(db: Knex): Promise<string[]> {
 export async function rollback(db: Knex): Promise<string[]> {
   const { unknown } = await migrationStatus(db)
   if (unknown.length > 0) throw new Error(`Only the release that added ${unknown.join(', ')} can revert it.`)
-  return withMigrationLock(db, async (migrationDb) => {
+  return withMigrationLock(db, migrations, async (migrationDb) => {
     const [, names]: [number, string[]] = await migrationDb.migrate.rollback()
     return names
   })
@@ -243,7 +267,11 @@ export async function migrationStatus(db: Knex): Promise<MigrationStatus> {
 }
 
 /** Runs work under a lock, on connections without time limits. */
-async function withMigrationLock<Result>(db: Knex, work: (migrationDb: Knex) => Promise<Result>): Promise<Result> {
+async function withMigrationLock<Result>(
+  db: Knex,
+  known: Migrations,
+  work: (migrationDb: Knex) => Promise<Result>,
+): Promise<Result> {
   const settings: pg.ClientConfig = db.client.config.connection
   const migrationDb = createKnex({
     client: 'pg',
@@ -255,7 +283,7 @@ async function withMigrationLock<Result>(db: Knex, work: (migrationDb: Knex) => 
     },
     pool: { min: 0, max: 2 },
     log: silent,
-    migrations: { migrationSource, disableMigrationsListValidation: true },
+    migrations: { migrationSource: migrationSource(known), disableMigrationsListValidation: true },
   })
   try {
     return await migrationDb.transaction(async (lock) => {
@@ -269,13 +297,17 @@ async function withMigrationLock<Result>(db: Knex, work: (migrationDb: Knex) => 
   }
 }
 
+type Migrations = typeof migrations
+
 /** Migration names without a file extension, which is .ts in tests and .js in production. */
-const migrationSource: Knex.MigrationSource<string> = {
-  getMigrations: async () => [...migrations.keys()],
-  getMigrationName: (name) => name,
-  async getMigration(name) {
-    const migration = migrations.get(name)
-    if (migration === undefined) throw new Error(`There is no migration ${name}.`)
-    return migration
-  },
+function migrationSource(known: Migrations): Knex.MigrationSource<string> {
+  return {
+    getMigrations: async () => [...known.keys()],
+    getMigrationName: (name) => name,
+    async getMigration(name) {
+      const migration = known.get(name)
+      if (migration === undefined) throw new Error(`There is no migration ${name}.`)
+      return migration
+    },
+  }
 }

@@ -1,0 +1,270 @@
+import { readFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline/promises'
+import type { Command } from 'commander'
+import { type Config, namesOfSettings, readConfig } from '../../src/config/config.js'
+import { messageOf } from '../../src/errors/thrown.js'
+import { createBackup } from '../../src/operations/backup/create-backup.js'
+import { generateBackupKey, readIdentities, readRecipients } from '../../src/operations/backup/encryption.js'
+import { type ListedBackup, listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
+import { type Manifest, requireManifest } from '../../src/operations/backup/manifest.js'
+import { openRepository, type Repository } from '../../src/operations/backup/repository.js'
+import { type Restored, restoreBackup } from '../../src/operations/backup/restore-backup.js'
+import { checkRestore } from '../../src/operations/backup/restore-checks.js'
+import { verifyBackup } from '../../src/operations/backup/verify-backup.js'
+import { borrowDatabase } from '../borrow-database.js'
+import { CommandError } from '../command-error.js'
+import { describeDatabaseTrouble } from '../database-trouble.js'
+import { interruptible } from '../interruptible.js'
+import { type OutputOptions, print, table } from '../output.js'
+import { describeBytes, showProgress } from '../progress.js'
+import { readCommandConfig } from '../read-command-config.js'
+import { withPod } from '../with-pod.js'
+
+interface FromOption {
+  readonly from?: string
+}
+
+interface IdentityOption {
+  readonly identity?: string
+}
+
+interface CreateOptions extends OutputOptions {
+  readonly to?: string
+  readonly plain?: boolean
+  readonly yes?: boolean
+}
+
+interface RestoreOptions extends OutputOptions, IdentityOption {
+  readonly picturesTo?: string
+  readonly replace?: boolean
+  readonly confirm?: string
+  readonly endTokens?: boolean
+}
+
+export function backupCommands(program: Command): void {
+  const backup = program
+    .command('backup')
+    .description('Encrypted backups of the whole pod: database, pictures, secret key and accepted messages.')
+
+  backup
+    .command('keygen')
+    .description('Prints a new key pair. The identity opens backups: keep it away from the pod.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod backup keygen > identity.txt')
+    .action(keygen)
+
+  backup
+    .command('create')
+    .description('Makes a backup. The pod may be running. Pictures that the target already has are not stored again.')
+    .option('--to <folder>', 'where backups are stored; default: BACKUP_TO')
+    .option('--plain', 'without encryption')
+    .option('--yes', 'confirm --plain')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod backup create --to /mnt/backups')
+    .action(create)
+
+  backup
+    .command('list')
+    .description('Lists the finished backups, the newest first.')
+    .option('--from <folder>', 'where backups are stored; default: BACKUP_TO')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod backup list --from /mnt/backups')
+    .action(list)
+
+  backup
+    .command('verify <id>')
+    .description('Checks that every file of a backup is there and unchanged. With an identity it decrypts all of them.')
+    .option('--from <folder>', 'where backups are stored; default: BACKUP_TO')
+    .option('--identity <file>', 'file with the identity that opens the backup')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod backup verify 20260731T033000Z-5f0c --identity identity.txt')
+    .action(verify)
+
+  backup
+    .command('restore <folder> <id>')
+    .description('Restores a backup into an empty database and an empty folder of pictures. The pod must be stopped.')
+    .option('--identity <file>', 'file with the identity that opens the backup')
+    .option('--pictures-to <folder>', 'where pictures are written; default: UPLOADS_DIR')
+    .option('--replace', 'rename the database, pictures and secret key that are there; nothing is deleted')
+    .option('--confirm <host>', 'the host of the pod, to confirm --replace without being asked')
+    .option('--end-tokens', 'end the access of all applications')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod backup restore /mnt/backups 20260731T033000Z-5f0c --identity identity.txt')
+    .action(restore)
+}
+
+async function keygen(options: OutputOptions): Promise<void> {
+  const { identity, recipient } = await generateBackupKey()
+  print(options, { identity, recipient }, [
+    `# created: ${new Date().toISOString()}`,
+    `# public key: ${recipient}`,
+    identity,
+  ])
+  if (!options.json) {
+    process.stderr.write(
+      `Recipient, for the setting BACKUP_RECIPIENTS: ${recipient}\nKeep the identity away from the pod. Without it no backup can be restored.\n`,
+    )
+  }
+}
+
+async function create({ to, plain, yes, ...options }: CreateOptions): Promise<void> {
+  const config = readConfig(process.env)
+  const repository = repositoryOf(to, config)
+  const recipients = plain ? [] : readRecipients(config.backupRecipients)
+  if (plain && !yes) {
+    throw new CommandError(
+      'A backup without encryption holds all private messages and keys as text: add --yes to confirm.',
+    )
+  }
+  if (!plain && recipients.length === 0) {
+    throw new CommandError('There is no recipient: set BACKUP_RECIPIENTS to the recipient of "pod backup keygen".')
+  }
+  const progress = showProgress()
+  const manifest = await interruptible(
+    'There is no backup of this run; the next run stores only what is missing.',
+    (signal) =>
+      withPod((pod) =>
+        createBackup(pod, {
+          repository,
+          recipients,
+          settings: namesOfSettings(process.env),
+          signal,
+          report: progress.report,
+        }),
+      ),
+  ).finally(progress.end)
+  print(options, { ...summaryOf(manifest), missing_pictures: manifest.pictures.missing }, [
+    `Backup ${manifest.id} is complete: ${manifest.rows} rows and ${manifest.pictures.count} pictures, ${describeBytes(manifest.bytes)}, of which ${describeBytes(manifest.bytes_new)} are new.`,
+    ...(manifest.pictures.missing > 0 ? [`${manifest.pictures.missing} photos had no file on the pod.`] : []),
+  ])
+}
+
+async function list({ from, ...options }: OutputOptions & FromOption): Promise<void> {
+  const backups = await listBackups(repositoryOf(from, readConfig(process.env)))
+  print(options, backups.map(present), [
+    ...table([
+      ['id', 'made at', 'version', 'rows', 'new', 'whole', 'state', 'verified'],
+      ...backups.map(({ manifest, complete, verifiedAt }) => [
+        manifest.id,
+        manifest.started_at,
+        manifest.version,
+        String(manifest.rows),
+        describeBytes(manifest.bytes_new),
+        describeBytes(manifest.bytes),
+        complete ? 'complete' : 'files are missing',
+        verifiedAt?.toISOString() ?? 'never',
+      ]),
+    ]),
+    backups.length === 1 ? '1 backup' : `${backups.length} backups`,
+  ])
+}
+
+function present({ manifest, complete, verifiedAt }: ListedBackup) {
+  return { ...summaryOf(manifest), complete, verified_at: verifiedAt?.toISOString() ?? null }
+}
+
+function summaryOf({ id, started_at: created_at, version, rows, bytes_new, bytes }: Manifest) {
+  return { id, created_at, version, rows, bytes_new, bytes }
+}
+
+async function verify(id: string, { from, identity, ...options }: OutputOptions & FromOption & IdentityOption) {
+  const repository = repositoryOf(from, readConfig(process.env))
+  const manifest = await requireManifest(repository, id)
+  const identities = await identitiesOf(identity)
+  const progress = showProgress()
+  const faults = await interruptible('Nothing was changed.', (signal) =>
+    verifyBackup(manifest, { repository, identities, signal, report: progress.report }),
+  ).finally(progress.end)
+  if (faults.length === 0) await recordVerification(repository, id, new Date())
+  const isOpened = identities !== undefined || manifest.recipients.length === 0
+  print(options, { id, faults, decrypted: isOpened }, [
+    ...faults,
+    ...(faults.length > 0
+      ? []
+      : [
+          isOpened
+            ? `Backup ${id} is whole: all files were opened, with ${manifest.rows} rows and ${manifest.pictures.count} pictures.`
+            : `All files of backup ${id} are there and unchanged. With --identity they are also decrypted.`,
+        ]),
+  ])
+  if (faults.length > 0)
+    throw new CommandError(faults.length === 1 ? 'One file is faulty.' : `${faults.length} files are faulty.`)
+}
+
+async function restore(target: string, id: string, options: RestoreOptions): Promise<void> {
+  const repository = openRepository(target)
+  const manifest = await requireManifest(repository, id)
+  const identities = await identitiesOf(options.identity)
+  if (identities === undefined && manifest.recipients.length > 0) {
+    throw new CommandError('The backup is encrypted: name the file of its identity with --identity.')
+  }
+  const settings = await readCommandConfig(process.env)
+  const { picturesTo: uploadsDir = settings.uploadsDir } = options
+  const config = { ...settings, uploadsDir }
+  await checkRestore(manifest, config)
+  if (options.replace) await confirmHost(manifest.host, options.confirm)
+
+  const progress = showProgress()
+  const restored = await interruptible('The pod does not start before the same command has run again.', (signal) =>
+    onDatabase(config, (url) =>
+      restoreBackup(manifest, config, url, {
+        repository,
+        identities,
+        replace: options.replace ?? false,
+        endTokens: options.endTokens ?? false,
+        signal,
+        report: progress.report,
+      }),
+    ),
+  ).finally(progress.end)
+  const { rows, messages, pictures, lostPictures: lost_pictures, renamed } = restored
+  print(options, { id, rows, messages, pictures, lost_pictures, renamed }, describeRestored(manifest, restored))
+}
+
+function describeRestored(manifest: Manifest, { rows, messages, pictures, lostPictures, renamed }: Restored): string[] {
+  return [
+    `Backup ${manifest.id} is restored: ${rows} rows, ${pictures} pictures, ${messages} accepted messages.`,
+    `Everything since ${manifest.started_at} is missing. What was deleted or revoked since then is back.`,
+    'All people have to sign in again on the pages of the pod; the tokens of applications work unless --end-tokens was given.',
+    ...(lostPictures > 0 ? [`${lostPictures} pictures were missing or changed in the backup.`] : []),
+    ...renamed.map((name) => `Renamed: ${name}. Delete it when the pod works.`),
+  ]
+}
+
+async function onDatabase<Result>(config: Config, run: (url: string) => Promise<Result>): Promise<Result> {
+  const database = await borrowDatabase(config)
+  try {
+    return await describeDatabaseTrouble(database.url, () => run(database.url))
+  } finally {
+    await database.release()
+  }
+}
+
+function repositoryOf(target: string | undefined, { backupTo }: Config): Repository {
+  const place = target ?? backupTo
+  if (place === undefined) throw new CommandError('There is no place for backups: set BACKUP_TO, or name a folder.')
+  return openRepository(place)
+}
+
+async function identitiesOf(path: string | undefined): Promise<readonly string[] | undefined> {
+  if (path === undefined) return undefined
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new CommandError(`The identity file cannot be read (${messageOf(error)}).`)
+  })
+  return readIdentities(text)
+}
+
+async function confirmHost(host: string, confirmed: string | undefined): Promise<void> {
+  const typed = confirmed ?? (await ask(`What is there is renamed. Type the host of the pod to confirm (${host}): `))
+  if (typed.trim() !== host) throw new CommandError(`Nothing was changed: the host of the pod is ${host}.`)
+}
+
+async function ask(question: string): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')))
+    return await Promise.race([terminal.question(question), closed])
+  } finally {
+    terminal.close()
+  }
+}

@@ -1,0 +1,19 @@
+import { CommandError } from './command-error.js'
+
+/** Runs work that Ctrl-C or SIGTERM ends in order. `consequence` says in a sentence what state an interruption leaves. */
+export async function interruptible<Result>(
+  consequence: string,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const interruption = new AbortController()
+  const interrupt = () => interruption.abort()
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
+  try {
+    return await work(interruption.signal)
+  } catch (error) {
+    if (interruption.signal.aborted) throw new CommandError(`Interrupted. ${consequence}`)
+    throw error
+  } finally {
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
+  }
+}

@@ -1,0 +1,57 @@
+import type pg from 'pg'
+import { type DataOf, receivePrivateJob, receivePublicJob } from '../definitions.js'
+import { outboxIdOf } from '../outbox/outbox.js'
+import type { JobQueues } from '../queues/job-queues.js'
+
+/** A message that was answered with 202 and is not stored yet. */
+export interface AcceptedMessage {
+  readonly queue: 'inbound' | 'inbound-private'
+  readonly name: string
+  /** Null: a public message. */
+  readonly recipientGuid: string | null
+  readonly acceptedAt: string
+  readonly payload: string
+}
+
+const QUEUES = ['inbound', 'inbound-private'] as const
+const JOBS_AT_ONCE = 50
+
+/** All accepted messages in the queues. Those of outbox rows are not included: the rows have them. */
+export async function* acceptedMessages(jobs: Pick<JobQueues, 'notDone' | 'find'>): AsyncGenerator<AcceptedMessage> {
+  for (const queue of QUEUES) {
+    const ids = await jobs.notDone(queue)
+    for (let from = 0; from < ids.length; from += JOBS_AT_ONCE) {
+      const found = await Promise.all(ids.slice(from, from + JOBS_AT_ONCE).map((id) => jobs.find(queue, id)))
+      for (const job of found) {
+        if (job === undefined || outboxIdOf(job.data) !== undefined) continue
+        if (job.name === receivePublicJob.name) yield* publicMessages(job.data)
+        if (job.name === receivePrivateJob.name) yield* privateMessages(job.data)
+      }
+    }
+  }
+}
+
+function publicMessages({ messages, acceptedAt }: DataOf<typeof receivePublicJob>): readonly AcceptedMessage[] {
+  const { queue, name } = receivePublicJob
+  return messages.map((payload) => ({ queue, name, recipientGuid: null, acceptedAt, payload }))
+}
+
+function privateMessages({ messages, acceptedAt }: DataOf<typeof receivePrivateJob>): readonly AcceptedMessage[] {
+  const { queue, name } = receivePrivateJob
+  return messages.map(({ recipientGuid, envelope }) => ({ queue, name, recipientGuid, acceptedAt, payload: envelope }))
+}
+
+/** Stores accepted messages as outbox rows, which the sweeper hands to the queue. */
+export async function insertAcceptedMessages(
+  session: Pick<pg.Client, 'query'>,
+  messages: readonly AcceptedMessage[],
+): Promise<void> {
+  await session.query(
+    `insert into outbox (queue, name, data, payload, accepted_at, sweep_at)
+     select queue, name, jsonb_build_object('recipientGuid', "recipientGuid", 'times', 0, 'last', false),
+       payload, "acceptedAt", date_trunc('milliseconds', now())
+     from json_to_recordset($1::json)
+       as message(queue text, name text, "recipientGuid" text, "acceptedAt" timestamptz, payload text)`,
+    [JSON.stringify(messages)],
+  )
+}

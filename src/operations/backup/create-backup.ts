@@ -1,0 +1,205 @@
+import { readSoftware } from '../../config/software.js'
+import { messageOf } from '../../errors/thrown.js'
+import { acceptedMessages } from '../../jobs/inbound/accepted-messages.js'
+import { migrationStatus, openUnlimitedSession } from '../../persistence/database/database.js'
+import { messageWithoutStatement } from '../../persistence/database/errors.js'
+import {
+  findLatestRun,
+  lockBackups,
+  recordBackupEnd,
+  recordBackupStart,
+} from '../../persistence/operations/backup-runs.js'
+import type { Pod } from '../../pod/pod.js'
+import { readSecretText } from '../../pod/secrets.js'
+import { BackupError } from './backup-error.js'
+import { removeLeftovers } from './leftovers.js'
+import {
+  findManifest,
+  folderOf,
+  listBackupIds,
+  type Manifest,
+  newBackupId,
+  type PictureContent,
+  partsOf,
+  writeManifest,
+} from './manifest.js'
+import { type Part, tally, writePart } from './parts.js'
+import { backUpPictures, type LocalPhoto, type PictureEntry, readPictureList } from './pictures.js'
+import type { ReportProgress } from './progress.js'
+import type { Repository } from './repository.js'
+import { openSnapshot } from './snapshot.js'
+
+type BackedUpPod = Pick<Pod, 'config' | 'db' | 'jobs' | 'log' | 'now'>
+
+export interface CreateOptions {
+  readonly repository: Repository
+  /** Empty: the backup is not encrypted. */
+  readonly recipients: readonly string[]
+  /** Names of the settings that are set. */
+  readonly settings: readonly string[]
+  readonly signal: AbortSignal
+  readonly report: ReportProgress
+  /** For tests: the size of a part before compression. */
+  readonly pieceBytes?: number
+}
+
+const PIECE_BYTES = 64 * 2 ** 20
+
+/** Makes a backup beside the running pod. One at a time: a second one is refused. */
+export async function createBackup(pod: BackedUpPod, options: CreateOptions): Promise<Manifest> {
+  const lock = await openUnlimitedSession(pod.db, 'backup lock')
+  try {
+    if (!(await lockBackups(lock))) throw await alreadyRunning(pod)
+    const id = newBackupId(pod.now())
+    await recordBackupStart(pod.db, id)
+    try {
+      const manifest = await writeBackup(pod, id, options)
+      const { bytes, bytes_new: bytesNew, rows: rowCount } = manifest
+      await recordBackupEnd(pod.db, id, { bytes, bytesNew, rowCount })
+      return manifest
+    } catch (error) {
+      const fault = messageWithoutStatement(messageOf(error)) || 'no reason is known'
+      await recordBackupEnd(pod.db, id, { fault }).catch((err: unknown) =>
+        pod.log.warn({ err }, 'backup run not recorded'),
+      )
+      throw error
+    }
+  } finally {
+    await lock.end().catch(() => undefined)
+  }
+}
+
+async function alreadyRunning({ db }: BackedUpPod): Promise<BackupError> {
+  const run = await findLatestRun(db)
+  const which = run === undefined ? '' : `: ${run.id}, begun at ${run.startedAt.toISOString()} by ${run.process}`
+  return new BackupError(`A backup of this pod is running already${which}. Wait until it has ended.`)
+}
+
+/** The order matters: accepted messages before the snapshot, or those that are stored in between are in neither; pictures after it. */
+async function writeBackup(pod: BackedUpPod, id: string, options: CreateOptions): Promise<Manifest> {
+  const { repository, recipients, report } = options
+  await removeLeftovers(repository, pod.now())
+  const startedAt = pod.now().toISOString()
+  const previous = await newestBackup(repository)
+  const { host } = pod.config
+  const { applied: migrations } = await migrationStatus(pod.db)
+  const postgresql = await serverVersion(pod)
+
+  const write = (
+    name: string,
+    content: AsyncIterable<Uint8Array>,
+    onBytes: (bytes: number) => void = () => undefined,
+  ) => writePart({ ...options, onBytes }, `${folderOf(id)}/${name}`, content)
+  const inbound = await write('inbound-messages', jsonLines(acceptedMessages(pod.jobs)))
+  const { tables, sequences, photos } = await backUpTables(pod, options, write)
+  const secretKey = await write('secret-key', oneText(await readSecretText(pod.config)))
+  const pictures = await writePictures(pod, id, photos, previous, options)
+
+  const content = { tables, inbound, secret_key: secretKey } as const
+  const sizes = sizesOf(content, pictures)
+  report({ step: 'manifest', done: 1, total: 1 })
+  const manifest: Manifest = {
+    format: 1,
+    id,
+    host,
+    version: readSoftware().version,
+    postgresql,
+    migrations,
+    started_at: startedAt,
+    finished_at: pod.now().toISOString(),
+    recipients,
+    settings: options.settings,
+    ...content,
+    sequences,
+    pictures: pictures.content,
+    rows: tables.flatMap(({ parts }) => parts).reduce((sum, { rows }) => sum + rows, 0),
+    ...sizes,
+  }
+  await writeManifest(repository, manifest)
+  return manifest
+}
+
+type Write = (name: string, content: AsyncIterable<Uint8Array>, onBytes?: (bytes: number) => void) => Promise<Part>
+
+/** The snapshot is open only while the tables are read. */
+async function backUpTables(pod: BackedUpPod, { pieceBytes = PIECE_BYTES, report }: CreateOptions, write: Write) {
+  const snapshot = await openSnapshot(pod.db)
+  try {
+    const total = snapshot.tables.reduce((sum, { bytes }) => sum + bytes, 0)
+    let done = 0
+    const onBytes = (bytes: number) => {
+      done += bytes
+      report({ step: 'tables', done, total: Math.max(total, done) })
+    }
+    const tables = await snapshot.copy(pieceBytes, (name, rows) => write(name, rows, onBytes))
+    return { tables, sequences: await snapshot.sequences(), photos: await snapshot.photos() }
+  } finally {
+    await snapshot.close()
+  }
+}
+
+async function writePictures(
+  { config, log }: BackedUpPod,
+  id: string,
+  photos: Iterable<LocalPhoto>,
+  previous: Manifest | undefined,
+  { repository, recipients, signal, report }: CreateOptions,
+): Promise<{ readonly content: PictureContent; readonly bytes: number; readonly bytesNew: number }> {
+  const path = `${folderOf(id)}/pictures.list`
+  const counted = { count: 0, bytes: 0, bytesNew: 0, missing: 0 }
+  const lines = backUpPictures(photos, {
+    repository,
+    recipients,
+    uploadsDir: config.uploadsDir,
+    previous: previous === undefined ? noPictures() : readPictureList(repository.read(previous.pictures.path)),
+    onPicture: ({ bytes, isNew }) => {
+      counted.count += 1
+      counted.bytes += bytes
+      if (isNew) counted.bytesNew += bytes
+      report({ step: 'pictures', done: counted.count, total: undefined })
+    },
+    onMissing: (name) => {
+      counted.missing += 1
+      log.warn({ name }, 'picture of a photo is missing')
+    },
+    signal,
+  })
+  const list = tally()
+  await repository.write(path, list.count(lines))
+  const { bytes: size, sha256 } = list.result()
+  const { count, missing, bytes, bytesNew } = counted
+  return { content: { path, size, sha256, count, missing }, bytes, bytesNew }
+}
+
+function sizesOf(
+  content: Pick<Manifest, 'tables' | 'inbound' | 'secret_key'>,
+  pictures: { readonly content: PictureContent; readonly bytes: number; readonly bytesNew: number },
+): Pick<Manifest, 'bytes' | 'bytes_new'> {
+  const parts = partsOf(content).reduce((sum, { size }) => sum + size, pictures.content.size)
+  return { bytes: parts + pictures.bytes, bytes_new: parts + pictures.bytesNew }
+}
+
+/** Undefined: there is none that can be read. Then every picture is stored again. */
+async function newestBackup(repository: Repository): Promise<Manifest | undefined> {
+  for (const id of [...(await listBackupIds(repository))].reverse()) {
+    const manifest = await findManifest(repository, id).catch(() => undefined)
+    if (manifest !== undefined && (await repository.size(manifest.pictures.path)) === manifest.pictures.size)
+      return manifest
+  }
+  return undefined
+}
+
+async function serverVersion({ db }: BackedUpPod): Promise<string> {
+  const { rows } = await db.raw('show server_version')
+  return rows[0].serverVersion ?? rows[0].server_version
+}
+
+async function* jsonLines(items: AsyncIterable<object>): AsyncGenerator<Buffer> {
+  for await (const item of items) yield Buffer.from(`${JSON.stringify(item)}\n`)
+}
+
+async function* oneText(text: string): AsyncGenerator<Buffer> {
+  yield Buffer.from(`${text}\n`)
+}
+
+async function* noPictures(): AsyncGenerator<PictureEntry> {}

@@ -1,0 +1,72 @@
+import { ReadableStream } from 'node:stream/web'
+import { Decrypter, Encrypter, generateX25519Identity, identityToRecipient } from 'age-encryption'
+import { messageOf } from '../../errors/thrown.js'
+import { BackupError } from './backup-error.js'
+
+/** A new pair of age keys. */
+export async function generateBackupKey(): Promise<{ readonly identity: string; readonly recipient: string }> {
+  const identity = await generateX25519Identity()
+  return { identity, recipient: await identityToRecipient(identity) }
+}
+
+/** The recipients of a setting, separated by commas or blanks. Throws for texts that are no age recipients. */
+export function readRecipients(text: string): readonly string[] {
+  const recipients = text.split(/[\s,]+/).filter((each) => each !== '')
+  for (const recipient of recipients) {
+    try {
+      new Encrypter().addRecipient(recipient)
+    } catch {
+      throw new BackupError(`${recipient.slice(0, 80)} is not an age recipient: "pod backup keygen" prints one.`)
+    }
+  }
+  return [...new Set(recipients)].sort()
+}
+
+/** The identities of a file as age writes it: one a line, with comments. */
+export function readIdentities(text: string): readonly string[] {
+  const identities = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'))
+  for (const identity of identities) {
+    try {
+      new Decrypter().addIdentity(identity)
+    } catch {
+      throw new BackupError('The identity file holds a line that is no age identity (AGE-SECRET-KEY-1…).')
+    }
+  }
+  if (identities.length === 0) throw new BackupError('The identity file holds no age identity (AGE-SECRET-KEY-1…).')
+  return identities
+}
+
+type Transform = (source: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>
+
+/** Encrypts for these recipients in the age format; without recipients, the bytes stay as they are. */
+export function encryptFor(recipients: readonly string[]): Transform {
+  return async function* encrypt(source) {
+    if (recipients.length === 0) return yield* source
+    const encrypter = new Encrypter()
+    for (const recipient of recipients) encrypter.addRecipient(recipient)
+    yield* await encrypter.encrypt(ReadableStream.from(source))
+  }
+}
+
+/** Decrypts with any of these identities; `undefined`: the bytes are not encrypted. */
+export function decryptWith(identities: readonly string[] | undefined): Transform {
+  return async function* decrypt(source) {
+    if (identities === undefined) return yield* source
+    const decrypter = new Decrypter()
+    for (const identity of identities) decrypter.addIdentity(identity)
+    try {
+      yield* await decrypter.decrypt(ReadableStream.from(source))
+    } catch (error) {
+      if (error instanceof BackupError) throw error
+      const isOtherKey = /no identity matched/i.test(messageOf(error))
+      throw new BackupError(
+        isOtherKey
+          ? 'The backup is encrypted for another identity than the given one.'
+          : `The content cannot be decrypted: it was changed or cut off (${messageOf(error)}).`,
+      )
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import { findManifest, folderOf, listBackupIds, type Manifest, partsOf } from './manifest.js'
+import type { Repository } from './repository.js'
+
+export interface ListedBackup {
+  readonly manifest: Manifest
+  /** Every part of the tables is there with its size. */
+  readonly complete: boolean
+  /** When `verify` found no fault. */
+  readonly verifiedAt: Date | null
+}
+
+/** The finished backups, the newest first. */
+export async function listBackups(repository: Repository): Promise<readonly ListedBackup[]> {
+  const listed: ListedBackup[] = []
+  for (const id of [...(await listBackupIds(repository))].reverse()) {
+    const manifest = await findManifest(repository, id)
+    if (manifest === undefined) continue
+    listed.push({
+      manifest,
+      complete: await isComplete(repository, manifest),
+      verifiedAt: await findVerification(repository, id),
+    })
+  }
+  return listed
+}
+
+async function isComplete(repository: Repository, manifest: Manifest): Promise<boolean> {
+  for (const { path, size } of [...partsOf(manifest), manifest.pictures]) {
+    if ((await repository.size(path)) !== size) return false
+  }
+  return true
+}
+
+const verificationPath = (id: string) => `${folderOf(id)}/verified`
+
+export async function recordVerification(repository: Repository, id: string, now: Date): Promise<void> {
+  await repository.write(verificationPath(id), [Buffer.from(`${now.toISOString()}\n`)])
+}
+
+async function findVerification(repository: Repository, id: string): Promise<Date | null> {
+  if ((await repository.size(verificationPath(id))) === undefined) return null
+  let text = ''
+  for await (const chunk of repository.read(verificationPath(id))) text += chunk.toString('utf8')
+  const time = new Date(text.trim())
+  return Number.isNaN(time.getTime()) ? null : time
+}

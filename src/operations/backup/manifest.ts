@@ -1,0 +1,129 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Sequence } from '../../persistence/operations/table-catalogue.js'
+import { BackupError } from './backup-error.js'
+import type { Part } from './parts.js'
+import type { Repository } from './repository.js'
+
+/** What a backup holds. It is written last: a backup without it does not exist. */
+export interface Manifest {
+  readonly format: 1
+  readonly id: string
+  readonly host: string
+  readonly version: string
+  readonly postgresql: string
+  readonly migrations: readonly string[]
+  readonly started_at: string
+  readonly finished_at: string
+  /** Empty: the backup is not encrypted. */
+  readonly recipients: readonly string[]
+  /** Names of the settings that were set. */
+  readonly settings: readonly string[]
+  readonly tables: readonly TableContent[]
+  readonly sequences: readonly Sequence[]
+  /** Messages that were accepted and not stored yet. */
+  readonly inbound: Part
+  readonly secret_key: Part
+  readonly pictures: PictureContent
+  readonly rows: number
+  /** Of all files that belong to the backup, and of those that were written by it. */
+  readonly bytes: number
+  readonly bytes_new: number
+}
+
+export interface TableContent {
+  readonly name: string
+  readonly columns: readonly string[]
+  readonly parts: readonly Part[]
+}
+
+export interface PictureContent {
+  /** The list of pictures: see pictures.ts. */
+  readonly path: string
+  readonly size: number
+  readonly sha256: string
+  readonly count: number
+  /** Photos of which the pod had no file. */
+  readonly missing: number
+}
+
+const ID = /^\d{8}T\d{6}Z-[0-9a-f]{4}$/
+const FOLDER = 'backups'
+const LARGEST_MANIFEST = 64 * 2 ** 20
+
+/** Sorted by time. */
+export function newBackupId(now: Date): string {
+  return `${now.toISOString().replace(/\.\d+/, '').replaceAll(/[-:]/g, '')}-${randomBytes(2).toString('hex')}`
+}
+
+export function isBackupId(text: string): boolean {
+  return ID.test(text)
+}
+
+export function folderOf(id: string): string {
+  return `${FOLDER}/${id}`
+}
+
+/** The ids of all backups, and of those that were never finished; the oldest first. */
+export async function listBackupIds(repository: Repository): Promise<readonly string[]> {
+  return (await repository.list(FOLDER)).filter(isBackupId)
+}
+
+function manifestPath(id: string): string {
+  return `${folderOf(id)}/manifest.json`
+}
+
+export async function writeManifest(repository: Repository, manifest: Manifest): Promise<void> {
+  const text = JSON.stringify({ ...manifest, checksum: checksumOf(manifest) }, null, 1)
+  await repository.write(manifestPath(manifest.id), [Buffer.from(`${text}\n`)])
+}
+
+/** Undefined: the backup was not finished. */
+export async function findManifest(repository: Repository, id: string): Promise<Manifest | undefined> {
+  const path = manifestPath(id)
+  const size = await repository.size(path)
+  if (size === undefined) return undefined
+  if (size > LARGEST_MANIFEST) throw new BackupError(`${path} is not a manifest: it is too large.`)
+  const chunks: Buffer[] = []
+  for await (const chunk of repository.read(path)) chunks.push(chunk)
+  return readManifest(path, id, Buffer.concat(chunks).toString('utf8'))
+}
+
+/** The manifest of a backup that has to exist. */
+export async function requireManifest(repository: Repository, id: string): Promise<Manifest> {
+  const manifest = isBackupId(id) ? await findManifest(repository, id) : undefined
+  if (manifest === undefined) {
+    throw new BackupError(`There is no complete backup ${id} in ${repository.place}: see "pod backup list".`)
+  }
+  return manifest
+}
+
+function readManifest(path: string, id: string, text: string): Manifest {
+  const { checksum, ...manifest }: Manifest & { readonly checksum?: string } = parse(path, text)
+  if (manifest.format !== 1) {
+    throw new BackupError(`${path} has another format than this version can read: use a newer version.`)
+  }
+  if (checksum !== checksumOf(manifest)) throw new BackupError(`${path} was changed.`)
+  if (manifest.id !== id) throw new BackupError(`${path} belongs to the backup ${manifest.id}.`)
+  return manifest
+}
+
+function parse(path: string, text: string) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new BackupError(`${path} was changed: it cannot be read.`)
+  }
+}
+
+function checksumOf(manifest: Manifest): string {
+  return createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
+}
+
+/** All parts with rows or texts; pictures are listed in a file of their own. */
+export function partsOf({
+  tables,
+  inbound,
+  secret_key,
+}: Pick<Manifest, 'tables' | 'inbound' | 'secret_key'>): readonly Part[] {
+  return [...tables.flatMap(({ parts }) => parts), inbound, secret_key]
+}

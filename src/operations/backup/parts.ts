@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip, createGzip } from 'node:zlib'
+import { BackupError } from './backup-error.js'
+import { decryptWith, encryptFor } from './encryption.js'
+import type { Repository } from './repository.js'
+import { countRows } from './rows.js'
+
+/** A compressed and encrypted file of a backup. */
+export interface Part {
+  /** In the repository. */
+  readonly path: string
+  /** As it is stored. */
+  readonly size: number
+  readonly sha256: string
+  /** Of its content. */
+  readonly rows: number
+  readonly bytes: number
+  readonly content_sha256: string
+}
+
+/** The cheapest level that is much smaller than the fastest one. */
+const GZIP = { level: 4, chunkSize: 64 * 1024 } as const
+
+interface WriteOptions {
+  readonly repository: Repository
+  readonly recipients: readonly string[]
+  readonly onBytes: (bytes: number) => void
+  readonly signal: AbortSignal
+}
+
+/** Compresses, encrypts and stores one part. Nothing is whole in memory. */
+export async function writePart(
+  { repository, recipients, onBytes, signal }: WriteOptions,
+  name: string,
+  content: AsyncIterable<Uint8Array>,
+): Promise<Part> {
+  const path = `${name}.gz${recipients.length > 0 ? '.age' : ''}`
+  const plain = tally(onBytes)
+  const stored = tally()
+  await pipeline(
+    content,
+    plain.count,
+    createGzip(GZIP),
+    encryptFor(recipients),
+    stored.count,
+    (bytes: AsyncIterable<Uint8Array>) => repository.write(path, bytes),
+    { signal },
+  )
+  const { rows, bytes, sha256: content_sha256 } = plain.result()
+  const { bytes: size, sha256 } = stored.result()
+  return { path, size, sha256, rows, bytes, content_sha256 }
+}
+
+interface ReadOptions {
+  readonly repository: Repository
+  /** Undefined: the backup is not encrypted. */
+  readonly identities: readonly string[] | undefined
+  readonly signal: AbortSignal
+}
+
+/** Passes the content of a part on, and checks it against the manifest. */
+export async function readPart(
+  { repository, identities, signal }: ReadOptions,
+  part: Part,
+  take: (content: AsyncIterable<Uint8Array>) => Promise<void>,
+): Promise<void> {
+  const stored = tally()
+  const plain = tally()
+  try {
+    await pipeline(
+      repository.read(part.path),
+      stored.count,
+      decryptWith(identities),
+      createGunzip(),
+      plain.count,
+      take,
+      { signal },
+    )
+  } catch (error) {
+    if (error instanceof BackupError) throw new BackupError(`${part.path}: ${error.message}`)
+    if (isGzipError(error)) throw new BackupError(`${part.path}: the content cannot be decompressed.`)
+    throw error
+  }
+  if (stored.result().sha256 !== part.sha256) throw new BackupError(`${part.path}: the file was changed.`)
+  const { rows, sha256 } = plain.result()
+  if (rows !== part.rows || sha256 !== part.content_sha256) {
+    throw new BackupError(`${part.path}: the content is not the one of the manifest.`)
+  }
+}
+
+/** Counts and hashes what passes. */
+export function tally(onBytes: (bytes: number) => void = () => undefined) {
+  const hash = createHash('sha256')
+  let bytes = 0
+  let rows = 0
+  return {
+    async *count(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+      for await (const chunk of source) {
+        hash.update(chunk)
+        bytes += chunk.length
+        rows += countRows(chunk)
+        onBytes(chunk.length)
+        yield chunk
+      }
+    },
+    result: () => ({ bytes, rows, sha256: hash.digest('hex') }),
+  }
+}
+
+function isGzipError(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('Z_')
+}

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { listPhotoFiles } from '../../domain/photos/photos.js'
+import { hasCode } from '../../errors/thrown.js'
+import { imagesFolder } from '../../persistence/photos/picture-files.js'
+import { encryptFor } from './encryption.js'
+import type { Repository } from './repository.js'
+import { linesOf } from './rows.js'
+
+/** A line of the list of pictures, in order of the photos. */
+export interface PictureEntry {
+  readonly photoId: number
+  readonly path: string
+  readonly size: number
+  readonly sha256: string
+}
+
+/** A local photo of the snapshot. */
+export interface LocalPhoto {
+  readonly id: number
+  readonly name: string
+}
+
+interface Options {
+  readonly repository: Repository
+  readonly recipients: readonly string[]
+  readonly uploadsDir: string
+  /** The list of the last backup. A picture never changes under its name, so that it is stored once. */
+  readonly previous: AsyncIterable<PictureEntry>
+  readonly onPicture: (picture: { readonly bytes: number; readonly isNew: boolean }) => void
+  readonly onMissing: (name: string) => void
+  readonly signal: AbortSignal
+}
+
+const AT_ONCE = 4
+
+/**
+ * Where a picture is stored. The name is hashed, because it is the only protection of a private picture on the pod. A backup for
+ * other recipients has files of its own.
+ */
+export function picturePath(file: string, recipients: readonly string[]): string {
+  const key = createHash('sha256')
+    .update(`${recipients.join(',')}\n${file}`)
+    .digest('hex')
+  return `pictures/${key.slice(0, 2)}/${key}${recipients.length > 0 ? '.age' : ''}`
+}
+
+/** Stores the pictures that the repository does not have, and yields the lines of the list. */
+export async function* backUpPictures(photos: Iterable<LocalPhoto>, options: Options): AsyncGenerator<Buffer> {
+  const known = previousPictures(options.previous)
+  for (const { id, name } of photos) {
+    options.signal.throwIfAborted()
+    const stored = await known(id)
+    const entries = await inGroups(listPhotoFiles(name), (file) => backUpPicture(file, id, stored, options))
+    const found = entries.filter((entry) => entry !== undefined)
+    if (entries[0] === undefined) options.onMissing(name)
+    for (const { path, size, sha256 } of found) yield Buffer.from(`${id} ${path} ${size} ${sha256}\n`)
+  }
+}
+
+/** Undefined: the pod has no such file. Not every photo has every size. */
+async function backUpPicture(
+  file: string,
+  photoId: number,
+  stored: readonly PictureEntry[],
+  { repository, recipients, uploadsDir, onPicture }: Options,
+): Promise<PictureEntry | undefined> {
+  const path = picturePath(file, recipients)
+  const same = stored.find((entry) => entry.path === path)
+  if (same !== undefined && (await repository.size(path)) === same.size) {
+    onPicture({ bytes: same.size, isNew: false })
+    return same
+  }
+  const content = await readFile(join(imagesFolder(uploadsDir), file)).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  })
+  if (content === undefined) return undefined
+  const hash = createHash('sha256')
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of encryptFor(recipients)(once(content))) {
+    hash.update(chunk)
+    size += chunk.length
+    chunks.push(chunk)
+  }
+  await repository.write(path, chunks)
+  onPicture({ bytes: size, isNew: true })
+  return { photoId, path, size, sha256: hash.digest('hex') }
+}
+
+async function* once(content: Buffer): AsyncGenerator<Buffer> {
+  yield content
+}
+
+async function inGroups<Item, Result>(
+  items: readonly Item[],
+  run: (item: Item) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = []
+  for (let from = 0; from < items.length; from += AT_ONCE) {
+    results.push(...(await Promise.all(items.slice(from, from + AT_ONCE).map(run))))
+  }
+  return results
+}
+
+/** Reads a list of pictures. */
+export async function* readPictureList(content: AsyncIterable<Uint8Array>): AsyncGenerator<PictureEntry> {
+  for await (const line of linesOf(content)) {
+    const [id = '', path = '', size = '', sha256 = ''] = line.split(' ')
+    yield { photoId: Number(id), path, size: Number(size), sha256 }
+  }
+}
+
+/** Finds the pictures of a photo in a list; to be called with ascending ids. */
+export function previousPictures(list: AsyncIterable<PictureEntry>): (id: number) => Promise<readonly PictureEntry[]> {
+  const entries = list[Symbol.asyncIterator]()
+  let next: PictureEntry | undefined
+  let begun = false
+  const read = async () => {
+    const { value, done } = await entries.next()
+    next = done ? undefined : value
+  }
+  return async (id) => {
+    if (!begun) await read()
+    begun = true
+    while (next !== undefined && next.photoId < id) await read()
+    const found: PictureEntry[] = []
+    while (next !== undefined && next.photoId === id) {
+      found.push(next)
+      await read()
+    }
+    return found
+  }
+}

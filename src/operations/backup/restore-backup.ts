@@ -1,0 +1,180 @@
+import { existsSync } from 'node:fs'
+import { rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Knex } from 'knex'
+import type { Config } from '../../config/config.js'
+import { makeFolder } from '../../config/make-folder.js'
+import { migrateQueue } from '../../jobs/queues/queue-schema.js'
+import {
+  migrate,
+  migrateTo,
+  openDatabase,
+  openUnlimitedSession,
+  WORKER_LIMITS,
+} from '../../persistence/database/database.js'
+import {
+  dropUnfinished,
+  inspectRestoreTarget,
+  listPodProcesses,
+  markRestore,
+  moveAside,
+  unmarkRestore,
+} from '../../persistence/operations/restore-target.js'
+import { BackupError } from './backup-error.js'
+import type { Manifest } from './manifest.js'
+import { readPart } from './parts.js'
+import type { ReportProgress } from './progress.js'
+import type { Repository } from './repository.js'
+import { findSecretKeyFile, hasPictures } from './restore-checks.js'
+import { restorePictures } from './restore-pictures.js'
+import { endTokens, restoreTables } from './restore-tables.js'
+
+export interface RestoreOptions {
+  readonly repository: Repository
+  readonly identities: readonly string[] | undefined
+  /** A database, pictures or a key that are there are renamed; otherwise they are refused. */
+  readonly replace: boolean
+  readonly endTokens: boolean
+  readonly signal: AbortSignal
+  readonly report: ReportProgress
+}
+
+export interface Restored {
+  readonly rows: number
+  readonly messages: number
+  readonly pictures: number
+  /** Pictures that are not in the repository any more, or were changed. */
+  readonly lostPictures: number
+  /** What was there before, by its new name. */
+  readonly renamed: readonly string[]
+}
+
+type RestoreConfig = Pick<Config, 'dataDir' | 'uploadsDir' | 'secretKey'>
+
+/** Lies in the folder of pictures until the restore is finished, so that it can be repeated. */
+const MARK_FILE = 'unfinished-restore'
+
+/**
+ * Restores a backup into an empty database and an empty folder of pictures. The rows are loaded in one transaction: an interrupted
+ * restore leaves empty tables with a mark, and can be repeated.
+ */
+export async function restoreBackup(
+  manifest: Manifest,
+  config: RestoreConfig,
+  databaseUrl: string,
+  options: RestoreOptions,
+): Promise<Restored> {
+  const secretKey = await readSecretKeyPart(manifest, options)
+  const db = openDatabase({ ...WORKER_LIMITS, url: databaseUrl, applicationName: 'pod restore' })
+  try {
+    const renamed = await prepareTarget(db, manifest, config, secretKey, options)
+    await markRestore(db, manifest.id)
+    await makeFolder(config.uploadsDir, 0o755)
+    await writeFile(join(config.uploadsDir, MARK_FILE), `${manifest.id}\n`)
+    await migrateTo(db, manifest.migrations)
+    const loaded = await load(db, manifest, config, secretKey, options)
+    options.report({ step: 'statistics', done: 0, total: undefined })
+    await analyze(db)
+    await migrate(db)
+    await migrateQueue(databaseUrl)
+    await rm(join(config.uploadsDir, MARK_FILE), { force: true })
+    return { ...loaded, renamed }
+  } finally {
+    await db.destroy()
+  }
+}
+
+async function load(
+  db: Knex,
+  manifest: Manifest,
+  config: RestoreConfig,
+  secretKey: string,
+  options: RestoreOptions,
+): Promise<Omit<Restored, 'renamed'>> {
+  const session = await openUnlimitedSession(db, 'load')
+  try {
+    await session.query('begin')
+    const messages = await restoreTables(session, manifest, options)
+    if (options.endTokens) await endTokens(session)
+    const { pictures, lost } = await restorePictures(session, manifest, config.uploadsDir, options)
+    if (config.secretKey === undefined) await writeSecretKey(config.dataDir, secretKey)
+    await unmarkRestore(session)
+    await session.query('commit')
+    return { rows: manifest.rows, messages, pictures, lostPictures: lost }
+  } finally {
+    await session.end()
+  }
+}
+
+async function readSecretKeyPart({ secret_key }: Manifest, options: RestoreOptions): Promise<string> {
+  const chunks: Uint8Array[] = []
+  await readPart(options, secret_key, async (content) => {
+    for await (const chunk of content) chunks.push(chunk)
+  })
+  return Buffer.concat(chunks).toString('utf8').trimEnd()
+}
+
+/** Refuses what is not empty, or renames it. Everything is checked before anything is changed. */
+async function prepareTarget(
+  db: Knex,
+  manifest: Manifest,
+  { dataDir, uploadsDir, secretKey: setting }: RestoreConfig,
+  secretKey: string,
+  { replace }: RestoreOptions,
+): Promise<readonly string[]> {
+  const processes = await listPodProcesses(db)
+  if (processes.length > 0) {
+    throw new BackupError(`The database is in use by ${processes.join(' and ')}: stop the pod first.`)
+  }
+  const target = await inspectRestoreTarget(db)
+  const isRepeated = existsSync(join(uploadsDir, MARK_FILE))
+  const pictures = !isRepeated && (await hasPictures(uploadsDir))
+  const file = setting === undefined ? await findSecretKeyFile(dataDir) : undefined
+  const otherKey = file !== undefined && file !== secretKey
+
+  if (setting !== undefined && setting !== secretKey) {
+    throw new BackupError(
+      'SECRET_KEY is not the key of the backup: leave it out, and the key is restored to the data folder, or set it as the pod had it.',
+    )
+  }
+  const full = [
+    ...(target === 'full' ? ['the database has tables'] : []),
+    ...(pictures ? [`${uploadsDir} has pictures`] : []),
+    ...(otherKey ? [`${dataDir} has another secret key`] : []),
+  ]
+  if (full.length > 0 && !replace) {
+    throw new BackupError(
+      `A backup is restored into an empty database and folder only, and ${full.join(', ')}. With --replace they are renamed.`,
+    )
+  }
+
+  const suffix = manifest.id.toLowerCase().replaceAll('-', '_')
+  const renamed: string[] = []
+  if (target === 'unfinished') await dropUnfinished(db)
+  if (target === 'full') renamed.push(...(await moveAside(db, `${suffix}_${Date.now()}`)))
+  if (pictures) renamed.push(await renameAside(join(uploadsDir, 'images')))
+  if (otherKey) renamed.push(await renameAside(join(dataDir, 'secret-key')))
+  return renamed
+}
+
+async function renameAside(path: string): Promise<string> {
+  const name = `${path}.replaced-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+  await rename(path, name)
+  return name
+}
+
+async function writeSecretKey(dataDir: string, secretKey: string): Promise<void> {
+  if ((await findSecretKeyFile(dataDir)) === secretKey) return
+  await makeFolder(dataDir, 0o700)
+  await writeFile(join(dataDir, 'secret-key'), secretKey, { mode: 0o600, flag: 'wx', flush: true })
+}
+
+/** Without statistics, the first plans would read whole tables. */
+async function analyze(db: Knex): Promise<void> {
+  const session = await openUnlimitedSession(db, 'analyze')
+  try {
+    await session.query('analyze')
+  } finally {
+    await session.end()
+  }
+}

@@ -1,0 +1,52 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { migrations } from '../../../migrations/index.js'
+import type { Config } from '../../config/config.js'
+import { isRunning, readKeptAddress } from '../../config/kept-address.js'
+import { hasCode } from '../../errors/thrown.js'
+import { imagesFolder } from '../../persistence/photos/picture-files.js'
+import { BackupError } from './backup-error.js'
+import type { Manifest } from './manifest.js'
+
+/** Checks that this version of the program with these settings may restore the backup. Nothing is written. */
+export async function checkRestore(
+  manifest: Manifest,
+  config: Pick<Config, 'host' | 'dataDir' | 'databaseUrl'>,
+): Promise<void> {
+  if (manifest.host !== config.host) {
+    throw new BackupError(
+      `The backup is of the pod ${manifest.host}, and by the settings of this command the pod is ${config.host}: set POD_URL as the pod had it.`,
+    )
+  }
+  const unknown = manifest.migrations.filter((name) => !migrations.has(name))
+  if (unknown.length > 0) {
+    throw new BackupError(
+      `The backup was made by version ${manifest.version}, which is newer than this program: install that version or a later one.`,
+    )
+  }
+  if (config.databaseUrl !== undefined) return
+  const kept = await readKeptAddress(config.dataDir)
+  if (kept !== undefined && isRunning(kept)) {
+    throw new BackupError(`The pod in ${config.dataDir} is running: stop it first.`)
+  }
+}
+
+/** Whether the folder of pictures holds none. */
+export async function hasPictures(uploadsDir: string): Promise<boolean> {
+  try {
+    return (await readdir(imagesFolder(uploadsDir))).length > 0
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
+  }
+}
+
+/** The secret key of this data folder, if there is one. */
+export async function findSecretKeyFile(dataDir: string): Promise<string | undefined> {
+  try {
+    return (await readFile(join(dataDir, 'secret-key'), 'utf8')).trim()
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}

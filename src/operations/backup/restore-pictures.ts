@@ -1,0 +1,75 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type pg from 'pg'
+import { makeFolder } from '../../config/make-folder.js'
+import { listPhotoFiles } from '../../domain/photos/photos.js'
+import { imagesFolder } from '../../persistence/photos/picture-files.js'
+import { BackupError } from './backup-error.js'
+import { decryptWith } from './encryption.js'
+import type { Manifest } from './manifest.js'
+import { type PictureEntry, picturePath, previousPictures, readPictureList } from './pictures.js'
+import type { RestoreOptions } from './restore-backup.js'
+
+const PHOTOS_AT_ONCE = 500
+
+interface Photo {
+  readonly id: number
+  readonly name: string
+}
+
+/** Writes the pictures of all local photos. A picture that is lost in the repository is counted and left out. */
+export async function restorePictures(
+  session: pg.Client,
+  manifest: Manifest,
+  uploadsDir: string,
+  options: RestoreOptions,
+): Promise<{ readonly pictures: number; readonly lost: number }> {
+  const { repository, report, signal } = options
+  const folder = imagesFolder(uploadsDir)
+  await makeFolder(folder, 0o755)
+  const stored = previousPictures(readPictureList(repository.read(manifest.pictures.path)))
+  let pictures = 0
+  let lost = 0
+  for (let photos = await nextPhotos(session, 0); photos.length > 0; ) {
+    for (const { id, name } of photos) {
+      signal.throwIfAborted()
+      const entries = await stored(id)
+      for (const file of listPhotoFiles(name)) {
+        const path = picturePath(file, manifest.recipients)
+        const entry = entries.find((each) => each.path === path)
+        if (entry === undefined) continue
+        const content = await readPicture(entry, manifest, options)
+        if (content === undefined) lost += 1
+        else await writeFile(join(folder, file), content, { mode: 0o644 })
+        pictures += content === undefined ? 0 : 1
+        report({ step: 'pictures', done: pictures, total: manifest.pictures.count })
+      }
+    }
+    photos = await nextPhotos(session, photos.at(-1)?.id ?? 0)
+  }
+  return { pictures, lost }
+}
+
+async function nextPhotos(session: pg.Client, after: number): Promise<readonly Photo[]> {
+  const { rows } = await session.query<Photo>(
+    'select id, name from photos where remote_path is null and id > $1 order by id limit $2',
+    [after, PHOTOS_AT_ONCE],
+  )
+  return rows
+}
+
+async function readPicture(
+  { path }: PictureEntry,
+  { recipients }: Manifest,
+  { repository, identities }: RestoreOptions,
+): Promise<Buffer | undefined> {
+  const chunks: Uint8Array[] = []
+  try {
+    const decrypt = decryptWith(recipients.length === 0 ? undefined : identities)
+    for await (const chunk of decrypt(repository.read(path))) chunks.push(chunk)
+    return Buffer.concat(chunks)
+  } catch (error) {
+    if (error instanceof BackupError) return undefined
+    throw error
+  }
+}

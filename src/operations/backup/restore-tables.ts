@@ -1,0 +1,104 @@
+import { pipeline } from 'node:stream/promises'
+import type pg from 'pg'
+import { type AcceptedMessage, insertAcceptedMessages } from '../../jobs/inbound/accepted-messages.js'
+import { copyIn } from '../../persistence/database/copy.js'
+import { listKeysAndIndexes, listTables, quoted } from '../../persistence/operations/table-catalogue.js'
+import { BackupError } from './backup-error.js'
+import type { Manifest, TableContent } from './manifest.js'
+import { readPart } from './parts.js'
+import type { RestoreOptions } from './restore-backup.js'
+import { linesOf } from './rows.js'
+
+const MESSAGES_AT_ONCE = 50
+
+/**
+ * Loads all rows in the transaction of the session. Foreign keys and indexes are made afterwards, which is much faster; triggers are
+ * off, because their effects are in the backup. Returns the number of accepted messages.
+ */
+export async function restoreTables(session: pg.Client, manifest: Manifest, options: RestoreOptions): Promise<number> {
+  const all = (await listTables(session)).map(({ name }) => name)
+  const { keys, indexes } = await listKeysAndIndexes(session)
+  for (const { drop } of [...keys, ...indexes]) await session.query(drop)
+  for (const table of all) await session.query(`alter table ${quoted([table])} disable trigger user`)
+  await session.query(`truncate ${quoted(all)}`)
+
+  let done = 0
+  const total = manifest.tables.flatMap(({ parts }) => parts).reduce((sum, { bytes }) => sum + bytes, 0)
+  for (const table of manifest.tables) {
+    await restoreTable(session, table, options, (bytes) => {
+      done += bytes
+      options.report({ step: 'tables', done, total })
+    })
+  }
+  await setSequences(session, manifest)
+
+  const definitions = [...indexes, ...keys]
+  for (const [index, { create }] of definitions.entries()) {
+    options.signal.throwIfAborted()
+    options.report({ step: 'indexes and keys', done: index + 1, total: definitions.length })
+    await session.query(create)
+  }
+  for (const table of all) await session.query(`alter table ${quoted([table])} enable trigger user`)
+  return restoreMessages(session, manifest, options)
+}
+
+async function restoreTable(
+  session: pg.Client,
+  { name, columns, parts }: TableContent,
+  options: RestoreOptions,
+  onBytes: (bytes: number) => void,
+): Promise<void> {
+  for (const part of parts) {
+    await readPart(options, part, async (content) => {
+      // The table was emptied in this transaction, so that its rows can be frozen and are never written again by vacuum.
+      const rows = copyIn(session, `copy ${quoted([name])} (${quoted(columns)}) from stdin with (freeze)`)
+      await pipeline(
+        content,
+        async function* (chunks: AsyncIterable<Uint8Array>) {
+          for await (const chunk of chunks) {
+            onBytes(chunk.length)
+            yield chunk
+          }
+        },
+        rows,
+      )
+      if (rows.rowCount !== part.rows) {
+        throw new BackupError(`${part.path}: ${rows.rowCount} rows were loaded, not ${part.rows}.`)
+      }
+    })
+  }
+}
+
+/** New rows get ids above those of the backup and of rows that were deleted before it. */
+async function setSequences(session: pg.Client, { sequences }: Manifest): Promise<void> {
+  for (const { table, column, last } of sequences) {
+    const [name, id] = [quoted([table]), quoted([column])]
+    await session.query(
+      `select setval(pg_get_serial_sequence($1, $2), last) from (
+         select greatest($3::bigint, max(${id})) as last from ${name}
+       ) as used where last > 0`,
+      [name, column, last],
+    )
+  }
+}
+
+async function restoreMessages(session: pg.Client, manifest: Manifest, options: RestoreOptions): Promise<number> {
+  let count = 0
+  await readPart(options, manifest.inbound, async (content) => {
+    let group: AcceptedMessage[] = []
+    for await (const line of linesOf(content)) {
+      group.push(JSON.parse(line))
+      count += 1
+      if (group.length < MESSAGES_AT_ONCE) continue
+      await insertAcceptedMessages(session, group)
+      group = []
+    }
+    await insertAcceptedMessages(session, group)
+  })
+  return count
+}
+
+/** Ends the access of all applications; their users sign in again. */
+export async function endTokens(session: pg.Client): Promise<void> {
+  await session.query('delete from authorizations')
+}

@@ -1,0 +1,124 @@
+import type pg from 'pg'
+import { copyOut } from '../../persistence/database/copy.js'
+import { openUnlimitedSession } from '../../persistence/database/database.js'
+import {
+  listSequences,
+  listTables,
+  quoted,
+  type Sequence,
+  type Table,
+} from '../../persistence/operations/table-catalogue.js'
+import type { Pod } from '../../pod/pod.js'
+import type { TableContent } from './manifest.js'
+import type { Part } from './parts.js'
+import type { LocalPhoto } from './pictures.js'
+import { splitRows } from './rows.js'
+
+/** What a backup leaves out: sessions, figures, and what only the running pod needs. */
+const LEFT_OUT = new Set(['backup_runs', 'figures', 'idempotency_keys', 'oidc_records', 'refused_uploads'])
+
+/** Rows that are left out. The uploads of these jobs are not in the backup. */
+const CONDITIONS: Readonly<Record<string, string>> = { outbox: `name <> 'make-photo'` }
+
+const SESSIONS = 2
+
+/** All tables of one moment. */
+export interface Snapshot {
+  readonly tables: readonly Table[]
+  /** Writes all tables: calls `write` for each piece, and several times at once. */
+  copy(
+    pieceBytes: number,
+    write: (name: string, rows: AsyncIterable<Buffer>) => Promise<Part>,
+  ): Promise<readonly TableContent[]>
+  /** The local photos, in order of their ids. Their names take about 50 bytes each. */
+  photos(): Promise<Iterable<LocalPhoto>>
+  /** Counters only grow: read after the rows, they are not below any id of a row. */
+  sequences(): Promise<readonly Sequence[]>
+  close(): Promise<void>
+}
+
+/** Opens a snapshot. While it is open, the database cannot remove dead rows of any table. */
+export async function openSnapshot(db: Pod['db']): Promise<Snapshot> {
+  const sessions: pg.Client[] = []
+  const open = async (text: string) => {
+    const session = await openUnlimitedSession(db, 'backup')
+    sessions.push(session)
+    await session.query('begin isolation level repeatable read, read only')
+    if (text !== '') await session.query(text)
+    return session
+  }
+  const close = async () => {
+    await Promise.allSettled(sessions.map((session) => session.end()))
+  }
+  try {
+    const first = await open('')
+    const { rows } = await first.query<{ id: string }>('select pg_export_snapshot() as id')
+    for (let more = 1; more < SESSIONS; more += 1) await open(`set transaction snapshot '${rows[0]?.id}'`)
+    const tables = (await listTables(first)).filter(({ name }) => !LEFT_OUT.has(name))
+    return {
+      tables,
+      copy: (pieceBytes, write) => copyTables(sessions, tables, pieceBytes, write),
+      photos: () => readPhotos(first),
+      sequences: () => listSequences(first),
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Each session takes the next table when it is done with one; the largest come first. */
+async function copyTables(
+  sessions: readonly pg.Client[],
+  tables: readonly Table[],
+  pieceBytes: number,
+  write: (name: string, rows: AsyncIterable<Buffer>) => Promise<Part>,
+): Promise<readonly TableContent[]> {
+  const waiting = [...tables]
+  const contents: TableContent[] = []
+  const results = await Promise.allSettled(
+    sessions.map(async (session) => {
+      for (let table = waiting.shift(); table !== undefined; table = waiting.shift()) {
+        try {
+          contents.push(await copyTable(session, table, pieceBytes, write))
+        } catch (error) {
+          waiting.length = 0
+          throw error
+        }
+      }
+    }),
+  )
+  const failed = results.find((result) => result.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
+  return contents.sort((one, other) => (one.name < other.name ? -1 : 1))
+}
+
+async function copyTable(
+  session: pg.Client,
+  { name, columns }: Table,
+  pieceBytes: number,
+  write: (name: string, rows: AsyncIterable<Buffer>) => Promise<Part>,
+): Promise<TableContent> {
+  const condition = CONDITIONS[name] === undefined ? '' : ` where ${CONDITIONS[name]}`
+  const rows = copyOut(session, `copy (select ${quoted(columns)} from ${quoted([name])}${condition}) to stdout`)
+  const parts: Part[] = []
+  for await (const piece of splitRows(rows, pieceBytes)) parts.push(await write(`${name}.${parts.length + 1}`, piece))
+  return { name, columns, parts }
+}
+
+async function readPhotos(session: pg.Client): Promise<Iterable<LocalPhoto>> {
+  const chunks: Buffer[] = []
+  const list = copyOut(session, 'copy (select id, name from photos where remote_path is null order by id) to stdout')
+  for await (const chunk of list) chunks.push(chunk)
+  const text = Buffer.concat(chunks)
+  return {
+    *[Symbol.iterator]() {
+      for (let from = 0, end = 0; from < text.length; from = end + 1) {
+        end = text.indexOf(10, from)
+        const [id = '', name = ''] = text.toString('utf8', from, end).split('\t')
+        yield { id: Number(id), name }
+      }
+    },
+  }
+}

@@ -1,0 +1,83 @@
+import { messageOf } from '../../errors/thrown.js'
+import { BackupError } from './backup-error.js'
+import { decryptWith } from './encryption.js'
+import { type Manifest, partsOf } from './manifest.js'
+import { type Part, readPart, tally } from './parts.js'
+import { readPictureList } from './pictures.js'
+import type { ReportProgress } from './progress.js'
+import type { Repository } from './repository.js'
+
+export interface VerifyOptions {
+  readonly repository: Repository
+  /** Not given: only the stored bytes are checked. */
+  readonly identities: readonly string[] | undefined
+  readonly signal: AbortSignal
+  readonly report: ReportProgress
+}
+
+/** Checks every file of a backup, and returns the faults in sentences. With an identity it decrypts all of them. */
+export async function verifyBackup(manifest: Manifest, options: VerifyOptions): Promise<readonly string[]> {
+  const faults: string[] = []
+  const { signal, report } = options
+  let done = 0
+  const check = async (size: number, run: () => Promise<void>) => {
+    signal.throwIfAborted()
+    try {
+      await run()
+    } catch (error) {
+      if (!(error instanceof BackupError)) throw error
+      faults.push(messageOf(error))
+    }
+    done += size
+    report({ step: 'files', done, total: Math.max(manifest.bytes, done) })
+  }
+  const isOpened = options.identities !== undefined || manifest.recipients.length === 0
+
+  for (const part of partsOf(manifest)) {
+    await check(part.size, () => (isOpened ? openPart(part, options) : checkFile(part, options)))
+  }
+  await check(manifest.pictures.size, () => checkFile(manifest.pictures, options))
+  if (faults.some((fault) => fault.startsWith(manifest.pictures.path))) return faults
+  let pictures = 0
+  for await (const picture of readPictureList(options.repository.read(manifest.pictures.path))) {
+    pictures += 1
+    const identities = manifest.recipients.length === 0 ? undefined : options.identities
+    await check(picture.size, () => checkFile(picture, options, identities))
+  }
+  if (pictures !== manifest.pictures.count)
+    faults.push(`${manifest.pictures.path}: ${pictures} pictures are listed, not ${manifest.pictures.count}.`)
+  return faults
+}
+
+async function openPart(part: Part, { repository, identities, signal }: VerifyOptions): Promise<void> {
+  const isPlain = !part.path.endsWith('.age')
+  await readPart({ repository, identities: isPlain ? undefined : identities, signal }, part, drain)
+}
+
+interface StoredFile {
+  readonly path: string
+  readonly size: number
+  readonly sha256: string
+}
+
+/** Checks size and hash of a file as it is stored, and decrypts it if identities are given. */
+async function checkFile(
+  file: StoredFile,
+  { repository }: VerifyOptions,
+  identities?: readonly string[],
+): Promise<void> {
+  const stored = tally()
+  try {
+    await drain(decryptWith(identities)(stored.count(repository.read(file.path))))
+  } catch (error) {
+    if (error instanceof BackupError) throw new BackupError(`${file.path}: ${error.message}`)
+    throw error
+  }
+  const { bytes, sha256 } = stored.result()
+  if (bytes !== file.size) throw new BackupError(`${file.path}: the file has ${bytes} bytes, not ${file.size}.`)
+  if (sha256 !== file.sha256) throw new BackupError(`${file.path}: the file was changed.`)
+}
+
+async function drain(content: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of content);
+}

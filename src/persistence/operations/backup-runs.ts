@@ -1,0 +1,56 @@
+import { hostname } from 'node:os'
+import type { Knex } from 'knex'
+import type pg from 'pg'
+
+/** Advisory lock of the running backup. It ends with its session, so that a killed backup leaves none. */
+const LOCK = [7_061_709, 1] as const
+
+export interface BackupRun {
+  readonly id: string
+  /** Host and process. */
+  readonly process: string
+  readonly startedAt: Date
+}
+
+/** Takes the lock for a session. False: another backup is running. */
+export async function lockBackups(session: pg.Client): Promise<boolean> {
+  const { rows } = await session.query<{ locked: boolean }>('select pg_try_advisory_lock($1, $2) as locked', [...LOCK])
+  return rows[0]?.locked === true
+}
+
+export async function findLatestRun(db: Knex): Promise<BackupRun | undefined> {
+  return db('backup_runs').orderBy('startedAt', 'desc').first('id', 'process', 'startedAt')
+}
+
+export async function recordBackupStart(db: Knex, id: string): Promise<void> {
+  await db('backup_runs').insert({ id, process: `${hostname()}, process ${process.pid}` })
+}
+
+/** The result of a run: what it has stored, or the sentence of its error. */
+export type BackupResult =
+  | { readonly bytes: number; readonly bytesNew: number; readonly rowCount: number }
+  | { readonly fault: string }
+
+export async function recordBackupEnd(db: Knex, id: string, result: BackupResult): Promise<void> {
+  await db('backup_runs')
+    .where({ id })
+    .update({ ...result, endedAt: db.raw(`date_trunc('milliseconds', now())`) })
+}
+
+/**
+ * Whether a backup is running that may still read pictures. A backup of more than a day is stuck, and pictures are deleted
+ * nevertheless.
+ */
+export async function isBackupRunning(db: Knex): Promise<boolean> {
+  const { rows } = await db.raw(runningBackup)
+  return rows[0].running
+}
+
+const runningBackup = `
+  select
+    exists (
+      select from pg_locks
+      where locktype = 'advisory' and classid = ${LOCK[0]} and objid = ${LOCK[1]} and objsubid = 2
+        and database = (select oid from pg_database where datname = current_database())
+    )
+    and exists (select from backup_runs where ended_at is null and started_at > now() - interval '1 day') as running`

@@ -1,0 +1,71 @@
+import type { Knex } from 'knex'
+import type pg from 'pg'
+
+/** Present while the database holds an unfinished restore. */
+const MARK = 'unfinished_restore'
+
+export type RestoreTarget =
+  /** Without tables of a pod, or with those of a restore that was interrupted. */
+  'empty' | 'unfinished' | 'full'
+
+export async function inspectRestoreTarget(db: Knex): Promise<RestoreTarget> {
+  const { rows } = await db.raw(`
+    select to_regclass('public.${MARK}') is not null as unfinished,
+      exists (select from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r') as full`)
+  if (rows[0].unfinished) return 'unfinished'
+  return rows[0].full ? 'full' : 'empty'
+}
+
+export async function isRestoreUnfinished(db: Knex): Promise<boolean> {
+  return (await inspectRestoreTarget(db)) === 'unfinished'
+}
+
+export async function markRestore(db: Knex, backupId: string): Promise<void> {
+  await db.raw(`create table public.${MARK} as select ?::text as backup_id`, [backupId])
+}
+
+export async function unmarkRestore(session: Pick<pg.Client, 'query'>): Promise<void> {
+  await session.query(`drop table public.${MARK}`)
+}
+
+/** The names of the processes of a pod that use this database. */
+export async function listPodProcesses(db: Knex): Promise<readonly string[]> {
+  const { rows } = await db.raw(`
+    select distinct substring(application_name from '^pod (web|worker)') as name from pg_stat_activity
+    where datname = current_database() and application_name ~ '^pod (web|worker)'
+    order by 1`)
+  return rows.map(({ name }: { readonly name: string }) => name)
+}
+
+/** Drops the tables and functions of an unfinished restore. */
+export async function dropUnfinished(db: Knex): Promise<void> {
+  await forEachObject(db, (kind, name) => `drop ${kind} if exists ${name} cascade`)
+  await db.raw('drop schema if exists bullmq cascade')
+}
+
+/** Moves all tables and functions of the pod and of its queue to schemas of another name. Nothing is deleted. */
+export async function moveAside(db: Knex, suffix: string): Promise<readonly string[]> {
+  const schema = `replaced_${suffix}`
+  return db.transaction(async (transaction) => {
+    await transaction.raw('create schema ??', [schema])
+    await forEachObject(transaction, (kind, name) => `alter ${kind} ${name} set schema "${schema}"`)
+    const { rows } = await transaction.raw(`select to_regnamespace('bullmq') is not null as queue`)
+    if (!rows[0].queue) return [schema]
+    await transaction.raw('alter schema bullmq rename to ??', [`bullmq_${schema}`])
+    return [schema, `bullmq_${schema}`]
+  })
+}
+
+/** Objects of an extension stay: they are needed again. Sequences of columns follow their tables. */
+async function forEachObject(db: Knex, statement: (kind: string, name: string) => string): Promise<void> {
+  const { rows } = await db.raw(`
+    select 'table' as kind, format('public.%I', relname) as name from pg_class
+      where relnamespace = 'public'::regnamespace and relkind = 'r'
+        and not exists (select from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e')
+    union all
+    select 'function', proc.oid::regprocedure::text from pg_proc as proc
+      where pronamespace = 'public'::regnamespace
+        and not exists (select from pg_depend where classid = 'pg_proc'::regclass and objid = proc.oid and deptype = 'e')
+    order by kind desc, name`)
+  for (const { kind, name } of rows) await db.raw(statement(kind, name))
+}

@@ -1,0 +1,196 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { borrowDatabase } from '../../bin/borrow-database.js'
+import { readConfig } from '../../src/config/config.js'
+import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
+import { signIn } from '../../src/domain/accounts/sign-in.js'
+import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
+import { User } from '../../src/persistence/models/user.js'
+import { openPod } from '../../src/pod/open-pod.js'
+import { rowsOf } from '../operations/backup-fixture.js'
+import { plain } from '../support/files/pictures.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
+import { makeFolder, pod, type Settings, start, startPod, until } from './program.js'
+
+const PASSWORD = 'correct horse battery'
+
+async function json(words: readonly string[], settings: Settings) {
+  const { code, stdout, stderr } = await pod([...words, '--json'], settings)
+  expect({ words, code, stderr }).toEqual({ words, code: 0, stderr: '' })
+  return JSON.parse(stdout)
+}
+
+/** All rows of the embedded database of a stopped pod. */
+async function storedRows(settings: Settings) {
+  const database = await borrowDatabase(readConfig(settings))
+  const db = openDatabase({ ...WORKER_LIMITS, url: database.url, applicationName: 'test' })
+  try {
+    return await rowsOf(db)
+  } finally {
+    await db.destroy()
+    await database.release()
+  }
+}
+
+describe('pod backup on the embedded database', { timeout: 180_000 }, () => {
+  let folder: Awaited<ReturnType<typeof makeFolder>>
+  let dataDir: string
+  let target: string
+  let identity: string
+  let settings: Settings
+
+  beforeAll(async () => {
+    folder = await makeFolder()
+    dataDir = join(folder.path, 'data')
+    target = join(folder.path, 'backups')
+    identity = join(folder.path, 'identity.txt')
+    const key = await pod(['backup', 'keygen'], {})
+    writeFileSync(identity, key.stdout)
+    const [, recipient = ''] = /public key: (age1\S+)/.exec(key.stdout) ?? []
+    settings = { DATA_DIR: dataDir, BACKUP_TO: target, BACKUP_RECIPIENTS: recipient }
+  })
+  afterAll(() => folder.remove())
+
+  it('restores a pod that was destroyed: rows, pictures, passwords and tokens', async () => {
+    const before = await startPod(settings)
+    await json(['user', 'create', 'alice', '--password', PASSWORD], settings)
+    const { access_token: token } = await json(
+      ['token', 'alice', '--scopes', 'public:read public:modify profile', '--expires-in', '1d'],
+      settings,
+    )
+    const request = (address: string, path: string, init: RequestInit = {}) =>
+      fetch(`${address}/api/v1${path}`, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } })
+    const posted = await request(before.address, '/posts', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ body: 'Kept in a backup #kept', public: true }),
+    })
+    const { guid } = (await posted.json()) as { guid: string }
+    const form = new FormData()
+    form.set('image', new Blob([new Uint8Array(await plain(300, 200).jpeg().toBuffer())]), 'picture.jpg')
+    form.set('set_profile_photo', 'true')
+    expect((await request(before.address, '/photos', { method: 'POST', body: form })).status).toBe(200)
+
+    const { id } = await json(['backup', 'create'], settings)
+    expect(await json(['backup', 'list'], settings)).toMatchObject([{ id, complete: true, verified_at: null }])
+    expect(await json(['backup', 'verify', id, '--identity', identity], settings)).toMatchObject({ faults: [] })
+    expect(await json(['backup', 'list'], settings)).toMatchObject([{ id, verified_at: expect.any(String) }])
+    before.child.kill('SIGTERM')
+    await before.ended
+    const rows = await storedRows(settings)
+    const pictures = readdirSync(join(dataDir, 'uploads', 'images')).sort()
+    const key = readFileSync(join(dataDir, 'secret-key'), 'utf8')
+    await rename(dataDir, `${dataDir}-destroyed`)
+
+    const restored = await json(['backup', 'restore', target, id, '--identity', identity], settings)
+
+    expect(restored).toMatchObject({ id, pictures: pictures.length, lost_pictures: 0 })
+    const again = await storedRows(settings)
+    expect(Object.keys(again)).toEqual(Object.keys(rows))
+    for (const [table, stored] of Object.entries(rows)) {
+      // What runs periodically and what the requests after the backup wrote.
+      if (!['periodic', 'access_tokens', 'outbox'].includes(table))
+        expect({ table, rows: again[table] }).toEqual({ table, rows: stored })
+    }
+    expect(readdirSync(join(dataDir, 'uploads', 'images')).sort()).toEqual(pictures)
+    expect(readFileSync(join(dataDir, 'secret-key'), 'utf8')).toBe(key)
+
+    const after = await startPod(settings)
+    const post = await request(after.address, `/posts/${guid}`)
+    expect(await post.json()).toMatchObject({ body: 'Kept in a backup #kept' })
+    const next = await request(after.address, '/posts', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ body: 'After the restore', public: true }),
+    })
+    expect(next.status).toBe(200)
+    await signInAsAlice()
+
+    const running = await pod(
+      ['backup', 'restore', target, id, '--identity', identity, '--replace', '--confirm', 'localhost:3000'],
+      settings,
+    )
+    expect(running).toMatchObject({ code: 1, stderr: expect.stringContaining('is running: stop it first') })
+    after.child.kill('SIGTERM')
+    await after.ended
+
+    const full = await pod(['backup', 'restore', target, id, '--identity', identity], settings)
+    expect(full).toMatchObject({ code: 1, stderr: expect.stringContaining('the database has tables') })
+    const unconfirmed = await pod(['backup', 'restore', target, id, '--identity', identity, '--replace'], settings, {
+      input: 'another.example\n',
+    })
+    expect(unconfirmed).toMatchObject({ code: 1, stderr: expect.stringContaining('Nothing was changed') })
+  })
+
+  it('leaves no backup when it is killed, and the next one works', async () => {
+    const elsewhere = join(folder.path, 'killed')
+    const running = await startPod(settings)
+    const images = join(dataDir, 'uploads', 'images')
+    const [picture = ''] = readdirSync(images)
+    await rename(join(images, picture), join(folder.path, picture))
+    execFileSync('mkfifo', [join(images, picture)]) // whose reader waits
+    const killed = start(['backup', 'create', '--to', elsewhere, '--json'], settings)
+    await until(() => filesBelow(elsewhere).some((file) => file.includes('secret-key')))
+    const second = await pod(['backup', 'create'], settings)
+    killed.child.kill('SIGKILL')
+    await killed.ended
+    await rename(join(folder.path, picture), join(images, picture))
+
+    expect(second).toMatchObject({ code: 1, stderr: expect.stringMatching(/is running already: .*, process \d+\./) })
+    expect(await json(['backup', 'list', '--from', elsewhere], settings)).toEqual([])
+    const { id } = await json(['backup', 'create', '--to', elsewhere], settings)
+    expect(await json(['backup', 'list', '--from', elsewhere], settings)).toMatchObject([{ id, complete: true }])
+    running.child.kill('SIGTERM')
+    await running.ended
+  })
+
+  it('refuses a backup without recipient, without target, and without encryption unless confirmed', async () => {
+    const { BACKUP_TO: _, ...nowhere } = settings
+    const { BACKUP_RECIPIENTS: __, ...nobody } = settings
+
+    expect(await pod(['backup', 'create'], nowhere)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('set BACKUP_TO'),
+    })
+    expect(await pod(['backup', 'create'], nobody)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('set BACKUP_RECIPIENTS'),
+    })
+    expect(await pod(['backup', 'create', '--plain'], nobody)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('add --yes'),
+    })
+    expect(await pod(['backup', 'verify', 'another'], settings)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no complete backup another'),
+    })
+    const none = join(folder.path, 'none.txt')
+    writeFileSync(none, 'AGE-SECRET-KEY-NONE\n')
+    expect(await pod(['backup', 'verify', '20260101T000000Z-0000', '--identity', none], settings)).toMatchObject({
+      code: 1,
+    })
+  })
+
+  /** The password of alice is accepted, and her private key opens. */
+  async function signInAsAlice(): Promise<void> {
+    const database = await borrowDatabase(readConfig(settings))
+    const config = readConfig({ ...settings, DATABASE_URL: database.url, LOG_LEVEL: 'silent' })
+    const open = await openPod(config, 'command', { crypto: fixedKeyCrypto() })
+    try {
+      const user = await signIn(open, 'alice', PASSWORD)
+      const { personId } = await User.byUsername(open.db, 'alice').throwIfNotFound()
+      expect((await loadPrivateKey(open, personId)).type).toBe('private')
+      expect(user).toBeDefined()
+    } finally {
+      await open.close()
+      await database.release()
+    }
+  }
+})
+
+function filesBelow(path: string): readonly string[] {
+  return existsSync(path) ? readdirSync(path, { recursive: true, encoding: 'utf8' }) : []
+}

@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { receivePrivateJob, receivePublicJob } from '../../src/jobs/definitions.js'
+import {
+  type AcceptedMessage,
+  acceptedMessages,
+  insertAcceptedMessages,
+} from '../../src/jobs/inbound/accepted-messages.js'
+import { findMessageRows } from '../../src/jobs/outbox/outbox.js'
+import { openUnlimitedSession } from '../../src/persistence/database/database.js'
+import type { QueuePod } from '../support/pods/queue-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
+import { startTestWorkers } from '../support/queues/test-workers.js'
+
+function withResolvers() {
+  let resolve: () => void = () => undefined
+  const promise = new Promise<void>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}
+
+const acceptedAt = '2026-01-02T03:04:05.678Z'
+
+describe.each(queueBackends)('accepted messages with the queue in $store', (backend) => {
+  let stores: TestStores
+  let pod: QueuePod
+  beforeEach(async () => {
+    stores = await openTestStores(backend)
+    pod = await stores.openPod()
+  })
+  afterEach(() => stores.close())
+
+  async function collect(): Promise<readonly AcceptedMessage[]> {
+    const found: AcceptedMessage[] = []
+    for await (const message of acceptedMessages(pod.jobs)) found.push(message)
+    return found.sort((one, other) => (one.payload < other.payload ? -1 : 1))
+  }
+
+  it('are read from waiting, delayed and running jobs, and restored as outbox rows', async () => {
+    await pod.jobs.enqueue(receivePublicJob, { acceptedAt, messages: ['a running one'] })
+    const begun = withResolvers()
+    const end = withResolvers()
+    const worker = pod.jobs.serve(
+      'inbound',
+      async () => {
+        begun.resolve()
+        await end.promise
+      },
+      { concurrency: 1, lock: 10_000, stalledCheck: 5_000, backoff: () => 60_000 },
+    )
+    await begun.promise
+    await pod.jobs.enqueueAll(receivePublicJob, [{ acceptedAt, messages: ['b waiting', 'c waiting'] }])
+    await pod.jobs.enqueue(receivePublicJob, { acceptedAt, messages: ['d delayed'] }, { delay: 60_000 })
+    const messages = [{ recipientGuid: 'a recipient', envelope: 'e private' }]
+    await pod.jobs.enqueue(receivePrivateJob, { acceptedAt, messages })
+
+    const found = await collect()
+
+    const open = { queue: 'inbound', name: 'receive-public', recipientGuid: null, acceptedAt }
+    expect(found).toEqual([
+      { ...open, payload: 'a running one' },
+      { ...open, payload: 'b waiting' },
+      { ...open, payload: 'c waiting' },
+      { ...open, payload: 'd delayed' },
+      {
+        ...open,
+        queue: 'inbound-private',
+        name: 'receive-private',
+        recipientGuid: 'a recipient',
+        payload: 'e private',
+      },
+    ])
+    end.resolve()
+    await worker.close()
+
+    const session = await openUnlimitedSession(pod.db, 'test')
+    await insertAcceptedMessages(session, found)
+    await session.end()
+    const rows = await findMessageRows(pod.db, await pod.db('outbox').orderBy('id').pluck('id'))
+    expect(rows.map(({ payload, data, acceptedAt: at }) => ({ payload, data, at }))).toEqual(
+      found.map(({ payload, recipientGuid }) => ({
+        payload,
+        data: { recipientGuid, times: 0, last: false },
+        at: new Date(acceptedAt),
+      })),
+    )
+  })
+
+  it('include those of jobs that have failed for the last time', async () => {
+    await pod.jobs.enqueue(receivePublicJob, { acceptedAt, messages: ['failed'] })
+    const workers = startTestWorkers(pod, {
+      handlers: { inbound: { 'receive-public': () => Promise.reject(new Error('for this test')) } },
+      queues: ['inbound'],
+    })
+    await expect.poll(async () => (await pod.jobs.counts('inbound')).failed, { timeout: 15_000 }).toBe(1)
+    await workers.close()
+
+    expect(await collect()).toMatchObject([{ payload: 'failed' }])
+  })
+})

@@ -1,0 +1,372 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { readConfig } from '../../src/config/config.js'
+import { newGuid } from '../../src/domain/new-guid.js'
+import { listPhotoFiles } from '../../src/domain/photos/photos.js'
+import { loadJob } from '../../src/jobs/outbox/outbox.js'
+import { generateBackupKey } from '../../src/operations/backup/encryption.js'
+import { listBackups } from '../../src/operations/backup/list-backups.js'
+import type { Manifest } from '../../src/operations/backup/manifest.js'
+import { openRepository } from '../../src/operations/backup/repository.js'
+import { verifyBackup } from '../../src/operations/backup/verify-backup.js'
+import { Photo } from '../../src/persistence/models/photo.js'
+import { openPod } from '../../src/pod/open-pod.js'
+import { photoHandlers } from '../../workers/handlers/photos.js'
+import { addPost } from '../support/databases/rows.js'
+import { viewerOf } from '../support/people/local-users.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
+import { type BackedUpPod, openRestorePlace, rowsOf, SECRET_KEY, schemaOf, startBackedUpPod } from './backup-fixture.js'
+
+const PRIVATE_TEXT = 'A text that only friends may read'
+/** Each would end a row or a column, or be no text, if it was not escaped. */
+const HARD_TEXTS = ['\\N', '\\.', 'a\tb', 'a\nb', 'a\r\nb', '\\', '\\n', '\b\f\v', 'ä€😀', '', '  ', '{"a": "\\u0041"}']
+
+const uninterrupted = { signal: new AbortController().signal, report: () => undefined }
+
+/** Local photos in the database and their files. */
+async function addPhotos({ pod, uploadsDir }: BackedUpPod, authorId: number, count: number): Promise<string[]> {
+  mkdirSync(join(uploadsDir, 'images'), { recursive: true })
+  const names = Array.from({ length: count }, () => `${newGuid()}.jpg`)
+  for (const name of names) {
+    await Photo.query(pod.db).insert({ guid: newGuid(), authorId, name, public: true, pending: false })
+    for (const file of listPhotoFiles(name)) writeFileSync(join(uploadsDir, 'images', file), randomBytes(500))
+  }
+  return names
+}
+
+async function viewers(source: BackedUpPod) {
+  const { ann, ben } = await source.people('ann', 'ben')
+  return { ann: await viewerOf(source.pod, ann), ben: await viewerOf(source.pod, ben) }
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
+}
+
+describe('a backup', () => {
+  let source: BackedUpPod
+  let manifest: Manifest
+
+  beforeAll(async () => {
+    source = await startBackedUpPod()
+    const { db } = source.pod
+    const { ann, ben } = await viewers(source)
+    const remote = await addRemotePerson(source.pod, 'quin@q.example')
+    await addPhotos(source, ann.personId, 3)
+    for (const text of HARD_TEXTS) {
+      const post = await addPost(source.pod, { id: ann.personId })
+      await db('posts').where({ id: post.id }).update({ text })
+      await db('comments').insert({ guid: newGuid(), postId: post.id, authorId: remote.id, text: `${text}.` })
+    }
+    const large = await addPost(source.pod, { id: ben.personId })
+    await db('posts')
+      .where({ id: large.id })
+      .update({ text: '\\\t'.repeat(2 * 2 ** 20) })
+    const hidden = await addPost(source.pod, { id: ben.personId })
+    await db('posts').where({ id: hidden.id }).update({ text: PRIVATE_TEXT, public: false })
+    // An id that was given away and is free again.
+    const gone = await addPost(source.pod, { id: ann.personId })
+    await db('posts').where({ id: gone.id }).delete()
+    await db.raw(`insert into last_writes (user_id, position, noted_at) select id, 1, now() from users`)
+    await db.raw(`insert into figures values (date_trunc('minute', now()), 'test', '{}', 1)`)
+    manifest = await source.backUp({ pieceBytes: 2_000 })
+  })
+  afterAll(() => source.close())
+
+  it('restores every row, picture, key, index and trigger', async () => {
+    await using place = await openRestorePlace()
+
+    const restored = await place.restore(manifest, {
+      repository: source.repository,
+      identities: [source.identity],
+      secretKey: SECRET_KEY,
+    })
+
+    expect(await rowsOf(place.db)).toEqual(await rowsOf(source.pod.db))
+    expect(await schemaOf(place.db)).toEqual(await schemaOf(source.pod.db))
+    const pictures = readdirSync(join(place.uploadsDir, 'images'))
+    expect(pictures.sort()).toEqual(readdirSync(join(source.uploadsDir, 'images')).sort())
+    for (const file of pictures) {
+      const [one, other] = [place, source].map(({ uploadsDir }) => readFileSync(join(uploadsDir, 'images', file)))
+      expect(one?.equals(other ?? Buffer.alloc(0))).toBe(true)
+    }
+    expect(restored).toMatchObject({ rows: manifest.rows, pictures: pictures.length, lostPictures: 0, renamed: [] })
+    expect(manifest.tables.find(({ name }) => name === 'posts')?.parts.length).toBeGreaterThan(1)
+  })
+
+  it('leaves out unlogged tables, figures and sessions', () => {
+    const names = manifest.tables.map(({ name }) => name)
+
+    expect(names).toContain('posts')
+    for (const name of ['last_writes', 'figures', 'oidc_records', 'idempotency_keys', 'backup_runs']) {
+      expect(names).not.toContain(name)
+    }
+  })
+
+  it('restores counters, so that new rows get ids above all old ones', async () => {
+    await using place = await openRestorePlace()
+    await place.restore(manifest, {
+      repository: source.repository,
+      identities: [source.identity],
+      secretKey: SECRET_KEY,
+    })
+    const { rows } = await source.pod.db.raw(
+      `select last_value as last from pg_sequences where sequencename = 'posts_id_seq'`,
+    )
+
+    const post = await addPost(place, { id: 1 })
+
+    expect(post.id).toBe(rows[0].last + 1)
+  })
+
+  it('opens as a pod, with the secret key in the data folder', async () => {
+    await using place = await openRestorePlace()
+    await place.restore(manifest, { repository: source.repository, identities: [source.identity] })
+
+    const config = readConfig({
+      POD_URL: 'https://pod.example',
+      DATA_DIR: place.dataDir,
+      DATABASE_URL: place.url,
+      LOG_LEVEL: 'silent',
+    })
+    const pod = await openPod(config, 'command', { crypto: fixedKeyCrypto() })
+    await pod.close()
+
+    expect(readFileSync(join(place.dataDir, 'secret-key'), 'utf8')).toBe(SECRET_KEY)
+  })
+
+  it('holds no address, name, key or text that can be read without the identity', () => {
+    for (const file of filesBelow(source.repositoryFolder)) {
+      const content = readFileSync(file).toString('latin1')
+      for (const secret of ['ann@pod.example', 'quin@q.example', PRIVATE_TEXT, SECRET_KEY, '.jpg', 'PRIVATE KEY']) {
+        expect({ file, found: content.includes(secret) || file.includes(secret) }).toEqual({ file, found: false })
+      }
+    }
+  })
+
+  it('is refused for another identity, another host, another key, and a newer version; nothing is written', async () => {
+    await using place = await openRestorePlace()
+    const { repository, identity } = source
+    const other = await generateBackupKey()
+    const restore = (changed: Manifest, options: object) =>
+      place.restore(changed, { repository, identities: [identity], ...options })
+
+    await expect(restore(manifest, { identities: [other.identity] })).rejects.toThrow('another identity')
+    await expect(restore(manifest, { host: 'other.example' })).rejects.toThrow('set POD_URL')
+    await expect(restore(manifest, { secretKey: 'another key that is only good for tests' })).rejects.toThrow(
+      'SECRET_KEY',
+    )
+    const newer = { ...manifest, migrations: [...manifest.migrations, '9999-later'] }
+    await expect(restore(newer, {})).rejects.toThrow('newer than this program')
+
+    const { rows } = await place.db.raw(
+      `select from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`,
+    )
+    expect(rows).toEqual([])
+    expect(readdirSync(place.dataDir)).toEqual([])
+  })
+
+  it('is refused for a database with tables; with replace these get another schema', async () => {
+    await using place = await openRestorePlace()
+    const { repository, identity } = source
+    const options = { repository, identities: [identity] }
+    await place.restore(manifest, options)
+    await place.db('posts').where({ text: PRIVATE_TEXT }).update({ text: 'Written later' })
+    const before = await rowsOf(place.db)
+
+    await expect(place.restore(manifest, options)).rejects.toThrow('the database has tables')
+    expect(await rowsOf(place.db)).toEqual(before)
+
+    const { renamed } = await place.restore(manifest, { ...options, replace: true })
+    expect(await rowsOf(place.db)).toEqual(await rowsOf(source.pod.db))
+    const kept = await place.db
+      .withSchema(renamed[0] ?? '')
+      .from('posts')
+      .where({ text: 'Written later' })
+    expect(kept).toHaveLength(1)
+    expect(readdirSync(place.uploadsDir)).toContainEqual(expect.stringMatching(/^images\.replaced-/))
+  })
+
+  it('whose restore is interrupted blocks the start of the pod until it is repeated', async () => {
+    await using place = await openRestorePlace()
+    const { repository, identity } = source
+    const interruption = new AbortController()
+    const report = ({ step }: { readonly step: string }) => {
+      if (step === 'pictures') interruption.abort()
+    }
+    const options = { repository, identities: [identity], secretKey: SECRET_KEY }
+
+    await expect(place.restore(manifest, { ...options, signal: interruption.signal, report })).rejects.toThrow(
+      'aborted',
+    )
+    const config = readConfig({
+      POD_URL: 'https://pod.example',
+      DATABASE_URL: place.url,
+      SECRET_KEY,
+      LOG_LEVEL: 'silent',
+    })
+    await expect(openPod(config, 'command', { crypto: fixedKeyCrypto() })).rejects.toThrow('unfinished restore')
+
+    await place.restore(manifest, options)
+    expect(await rowsOf(place.db)).toEqual(await rowsOf(source.pod.db))
+  })
+})
+
+describe('the repository', () => {
+  let source: BackedUpPod
+
+  beforeEach(async () => {
+    source = await startBackedUpPod()
+    const { ann } = await viewers(source)
+    await addPhotos(source, ann.personId, 2)
+  })
+  afterEach(() => source.close())
+
+  const verify = (manifest: Manifest, identities?: readonly string[]) =>
+    verifyBackup(manifest, { repository: source.repository, identities, ...uninterrupted })
+
+  it('stores each picture once', async () => {
+    const { ann } = await viewers(source)
+    await source.backUp()
+    const before = filesBelow(join(source.repositoryFolder, 'pictures'))
+    await addPhotos(source, ann.personId, 1)
+
+    const second = await source.backUp()
+
+    const added = filesBelow(join(source.repositoryFolder, 'pictures')).filter((file) => !before.includes(file))
+    expect(added).toHaveLength(listPhotoFiles('').length)
+    expect(second.pictures.count).toBe(before.length + added.length)
+    expect(second.bytes - second.bytes_new).toBeGreaterThan(before.length * 500)
+    expect(await verify(second, [source.identity])).toEqual([])
+  })
+
+  it('stores a picture again that was lost', async () => {
+    await source.backUp()
+    const [lost = ''] = filesBelow(join(source.repositoryFolder, 'pictures'))
+    rmSync(lost)
+
+    const second = await source.backUp()
+
+    expect(filesBelow(join(source.repositoryFolder, 'pictures'))).toContain(lost)
+    expect(await verify(second)).toEqual([])
+  })
+
+  it('is verified with and without the identity', async () => {
+    const manifest = await source.backUp()
+
+    expect(await verify(manifest)).toEqual([])
+    expect(await verify(manifest, [source.identity])).toEqual([])
+    const other = await generateBackupKey()
+    expect(await verify(manifest, [other.identity])).toContainEqual(expect.stringContaining('another identity'))
+  })
+
+  it('reports a changed bit and a missing file by name, with and without the identity', async () => {
+    const manifest = await source.backUp()
+    const part = manifest.tables.flatMap(({ parts }) => parts).find(({ path }) => path.includes('people.'))?.path ?? ''
+    const bytes = readFileSync(join(source.repositoryFolder, part))
+    bytes[bytes.length - 20] = (bytes.at(-20) ?? 0) ^ 1
+    writeFileSync(join(source.repositoryFolder, part), bytes)
+    const [picture = ''] = filesBelow(join(source.repositoryFolder, 'pictures'))
+    rmSync(picture)
+
+    for (const identities of [undefined, [source.identity]]) {
+      const faults = await verify(manifest, identities)
+      expect(faults).toHaveLength(2)
+      expect(faults).toContainEqual(expect.stringContaining(`${part}:`))
+      expect(faults).toContainEqual(expect.stringContaining(picture.replace(`${source.repositoryFolder}/`, '')))
+    }
+  })
+
+  it('refuses the manifest of another backup and a changed one', async () => {
+    const [one, other] = [await source.backUp(), await source.backUp()]
+    const at = ({ id }: Manifest) => join(source.repositoryFolder, 'backups', id, 'manifest.json')
+    const text = readFileSync(at(one), 'utf8')
+
+    writeFileSync(at(one), readFileSync(at(other), 'utf8'))
+    await expect(listBackups(source.repository)).rejects.toThrow(
+      `${one.id}/manifest.json belongs to the backup ${other.id}`,
+    )
+    writeFileSync(at(one), text.replace('pod.example', 'pod.exampla'))
+    await expect(listBackups(source.repository)).rejects.toThrow(`${one.id}/manifest.json was changed`)
+  })
+
+  it('lists finished backups only, and removes old unfinished ones with the next backup', async () => {
+    const { id } = await source.backUp()
+    const left = ['20200101T000000Z-0000', '20990101T000000Z-0000'].map((each) =>
+      join(source.repositoryFolder, 'backups', each),
+    )
+    for (const folder of left) mkdirSync(folder)
+    writeFileSync(join(left[0] ?? '', 'posts.1.gz.age'), 'unfinished')
+
+    expect((await listBackups(source.repository)).map(({ manifest }) => manifest.id)).toEqual([id])
+    await source.backUp()
+
+    expect(readdirSync(join(source.repositoryFolder, 'backups'))).not.toContain('20200101T000000Z-0000')
+    expect(readdirSync(join(source.repositoryFolder, 'backups'))).toContain('20990101T000000Z-0000')
+  })
+
+  it('refuses a second backup at the same time, and names the first', async () => {
+    const second: Promise<unknown>[] = []
+    const first = await source.backUp({
+      report: () => {
+        if (second.length === 0) second.push(source.backUp().catch((error: unknown) => error))
+      },
+    })
+
+    expect(await second[0]).toMatchObject({
+      message: expect.stringContaining(`is running already: ${first.id}, begun at`),
+    })
+    expect((await listBackups(source.repository)).map(({ manifest }) => manifest.id)).toEqual([first.id])
+  })
+
+  it('has no backup of a run that was interrupted, and the next run works', async () => {
+    const interruption = new AbortController()
+    const interrupted = source.backUp({ signal: interruption.signal, report: () => interruption.abort() })
+
+    await expect(interrupted).rejects.toThrow('aborted')
+    expect(await listBackups(source.repository)).toEqual([])
+
+    const { id } = await source.backUp()
+    expect((await listBackups(source.repository)).map(({ manifest }) => manifest.id)).toEqual([id])
+    const runs = await source.pod.db('backup_runs').orderBy('startedAt')
+    expect(runs).toMatchObject([{ fault: expect.any(String) }, { fault: null, endedAt: expect.any(Date) }])
+  })
+
+  it('has the pictures of a photo that is deleted meanwhile; afterwards the pod deletes them', async () => {
+    const { db, config } = source.pod
+    const photo = await Photo.query(db).whereNull('remotePath').first().throwIfNotFound()
+    const files = listPhotoFiles(photo.name).map((file) => join(source.uploadsDir, 'images', file))
+    const remove = async () => {
+      const [row] = await db('outbox').where({ name: 'remove-photo-files' }).select('id', 'data')
+      const work = { ...(await loadJob(db, { outboxId: row.id })), data: row.data } as never
+      return photoHandlers['remove-photo-files']({ ...source.pod, config }, work, uninterrupted.signal).then(
+        () => 'removed',
+        (error: Error) => error.name,
+      )
+    }
+    const during: Promise<string>[] = []
+    const manifest = await source.backUp({
+      report: ({ step }) => {
+        if (step === 'pictures' && during.length === 0) {
+          during.push(Photo.query(db).deleteById(photo.id).then(remove))
+        }
+      },
+    })
+
+    expect(await during[0]).toBe('Postponed')
+    expect(manifest.pictures).toMatchObject({ count: 2 * files.length, missing: 0 })
+    expect(files.map((file) => existsSync(file))).not.toContain(false)
+    expect(await remove()).toBe('removed')
+    expect(files.map((file) => existsSync(file))).not.toContain(true)
+  })
+
+  it('refuses targets that are not supported, without their secrets', () => {
+    expect(() => openRepository('s3://key:secret@bucket/prefix')).toThrow(/^Backups cannot be stored in s3:\/\/…:/)
+  })
+})
