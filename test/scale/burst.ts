@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
-import type { AssailedPod, LocalClient } from '../faults/matrix/pod-under-faults.js'
+import type { LocalClient, PodUnderFaults } from '../faults/matrix/pod-under-faults.js'
 import { type Answer, askToReceive, publish, type Written } from '../faults/matrix/senders.js'
 import { type Burst, type LocalPost, makeBurst } from '../soak/burst-messages.js'
 import { wrongsOf } from '../soak/burst-outcome.js'
@@ -28,11 +28,11 @@ const WRITE_EVERY = 250
  * that every row, counter, notification and relay exists once.
  */
 export async function sendBurst(
-  assailed: AssailedPod,
+  podUnderFaults: PodUnderFaults,
   messages: number,
   meanwhile: (load: Meanwhile) => Promise<unknown> = async () => {},
 ): Promise<Outcome> {
-  const { burst, localPosts } = await makeMessages(assailed, messages)
+  const { burst, localPosts } = await makeMessages(podUnderFaults, messages)
   const answers: Answer[] = []
   const written: Written[] = []
   let accepted = 0
@@ -43,7 +43,7 @@ export async function sendBurst(
     for (let envelope = line.pop(); envelope !== undefined; envelope = line.pop()) {
       // Retries like other pods until the message is accepted.
       for (;;) {
-        const answer = await askToReceive(assailed, '/receive/public', envelope)
+        const answer = await askToReceive(podUnderFaults, '/receive/public', envelope)
         answers.push(answer)
         if (answer.status === 202) break
         await pause(AGAIN_AFTER)
@@ -52,13 +52,13 @@ export async function sendBurst(
     }
   }
   async function write(client: LocalClient, base?: string): Promise<Written> {
-    const post = await publish(assailed, client, base)
+    const post = await publish(podUnderFaults, client, base)
     written.push(post)
     return post
   }
   async function keepWriting(): Promise<void> {
     while (!isOver) {
-      await write(assailed.alice)
+      await write(podUnderFaults.alice)
       await pause(WRITE_EVERY)
     }
   }
@@ -76,8 +76,8 @@ export async function sendBurst(
   const acceptedAt = Math.max(...answers.map(({ at, milliseconds }) => at + milliseconds))
   isOver = true
   await writing
-  await assailed.settled()
-  const wrongs = await wrongsWith(assailed, burst, localPosts, written)
+  await podUnderFaults.settled()
+  const wrongs = await wrongsWith(podUnderFaults, burst, localPosts, written)
   return {
     wrongs: [...wrongs, ...unexpected(answers, 'a message'), ...unexpected(written, 'a post of a client')],
     seen: [
@@ -93,7 +93,7 @@ export async function sendBurst(
 }
 
 async function makeMessages(
-  { pod, alice, bob, neighbours, fakePods }: AssailedPod,
+  { pod, alice, bob, otherPods, fakePods }: PodUnderFaults,
   messages: number,
 ): Promise<{ readonly burst: Burst; readonly localPosts: readonly LocalPost[] }> {
   const localPosts: LocalPost[] = []
@@ -101,7 +101,7 @@ async function makeMessages(
     localPosts.push({ guid: (await addPost(pod, person)).guid, author: person.address })
   }
   const people: FakePerson[] = []
-  for (let index = 0; index < PEOPLE; index += 1) people.push(await neighbours.acquaintance())
+  for (let index = 0; index < PEOPLE; index += 1) people.push(await otherPods.addKnownPerson())
   const burst = makeBurst(people, localPosts, { messages, seed: messages })
   // Every other pod returns a post that is requested before it was delivered.
   const byAddress = new Map(people.map((person) => [person.address, person]))
@@ -113,7 +113,7 @@ async function makeMessages(
 }
 
 async function wrongsWith(
-  { pod, neighbours, alice, bob, said }: AssailedPod,
+  { pod, otherPods, alice, bob, said }: PodUnderFaults,
   burst: Burst,
   localPosts: readonly LocalPost[],
   written: readonly Written[],
@@ -134,7 +134,7 @@ async function wrongsWith(
       .map(({ text }) => `the API confirmed ${text}, but the post does not exist`),
     ...(new Set(found.map(({ text }) => text)).size < found.length ? ['a post of a client is there twice'] : []),
     ...dead.map(({ queue, name, fault }) => `a dead letter, ${name} of ${queue}: ${fault}`),
-    ...(await neighbours.missing()),
+    ...(await otherPods.missing()),
   ]
 }
 

@@ -12,10 +12,10 @@ export async function scaleCluster({ messages }: ScaleOptions): Promise<Outcome>
   return withAll(async (undo) => {
     const cluster = await startRedisCluster()
     undo.push(() => cluster.stop())
-    const assailed = await startAssailedPod({ store: 'PostgreSQL', settings: { REDIS_URL: cluster.url } })
-    undo.push(() => assailed.close())
+    const podUnderFaults = await startAssailedPod({ store: 'PostgreSQL', settings: { REDIS_URL: cluster.url } })
+    undo.push(() => podUnderFaults.close())
 
-    const { seen, wrongs } = await sendBurst(assailed, messages, async ({ untilAccepted }) => {
+    const { seen, wrongs } = await sendBurst(podUnderFaults, messages, async ({ untilAccepted }) => {
       await untilAccepted(0.3)
       const [busiest] = (await sharesOf(cluster)).toSorted((one, other) => other.commands - one.commands)
       await busiest?.node.crash()

@@ -31,16 +31,16 @@ export async function scalePgbouncer({ messages }: ScaleOptions): Promise<Outcom
     const pooler = await startPgbouncer(program, folder, new URL(database.url))
     undo.push(() => pooler.stop())
     await createTables(pooler.url)
-    const assailed = await startAssailedPod({ store: 'PostgreSQL', settings: { DATABASE_URL: pooler.url } })
-    undo.push(() => assailed.close())
+    const podUnderFaults = await startAssailedPod({ store: 'PostgreSQL', settings: { DATABASE_URL: pooler.url } })
+    undo.push(() => podUnderFaults.close())
 
-    const [listened] = assailed.processes.web
-    const stream = await openEventStream({ base: listened?.base ?? '', token: assailed.alice.token })
+    const [listened] = podUnderFaults.processes.web
+    const stream = await openEventStream({ base: listened?.base ?? '', token: podUnderFaults.alice.token })
     await stream.placed()
     const direct = new pg.Client(database.url)
     await direct.connect()
     let connections: readonly { name: string; count: number }[] = []
-    const burst = await sendBurst(assailed, messages, async ({ untilAccepted }) => {
+    const burst = await sendBurst(podUnderFaults, messages, async ({ untilAccepted }) => {
       await untilAccepted(0.8)
       connections = await connectionsIn(direct)
     }).finally(() => direct.end())

@@ -1,4 +1,4 @@
-import { type AssailedPod, type LocalClient, startAssailedPod } from '../faults/matrix/pod-under-faults.js'
+import { type LocalClient, type PodUnderFaults, startAssailedPod } from '../faults/matrix/pod-under-faults.js'
 import { callApi } from '../faults/matrix/senders.js'
 import { startReplicatedDatabase } from '../support/databases/replicated-database.js'
 import { freePort } from '../support/http/free-port.js'
@@ -23,7 +23,7 @@ export async function scaleReplica({ messages }: ScaleOptions): Promise<Outcome>
     const database = await startReplicatedDatabase()
     undo.push(() => database.stop())
     const ports = [await freePort(), await freePort()]
-    const assailed = await startAssailedPod({
+    const podUnderFaults = await startAssailedPod({
       store: 'PostgreSQL',
       settings: { DATABASE_URL: database.url, DATABASE_READ_URL: database.standby.url },
       hooked: (kind, index) => ({
@@ -31,23 +31,23 @@ export async function scaleReplica({ messages }: ScaleOptions): Promise<Outcome>
         ...(kind === 'web' && { settings: { ADMIN_LISTEN: `127.0.0.1:${ports[index]}` } }),
       }),
     })
-    undo.push(() => assailed.close())
-    const { db } = assailed.pod
+    undo.push(() => podUnderFaults.close())
+    const { db } = podUnderFaults.pod
     await db.raw(`update access_tokens set created_at = created_at - interval '1 hour'`) // reads with new tokens go to the primary
 
     const alive: Readings = { lists: 0, withoutOwn: 0, failed: 0 }
     const dead: Readings = { lists: 0, withoutOwn: 0, failed: 0 }
     let counted = new Map<string, number>()
-    const burst = await sendBurst(assailed, messages, async ({ untilAccepted, write }) => {
+    const burst = await sendBurst(podUnderFaults, messages, async ({ untilAccepted, write }) => {
       const over = new AbortController()
-      const reading = readAlong(assailed, write, alive, over.signal)
+      const reading = readAlong(podUnderFaults, write, alive, over.signal)
       await untilAccepted(0.6)
       over.abort()
       await reading
       counted = await listsIn(ports)
       await database.standby.kill()
       const rest = new AbortController()
-      const readingOn = readAlong(assailed, write, dead, rest.signal)
+      const readingOn = readAlong(podUnderFaults, write, dead, rest.signal)
       await untilAccepted(1)
       rest.abort()
       await readingOn
@@ -79,12 +79,12 @@ export async function scaleReplica({ messages }: ScaleOptions): Promise<Outcome>
 
 /** Each client publishes a post and then reads lists, one of which must begin with that post. */
 async function readAlong(
-  assailed: AssailedPod,
+  podUnderFaults: PodUnderFaults,
   write: Meanwhile['write'],
   readings: Readings,
   over: AbortSignal,
 ): Promise<void> {
-  const [one, other] = assailed.processes.web.map(({ base }) => base)
+  const [one, other] = podUnderFaults.processes.web.map(({ base }) => base)
   async function live(client: LocalClient): Promise<void> {
     while (!over.aborted || readings.lists < LISTS_AT_LEAST) {
       const { guid } = await write(client, one)
@@ -105,7 +105,7 @@ async function readAlong(
       }
     }
   }
-  await Promise.all([live(assailed.alice), live(assailed.bob)])
+  await Promise.all([live(podUnderFaults.alice), live(podUnderFaults.bob)])
 }
 
 /** From the metrics of both web processes. */

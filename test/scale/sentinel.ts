@@ -34,22 +34,22 @@ async function failOver(messages: number, replicas: number, settings: readonly s
   return withAll(async (undo) => {
     const redis = await startWatchedRedis(2, ...settings)
     undo.push(() => redis.stop())
-    const assailed = await startAssailedPod({
+    const podUnderFaults = await startAssailedPod({
       store: 'PostgreSQL',
       settings: { REDIS_URL: redis.url, REDIS_REPLICAS: `${replicas}` },
     })
-    undo.push(() => assailed.close())
+    undo.push(() => podUnderFaults.close())
     const [master, ...others] = redis.servers
     let [killedAt, replacedAt] = [0, 0]
-    const { seen, wrongs } = await sendBurst(assailed, messages, async ({ untilAccepted }) => {
+    const { seen, wrongs } = await sendBurst(podUnderFaults, messages, async ({ untilAccepted }) => {
       await untilAccepted(0.3)
       // Jobs that workers have started are stored; only waiting jobs can be lost.
-      for (const worker of assailed.processes.worker) worker.signal('SIGSTOP')
+      for (const worker of podUnderFaults.processes.worker) worker.signal('SIGSTOP')
       for (const other of others) other.signal('SIGSTOP')
       await pause(HELD_UP)
       await master?.kill()
       killedAt = Date.now()
-      for (const worker of assailed.processes.worker) worker.signal('SIGCONT')
+      for (const worker of podUnderFaults.processes.worker) worker.signal('SIGCONT')
       for (const other of others) await other.crash()
       await until('there is another master', FAIL_OVER_WITHIN, async () => isAnother(master, await redis.masterPort()))
       replacedAt = Date.now()

@@ -1,6 +1,6 @@
 import { plain } from '../support/files/pictures.js'
 import type { LocalPost } from './burst-messages.js'
-import type { Inhabitant } from './mixed-load-pod.js'
+import type { UserWithToken } from './mixed-load-pod.js'
 import { fieldOf, type PersistentClient } from './persistent-client.js'
 
 /** Actions of local users that the API has acknowledged. */
@@ -35,7 +35,7 @@ export async function publishAll(clients: readonly PersistentClient[], deeds: De
 export async function liveOn(
   client: PersistentClient,
   posts: readonly LocalPost[],
-  others: readonly Pick<Inhabitant, 'guid'>[],
+  others: readonly Pick<UserWithToken, 'guid'>[],
   deeds: Deeds,
 ): Promise<void> {
   const { who, get, post } = client
@@ -55,7 +55,7 @@ export async function liveOn(
 
 async function talkTo(
   { post, get }: PersistentClient,
-  others: readonly Pick<Inhabitant, 'guid'>[],
+  others: readonly Pick<UserWithToken, 'guid'>[],
   deeds: Deeds,
 ): Promise<void> {
   const recipients = others.map(({ guid }) => guid)

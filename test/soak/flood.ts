@@ -5,9 +5,9 @@ import { queueBackends } from '../support/queues/queue-backends.js'
 import { noDeeds, publishAll } from './client-sessions.js'
 import { type FloodMessage, flood, makeMessages, makeRoot, sendAtRate, watchArrivals } from './flood-load.js'
 import type { SoakOptions } from './main.js'
-import { type LivelyPod, startLivelyPod } from './mixed-load-pod.js'
+import { type MixedLoadPod, startMixedLoadPod } from './mixed-load-pod.js'
 import { noRequests, openClient, type Requests } from './persistent-client.js'
-import { openSurroundings } from './remote-pods.js'
+import { startRemotePods } from './remote-pods.js'
 import { until } from './until.js'
 
 /** Messages used to measure how many the pod processes per second. */
@@ -39,28 +39,28 @@ export async function soakFlood({ seed, store: wish, size = PROBE }: SoakOptions
   const wrongs: string[] = []
   for (const { store } of queueBackends.filter((backend) => wish === undefined || backend.store === wish)) {
     console.log(`One source fills the queue, with the queue in ${store}, seed ${seed}`)
-    await using lively = await startLivelyPod(store)
-    wrongs.push(...(await underFlood(lively, size)))
+    await using mixedLoadPod = await startMixedLoadPod(store)
+    wrongs.push(...(await underFlood(mixedLoadPod, size)))
   }
   for (const wrong of wrongs) console.log(`  WRONG: ${wrong}`)
   return wrongs.length === 0
 }
 
-async function underFlood(lively: LivelyPod, size: number): Promise<readonly string[]> {
-  const { pod, web, inhabitants } = lively
-  await using references = await openSurroundings(pod, inhabitants)
-  const root = await makeRoot(references.unknownPeople, web.base)
-  await takeIn(lively, makeMessages(root, size / 4)) // warm-up
+async function underFlood(mixedLoadPod: MixedLoadPod, size: number): Promise<readonly string[]> {
+  const { pod, web, localUsers } = mixedLoadPod
+  await using remotePods = await startRemotePods(pod, localUsers)
+  const root = await makeRoot(remotePods.authors, web.base)
+  await takeIn(mixedLoadPod, makeMessages(root, size / 4)) // warm-up
   const probe = makeMessages(root, size)
   const began = performance.now()
-  await takeIn(lively, probe)
+  await takeIn(mixedLoadPod, probe)
   const perSecond = size / ((performance.now() - began) / 1_000)
   console.log(`  it takes in ${perSecond.toFixed(0)} messages a second`)
 
   const many = (part: number) => Math.round(part * perSecond * SECONDS)
   const flooding = makeMessages(root, Math.max(many(FLOOD), FLOOD_MESSAGES))
-  const calm = await measure(lively, makeMessages(root, many(OTHERS)), [])
-  const flooded = await measure(lively, makeMessages(root, many(OTHERS)), flooding)
+  const calm = await measure(mixedLoadPod, makeMessages(root, many(OTHERS)), [])
+  const flooded = await measure(mixedLoadPod, makeMessages(root, many(OTHERS)), flooding)
   for (const [name, measured] of Object.entries({ calm, flooded })) {
     console.log(`  ${name.padEnd(8)} ${lineOf(measured)}`)
   }
@@ -92,13 +92,13 @@ interface Measured {
 
 /** Queues the flood before the worker resumes and other sources start. */
 async function measure(
-  lively: LivelyPod,
+  mixedLoadPod: MixedLoadPod,
   messages: readonly FloodMessage[],
   flooding: readonly FloodMessage[],
 ): Promise<Measured> {
-  const { pod, web, worker } = lively
+  const { pod, web, worker } = mixedLoadPod
   const over = new AbortController()
-  const asking = askAgainAndAgain(lively, over.signal)
+  const asking = askAgainAndAgain(mixedLoadPod, over.signal)
   const arrivals = watchArrivals(pod)
   const sentAt = new Map<string, number>()
   const expect = (guid: string, due: number) => {
@@ -133,9 +133,9 @@ async function measure(
 }
 
 /** Two users read and one of them writes, at most ten times a second. */
-async function askAgainAndAgain({ web, inhabitants }: LivelyPod, over: AbortSignal): Promise<Requests> {
+async function askAgainAndAgain({ web, localUsers }: MixedLoadPod, over: AbortSignal): Promise<Requests> {
   const requests = noRequests()
-  const [alice, bob] = inhabitants.map((who) => openClient(web.base, who, requests))
+  const [alice, bob] = localUsers.map((who) => openClient(web.base, who, requests))
   const deeds = noDeeds()
   while (!over.aborted) {
     const next = pause(ASK_EVERY_MS)
@@ -147,7 +147,7 @@ async function askAgainAndAgain({ web, inhabitants }: LivelyPod, over: AbortSign
 }
 
 /** Resolves when all messages are stored. */
-async function takeIn({ pod, web }: LivelyPod, messages: readonly FloodMessage[]): Promise<void> {
+async function takeIn({ pod, web }: MixedLoadPod, messages: readonly FloodMessage[]): Promise<void> {
   await flood(web.base, messages, FLOODER)
   await until('all of it is taken in', DONE_WITHIN, () => isIdle(pod, ['inbound', 'fetch']))
 }

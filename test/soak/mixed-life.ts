@@ -3,12 +3,12 @@ import { isIdle } from '../../src/jobs/operations/queue-facts.js'
 import { follow } from '../support/http/event-stream.js'
 import { type Burst, type BurstSize, makeBurst, randomFrom, shuffled } from './burst-messages.js'
 import { liveOn, noDeeds, publishAll } from './client-sessions.js'
-import type { LivelyPod } from './mixed-load-pod.js'
+import type { MixedLoadPod } from './mixed-load-pod.js'
 import { type Life, wrongsHeard, wrongsOfLife } from './mixed-outcome.js'
 import { noRequests, openClient, type PersistentClient, type Requests } from './persistent-client.js'
 import { type EncryptedEnvelope, makeTalk, type Talk } from './private-messages.js'
 import { startWatch, type VitalSigns } from './process-measurements.js'
-import type { References } from './remote-pods.js'
+import type { RemotePodsUnderLoad } from './remote-pods.js'
 import { letTimePass } from './subscribing-pods.js'
 import { until } from './until.js'
 
@@ -41,30 +41,30 @@ const KEPT_BACK = 5
 
 /** The load on a pod, and its results so far. */
 interface Scene {
-  readonly lively: LivelyPod
-  readonly references: References
+  readonly mixedLoadPod: MixedLoadPod
+  readonly remotePods: RemotePodsUnderLoad
   readonly clients: readonly PersistentClient[]
   readonly life: Life & { readonly bursts: Burst[]; readonly talks: Talk[] }
 }
 
 /** Runs bursts with pauses for this many minutes; at the end all unreachable pods respond again. */
 export async function live(
-  lively: LivelyPod,
-  references: References,
+  mixedLoadPod: MixedLoadPod,
+  remotePods: RemotePodsUnderLoad,
   { seed, minutes, messages, report }: LifeMeasure,
 ): Promise<LifeReport> {
-  const { pod, web, worker, inhabitants } = lively
+  const { pod, web, worker, localUsers } = mixedLoadPod
   const requests = noRequests()
-  const clients = inhabitants.map((who) => openClient(web.base, who, requests))
+  const clients = localUsers.map((who) => openClient(web.base, who, requests))
   const life: Scene['life'] = { bursts: [], talks: [], deeds: noDeeds(), requests }
-  const scene: Scene = { lively, references, clients, life }
-  const listeners = inhabitants.map(({ token }) => follow(() => ({ base: web.base, token })))
+  const scene: Scene = { mixedLoadPod, remotePods, clients, life }
+  const listeners = localUsers.map(({ token }) => follow(() => ({ base: web.base, token })))
   await until('all listen', DONE_WITHIN, async () => listeners.every(({ placed }) => placed))
 
   const lags: number[] = []
   const late: string[] = []
   const tooLate = (error: unknown) => void late.push(String(error))
-  const watch = startWatch(lively)
+  const watch = startWatch(mixedLoadPod)
   for (let turn = 1; watch.seconds() < minutes * 60; turn += 1) {
     watch.phase = 'burst'
     const sent = await sendBurst(scene, { messages, seed: seed + turn, broken: 0.1, keptBack: KEPT_BACK })
@@ -81,7 +81,7 @@ export async function live(
   }
   const signs = await watch.end()
 
-  references.comeBack()
+  remotePods.endOutage()
   await until('what was away has everything', DONE_WITHIN, async () => {
     await letTimePass(pod)
     return (await pod.db('deliveries').first('id')) === undefined && (await isIdle(pod))
@@ -91,21 +91,21 @@ export async function live(
   const wrongs = [
     ...late,
     ...(await wrongsOfLife(pod, life, [...web.logged, ...worker.logged])),
-    ...(await references.wrongs()),
-    ...inhabitants.flatMap((inhabitant, index) => wrongsHeard(inhabitant, events[index] ?? [], life.talks)),
+    ...(await remotePods.failures()),
+    ...localUsers.flatMap((localUser, index) => wrongsHeard(localUser, events[index] ?? [], life.talks)),
   ]
   return { signs, lags, requests, heard: events.flat().length, wrongs }
 }
 
 /** Sends all messages at once. Resolves with their number when all have responses. */
-async function sendBurst({ lively, references, clients, life }: Scene, size: BurstSize): Promise<number> {
-  const { web, inhabitants } = lively
-  const { unknownPeople, friends } = references
+async function sendBurst({ mixedLoadPod, remotePods, clients, life }: Scene, size: BurstSize): Promise<number> {
+  const { web, localUsers } = mixedLoadPod
+  const { authors, friends } = remotePods
   const { bursts, talks, deeds } = life
   const posts = await publishAll(clients, deeds)
-  const burst = makeBurst(unknownPeople, posts, size)
-  serveRoots(references, burst)
-  const talk = makeTalk(friends, inhabitants, talks.at(-1)?.conversations ?? [], PRIVATELY)
+  const burst = makeBurst(authors, posts, size)
+  serveRoots(remotePods, burst)
+  const talk = makeTalk(friends, localUsers, talks.at(-1)?.conversations ?? [], PRIVATELY)
   bursts.push(burst)
   talks.push(talk)
 
@@ -114,7 +114,7 @@ async function sendBurst({ lively, references, clients, life }: Scene, size: Bur
   const sent = line.length
   const friend = friends.slice(bursts.length % friends.length).slice(0, 1)
   const living = clients.map((client) => {
-    const fakePods = inhabitants.filter((other) => other !== client.who)
+    const fakePods = localUsers.filter((other) => other !== client.who)
     return liveOn(client, posts, [...fakePods, ...friend], deeds)
   })
   await Promise.all([...living, ...Array.from({ length: LANES }, () => sendAll(web.base, line))])
@@ -122,8 +122,8 @@ async function sendBurst({ lively, references, clients, life }: Scene, size: Bur
 }
 
 /** Every other pod returns a requested post. */
-function serveRoots({ fakePods, unknownPeople }: References, { posts }: Burst): void {
-  const byAddress = new Map(unknownPeople.map((person) => [person.address, person]))
+function serveRoots({ fakePods, authors }: RemotePodsUnderLoad, { posts }: Burst): void {
+  const byAddress = new Map(authors.map((person) => [person.address, person]))
   for (const post of posts) {
     const author = byAddress.get(post.author)
     if (author !== undefined) fakePods.serve(author, post)

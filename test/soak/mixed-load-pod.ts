@@ -18,7 +18,7 @@ import { type PodProcess, startPodProcess } from '../support/processes/pod-proce
 import { startTestRedis, type TestRedis } from '../support/queues/redis-server.js'
 
 /** A local user, with an API client that has all scopes. */
-export interface Inhabitant {
+export interface UserWithToken {
   readonly userId: number
   readonly personId: number
   readonly username: string
@@ -34,13 +34,13 @@ export interface WatchedProcess extends PodProcess {
 }
 
 /** A pod as an operator runs it, on its own stores. */
-export interface LivelyPod extends AsyncDisposable {
+export interface MixedLoadPod extends AsyncDisposable {
   /** The stores of the pod, opened in the test process. */
   readonly pod: OpenPod
   readonly redis: TestRedis | undefined
   readonly web: WatchedProcess
   readonly worker: WatchedProcess
-  readonly inhabitants: readonly Inhabitant[]
+  readonly localUsers: readonly UserWithToken[]
 }
 
 const NAMES = ['alice', 'bob', 'carol', 'dan', 'eve'] as const
@@ -48,7 +48,7 @@ const AN_HOUR = 3_600
 /** Runs the garbage collection on request and reports the memory in use. */
 const measuredHeap = new URL('../faults/matrix/hooks/measured-heap.mjs', import.meta.url).href
 
-export async function startLivelyPod(store: 'Redis' | 'PostgreSQL'): Promise<LivelyPod> {
+export async function startMixedLoadPod(store: 'Redis' | 'PostgreSQL'): Promise<MixedLoadPod> {
   const undo: (() => Promise<unknown>)[] = []
   async function close(): Promise<void> {
     for (const step of undo.splice(0).reverse()) await step()
@@ -64,7 +64,7 @@ export async function startLivelyPod(store: 'Redis' | 'PostgreSQL'): Promise<Liv
 async function build(
   store: 'Redis' | 'PostgreSQL',
   undo: (() => Promise<unknown>)[],
-): Promise<Omit<LivelyPod, typeof Symbol.asyncDispose>> {
+): Promise<Omit<MixedLoadPod, typeof Symbol.asyncDispose>> {
   const folder = await mkdtemp(join(memoryFolder(), 'pod-test-soak-'))
   undo.push(() => rm(folder, { recursive: true, force: true }))
   const database = await startEmbeddedPostgres(join(folder, 'postgres'))
@@ -95,9 +95,9 @@ async function build(
   const config = readConfig({ ...environment, DATA_DIR: folder })
   const pod = await openPod(config, 'worker', { crypto: fixedKeyCrypto(), log: pino({ level: 'silent' }) })
   undo.push(() => pod.close())
-  const inhabitants: Inhabitant[] = []
-  for (const name of NAMES) inhabitants.push(await settle(pod, name))
-  await befriend(pod, inhabitants)
+  const localUsers: UserWithToken[] = []
+  for (const name of NAMES) localUsers.push(await addUser(pod, name))
+  await befriend(pod, localUsers)
 
   async function start(kind: 'web' | 'worker'): Promise<WatchedProcess> {
     const admin = `127.0.0.1:${await freePort()}`
@@ -106,10 +106,10 @@ async function build(
     return { ...started, metrics: `http://${admin}/metrics` }
   }
   const [web, worker] = await Promise.all([start('web'), start('worker')])
-  return { pod, redis, web, worker, inhabitants }
+  return { pod, redis, web, worker, localUsers }
 }
 
-async function settle(pod: OpenPod, username: string): Promise<Inhabitant> {
+async function addUser(pod: OpenPod, username: string): Promise<UserWithToken> {
   const { guid, address } = await createUser(pod, { username, password: `the password of ${username}` })
   const { id: userId, personId } = await User.byUsername(pod.db, username).throwIfNotFound()
   const { publicKey } = await Person.query(pod.db).findById(personId).throwIfNotFound()
@@ -118,7 +118,7 @@ async function settle(pod: OpenPod, username: string): Promise<Inhabitant> {
 }
 
 /** Makes all local users share with each other. */
-async function befriend({ db }: OpenPod, people: readonly Inhabitant[]): Promise<void> {
+async function befriend({ db }: OpenPod, people: readonly UserWithToken[]): Promise<void> {
   const pairs = people.flatMap(({ userId, personId: own }) =>
     people.flatMap(({ personId }) => (personId === own ? [] : [{ userId, personId, sharing: true, receiving: true }])),
   )

@@ -5,7 +5,7 @@ import type { Follower } from '../support/http/event-stream.js'
 import type { Burst, LocalPost } from './burst-messages.js'
 import { wrongsOf } from './burst-outcome.js'
 import type { Deeds } from './client-sessions.js'
-import type { Inhabitant } from './mixed-load-pod.js'
+import type { UserWithToken } from './mixed-load-pod.js'
 import type { Requests } from './persistent-client.js'
 import type { Talk } from './private-messages.js'
 
@@ -73,12 +73,12 @@ async function likesOf({ db }: Pod, deeds: Deeds) {
 
 /** Each message of a friend is received once, also after a lost connection. */
 export function wrongsHeard(
-  { username, address }: Inhabitant,
+  { username, address }: UserWithToken,
   events: Follower['events'],
   talks: readonly Talk[],
 ): readonly string[] {
   const conversations = talks.flatMap((talk) => talk.conversations)
-  const own = new Set(conversations.filter(({ inhabitant }) => inhabitant.address === address).map(({ guid }) => guid))
+  const own = new Set(conversations.filter(({ localUser }) => localUser.address === address).map(({ guid }) => guid))
   const expected = talks.flatMap(({ messages }) => messages.filter((message) => own.has(message.conversation_guid)))
   const heard = events.filter(({ type }) => type === 'message').map(({ data }) => String(data.guid))
   const lost = expected.filter(({ guid }) => !heard.includes(guid)).length

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { queueBackends } from '../support/queues/queue-backends.js'
 import type { SoakOptions } from './main.js'
 import { live } from './mixed-life.js'
-import { startLivelyPod } from './mixed-load-pod.js'
+import { startMixedLoadPod } from './mixed-load-pod.js'
 import type { Requests } from './persistent-client.js'
-import { openSurroundings } from './remote-pods.js'
+import { startRemotePods } from './remote-pods.js'
 import { prognosisOf, tableOf } from './trend.js'
 
 const MINUTES = 8
@@ -22,10 +22,10 @@ export async function soakMixed({ seed, store: wish, size, minutes = MINUTES }: 
   if (!existsSync('/proc/self/fd')) throw new Error('This looks into /proc, which only Linux has.')
   const report = (line: string) => console.log(`  ${line}`)
   console.log(`${minutes} minutes of mixed load with the queue in ${store}, seed ${seed}`)
-  await using lively = await startLivelyPod(store)
-  await using references = await openSurroundings(lively.pod, lively.inhabitants)
+  await using mixedLoadPod = await startMixedLoadPod(store)
+  await using remotePods = await startRemotePods(mixedLoadPod.pod, mixedLoadPod.localUsers)
   const measure = { seed, minutes, messages: size ?? MESSAGES, report }
-  const { signs, lags, requests, heard, wrongs } = await live(lively, references, measure)
+  const { signs, lags, requests, heard, wrongs } = await live(mixedLoadPod, remotePods, measure)
 
   const findings = prognosisOf(signs)
   const grown = findings.flatMap(({ name, before, after, growth }) => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Inhabitant } from './mixed-load-pod.js'
+import type { UserWithToken } from './mixed-load-pod.js'
 
 /** Results of the requests of all clients so far. */
 export interface Requests {
@@ -17,7 +17,7 @@ export function noRequests(): Requests {
 
 /** A client that retries after 503 with the same idempotency key. */
 export interface PersistentClient {
-  readonly who: Inhabitant
+  readonly who: UserWithToken
   get(path: string): Promise<unknown>
   /** Undefined: the request failed. */
   post(path: string, body: object): Promise<unknown>
@@ -27,7 +27,7 @@ const TRIES = 20
 const LATEST_MS = 60_000
 const AGAIN_AFTER_MS = 500
 
-export function openClient(base: string, who: Inhabitant, requests: Requests): PersistentClient {
+export function openClient(base: string, who: UserWithToken, requests: Requests): PersistentClient {
   async function send(path: string, method: 'GET' | 'POST', body?: object): Promise<unknown> {
     const key = method === 'POST' ? { 'idempotency-key': randomUUID() } : {}
     const isForm = body instanceof FormData

@@ -5,7 +5,7 @@ import { writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-e
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { envelopeOf } from '../support/federation/envelopes.js'
 import type { FakePerson } from '../support/federation/fake-pods.js'
-import type { Inhabitant } from './mixed-load-pod.js'
+import type { UserWithToken } from './mixed-load-pod.js'
 
 /** An encrypted message for one person. */
 export interface EncryptedEnvelope {
@@ -24,47 +24,47 @@ export interface Talk {
 export interface OpenConversation {
   readonly guid: string
   readonly friend: FakePerson
-  readonly inhabitant: Inhabitant
+  readonly localUser: UserWithToken
 }
 
 /** Makes this many private posts and new conversations, and one more message in each open conversation. */
 export function makeTalk(
   friends: readonly FakePerson[],
-  inhabitants: readonly Inhabitant[],
+  localUsers: readonly UserWithToken[],
   open: readonly OpenConversation[],
   many: number,
 ): Talk {
-  const pairs = Array.from({ length: many }, (_, index) => pairOf(friends, inhabitants, index))
+  const pairs = Array.from({ length: many }, (_, index) => pairOf(friends, localUsers, index))
   const posts: StatusMessageEntity[] = []
   const messages: MessageEntity[] = []
   const conversations: OpenConversation[] = []
   const encryptedEnvelopes: EncryptedEnvelope[] = []
-  for (const { friend, inhabitant } of pairs) {
+  for (const { friend, localUser } of pairs) {
     const post = privatePostBy(friend)
     posts.push(post)
-    encryptedEnvelopes.push(encryptEnvelopeFor(inhabitant, envelopeOf(friend, post)))
-    const conversation = conversationOf(friend, inhabitant)
-    conversations.push({ guid: conversation.guid, friend, inhabitant })
+    encryptedEnvelopes.push(encryptEnvelopeFor(localUser, envelopeOf(friend, post)))
+    const conversation = conversationOf(friend, localUser)
+    conversations.push({ guid: conversation.guid, friend, localUser })
     messages.push(...conversation.messages)
-    encryptedEnvelopes.push(encryptEnvelopeFor(inhabitant, envelopeOf(friend, conversation)))
+    encryptedEnvelopes.push(encryptEnvelopeFor(localUser, envelopeOf(friend, conversation)))
   }
-  for (const { guid, friend, inhabitant } of open) {
+  for (const { guid, friend, localUser } of open) {
     const message = messageBy(friend, guid)
     messages.push(message)
-    encryptedEnvelopes.push(encryptEnvelopeFor(inhabitant, envelopeOf(friend, message)))
+    encryptedEnvelopes.push(encryptEnvelopeFor(localUser, envelopeOf(friend, message)))
   }
   return { encryptedEnvelopes, posts, conversations, messages }
 }
 
-function pairOf(friends: readonly FakePerson[], inhabitants: readonly Inhabitant[], index: number) {
+function pairOf(friends: readonly FakePerson[], localUsers: readonly UserWithToken[], index: number) {
   const friend = friends[index % friends.length]
-  const inhabitant = inhabitants[index % inhabitants.length]
-  if (friend === undefined || inhabitant === undefined)
+  const localUser = localUsers[index % localUsers.length]
+  if (friend === undefined || localUser === undefined)
     throw new Error('A conversation needs a friend and a local user.')
-  return { friend, inhabitant }
+  return { friend, localUser }
 }
 
-function encryptEnvelopeFor({ guid, publicKey }: Inhabitant, envelope: string): EncryptedEnvelope {
+function encryptEnvelopeFor({ guid, publicKey }: UserWithToken, envelope: string): EncryptedEnvelope {
   const key = readPublicKey(publicKey)
   if (key === undefined) throw new Error('Every local user has a key.')
   return { path: `/receive/users/${guid}`, body: writeEncryptedEnvelope(envelope, key) }
@@ -82,7 +82,7 @@ function messageBy({ address: author }: FakePerson, conversationGuid: string): M
   return { type: 'message', author, guid: newGuid(), ...rest }
 }
 
-function conversationOf(friend: FakePerson, { address }: Inhabitant): ConversationEntity {
+function conversationOf(friend: FakePerson, { address }: UserWithToken): ConversationEntity {
   const guid = newGuid()
   const participants = [friend.address, address]
   const rest = { subject: 'Tea', created_at: createdAt, participants, messages: [messageBy(friend, guid)] }

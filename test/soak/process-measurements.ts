@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { memoryOf } from '../../bench/processor-time.js'
 import { queueFacts } from '../../src/jobs/operations/queue-facts.js'
-import type { LivelyPod, WatchedProcess } from './mixed-load-pod.js'
+import type { MixedLoadPod, WatchedProcess } from './mixed-load-pod.js'
 
 /** Only values of an idle pod are compared: under load a process may need more. */
 type Phase = 'burst' | 'settling' | 'rest'
@@ -21,8 +21,8 @@ const LOOK_EVERY = 5_000
 const MEGABYTE = 2 ** 20
 
 /** Measures every few seconds; discards measurements during a change of phase. */
-export function startWatch(lively: LivelyPod) {
-  const monitor = openMonitor(lively)
+export function startWatch(mixedLoadPod: MixedLoadPod) {
+  const monitor = openMonitor(mixedLoadPod)
   const signs: VitalSigns[] = []
   const over = new AbortController()
   const began = performance.now()
@@ -55,7 +55,7 @@ export function startWatch(lively: LivelyPod) {
 }
 
 /** Reads all values; `kept` is the memory of each process after garbage collection. */
-function openMonitor({ pod, redis, web, worker }: LivelyPod) {
+function openMonitor({ pod, redis, web, worker }: MixedLoadPod) {
   const client = redis && new Redis(redis.url)
   const processes = Object.entries({ web, worker })
   return {
@@ -107,7 +107,7 @@ async function delayOf({ metrics }: WatchedProcess): Promise<number> {
   }
 }
 
-async function countConnections({ db }: LivelyPod['pod']): Promise<number> {
+async function countConnections({ db }: MixedLoadPod['pod']): Promise<number> {
   const { rows } = await db.raw(`select count(*) from pg_stat_activity where backend_type = 'client backend'`)
   return Number(rows[0].count)
 }

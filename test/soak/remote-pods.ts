@@ -6,19 +6,19 @@ import type { Pod } from '../../src/pod/pod.js'
 import { writeWebFinger } from '../../src/protocol/discovery/discovery-documents.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { openTcpProxy } from '../support/http/tcp-proxy.js'
-import type { Inhabitant } from './mixed-load-pod.js'
+import type { UserWithToken } from './mixed-load-pod.js'
 import { listeningPods, takes } from './subscribing-pods.js'
 
 /** Other pods on local ports: most are healthy, some are slow, some do not respond until the end of an outage. */
-export interface References extends AsyncDisposable {
+export interface RemotePodsUnderLoad extends AsyncDisposable {
   readonly fakePods: FakePods
   /** Authors of public posts; the pod knows half of them. */
-  readonly unknownPeople: readonly FakePerson[]
+  readonly authors: readonly FakePerson[]
   /** One person on each pod, with mutual sharing with all local users. */
   readonly friends: readonly FakePerson[]
-  comeBack(): void
+  endOutage(): void
   /** Missing and repeated deliveries, as sentences. */
-  wrongs(): Promise<readonly string[]>
+  failures(): Promise<readonly string[]>
 }
 
 type Condition = 'well' | 'slow' | 'away'
@@ -27,7 +27,7 @@ const CONDITIONS: readonly Condition[] = ['well', 'well', 'well', 'well', 'slow'
 const UNKNOWN_PEOPLE = 12
 const SLOW_MS = 150
 
-export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitant[]): Promise<References> {
+export async function startRemotePods(pod: Pod, localUsers: readonly UserWithToken[]): Promise<RemotePodsUnderLoad> {
   const fakePods = await startFakePods()
   const proxies = await Promise.all(CONDITIONS.map(() => openTcpProxy(fakePods.server.port)))
   const hosts = proxies.map(({ port }) => `localhost:${port}`)
@@ -54,7 +54,7 @@ export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitan
       response.end(JSON.stringify(writeWebFinger({ ...found, podUrl: `http://${host}/` })))
     })
 
-  function settle(name: string, index: number): FakePerson {
+  function addPerson(name: string, index: number): FakePerson {
     const person = fakePods.person(`${name}@${hosts[index]}`)
     people.push(person)
     fakePods.script(`${hosts[index]}/receive/users/${person.guid}`, async (request, response) => {
@@ -74,13 +74,13 @@ export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitan
 
   const healthy = CONDITIONS.filter((condition) => condition === 'well').length
   const unknownPeople = Array.from({ length: UNKNOWN_PEOPLE }, (_, index) =>
-    settle(`stranger${index}`, index % healthy),
+    addPerson(`author${index}`, index % healthy),
   )
   for (const known of unknownPeople.slice(UNKNOWN_PEOPLE / 2)) await meet(known)
-  const friends = hosts.map((_, index) => settle(`friend${index}`, index))
+  const friends = hosts.map((_, index) => addPerson(`friend${index}`, index))
   for (const friend of friends) {
     const personId = await meet(friend)
-    const rows = inhabitants.map(({ userId }) => ({ userId, personId, sharing: true, receiving: true }))
+    const rows = localUsers.map(({ userId }) => ({ userId, personId, sharing: true, receiving: true }))
     await pod.db('contacts').insert(rows)
   }
 
@@ -107,12 +107,12 @@ export async function openSurroundings(pod: Pod, inhabitants: readonly Inhabitan
 
   return {
     fakePods,
-    unknownPeople,
+    authors: unknownPeople,
     friends,
-    comeBack() {
+    endOutage() {
       areBack = true
     },
-    wrongs,
+    failures: wrongs,
     async [Symbol.asyncDispose]() {
       await Promise.all(proxies.map((proxy) => proxy.close()))
       await fakePods.close()

@@ -1,17 +1,17 @@
 import { Redis } from 'ioredis'
 import type { QueueName } from '../../../src/jobs/queues/queue-names.js'
-import type { AssailedPod } from './pod-under-faults.js'
+import type { PodUnderFaults } from './pod-under-faults.js'
 
 const PREFIX = 'pod-pod.example'
 const LAST_BUT_ONE = 10
 
 /** Skips hours of waiting: inbound messages that wait for another attempt get their last one now. */
-export async function ageJobs({ pod, redis }: AssailedPod, queue: QueueName = 'inbound'): Promise<void> {
+export async function ageJobs({ pod, redis }: PodUnderFaults, queue: QueueName = 'inbound'): Promise<void> {
   const ids = redis === undefined ? await ageRows(pod, queue) : await ageKeys(redis.url, queue)
   for (const id of ids) await (await pod.jobs.find(queue, id))?.promote().catch(() => {}) // it may have been promoted already
 }
 
-async function ageRows({ db }: AssailedPod['pod'], queue: QueueName): Promise<readonly string[]> {
+async function ageRows({ db }: PodUnderFaults['pod'], queue: QueueName): Promise<readonly string[]> {
   const { rows } = await db.raw(
     `update bullmq.job set attempts_made = ? where queue = ? and state = 'delayed' returning id`,
     [LAST_BUT_ONE, queue],

@@ -7,7 +7,7 @@ import { Profile } from '../../../src/persistence/models/person.js'
 import { until } from '../../soak/until.js'
 import { postBy } from '../../support/federation/entities.js'
 import { addRemotePod, writeMessage } from '../../support/federation/recording-pod.js'
-import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
+import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
 import { openRide } from './scenario-run.js'
 import { callApi } from './senders.js'
 import { store } from './this-run.js'
@@ -16,19 +16,19 @@ const DAY = 86_400_000
 /** Clock shifts of the processes; only the database has the correct time. */
 const SHIFTS = { web: [-DAY, DAY], worker: [DAY, -DAY] } as const
 
-let assailed: AssailedPod
+let podUnderFaults: PodUnderFaults
 beforeAll(async () => {
-  assailed = await startAssailedPod({
+  podUnderFaults = await startAssailedPod({
     store: store(),
     hooked: (kind, index) => ({ hooks: ['shifted-clock'], settings: { FAULTS_CLOCK: `${SHIFTS[kind][index]}` } }),
   })
 })
-afterAll(() => assailed?.close())
+afterAll(() => podUnderFaults?.close())
 
 /** The status of each web process for this token; 503 is retried. */
 async function statusesWith(token: string): Promise<readonly unknown[]> {
   const statuses: unknown[] = []
-  for (const { base } of assailed.processes.web) {
+  for (const { base } of podUnderFaults.processes.web) {
     await until('it answers', 30_000, async () => {
       const { answer } = await callApi(base, { token }, 'GET', '/streams/main')
       if (answer.status !== 503) statuses.push(answer.status)
@@ -39,8 +39,8 @@ async function statusesWith(token: string): Promise<readonly unknown[]> {
 }
 
 it('F24: messages are neither early nor late nor stored twice', async () => {
-  const { pod, alice, fakePods } = assailed
-  const ride = openRide(assailed)
+  const { pod, alice, fakePods } = podUnderFaults
+  const ride = openRide(podUnderFaults)
   // A retry time that has not come: nothing is sent to this pod.
   const { rows } = await pod.db.raw(`select now() + interval '1 hour' as later`)
   const host = `localhost:${fakePods.server.port}`
@@ -58,11 +58,11 @@ it('F24: messages are neither early nor late nor stored twice', async () => {
 })
 
 it('F24: a token expires on time', async () => {
-  expect(await statusesWith(assailed.alice.token)).toEqual([200, 200])
+  expect(await statusesWith(podUnderFaults.alice.token)).toEqual([200, 200])
 
-  const { accessToken } = await mintToken(assailed.pod, 'alice', { scopes: SCOPES, lifetime: 1 })
+  const { accessToken } = await mintToken(podUnderFaults.pod, 'alice', { scopes: SCOPES, lifetime: 1 })
   await until('its time is over', 10_000, async () => {
-    const { rows } = await assailed.pod.db.raw(
+    const { rows } = await podUnderFaults.pod.db.raw(
       'select max(expires_at) filter (where expires_at < now()) as over from access_tokens',
     )
     return rows[0].over !== null
@@ -71,12 +71,12 @@ it('F24: a token expires on time', async () => {
 })
 
 it('F24: a birthday is notified on its day', async () => {
-  const { pod, alice, neighbours } = assailed
+  const { pod, alice, otherPods } = podUnderFaults
   const { rows } = await pod.db.raw(
     `select (now() at time zone 'utc')::date + days as day from unnest(array[-1, 0, 1]) as days`,
   )
   for (const { day } of rows) {
-    const { address } = await neighbours.acquaintance()
+    const { address } = await otherPods.addKnownPerson()
     const [person] = await pod.db('people').where({ address }).select('id')
     await Contact.query(pod.db).insert({ userId: alice.userId, personId: person.id, sharing: true, receiving: true })
     await Profile.query(pod.db).patchAndFetchById(person.id, { birthday: day })
@@ -84,7 +84,7 @@ it('F24: a birthday is notified on its day', async () => {
   await pod.db('periodic').where({ name: 'birthdays' }).delete()
 
   await Promise.all(Array.from({ length: 8 }, () => pod.jobs.enqueue(birthdaysJob, {})))
-  await assailed.settled()
+  await podUnderFaults.settled()
 
   expect(await pod.db('notifications').where({ type: 'contacts_birthday' }).select('id')).toHaveLength(1)
 })

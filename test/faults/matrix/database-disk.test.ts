@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../../soak/until.js'
 import { openSmallDisk, type SmallDisk } from '../../support/files/small-disk.js'
-import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
+import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
 import { openRide } from './scenario-run.js'
 import { statusesIn } from './senders.js'
 import { store } from './this-run.js'
@@ -12,22 +12,23 @@ const MEGABYTES = 160
 const FATAL = 60
 
 let disk: SmallDisk | undefined
-let assailed: AssailedPod | undefined
+let podUnderFaults: PodUnderFaults | undefined
 beforeAll(async () => {
   disk = await openSmallDisk(MEGABYTES, { apart: false })
-  if (disk !== undefined) assailed = await startAssailedPod({ store: store(), folders: { database: disk.folder } })
+  if (disk !== undefined)
+    podUnderFaults = await startAssailedPod({ store: store(), folders: { database: disk.folder } })
 })
 afterAll(async () => {
-  await assailed?.close()
+  await podUnderFaults?.close()
   await disk?.close()
 })
 
 it('F15: the disk of PostgreSQL is full, until the server ends', async ({ skip }) => {
-  if (disk === undefined || assailed === undefined)
+  if (disk === undefined || podUnderFaults === undefined)
     return skip('only root may mount a small file system for PostgreSQL')
   const { fill, clear } = disk
-  const { database, said } = assailed
-  const ride = openRide(assailed)
+  const { database, said } = podUnderFaults
+  const ride = openRide(podUnderFaults)
   const load = { messages: 300, perSecond: 20, writesPerSecond: 4 }
   const { wrongs, answers, writes } = await ride.under(load, async (progress) => {
     await progress.untilAccepted(0.2)

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../../soak/until.js'
-import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
+import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
 import { openRide, type Ride } from './scenario-run.js'
 import { statusesIn } from './senders.js'
 import { chance, store } from './this-run.js'
@@ -13,16 +13,16 @@ const EXPECTED: readonly unknown[] = [200, 202, 503]
 
 const FATAL = 60
 
-let assailed: AssailedPod
+let podUnderFaults: PodUnderFaults
 let ride: Ride
 beforeAll(async () => {
-  assailed = await startAssailedPod({ store: store() })
-  ride = openRide(assailed)
+  podUnderFaults = await startAssailedPod({ store: store() })
+  ride = openRide(podUnderFaults)
 })
-afterAll(() => assailed?.close())
+afterAll(() => podUnderFaults?.close())
 
 /** Log lines of processes before they ended by themselves. */
-const lastWords = () => assailed.said().flatMap((line) => (line['level'] === FATAL ? JSON.stringify(line) : []))
+const lastWords = () => podUnderFaults.said().flatMap((line) => (line['level'] === FATAL ? JSON.stringify(line) : []))
 
 it('F12: PostgreSQL crashes five times', async () => {
   const random = chance()
@@ -30,7 +30,7 @@ it('F12: PostgreSQL crashes five times', async () => {
     for (const share of [0.1, 0.25, 0.4, 0.55, 0.7]) {
       await progress.untilAccepted(share)
       await pause(random() * 500)
-      await assailed.database.crash()
+      await podUnderFaults.database.crash()
     }
   })
 
@@ -43,11 +43,11 @@ it('F13: PostgreSQL is frozen', async () => {
   let [from, to] = [0, 0]
   const { wrongs, answers, writes } = await ride.under(LOAD, async (progress) => {
     await progress.untilAccepted(0.3)
-    assailed.database.signal('SIGSTOP')
+    podUnderFaults.database.signal('SIGSTOP')
     from = Date.now()
     await pause(30_000)
     to = Date.now()
-    assailed.database.signal('SIGCONT')
+    podUnderFaults.database.signal('SIGCONT')
     await until('it is used again', 30_000, async () =>
       progress.writes.some(({ at, status }) => at > to && status === 200),
     )
@@ -62,7 +62,7 @@ it('F13: PostgreSQL is frozen', async () => {
 })
 
 it('F14: connections to PostgreSQL are cut, at random moments and directly after a commit', async () => {
-  const { proxy } = assailed.database
+  const { proxy } = podUnderFaults.database
   const load = { ...LOAD, writesPerSecond: 20 }
   const { wrongs, answers, writes } = await ride.under(load, async (progress) => {
     for (let cut = 1; cut <= 15; cut += 1) {
@@ -82,7 +82,7 @@ it('F14: connections to PostgreSQL are cut, at random moments and directly after
 it('F16: another program uses all connections of PostgreSQL', async () => {
   const taken: Client[] = []
   const { wrongs, answers, writes } = await ride.under(LOAD, async (progress) => {
-    const { proxy, directUrl } = assailed.database
+    const { proxy, directUrl } = podUnderFaults.database
     await progress.untilAccepted(0.2)
     await proxy.refuse()
     await until('there is no more to be had', 60_000, async () => {
@@ -101,7 +101,7 @@ it('F16: another program uses all connections of PostgreSQL', async () => {
 })
 
 it('F35: all processes and stores are killed at once', async () => {
-  const { database, redis, processes } = assailed
+  const { database, redis, processes } = podUnderFaults
   const { wrongs } = await ride.under(LOAD, async (progress) => {
     await progress.untilAccepted(0.5)
     await Promise.all([
@@ -111,7 +111,7 @@ it('F35: all processes and stores are killed at once', async () => {
     ])
     await Promise.all([database.start(), redis?.start()])
     await Promise.all(
-      (['web', 'worker'] as const).flatMap((kind) => [0, 1].map((index) => assailed.replace(kind, index))),
+      (['web', 'worker'] as const).flatMap((kind) => [0, 1].map((index) => podUnderFaults.replace(kind, index))),
     )
   })
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
+import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
 import { openRide } from './scenario-run.js'
 import { store } from './this-run.js'
 
@@ -9,11 +9,11 @@ const MAY_KEEP = 8 * MEGABYTE
 const MAY_TAKE = 400 * MEGABYTE
 const BACKLOG = 2_000
 
-let assailed: AssailedPod
+let podUnderFaults: PodUnderFaults
 beforeAll(async () => {
-  assailed = await startAssailedPod({ store: store(), hooked: () => ({ hooks: ['measured-heap'] }) })
+  podUnderFaults = await startAssailedPod({ store: store(), hooked: () => ({ hooks: ['measured-heap'] }) })
 })
-afterAll(() => assailed?.close())
+afterAll(() => podUnderFaults?.close())
 
 interface Memory {
   /** In bytes, after garbage collection. */
@@ -23,7 +23,7 @@ interface Memory {
 
 async function measure(): Promise<readonly Memory[]> {
   return Promise.all(
-    [...assailed.processes.web, ...assailed.processes.worker].map(async (process) => {
+    [...podUnderFaults.processes.web, ...podUnderFaults.processes.worker].map(async (process) => {
       const answer = process.nextMessage()
       process.send({ measure: true })
       return (await answer) as Memory // as the hook sends it
@@ -32,7 +32,7 @@ async function measure(): Promise<readonly Memory[]> {
 }
 
 it('F25: load is sustained, and a backlog builds up', async () => {
-  const ride = openRide(assailed)
+  const ride = openRide(podUnderFaults)
   const wrongs: string[] = []
   const measured: (readonly Memory[])[] = []
   for (const messages of [600, 2_000]) {
@@ -41,9 +41,9 @@ it('F25: load is sustained, and a backlog builds up', async () => {
     measured.push(await measure())
   }
   const { wrongs: ofBacklog } = await ride.under({ messages: BACKLOG, perSecond: 1_000 }, async (progress) => {
-    for (const worker of assailed.processes.worker) worker.signal('SIGSTOP')
+    for (const worker of podUnderFaults.processes.worker) worker.signal('SIGSTOP')
     await progress.untilAccepted(1)
-    for (const worker of assailed.processes.worker) worker.signal('SIGCONT')
+    for (const worker of podUnderFaults.processes.worker) worker.signal('SIGCONT')
   })
   measured.push(await measure())
 

@@ -13,25 +13,29 @@ import { commentBy, likeBy, postBy } from '../../support/federation/entities.js'
 import { encryptEnvelopeFor, envelopeOf } from '../../support/federation/envelopes.js'
 import type { FakePerson } from '../../support/federation/fake-pods.js'
 import { ageJobs } from './age-jobs.js'
-import { type AssailedPod, type LocalClient, startAssailedPod } from './pod-under-faults.js'
+import { type LocalClient, type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
 import { type Answer, askToReceive, callPatiently, publishPatiently, statusesIn } from './senders.js'
 import { store } from './this-run.js'
 
 const strangeJob = defineJob<object>()('notify', 'no-such-job', retriedForHours)
 const FOREVER = 120_000
 
-let assailed: AssailedPod
-let pod: AssailedPod['pod']
+let podUnderFaults: PodUnderFaults
+let pod: PodUnderFaults['pod']
 beforeAll(async () => {
-  assailed = await startAssailedPod({ store: store() })
-  pod = assailed.pod
+  podUnderFaults = await startAssailedPod({ store: store() })
+  pod = podUnderFaults.pod
 })
-afterAll(() => assailed?.close())
-afterEach(async () => expect(await assailed.neighbours.missing()).toEqual([]))
+afterAll(() => podUnderFaults?.close())
+afterEach(async () => expect(await podUnderFaults.otherPods.missing()).toEqual([]))
 
 /** Senders retry until a message is accepted. */
 async function send(envelope: string, path = '/receive/public'): Promise<void> {
-  await until('it is accepted', FOREVER, async () => (await askToReceive(assailed, path, envelope)).status === 202)
+  await until(
+    'it is accepted',
+    FOREVER,
+    async () => (await askToReceive(podUnderFaults, path, envelope)).status === 202,
+  )
 }
 
 async function count(table: string, where: object): Promise<number> {
@@ -39,12 +43,12 @@ async function count(table: string, where: object): Promise<number> {
 }
 
 it('F17: likes and comments are stored concurrently', async () => {
-  const { alice, bob } = assailed
+  const { alice, bob } = podUnderFaults
   const guids: string[] = []
-  for (let index = 0; index < 5; index += 1) guids.push((await publishPatiently(assailed, alice)).guid ?? '')
+  for (let index = 0; index < 5; index += 1) guids.push((await publishPatiently(podUnderFaults, alice)).guid ?? '')
   const answers: Answer[] = []
   const call = (client: LocalClient, path: string, content?: object) =>
-    callPatiently(assailed, client, 'POST', path, content, (answer) => answers.push(answer))
+    callPatiently(podUnderFaults, client, 'POST', path, content, (answer) => answers.push(answer))
   const calls = [...guids, ...guids.toReversed()].flatMap((guid) =>
     [alice, bob].flatMap((client) => [
       call(client, `/posts/${guid}/likes`),
@@ -58,15 +62,15 @@ it('F17: likes and comments are stored concurrently', async () => {
   const failed = answers.filter(({ status }) => typeof status !== 'number' || status >= 500)
   expect(statusesIn(failed).filter((status) => status !== 503)).toEqual([])
   expect(failed.length).toBeLessThan(answers.length / 10)
-  await assailed.settled()
+  await podUnderFaults.settled()
   const posts = await pod.db('posts').whereIn('guid', guids).select('id', 'commentsCount', 'likesCount')
   expect(posts.map(({ commentsCount, likesCount }) => [commentsCount, likesCount])).toEqual(guids.map(() => [8, 2]))
   for (const { id } of posts) expect(await count('comments', { postId: id })).toBe(8)
 })
 
 it('F21: the same message arrives a hundred times at once', async () => {
-  const post = await addPost(pod, assailed.alice)
-  const quin = await assailed.neighbours.acquaintance()
+  const post = await addPost(pod, podUnderFaults.alice)
+  const quin = await podUnderFaults.otherPods.addKnownPerson()
   const [comment, like] = [commentBy(quin, post), likeBy(quin, post)]
   const theirs = postBy(quin)
   const envelopes = [
@@ -79,7 +83,7 @@ it('F21: the same message arrives a hundred times at once', async () => {
   ]
 
   await Promise.all(envelopes.flatMap((envelope) => Array.from({ length: 100 }, () => send(envelope))))
-  await assailed.settled()
+  await podUnderFaults.settled()
 
   expect(await count('comments', { guid: comment.guid })).toBe(1)
   expect(await count('likes', { postId: post.id })).toBe(1)
@@ -93,17 +97,20 @@ it('F21: the same message arrives a hundred times at once', async () => {
   const told = await pod.db('outboundMessages').whereIn('about', [post.guid, theirs.guid]).pluck('record')
   expect(told.toSorted()).toEqual(['comment', 'like', 'participation'])
   expect(await count('posts', { guid: theirs.guid })).toBe(1)
-  expect(assailed.said().filter(({ msg }) => msg === 'inbound message rejected')).toEqual([])
+  expect(podUnderFaults.said().filter(({ msg }) => msg === 'inbound message rejected')).toEqual([])
 })
 
 it.each(['in order', 'backwards', 'all at once'])('F22: messages arrive %s', async (order) => {
-  const [author, other] = [await assailed.neighbours.acquaintance(), await assailed.neighbours.acquaintance()]
+  const [author, other] = [
+    await podUnderFaults.otherPods.addKnownPerson(),
+    await podUnderFaults.otherPods.addKnownPerson(),
+  ]
   const [post, gone] = [postBy(author), postBy(author)]
   const hidden = postBy(author, { public: false })
   const comment = commentBy(other, post)
   const privately = {
-    path: `/receive/users/${assailed.alice.guid}`,
-    wrap: (envelope: string) => encryptEnvelopeFor(assailed.alice.publicKey, envelope),
+    path: `/receive/users/${podUnderFaults.alice.guid}`,
+    wrap: (envelope: string) => encryptEnvelopeFor(podUnderFaults.alice.publicKey, envelope),
   }
   const publicly = { path: '/receive/public', wrap: (envelope: string) => envelope }
   const retraction = {
@@ -132,14 +139,14 @@ it.each(['in order', 'backwards', 'all at once'])('F22: messages arrive %s', asy
   )
   if (order === 'all at once') await Promise.all(sends.map((each) => each()))
   else for (const each of sends) await each()
-  await assailed.settled()
+  await podUnderFaults.settled()
   // A retraction of an unknown entity waits an hour for it.
   await pod
     .db('waiting')
     .where({ waitsFor: `post:${gone.guid}` })
     .update({ dueAt: pod.db.fn.now() })
   await until('nothing waits', FOREVER, async () => (await pod.db('waiting').select('id')).length === 0)
-  await assailed.settled()
+  await podUnderFaults.settled()
 
   expect(await pod.db('posts').where({ guid: post.guid }).select('commentsCount')).toEqual([{ commentsCount: 1 }])
   expect(await pod.db('comments').where({ guid: comment.guid }).select('likesCount')).toEqual([{ likesCount: 1 }])
@@ -151,19 +158,19 @@ it.each(['in order', 'backwards', 'all at once'])('F22: messages arrive %s', asy
 })
 
 it('F23: unknown persons comment on an unknown post', async () => {
-  const { neighbours, fakePods } = assailed
-  const author = neighbours.newRemotePerson()
+  const { otherPods, fakePods } = podUnderFaults
+  const author = otherPods.newRemotePerson()
   const post = postBy(author)
   fakePods.serve(author, post)
   // A pod that is asked for another pod's post redirects to that pod.
   const [, home = ''] = author.address.split('@')
-  const fetched = neighbours.hosts.map((host) => `${host}/fetch/post/${post.guid}`)
+  const fetched = otherPods.hosts.map((host) => `${host}/fetch/post/${post.guid}`)
   for (const path of fetched.filter((each) => !each.startsWith(home))) {
     fakePods.script(path, (_request, response) => {
       response.writeHead(302, { location: `http://${home}/fetch/post/${post.guid}` }).end()
     })
   }
-  const unknownPeople = Array.from({ length: 20 }, () => neighbours.newRemotePerson())
+  const unknownPeople = Array.from({ length: 20 }, () => otherPods.newRemotePerson())
   const comments = Array.from({ length: 1_000 }, (_, index) => commentBy(unknownPeople[index % 20] ?? author, post))
 
   const line = comments.map((comment) => envelopeOf(author, comment))
@@ -175,7 +182,7 @@ it('F23: unknown persons comment on an unknown post', async () => {
     const [stored] = await pod.db('posts').where({ guid: post.guid }).select('commentsCount')
     return stored?.commentsCount === comments.length
   })
-  await assailed.settled()
+  await podUnderFaults.settled()
 
   const fetches = fakePods.requests.filter((request) => fetched.includes(request))
   expect(fetches.filter((request) => request.startsWith(home))).toHaveLength(1)
@@ -210,7 +217,7 @@ const allowAll = () => pod.db.raw('drop function refuse_text cascade')
 
 /** Sends the messages at once, so that they are processed in one batch. */
 async function sendPosts(texts: readonly string[]): Promise<readonly StatusMessageEntity[]> {
-  const author = await assailed.neighbours.acquaintance()
+  const author = await podUnderFaults.otherPods.addKnownPerson()
   const posts = texts.map((text) => postBy(author, { text }))
   await Promise.all(posts.map((post) => send(envelopeOf(author, post))))
   return posts
@@ -218,7 +225,7 @@ async function sendPosts(texts: readonly string[]): Promise<readonly StatusMessa
 
 async function untilDead(many: number): Promise<void> {
   await until(`${many} are dead`, FOREVER, async () => {
-    await ageJobs(assailed)
+    await ageJobs(podUnderFaults)
     return (await listDeadLetters(pod, {}, 1_000)).length === many
   })
 }
@@ -238,7 +245,7 @@ it('F37: some messages of a batch fail permanently', async () => {
   expect(await count('posts', { text: 'poison' })).toBe(0)
   await allowAll()
   await replayDeadLetters(pod)
-  await assailed.settled()
+  await podUnderFaults.settled()
   expect(await count('posts', { text: 'poison' })).toBe(bad.size)
   expect(await listDeadLetters(pod)).toEqual([])
 })
@@ -251,7 +258,7 @@ it('F30: fifty dead letters are replayed, twice', async () => {
 
   expect(await replayDeadLetters(pod, { fault: 'internal' })).toBe(50)
   await replayDeadLetters(pod, { fault: 'internal' })
-  await assailed.settled()
+  await podUnderFaults.settled()
 
   const stored = await pod.db('posts').where({ text: 'for later' }).pluck('guid')
   expect(stored.toSorted()).toEqual(posts.map(({ guid }) => guid).toSorted())

@@ -5,7 +5,7 @@ import type { Pod as OtherPod } from '../../../src/persistence/models/pod.js'
 import { until } from '../../soak/until.js'
 import { addRemotePod } from '../../support/federation/recording-pod.js'
 import { type ScriptedServer, serveHttp, serveRaw } from '../../support/http/scripted-server.js'
-import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
+import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
 import { publishPatiently } from './senders.js'
 import { store } from './this-run.js'
 
@@ -24,20 +24,20 @@ interface Try {
   readonly seconds: string
 }
 
-let assailed: AssailedPod
+let podUnderFaults: PodUnderFaults
 const servers: ScriptedServer[] = []
 beforeAll(async () => {
-  assailed = await startAssailedPod({ store: store() })
+  podUnderFaults = await startAssailedPod({ store: store() })
 })
 afterAll(async () => {
   await Promise.all(servers.map((server) => server.close()))
-  await assailed?.close()
+  await podUnderFaults?.close()
 })
 
 /** A pod behind this server, with a follower of bob. */
 async function followFrom(server: ScriptedServer, changes: Partial<OtherPod> = {}): Promise<number> {
   servers.push(server)
-  const { pod, fakePods, bob } = assailed
+  const { pod, fakePods, bob } = podUnderFaults
   const host = `localhost:${server.port}`
   const { id } = await addRemotePod(pod, host, changes)
   const { guid, address, publicKey } = fakePods.person(`fan@${host}`)
@@ -50,7 +50,7 @@ async function followFrom(server: ScriptedServer, changes: Partial<OtherPod> = {
 
 /** The pending delivery to each of these pods, or that the pod is healthy. */
 async function fates(ids: ReadonlyMap<string | number, number>): Promise<Readonly<Record<string, unknown>>> {
-  const rows = await assailed.pod
+  const rows = await podUnderFaults.pod
     .db('pods')
     .leftJoin('deliveries', 'deliveries.podId', 'pods.id')
     .whereIn('pods.id', [...ids.values()])
@@ -68,11 +68,11 @@ async function fates(ids: ReadonlyMap<string | number, number>): Promise<Readonl
 /** Resolves when each delivery was attempted. */
 async function untilTried(ids: ReadonlyMap<string | number, number>): Promise<void> {
   await until('all were tried', WITHIN, async () => {
-    const untried = await assailed.pod
+    const untried = await podUnderFaults.pod
       .db('deliveries')
       .whereIn('podId', [...ids.values()])
       .whereNull('lastFault')
-    const queued = await assailed.pod.db('outbox').where({ name: 'dispatch' })
+    const queued = await podUnderFaults.pod.db('outbox').where({ name: 'dispatch' })
     return untried.length + queued.length === 0
   })
 }
@@ -116,9 +116,9 @@ it('F18: other pods fail, each in a different way', async () => {
   ])
   await closed.close()
 
-  expect((await publishPatiently(assailed, assailed.bob)).status).toBe(200)
+  expect((await publishPatiently(podUnderFaults, podUnderFaults.bob)).status).toBe(200)
   await until('the one that is well has it', SOONER, async () => {
-    const told = await assailed.pod.db('outboundMessages').where({ record: 'post' })
+    const told = await podUnderFaults.pod.db('outboundMessages').where({ record: 'post' })
     return told.length > 0 && (await fates(ids))['is well'] === WELL
   })
   await untilTried(ids)
@@ -134,8 +134,8 @@ it('F18: other pods fail, each in a different way', async () => {
     'never ends its answer': WELL,
     'is well': WELL,
   })
-  await assailed.pod.db('contacts').where({ userId: assailed.bob.userId }).delete()
-  await assailed.pod
+  await podUnderFaults.pod.db('contacts').where({ userId: podUnderFaults.bob.userId }).delete()
+  await podUnderFaults.pod
     .db('deliveries')
     .whereIn('podId', [...ids.values()])
     .delete() // each attempt at the silent pod takes long
@@ -158,15 +158,15 @@ it('F20: other pods answer with every HTTP status', async () => {
     ids.set(status, await followFrom(server))
   }
 
-  expect((await publishPatiently(assailed, assailed.bob)).status).toBe(200)
+  expect((await publishPatiently(podUnderFaults, podUnderFaults.bob)).status).toBe(200)
   await until('the message is written', 20_000, async () => {
-    return (await assailed.pod.db('outboundMessages').where({ record: 'post' })).length > 1
+    return (await podUnderFaults.pod.db('outboundMessages').where({ record: 'post' })).length > 1
   })
   await untilTried(ids)
 
   const fate = expected.flatMap(([what, statuses]) => statuses.map((status) => [status, what]))
   expect(await fates(ids)).toEqual(Object.fromEntries(fate))
-  const { rows } = await assailed.pod.db.raw(
+  const { rows } = await podUnderFaults.pod.db.raw(
     `select pods.id, extract(epoch from greatest(due_at, next_try_at) - now()) as seconds
      from deliveries join pods on pods.id = deliveries.pod_id where pods.id = any(?)`,
     [[...ids.values()]],
@@ -178,14 +178,14 @@ it('F20: other pods answer with every HTTP status', async () => {
 
   const away = expected.flatMap(([what, statuses]) => (what.endsWith('for all') ? statuses : []))
   const ofAway = () =>
-    assailed.pod.db('deliveries').whereIn(
+    podUnderFaults.pod.db('deliveries').whereIn(
       'podId',
       away.map((status) => ids.get(status) ?? 0),
     )
   expect(new Set((await ofAway()).map(({ state }) => state))).toEqual(new Set(['waiting']))
   await ofAway().delete() // these deliveries are retried for fourteen days
-  await assailed.settled(300_000) // skips hours of waiting
-  const ends = await assailed.pod
+  await podUnderFaults.settled(300_000) // skips hours of waiting
+  const ends = await podUnderFaults.pod
     .db('deliveries')
     .whereIn('podId', [...ids.values()])
     .select('podId', 'state', 'attempts')

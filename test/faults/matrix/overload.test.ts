@@ -3,15 +3,15 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../../soak/until.js'
-import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
+import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
 import { callApi, publish, statusesIn } from './senders.js'
 import { store } from './this-run.js'
 
-let assailed: AssailedPod
+let podUnderFaults: PodUnderFaults
 beforeAll(async () => {
-  assailed = await startAssailedPod({ store: store() })
+  podUnderFaults = await startAssailedPod({ store: store() })
 })
-afterAll(() => assailed?.close())
+afterAll(() => podUnderFaults?.close())
 
 function connectTo(base: string): Socket {
   const socket = connect(Number(new URL(base).port), '127.0.0.1')
@@ -20,7 +20,7 @@ function connectTo(base: string): Socket {
 }
 
 it('F33: five hundred clients send their requests byte by byte', async () => {
-  const [{ base } = { base: '' }] = assailed.processes.web
+  const [{ base } = { base: '' }] = podUnderFaults.processes.web
   const sockets = Array.from({ length: 500 }, () => connectTo(base))
   const drip = setInterval(() => {
     for (const [index, socket] of sockets.entries()) {
@@ -33,8 +33,8 @@ it('F33: five hundred clients send their requests byte by byte', async () => {
   const statuses = new Set<unknown>()
   try {
     await until('all are cut off', 60_000, async () => {
-      const written = await publish(assailed, assailed.alice, base)
-      const { answer } = await callApi(base, assailed.alice, 'GET', '/streams/main')
+      const written = await publish(podUnderFaults, podUnderFaults.alice, base)
+      const { answer } = await callApi(base, podUnderFaults.alice, 'GET', '/streams/main')
       for (const status of statusesIn([written, answer])) statuses.add(status)
       return sockets.every((socket) => socket.closed)
     })
@@ -60,15 +60,19 @@ function limitDescriptors(pid: number): boolean {
 }
 
 it('F34: connections exceed the file descriptors', async ({ skip }) => {
-  const [{ base, pid } = { base: '', pid: 0 }] = assailed.processes.web
+  const [{ base, pid } = { base: '', pid: 0 }] = podUnderFaults.processes.web
   if (!limitDescriptors(pid)) return skip('there is no prlimit here, which Linux has in util-linux')
   const sockets = Array.from({ length: 1_000 }, () => connectTo(base))
   await Promise.all(sockets.map((socket) => Promise.race([once(socket, 'connect'), once(socket, 'close')])))
   await until('the other one goes on', 30_000, async () => {
-    return (await publish(assailed, assailed.alice, assailed.processes.web[1]?.base)).status === 200
+    return (await publish(podUnderFaults, podUnderFaults.alice, podUnderFaults.processes.web[1]?.base)).status === 200
   })
   for (const socket of sockets) socket.destroy()
 
-  await until('it answers again', 30_000, async () => (await publish(assailed, assailed.alice, base)).status === 200)
+  await until(
+    'it answers again',
+    30_000,
+    async () => (await publish(podUnderFaults, podUnderFaults.alice, base)).status === 200,
+  )
   expect(process.kill(pid, 0)).toBe(true)
 })

@@ -16,7 +16,7 @@ import { addLocalUser, type LocalUser } from '../../support/people/local-users.j
 import { fixedKeyCrypto } from '../../support/pods/fixed-key-crypto.js'
 import { type PodProcess, startPodProcess } from '../../support/processes/pod-process.js'
 import { type OwnRedis, startTestRedis } from '../../support/queues/redis-server.js'
-import { type Neighbours, settleNeighbours } from './neighbours.js'
+import { type ProxiedPods, startProxiedPods } from './proxied-pods.js'
 
 export type ProcessKind = 'web' | 'worker'
 
@@ -35,7 +35,7 @@ export interface LocalClient extends LocalUser {
 }
 
 /** A pod as an operator runs it: two web and two worker processes on their own stores, all of which can be stopped. */
-export interface AssailedPod {
+export interface PodUnderFaults {
   /** The stores of the pod, opened in the test process. */
   readonly pod: OpenPod
   readonly database: CrashingDatabase
@@ -43,7 +43,7 @@ export interface AssailedPod {
   /** Environment shared by all processes. */
   readonly environment: NodeJS.ProcessEnv
   readonly fakePods: FakePods
-  readonly neighbours: Neighbours
+  readonly otherPods: ProxiedPods
   readonly alice: LocalClient
   readonly bob: LocalClient
   readonly processes: Readonly<Record<ProcessKind, readonly PodProcess[]>>
@@ -73,7 +73,7 @@ export interface AssailedPodOptions {
 /** Generous, because the machine may be busy. */
 const SETTLED_WITHIN = 180_000
 
-export async function startAssailedPod(options: AssailedPodOptions): Promise<AssailedPod> {
+export async function startAssailedPod(options: AssailedPodOptions): Promise<PodUnderFaults> {
   const undo: (() => Promise<unknown>)[] = []
   async function close(): Promise<void> {
     for (const step of undo.splice(0).reverse()) await step()
@@ -89,8 +89,8 @@ export async function startAssailedPod(options: AssailedPodOptions): Promise<Ass
 async function build(
   { store, settings, redisSettings = [], folders = {}, hooked }: AssailedPodOptions,
   undo: (() => Promise<unknown>)[],
-): Promise<Omit<AssailedPod, 'close'>> {
-  const folder = await mkdtemp(join(tmpdir(), 'pod-assailed-'))
+): Promise<Omit<PodUnderFaults, 'close'>> {
+  const folder = await mkdtemp(join(tmpdir(), 'pod-under-faults-'))
   undo.push(() => rm(folder, { recursive: true, force: true }))
   const database = await startCrashingDatabase(folders.database)
   undo.push(() => database.stop())
@@ -116,8 +116,8 @@ async function build(
   const pod = await openPod(config, 'worker', { crypto: fixedKeyCrypto(), log: testLog() })
   undo.push(() => pod.close())
   const [alice, bob] = [await addClient(pod, 'alice'), await addClient(pod, 'bob')]
-  const neighbours = await settleNeighbours(pod, fakePods, [alice, bob])
-  undo.push(() => neighbours.close())
+  const otherPods = await startProxiedPods(pod, fakePods, [alice, bob])
+  undo.push(() => otherPods.close())
 
   function start(kind: ProcessKind, index: number): Promise<PodProcess> {
     const { hooks = [], settings: own } = hooked?.(kind, index) ?? {}
@@ -147,7 +147,7 @@ async function build(
     redis: redis?.own,
     environment: { ...environment, DATA_DIR: folder },
     fakePods,
-    neighbours,
+    otherPods,
     alice,
     bob,
     processes,

@@ -53,10 +53,10 @@ it('F06: Redis is killed, and has persisted nothing', async () => {
 const ABSENT = 20_000
 
 it('F09: the pod starts without Redis', async () => {
-  const { assailed, ride, redis } = under
+  const { podUnderFaults, ride, redis } = under
   await redis.kill()
   for (const kind of ['web', 'worker'] as const) {
-    await Promise.all([0, 1].map((index) => assailed.killAndReplace(kind, index)))
+    await Promise.all([0, 1].map((index) => podUnderFaults.killAndReplace(kind, index)))
   }
   const from = Date.now()
   let to = 0

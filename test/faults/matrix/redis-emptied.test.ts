@@ -19,16 +19,16 @@ beforeAll(async () => {
 afterAll(() => under?.close())
 
 it('F07: Redis is emptied every five seconds for a minute', async () => {
-  const { ride, client, assailed } = under
+  const { ride, client, podUnderFaults } = under
   const load = { messages: 1_200, perSecond: 20, writesPerSecond: 2, beforeSentAgain: async () => {} }
   const { wrongs, writes } = await ride.under(load, async () => {
     for (let wipe = 0; wipe < WIPES; wipe += 1) {
       await pause(5_000)
       await client.flushall()
     }
-    const { rows } = await assailed.pod.db.raw('select now() as last')
+    const { rows } = await podUnderFaults.pod.db.raw('select now() as last')
     await until('it is swept again', 30_000, async () => {
-      const [sweep] = await assailed.pod.db('periodic').where({ name: 'sweep' }).select('lastRunAt')
+      const [sweep] = await podUnderFaults.pod.db('periodic').where({ name: 'sweep' }).select('lastRunAt')
       return sweep?.lastRunAt > rows[0].last
     })
   })
@@ -44,12 +44,12 @@ async function limitMemory(more: number): Promise<void> {
 }
 
 it('F10: Redis is full', async () => {
-  const { assailed, ride, client } = under
-  for (const worker of assailed.processes.worker) worker.signal('SIGSTOP')
+  const { podUnderFaults, ride, client } = under
+  for (const worker of podUnderFaults.processes.worker) worker.signal('SIGSTOP')
   await limitMemory(2_000_000)
   const { wrongs, answers } = await ride.under({ messages: 1_500, perSecond: 300 }, async (progress) => {
     await until('it is full', 30_000, async () => progress.answers.some(({ status }) => status === 503))
-    for (const worker of assailed.processes.worker) worker.signal('SIGCONT')
+    for (const worker of podUnderFaults.processes.worker) worker.signal('SIGCONT')
     await progress.untilAccepted(1)
   })
   await client.config('SET', 'maxmemory', '0')
@@ -59,11 +59,11 @@ it('F10: Redis is full', async () => {
 })
 
 it('F10: Redis evicts keys', async () => {
-  const { assailed, ride, client } = under
+  const { podUnderFaults, ride, client } = under
   await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
-  await assailed.killAndReplace('worker', 0)
+  await podUnderFaults.killAndReplace('worker', 0)
   await until('a worker warns of it', 10_000, async () => {
-    return assailed.said().some(({ msg }) => String(msg).includes('noeviction'))
+    return podUnderFaults.said().some(({ msg }) => String(msg).includes('noeviction'))
   })
   expect(await doctor()).toContain('noeviction')
 
@@ -72,10 +72,10 @@ it('F10: Redis evicts keys', async () => {
   const beforeSentAgain = () => client.config('SET', 'maxmemory', '0')
   const load = { messages: 1_000, perSecond: 500, writesPerSecond: 10, beforeSentAgain }
   const { wrongs } = await ride.under(load, async (progress) => {
-    for (const worker of assailed.processes.worker) worker.signal('SIGSTOP')
+    for (const worker of podUnderFaults.processes.worker) worker.signal('SIGSTOP')
     await limitMemory(LITTLE_ROOM)
     await progress.untilAccepted(0.5)
-    for (const worker of assailed.processes.worker) worker.signal('SIGCONT')
+    for (const worker of podUnderFaults.processes.worker) worker.signal('SIGCONT')
     await progress.untilAccepted(1)
     expect(await evicted()).toBeGreaterThan(0)
   })
@@ -87,7 +87,9 @@ it('F10: Redis evicts keys', async () => {
 /** The warnings for the operator. Other warnings may be among them. */
 async function doctor(): Promise<string> {
   const args = ['--import', import.meta.resolve('tsx'), podCommand, 'doctor']
-  const run = promisify(execFile)(process.execPath, args, { env: { ...process.env, ...under.assailed.environment } })
+  const run = promisify(execFile)(process.execPath, args, {
+    env: { ...process.env, ...under.podUnderFaults.environment },
+  })
   return run.then(
     ({ stdout }) => stdout,
     (error: { readonly stdout: string }) => error.stdout,
@@ -95,14 +97,14 @@ async function doctor(): Promise<string> {
 }
 
 it('F36: the database is restored from an older backup, and the queue is not', async () => {
-  const { database, pod, alice, processes } = under.assailed
+  const { database, pod, alice, processes } = under.podUnderFaults
   await database.kill()
   await database.save()
   await database.start()
   const write = async () => {
     const guids: string[] = []
     await until('ten posts are published', 30_000, async () => {
-      const { guid } = await publish(under.assailed, alice)
+      const { guid } = await publish(under.podUnderFaults, alice)
       if (guid !== undefined) guids.push(guid)
       return guids.length >= 10
     })
@@ -115,9 +117,9 @@ it('F36: the database is restored from an older backup, and the queue is not', a
   await database.start()
   const guids = await write() // their rows reuse the ids of the lost rows
   for (const worker of processes.worker) worker.signal('SIGCONT')
-  await under.assailed.settled()
+  await under.podUnderFaults.settled()
 
   const told = await pod.db('outboundMessages').whereIn('guid', guids).pluck('guid')
   expect(told.toSorted()).toEqual(guids.toSorted())
-  expect(await under.assailed.neighbours.missing()).toEqual([])
+  expect(await under.podUnderFaults.otherPods.missing()).toEqual([])
 })

@@ -1,13 +1,13 @@
 import { Redis } from 'ioredis'
 import { expect } from 'vitest'
 import type { OwnRedis } from '../../support/queues/redis-server.js'
-import { type AssailedPod, type AssailedPodOptions, startAssailedPod } from './pod-under-faults.js'
+import { type AssailedPodOptions, type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
 import { openRide, type Ride } from './scenario-run.js'
 import { type Answer, statusesIn } from './senders.js'
 
 /** A pod whose queue is in a Redis that can be stopped. */
 export interface RedisPod {
-  readonly assailed: AssailedPod
+  readonly podUnderFaults: PodUnderFaults
   readonly ride: Ride
   readonly redis: OwnRedis
   readonly client: Redis
@@ -15,19 +15,19 @@ export interface RedisPod {
 }
 
 export async function startRedisPod(options: Omit<AssailedPodOptions, 'store'> = {}): Promise<RedisPod> {
-  const assailed = await startAssailedPod({ store: 'Redis', ...options })
-  const { redis } = assailed
+  const podUnderFaults = await startAssailedPod({ store: 'Redis', ...options })
+  const { redis } = podUnderFaults
   if (redis === undefined) throw new Error('Only a Redis of our own can be taken away: there has to be a redis-server.')
   const client = new Redis(redis.url)
   client.on('error', () => {})
   return {
-    assailed,
-    ride: openRide(assailed),
+    podUnderFaults,
+    ride: openRide(podUnderFaults),
     redis,
     client,
     async close() {
       client.disconnect()
-      await assailed.close()
+      await podUnderFaults.close()
     },
   }
 }

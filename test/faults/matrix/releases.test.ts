@@ -1,16 +1,16 @@
 import type { Client } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { administer } from '../../support/databases/test-database.js'
-import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
+import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
 import { openRide } from './scenario-run.js'
 import { statusesIn } from './senders.js'
 import { store } from './this-run.js'
 
-let assailed: AssailedPod
+let podUnderFaults: PodUnderFaults
 beforeAll(async () => {
-  assailed = await startAssailedPod({ store: store() })
+  podUnderFaults = await startAssailedPod({ store: store() })
 })
-afterAll(() => assailed?.close())
+afterAll(() => podUnderFaults?.close())
 
 /** Changes that migrations of a later release may make while this one still runs: additional columns and tables. */
 async function widen(client: Client): Promise<void> {
@@ -25,14 +25,14 @@ async function widen(client: Client): Promise<void> {
 }
 
 it('F29: this release keeps running, and starts, on the tables of a later one', async () => {
-  const ride = openRide(assailed)
+  const ride = openRide(podUnderFaults)
   const { wrongs, answers, writes } = await ride.under(
     { messages: 300, perSecond: 20, writesPerSecond: 2 },
     async (progress) => {
       await progress.untilAccepted(0.2)
-      await administer(assailed.database.url, widen)
+      await administer(podUnderFaults.database.url, widen)
       await progress.untilAccepted(0.5)
-      await Promise.all((['web', 'worker'] as const).map((kind) => assailed.killAndReplace(kind, 0)))
+      await Promise.all((['web', 'worker'] as const).map((kind) => podUnderFaults.killAndReplace(kind, 0)))
     },
   )
 

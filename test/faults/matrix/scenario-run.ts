@@ -6,7 +6,7 @@ import { wrongsOf } from '../../soak/burst-outcome.js'
 import { until } from '../../soak/until.js'
 import { addPost } from '../../support/databases/rows.js'
 import type { FakePerson } from '../../support/federation/fake-pods.js'
-import type { AssailedPod } from './pod-under-faults.js'
+import type { PodUnderFaults } from './pod-under-faults.js'
 import { type Answer, askToReceive, publish, publishPatiently, type Written } from './senders.js'
 
 interface Load {
@@ -52,21 +52,21 @@ const PEOPLE = 8
 const LANES = 8
 const AGAIN_AFTER = 250
 
-export function openRide(assailed: AssailedPod): Ride {
-  const { pod } = assailed
+export function openRide(podUnderFaults: PodUnderFaults): Ride {
+  const { pod } = podUnderFaults
   const localPosts: LocalPost[] = []
   const bursts: Burst[] = []
   const writes: Written[] = []
 
   async function under(load: Load, fault: (progress: Progress) => Promise<unknown>): Promise<Outcome> {
     const seed = inject('seed') + bursts.length
-    const posts = await addLocalPosts(assailed)
+    const posts = await addLocalPosts(podUnderFaults)
     const people: FakePerson[] = []
-    for (let index = 0; index < PEOPLE; index += 1) people.push(await assailed.neighbours.acquaintance())
+    for (let index = 0; index < PEOPLE; index += 1) people.push(await podUnderFaults.otherPods.addKnownPerson())
     const burst = makeBurst(people, posts, { messages: load.messages, seed })
     localPosts.push(...posts)
     bursts.push(burst)
-    serveRoots(assailed, people, burst)
+    serveRoots(podUnderFaults, people, burst)
 
     const answers: Answer[] = []
     const written: Written[] = []
@@ -77,7 +77,7 @@ export function openRide(assailed: AssailedPod): Ride {
       for (let envelope = line.pop(); envelope !== undefined; envelope = line.pop()) {
         const next = pause((LANES * 1_000) / load.perSecond)
         for (;;) {
-          const answer = await askToReceive(assailed, '/receive/public', envelope)
+          const answer = await askToReceive(podUnderFaults, '/receive/public', envelope)
           answers.push(answer)
           if (answer.status === 202) break
           await pause(AGAIN_AFTER)
@@ -89,7 +89,9 @@ export function openRide(assailed: AssailedPod): Ride {
     async function write(): Promise<void> {
       const every = 1_000 / (load.writesPerSecond ?? 0)
       while (load.writesPerSecond !== undefined && !over.signal.aborted) {
-        written.push(await (load.patientClients === true ? publishPatiently : publish)(assailed, assailed.alice))
+        written.push(
+          await (load.patientClients === true ? publishPatiently : publish)(podUnderFaults, podUnderFaults.alice),
+        )
         await pause(every, undefined, { signal: over.signal }).catch(() => {})
       }
     }
@@ -104,18 +106,18 @@ export function openRide(assailed: AssailedPod): Ride {
     over.abort()
     await writing
     if (load.beforeSentAgain !== undefined) {
-      await assailed.settled(load.settledWithin)
+      await podUnderFaults.settled(load.settledWithin)
       await load.beforeSentAgain()
       line = [...burst.envelopes]
       await Promise.all(Array.from({ length: LANES }, send))
     }
     writes.push(...written)
-    await assailed.settled(load.settledWithin)
-    const wrongs = await wrongsWith(assailed, merged(bursts), localPosts, writes)
+    await podUnderFaults.settled(load.settledWithin)
+    const wrongs = await wrongsWith(podUnderFaults, merged(bursts), localPosts, writes)
     return { wrongs, answers, writes: written }
   }
 
-  async function addLocalPosts({ alice, bob }: AssailedPod): Promise<readonly LocalPost[]> {
+  async function addLocalPosts({ alice, bob }: PodUnderFaults): Promise<readonly LocalPost[]> {
     const posts: LocalPost[] = []
     for (const person of [alice, bob, alice, bob]) {
       posts.push({ guid: (await addPost(pod, person)).guid, author: person.address })
@@ -130,7 +132,7 @@ export function openRide(assailed: AssailedPod): Ride {
 }
 
 /** Any of the pods returns a post that is requested before it was delivered. */
-function serveRoots({ fakePods }: AssailedPod, people: readonly FakePerson[], { posts }: Burst): void {
+function serveRoots({ fakePods }: PodUnderFaults, people: readonly FakePerson[], { posts }: Burst): void {
   const byAddress = new Map(people.map((person) => [person.address, person]))
   for (const post of posts) {
     const author = byAddress.get(post.author)
@@ -150,7 +152,7 @@ function merged(bursts: readonly Burst[]): Burst {
 }
 
 async function wrongsWith(
-  { pod, neighbours, alice, said }: AssailedPod,
+  { pod, otherPods, alice, said }: PodUnderFaults,
   burst: Burst,
   localPosts: readonly LocalPost[],
   writes: readonly Written[],
@@ -172,6 +174,6 @@ async function wrongsWith(
     ...(new Set(found.map(({ text }) => text)).size < found.length ? ['a post of a client is there twice'] : []),
     ...found.filter(({ guid }) => !told.has(guid)).map(({ text }) => `no delivery exists for ${text}`),
     ...dead.map(({ queue, name, fault }) => `a dead letter, ${name} of ${queue}: ${fault}`),
-    ...(await neighbours.missing()),
+    ...(await otherPods.missing()),
   ]
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
-import type { AssailedPod, LocalClient } from './pod-under-faults.js'
+import type { LocalClient, PodUnderFaults } from './pod-under-faults.js'
 
 /** Result of one request. */
 export interface Answer {
@@ -48,7 +48,7 @@ const ASKS_AGAIN_AFTER = 100
 
 let texts = 0
 
-export function askToReceive(pod: AssailedPod, path: string, body: string, base = pod.nextBase()): Promise<Answer> {
+export function askToReceive(pod: PodUnderFaults, path: string, body: string, base = pod.nextBase()): Promise<Answer> {
   return ask(`${base}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/magic-envelope+xml' },
@@ -56,19 +56,19 @@ export function askToReceive(pod: AssailedPod, path: string, body: string, base 
   }).then(({ answer }) => answer)
 }
 
-export async function publish(pod: AssailedPod, client: LocalClient, base = pod.nextBase()): Promise<Written> {
+export async function publish(pod: PodUnderFaults, client: LocalClient, base = pod.nextBase()): Promise<Written> {
   const text = nextText()
   return written(text, await callApi(base, client, 'POST', '/posts', { public: true, body: text }))
 }
 
 /** Acts as a client behind a proxy that retries at the other process with the same idempotency key. */
-export async function publishPatiently(pod: AssailedPod, client: LocalClient): Promise<Written> {
+export async function publishPatiently(pod: PodUnderFaults, client: LocalClient): Promise<Written> {
   const text = nextText()
   return written(text, await callPatiently(pod, client, 'POST', '/posts', { public: true, body: text }))
 }
 
 export async function callPatiently(
-  pod: AssailedPod,
+  pod: PodUnderFaults,
   client: Pick<LocalClient, 'token'>,
   method: string,
   path: string,

@@ -7,7 +7,7 @@ import { until } from '../../soak/until.js'
 import { postBy } from '../../support/federation/entities.js'
 import { envelopeOf } from '../../support/federation/envelopes.js'
 import type { PodProcess } from '../../support/processes/pod-process.js'
-import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
+import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
 import { openRide, type Ride } from './scenario-run.js'
 import { store } from './this-run.js'
 
@@ -17,10 +17,10 @@ const BLOCKING = 'the text that blocks'
 /** Longer than a short job lock plus the time until other workers detect its loss. */
 const PAST_ITS_LOCK = 16_000
 
-let assailed: AssailedPod
+let podUnderFaults: PodUnderFaults
 let ride: Ride
 beforeAll(async () => {
-  assailed = await startAssailedPod({
+  podUnderFaults = await startAssailedPod({
     store: store(),
     settings: {
       FAULTS_KILLING: KILLING,
@@ -30,18 +30,18 @@ beforeAll(async () => {
     },
     hooked: (kind) => (kind === 'worker' ? { hooks: ['short-locks', 'deadly-text'] } : undefined),
   })
-  ride = openRide(assailed)
+  ride = openRide(podUnderFaults)
 })
-afterAll(() => assailed?.close())
+afterAll(() => podUnderFaults?.close())
 
 /** Batches like a web process: one job with fifty messages, including this one. */
 async function pack(text: string): Promise<void> {
-  const author = await assailed.neighbours.acquaintance()
+  const author = await podUnderFaults.otherPods.addKnownPerson()
   const posts = Array.from({ length: 51 }, (_, index) => postBy(author, { text: index === 25 ? text : 'harmless' }))
   const messages = posts.map((post) => envelopeOf(author, post))
   ride.alsoSent(posts.filter((post) => post.text !== KILLING))
   await until('it is packed', 30_000, async () => {
-    await assailed.pod.jobs.enqueue(receivePublicJob, { acceptedAt: new Date().toISOString(), messages })
+    await podUnderFaults.pod.jobs.enqueue(receivePublicJob, { acceptedAt: new Date().toISOString(), messages })
     return true
   })
 }
@@ -53,10 +53,10 @@ function superviseWorkers() {
   let deaths = 0
   async function supervise(index: number): Promise<void> {
     while (!over.signal.aborted) {
-      await Promise.race([assailed.processes.worker[index]?.ended, stopped])
+      await Promise.race([podUnderFaults.processes.worker[index]?.ended, stopped])
       if (over.signal.aborted) return
       deaths += 1
-      await assailed.replace('worker', index)
+      await podUnderFaults.replace('worker', index)
     }
   }
   const supervised = Promise.all([supervise(0), supervise(1)])
@@ -79,11 +79,11 @@ it('F03: a message kills every worker that processes it', async () => {
     .finally(() => supervisor.stop())
 
   expect(wrongs).toEqual(['a dead letter, receive-public of inbound: crashed'])
-  const [dead] = await assailed.pod.jobs.failed('inbound', 0, 10)
+  const [dead] = await podUnderFaults.pod.jobs.failed('inbound', 0, 10)
   expect(dead?.data.messages).toHaveLength(1)
   expect(await supervisor.stop()).toBeGreaterThan(5) // first in a batch, and five times alone
   await dead?.remove()
-  expect(await listDeadLetters(assailed.pod)).toEqual([])
+  expect(await listDeadLetters(podUnderFaults.pod)).toEqual([])
 })
 
 /** Reads the log line, written at most once a minute: only a new worker is certain to write it. */
@@ -93,12 +93,12 @@ function hasLostJobs({ logged }: Pick<PodProcess, 'logged'>): boolean {
 
 async function untilJobsAreLost(): Promise<void> {
   await until('a worker finds that others have its jobs', 60_000, async () =>
-    assailed.processes.worker.some(hasLostJobs),
+    podUnderFaults.processes.worker.some(hasLostJobs),
   )
 }
 
 async function freshWorkers(): Promise<void> {
-  await Promise.all([0, 1].map((index) => assailed.killAndReplace('worker', index)))
+  await Promise.all([0, 1].map((index) => podUnderFaults.killAndReplace('worker', index)))
 }
 
 it('F32: a worker is blocked until others run its jobs', async () => {
@@ -113,14 +113,14 @@ it('F32: a worker is blocked until others run its jobs', async () => {
 })
 
 it('F04: a worker is frozen until others run its jobs', async () => {
-  const { pod, processes } = assailed
+  const { pod, processes } = podUnderFaults
   const isUnread = async () => (await pod.db('notifications').where({ read: false }).select('id')).length
   await freshWorkers()
   const { wrongs } = await ride.under({ messages: 200, perSecond: 50 }, async (progress) => {
     await progress.untilAccepted(0.3)
     await pack(FREEZING)
     await Promise.all([progress.untilAccepted(1), pause(PAST_ITS_LOCK)])
-    await assailed.settled()
+    await podUnderFaults.settled()
     expect(await isUnread()).toBeGreaterThan(0)
     await pod.db('notifications').update({ read: true })
     for (const worker of processes.worker) worker.signal('SIGCONT')

@@ -7,7 +7,7 @@ import { postBy } from '../../support/federation/entities.js'
 import { encryptEnvelopeFor, envelopeOf } from '../../support/federation/envelopes.js'
 import type { FakePerson } from '../../support/federation/fake-pods.js'
 import { ageJobs } from './age-jobs.js'
-import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
+import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
 import { askToReceive } from './senders.js'
 import { store } from './this-run.js'
 
@@ -19,19 +19,19 @@ const SOON = 120_000
 /** Longer than twice the time limit of a task: a first and a last attempt. */
 const IN_THE_END = 150_000
 
-let assailed: AssailedPod
+let podUnderFaults: PodUnderFaults
 beforeAll(async () => {
-  assailed = await startAssailedPod({
+  podUnderFaults = await startAssailedPod({
     store: store(),
     settings: { CRYPTO_THREADS: '2' },
     hooked: (kind) => (kind === 'worker' ? { hooks: ['ill-thread'] } : undefined),
   })
 })
-afterAll(() => assailed?.close())
+afterAll(() => podUnderFaults?.close())
 
 /** An encrypted envelope that ends the thread that decrypts it. */
 function harmfulEncryptedEnvelope(envelope: string, illness: Illness): string {
-  const recipientKey = readPublicKey(assailed.alice.publicKey)
+  const recipientKey = readPublicKey(podUnderFaults.alice.publicKey)
   if (recipientKey === undefined) throw new Error('Every local user has a key.')
   const secret = { key: randomBytes(32), iv: Buffer.from(illness) }
   const aes = createCipheriv('aes-256-cbc', secret.key, secret.iv)
@@ -53,10 +53,10 @@ async function send(author: FakePerson, many: number, ill: ReadonlyMap<number, I
     if (illness === undefined) guids.push(post.guid)
     const body =
       illness === undefined
-        ? encryptEnvelopeFor(assailed.alice.publicKey, envelope)
+        ? encryptEnvelopeFor(podUnderFaults.alice.publicKey, envelope)
         : harmfulEncryptedEnvelope(envelope, illness)
-    const path = `/receive/users/${assailed.alice.guid}`
-    await until('it is accepted', SOON, async () => (await askToReceive(assailed, path, body)).status === 202)
+    const path = `/receive/users/${podUnderFaults.alice.guid}`
+    await until('it is accepted', SOON, async () => (await askToReceive(podUnderFaults, path, body)).status === 202)
     await pause(1_000 / PER_SECOND)
   }
   return guids
@@ -64,15 +64,15 @@ async function send(author: FakePerson, many: number, ill: ReadonlyMap<number, I
 
 async function untilStored(guids: readonly string[]): Promise<void> {
   await until('all others are stored', SOON, async () => {
-    return (await assailed.pod.db('posts').whereIn('guid', guids).select('id')).length === guids.length
+    return (await podUnderFaults.pod.db('posts').whereIn('guid', guids).select('id')).length === guids.length
   })
 }
 
 /** Returns the dead letters, each with one message, and discards them. */
 async function untilDead(many: number): Promise<void> {
-  const failed = () => assailed.pod.jobs.failed('inbound-private', 0, 10)
+  const failed = () => podUnderFaults.pod.jobs.failed('inbound-private', 0, 10)
   await until(`${many} are dead`, IN_THE_END, async () => {
-    await ageJobs(assailed, 'inbound-private')
+    await ageJobs(podUnderFaults, 'inbound-private')
     return (await failed()).length === many
   })
   const dead = await failed()
@@ -82,7 +82,7 @@ async function untilDead(many: number): Promise<void> {
 }
 
 it('F26: one thread ends, another one exhausts memory', async () => {
-  const author = await assailed.neighbours.acquaintance()
+  const author = await podUnderFaults.otherPods.addKnownPerson()
   const ill = new Map<number, Illness>([
     [20, 'a thread dies...'],
     [50, 'a thread eats...'],
@@ -95,7 +95,7 @@ it('F26: one thread ends, another one exhausts memory', async () => {
 })
 
 it('F26: a thread loops', async () => {
-  const author = await assailed.neighbours.acquaintance()
+  const author = await podUnderFaults.otherPods.addKnownPerson()
   await send(author, 1, new Map([[0, 'a thread loops..']]))
 
   const others = await send(author, 60, new Map())

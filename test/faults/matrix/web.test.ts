@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { QUEUES } from '../../../src/jobs/queues/queue-names.js'
 import { until } from '../../soak/until.js'
-import { type AssailedPod, type ProcessKind, startAssailedPod } from './pod-under-faults.js'
+import { type PodUnderFaults, type ProcessKind, startAssailedPod } from './pod-under-faults.js'
 import { openRide, type Ride } from './scenario-run.js'
 import { type Answer, askToReceive, expectUnaffected, statusesIn } from './senders.js'
 import { chance, store } from './this-run.js'
@@ -13,19 +13,19 @@ const ROUNDS = 10
 const FEW = 2
 const RESTARTING_MS = 120_000
 
-let assailed: AssailedPod
+let podUnderFaults: PodUnderFaults
 let ride: Ride
 beforeAll(async () => {
-  assailed = await startAssailedPod({
+  podUnderFaults = await startAssailedPod({
     store: store(),
     hooked: (kind) => (kind === 'web' ? { hooks: ['mortal-hand-over'] } : undefined),
   })
-  ride = openRide(assailed)
+  ride = openRide(podUnderFaults)
 })
-afterAll(() => assailed?.close())
+afterAll(() => podUnderFaults?.close())
 
 async function stopInOrder(kind: ProcessKind, index: number): Promise<number | null | undefined> {
-  const process = assailed.processes[kind][index]
+  const process = podUnderFaults.processes[kind][index]
   process?.signal('SIGTERM')
   return (await process?.ended)?.code
 }
@@ -37,7 +37,7 @@ it('F02: web processes are killed at random moments, after an acknowledgement an
   const { wrongs, answers } = await ride.under(load, async (progress) => {
     await progress.untilAccepted(0.1)
     for (const [turn, dieWhen] of [...moments, ...moments].entries()) {
-      const mortal = assailed.processes.web[turn % 2]
+      const mortal = podUnderFaults.processes.web[turn % 2]
       mortal?.send({ dieWhen })
       let isDead = false
       void mortal?.ended.then(() => {
@@ -46,14 +46,14 @@ it('F02: web processes are killed at random moments, after an acknowledgement an
       // A write is always in progress; a busy process may not have read its instruction yet.
       await until('it dies of it', 120_000, async () => {
         if (!isDead && dieWhen === 'acknowledged') {
-          await askToReceive(assailed, '/receive/public', 'no envelope', mortal?.base)
+          await askToReceive(podUnderFaults, '/receive/public', 'no envelope', mortal?.base)
         }
         return isDead
       })
       expect((await mortal?.ended)?.signal).toBe('SIGKILL')
-      await assailed.replace('web', turn % 2)
+      await podUnderFaults.replace('web', turn % 2)
       await pause(random() * 1_000)
-      await assailed.killAndReplace('web', 1 - (turn % 2))
+      await podUnderFaults.killAndReplace('web', 1 - (turn % 2))
     }
   })
 
@@ -66,10 +66,10 @@ it('F05: a web process is frozen', async () => {
   const load = { messages: 300, perSecond: 30, writesPerSecond: 4 }
   const { wrongs, answers, writes } = await ride.under(load, async (progress) => {
     await progress.untilAccepted(0.2)
-    assailed.processes.web[0]?.signal('SIGSTOP')
+    podUnderFaults.processes.web[0]?.signal('SIGSTOP')
     from = Date.now()
     await pause(30_000)
-    assailed.processes.web[0]?.signal('SIGCONT')
+    podUnderFaults.processes.web[0]?.signal('SIGCONT')
     back = Date.now()
     await progress.untilAccepted(1)
   })
@@ -90,13 +90,13 @@ it('F27: every process receives a stop signal', async () => {
   const { wrongs, answers } = await ride.under(load, async (progress) => {
     await progress.untilAccepted(0.2)
     codes.push(...(await Promise.all([stopInOrder('worker', 0), stopInOrder('worker', 1)])))
-    for (const queue of QUEUES) active.push((await assailed.pod.jobs.counts(queue)).active)
-    await Promise.all([assailed.replace('worker', 0), assailed.replace('worker', 1)])
+    for (const queue of QUEUES) active.push((await podUnderFaults.pod.jobs.counts(queue)).active)
+    await Promise.all([podUnderFaults.replace('worker', 0), podUnderFaults.replace('worker', 1)])
     await progress.untilAccepted(0.5)
     codes.push(await stopInOrder('web', 0))
-    await assailed.replace('web', 0)
+    await podUnderFaults.replace('web', 0)
     codes.push(await stopInOrder('web', 1))
-    await assailed.replace('web', 1)
+    await podUnderFaults.replace('web', 1)
   })
 
   expect(wrongs).toEqual([])
@@ -113,7 +113,7 @@ it('F28: the processes of each kind are restarted one after the other', async ()
     for (let turn = 0; turn < 2 * ROUNDS && Date.now() < end; turn += 1) {
       const kinds = ['web', 'worker'] as const
       codes.push(...(await Promise.all(kinds.map((kind) => stopInOrder(kind, turn % 2)))))
-      await Promise.all(kinds.map((kind) => assailed.replace(kind, turn % 2)))
+      await Promise.all(kinds.map((kind) => podUnderFaults.replace(kind, turn % 2)))
     }
   })
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type AssailedPod, startAssailedPod } from './pod-under-faults.js'
+import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
 import { openRide, type Ride } from './scenario-run.js'
 import { chance, store } from './this-run.js'
 
@@ -9,13 +9,13 @@ const KILLS = 20
 const FEW = 6
 const KILLING_MS = 90_000
 
-let assailed: AssailedPod
+let podUnderFaults: PodUnderFaults
 let ride: Ride
 beforeAll(async () => {
-  assailed = await startAssailedPod({ store: store() })
-  ride = openRide(assailed)
+  podUnderFaults = await startAssailedPod({ store: store() })
+  ride = openRide(podUnderFaults)
 })
-afterAll(() => assailed?.close())
+afterAll(() => podUnderFaults?.close())
 
 it('F01: workers are killed twenty times, at random moments', async () => {
   const random = chance()
@@ -27,7 +27,7 @@ it('F01: workers are killed twenty times, at random moments', async () => {
       while (killed < KILLS && Date.now() < end) {
         killed += 1
         await pause(random() * 1_500)
-        await assailed.killAndReplace('worker', index)
+        await podUnderFaults.killAndReplace('worker', index)
       }
     }
     await Promise.all([killAgainAndAgain(0), killAgainAndAgain(1)])

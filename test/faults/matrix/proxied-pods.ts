@@ -8,14 +8,14 @@ import { openTcpProxy, type TcpProxy } from '../../support/http/tcp-proxy.js'
 import type { LocalUser } from '../../support/people/local-users.js'
 
 /** Other pods on local ports, each behind its own proxy; only the last one has a follower of every local user. */
-export interface Neighbours {
+export interface ProxiedPods {
   readonly hosts: readonly string[]
   readonly ids: readonly number[]
   readonly proxies: readonly TcpProxy[]
   /** A person on one of them, unknown to the pod under test. */
   newRemotePerson(host?: string): FakePerson
   /** A person on one of them, known to the pod under test. */
-  acquaintance(): Promise<FakePerson>
+  addKnownPerson(): Promise<FakePerson>
   /** Public messages that did not reach every recipient, as sentences. */
   missing(): Promise<readonly string[]>
   close(): Promise<void>
@@ -23,11 +23,11 @@ export interface Neighbours {
 
 const PODS = 5
 
-export async function settleNeighbours(
+export async function startProxiedPods(
   pod: Pod,
   fakePods: FakePods,
   followed: readonly LocalUser[],
-): Promise<Neighbours> {
+): Promise<ProxiedPods> {
   const proxies = await Promise.all(Array.from({ length: PODS }, () => openTcpProxy(fakePods.server.port)))
   const hosts = proxies.map(({ port }) => `localhost:${port}`)
   const listeners = await listeningPods(fakePods, pod, hosts, takes)
@@ -52,7 +52,7 @@ export async function settleNeighbours(
     return person
   }
 
-  async function meet({ guid, address, publicKey }: FakePerson): Promise<number> {
+  async function storePerson({ guid, address, publicKey }: FakePerson): Promise<number> {
     const podId = listeners.ids[hosts.indexOf(address.split('@')[1] ?? '')] ?? Number.NaN
     const { id } = await pod.db.transaction((transaction) =>
       Person.insertWithProfile(transaction, { guid, address, publicKey, podId }),
@@ -60,16 +60,16 @@ export async function settleNeighbours(
     return id
   }
 
-  const personId = await meet(newRemotePerson(hosts.at(-1)))
+  const personId = await storePerson(newRemotePerson(hosts.at(-1)))
   await pod.db('contacts').insert(followed.map(({ userId }) => ({ userId, personId, sharing: true, receiving: false })))
   return {
     hosts,
     ids: listeners.ids,
     proxies,
     newRemotePerson,
-    async acquaintance() {
+    async addKnownPerson() {
       const person = newRemotePerson()
-      await meet(person)
+      await storePerson(person)
       return person
     },
     async missing() {
