@@ -135,11 +135,11 @@ function limitsOf(config: Config, kind: ProcessKind) {
 async function untilReachable(
   db: Knex,
   databaseUrl: string,
-  patience: number,
+  waitMs: number,
   log: Logger,
   check: () => Promise<void>,
 ): Promise<void> {
-  const until = Date.now() + patience
+  const until = Date.now() + waitMs
   let isLogged = false
   for (;;) {
     const trouble = await troubleWith(db, check)
