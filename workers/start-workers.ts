@@ -98,10 +98,10 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
 
   async function runWithMetrics(queue: QueueName, job: Job, run: (job: Job) => Promise<void>): Promise<void> {
     noteJobWait(queue, Date.now() - (job.timestamp + job.delay))
-    await countedWhile(queue, () => run(job))
+    await runAndCount(queue, () => run(job))
   }
 
-  async function countedWhile(queue: QueueName, run: () => Promise<void>): Promise<void> {
+  async function runAndCount(queue: QueueName, run: () => Promise<void>): Promise<void> {
     running += 1
     const began = performance.now()
     try {
@@ -118,7 +118,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   async function runDirectly(queue: QueueName, run: () => Promise<void>): Promise<void> {
     directlyRunning += 1
     try {
-      await countedWhile(queue, run)
+      await runAndCount(queue, run)
     } finally {
       directlyRunning -= 1
     }
