@@ -243,6 +243,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   DELIVERY_LIMITS: {
     tries: 'dead letter (`pod dead`); only refusals count',
     triesOfContact: 'dead letter (`pod dead`)',
+    podsAtOnce: 'waits for a slot',
     atOnce: 'waits for a slot',
     exchangeMs: 'the attempt has failed',
     silentAtOnce: 'the slowest yield their slot',

@@ -114,9 +114,9 @@ export const participateJob = defineJob<{ readonly postGuids: readonly string[] 
 /** The work is in rows and the job only starts it, so that a failed job is not kept. */
 const startOnly = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const satisfies JobsOptions
 
-/** Sends the due deliveries of one pod; pods that have answered before have a queue of their own. */
-export const deliverJob = defineJob<{ readonly podId: number }>()('outbound', 'deliver', startOnly)
-export const deliverSlowlyJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'deliver', {
+/** Sends the due deliveries of pods; pods that have answered before have a queue of their own. */
+export const deliverJob = defineJob<{ readonly podIds: readonly number[] }>()('outbound', 'deliver', startOnly)
+export const deliverSlowlyJob = defineJob<{ readonly podIds: readonly number[] }>()('outbound-slow', 'deliver', {
   ...startOnly,
   priority: 10,
 })

@@ -49,7 +49,7 @@ function retraction(guid: string): Entity {
 }
 
 async function run(podId: number, limits: Partial<DeliveryLimits> = {}, on = pod): Promise<void> {
-  await deliver(on, podId, { lane: 'outbound-slow', signal: new AbortController().signal, limits })
+  await deliver(on, [podId], { lane: 'outbound-slow', signal: new AbortController().signal, limits })
 }
 
 /** Makes all deliveries due now. */
@@ -745,7 +745,7 @@ describe('a delivery run', () => {
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [fresh.id, proven.id] })
 
     for (const { id } of [fresh, proven]) {
-      await deliver(pod, id, { lane: 'outbound', signal: new AbortController().signal })
+      await deliver(pod, [id], { lane: 'outbound', signal: new AbortController().signal })
     }
 
     expect([fresh, proven].map(({ received: got }) => got.length)).toEqual([0, 1])
@@ -761,7 +761,7 @@ describe('a delivery run', () => {
     const stop = new AbortController()
 
     const limits = { silentAtOnce: 1, patienceMs: 100 }
-    const draining = pods.map(({ id }) => deliver(pod, id, { lane: 'outbound', signal: stop.signal, limits }))
+    const draining = pods.map(({ id }) => deliver(pod, [id], { lane: 'outbound', signal: stop.signal, limits }))
     await vi.waitFor(async () => expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(slow + 2), {
       timeout: 5_000,
       interval: 10,
@@ -782,7 +782,7 @@ describe('a delivery run', () => {
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
 
     const limits = { silentAtOnce: 1, patienceMs: 10, exchangeMs: 200 }
-    await deliver(pod, other.id, { lane: 'outbound', signal: new AbortController().signal, limits })
+    await deliver(pod, [other.id], { lane: 'outbound', signal: new AbortController().signal, limits })
 
     expect(await other.row()).toMatchObject({ failures: 1, status: 'net_failed' })
   })
@@ -805,7 +805,7 @@ describe('a delivery run', () => {
     const stop = new AbortController()
     pod.fakePods.script(`${other.host}/receive/public`, () => stop.abort(new Error('the process ends')))
 
-    await deliver(pod, other.id, { lane: 'outbound-slow', signal: stop.signal })
+    await deliver(pod, [other.id], { lane: 'outbound-slow', signal: stop.signal })
 
     expect(await other.deliveries()).toMatchObject([{ state: 'waiting', attempts: 0 }])
     expect(await other.row()).toMatchObject({ failures: 0, offlineSince: null, drainedBy: null })

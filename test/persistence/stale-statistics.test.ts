@@ -43,7 +43,7 @@ import {
   findOverduePods,
   findPodsToCheck,
   giveUpDeliveries,
-  leasePod,
+  leasePods,
   recordDeliveryResults,
   releasePod,
 } from '../../src/persistence/outbound/due-deliveries.js'
@@ -207,11 +207,11 @@ const contact = () =>
 const owner = '00000000-0000-4000-8000-000000000000'
 
 async function settleOneDelivery(): Promise<unknown> {
-  await leasePod(workerDb, { podId, owner, milliseconds: 60_000, onlyProven: false })
-  const [due] = await findDueDeliveries(workerDb, podId, 1)
+  await leasePods(workerDb, [{ podId, owner, milliseconds: 60_000, onlyProven: false }])
+  const [due] = await findDueDeliveries(workerDb, [{ podId, limit: 1 }])
   const arrived = due === undefined ? [] : [due.id]
   const settlement = { podId, owner, milliseconds: 60_000, arrived, failed: [], redirects: 3, hasAnswered: true }
-  await recordDeliveryResults(workerDb, { ...settlement, podHealth: { kind: 'well' } })
+  await recordDeliveryResults(workerDb, [{ ...settlement, podHealth: { kind: 'well' } }])
   return releasePod(workerDb, podId, owner)
 }
 
@@ -262,8 +262,8 @@ function conversation() {
 const message = () => ({ waitsFor: `post:${newGuid()}`, payload: newGuid(), acceptedAt: new Date(), times: 0 }) as const
 
 it.each<readonly [string, () => Promise<unknown>]>([
-  ['the due deliveries of a pod', () => findDueDeliveries(workerDb, podId, 20)],
-  ['the first due delivery of a pod', () => findDueDeliveries(workerDb, podId, 1)],
+  ['the due deliveries of a pod', () => findDueDeliveries(workerDb, [{ podId, limit: 20 }])],
+  ['the first due delivery of a pod', () => findDueDeliveries(workerDb, [{ podId, limit: 1 }])],
   ['the end of a delivery round', settleOneDelivery],
   [
     'a message to one person',

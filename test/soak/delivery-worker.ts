@@ -31,8 +31,8 @@ const remote = openRemotePods({
 const crypto = threads ? openCryptoPool(1) : fixedKeyCrypto()
 const pod = { ...(await openPod(readConfig(environment), 'worker', { crypto, log })), remote }
 const handlersOf = (lane: Lane): { readonly deliver: Handler } => ({
-  deliver: (own, { data }: { readonly data: { readonly podId: number } }, signal) =>
-    deliver(own, data.podId, { lane, signal, limits }),
+  deliver: (own, { data }: { readonly data: { readonly podIds: readonly number[] } }, signal) =>
+    deliver(own, data.podIds, { lane, signal, limits }),
 })
 startWorkers(pod, {
   handlers: {

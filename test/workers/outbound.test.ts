@@ -119,12 +119,26 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
 
   it('receive their jobs in chunks of pods, so that other work does not wait for all of them', async () => {
     const enqueueEach = vi.fn(pod.jobs.enqueueEach)
-    const duePods = Array.from({ length: 1_100 }, (_, podId) => ({ podId, proven: true }))
+    const duePods = Array.from({ length: 1_100 }, (_, podId) => ({ podId, proven: false }))
 
     await enqueueDeliveries({ jobs: { ...pod.jobs, enqueueEach } }, duePods)
 
-    expect(enqueueEach.mock.calls.map(([, each]) => each.length)).toEqual([500, 500, 100])
-    expect(await waiting('outbound')).toBe(1_100)
+    const chunks = enqueueEach.mock.calls.map(([, each]) => each.length).filter((length) => length > 0)
+    expect(chunks).toEqual([500, 500, 100])
+    expect(await waiting('outbound-slow')).toBe(1_100)
+  })
+
+  it('have one job for many proven pods', async () => {
+    const pods = await Promise.all(Array.from({ length: 70 }, () => otherPod({ lastSuccessAt: new Date() })))
+    await write(...pods)
+
+    await enqueueFor(...pods)
+
+    expect(await waiting('outbound')).toBe(2)
+    workers = startTestWorkers(pod, { handlers, queues: ['outbound'] })
+    await untilIdle(pod)
+    expect(pods.map(({ received }) => received.length)).toEqual(pods.map(() => 1))
+    expect(await pod.db('pods').whereNotNull('drainedBy')).toEqual([])
   })
 
   it('have one job for a pod, and one more that follows the running one', async () => {

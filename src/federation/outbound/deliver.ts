@@ -1,16 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import { enqueueDeliveries } from '../../jobs/outbox/enqueue-deliveries.js'
+import { type DuePod, enqueueDeliveries } from '../../jobs/outbox/enqueue-deliveries.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
-import {
-  type DueDelivery,
-  findDueDeliveries,
-  isLeasableWhenUnproven,
-  leasePod,
-  type PodHealthChange,
-  recordDeliveryResults,
-  releasePod,
-} from '../../persistence/outbound/due-deliveries.js'
+import { type DueDelivery, type PodHealthChange, releasePod } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
 import { addressHostOf } from '../../protocol/address.js'
 import type { Lane } from './delivery-metrics.js'
@@ -19,6 +12,7 @@ import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.js'
 import { participateInNext } from './participate.js'
 import { assessPod, failureOf } from './pod-health.js'
 import { sealDeliveries } from './seal-deliveries.js'
+import { sharedDeliveryOf } from './shared-delivery.js'
 
 interface DeliverOptions {
   /** The slots of `outbound` are for pods that have proven to respond. */
@@ -31,22 +25,50 @@ interface DeliverOptions {
 type DrainEnd = 'released' | 'yielded' | 'time over' | 'broken off'
 
 /**
+ * Sends the due deliveries of pods. Each pod goes on by itself, so that a slow one delays no other; pods that need a statement at the
+ * same time share it. Pods without a slot until the time of this run is over are enqueued again.
+ */
+export async function deliver(pod: Pod, podIds: readonly number[], options: DeliverOptions): Promise<void> {
+  const { lane, signal } = options
+  setMaxListeners(0, signal) // each exchange adds one
+  const limits = { ...DELIVERY_LIMITS, ...options.limits }
+  const run = { ...options, limits, until: performance.now() + limits.drainMs }
+  const { slots } = sharedDeliveryOf(pod.db)
+  const left: DuePod[] = []
+  async function deliverInSlot(podId: number): Promise<void> {
+    const release = lane === 'outbound' ? await slots.acquire(signal) : undefined
+    try {
+      if (performance.now() < run.until) await deliverToPod(pod, podId, run)
+      else left.push({ podId, proven: lane === 'outbound' })
+    } finally {
+      release?.()
+    }
+  }
+  const results = await Promise.allSettled(podIds.map(deliverInSlot))
+  await enqueueDeliveries(pod, left)
+  const failed = results.find((result) => result.status === 'rejected')
+  if (failed !== undefined && !signal.aborted) throw failed.reason
+}
+
+interface RunOptions extends DeliverOptions {
+  readonly limits: DeliveryLimits
+  /** The end of the time of this run. */
+  readonly until: number
+}
+
+/**
  * Sends the due deliveries of one pod, by priority and then in the order of insertion, until none is due, the pod fails, or the time
  * of this run is over. The lease allows one run for a pod at a time in all processes; a second run ends at once.
  */
-export async function deliver(pod: Pod, podId: number, { lane, signal, ...options }: DeliverOptions): Promise<void> {
-  const limits = { ...DELIVERY_LIMITS, ...options.limits }
+async function deliverToPod(pod: Pod, podId: number, { lane, signal, limits, until }: RunOptions): Promise<void> {
   const owner = randomUUID()
-  const lease = { podId, owner, milliseconds: limits.leaseMs, onlyProven: lane === 'outbound' }
-  const other = await leasePod(pod.db, lease)
-  if (other === undefined) {
-    const isInWrongLane = lane === 'outbound' && (await isLeasableWhenUnproven(pod.db, podId))
-    if (isInWrongLane) await enqueueDeliveries(pod, [{ podId, proven: false }])
-    return
-  }
+  const request = { podId, owner, milliseconds: limits.leaseMs, onlyProven: lane === 'outbound' }
+  const lease = await sharedDeliveryOf(pod.db).lease(request)
+  if (lease === undefined) return
+  if (!lease.isLeased) return enqueueDeliveries(pod, [{ podId, proven: false }])
   let end: DrainEnd = 'broken off'
   try {
-    end = await drainPod({ pod, other, owner, lane, signal, limits })
+    end = await drainPod({ pod, other: lease.pod, owner, lane, signal, limits }, until)
   } finally {
     if (end !== 'released') await releasePod(pod.db, podId, owner)
   }
@@ -55,15 +77,15 @@ export async function deliver(pod: Pod, podId: number, { lane, signal, ...option
   if (end === 'yielded') await enqueueDeliveries(pod, [{ podId, proven: false }])
 }
 
-async function drainPod(leased: LeasedDelivery): Promise<DrainEnd> {
+async function drainPod(leased: LeasedDelivery, until: number): Promise<DrainEnd> {
   const { pod, other, limits } = leased
-  const until = performance.now() + limits.drainMs
+  const { findDue } = sharedDeliveryOf(pod.db)
   let { failures } = other
   let hasResponded = false
   while (performance.now() < until) {
     // The first round is a probe with one delivery: an unreachable pod costs one request.
     const began = performance.now()
-    const rows = await findDueDeliveries(pod.db, other.id, hasResponded ? limits.rowsAtOnce : 1)
+    const rows = await findDue({ podId: other.id, limit: hasResponded ? limits.rowsAtOnce : 1 })
     const due = selectForRound(rows, limits)
     const sealed = await sealDeliveries(
       pod,
@@ -109,7 +131,7 @@ async function saveRound(
   attempts: readonly DeliveryAttempt[],
   note: PodHealthChange,
 ): Promise<boolean> {
-  return recordDeliveryResults(pod.db, {
+  return sharedDeliveryOf(pod.db).record({
     podId: other.id,
     owner,
     milliseconds: limits.leaseMs,

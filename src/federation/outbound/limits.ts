@@ -12,6 +12,8 @@ export const DELIVERY_LIMITS = {
   relaysInRound: 3,
   /** … and the maximum pause after such a round. The pause is as long as the round: a flood takes half of the time. */
   relayPauseMs: 60,
+  /** Proven pods that a process delivers to at the same time. */
+  podsAtOnce: 128,
   /** Concurrent deliveries to one pod, after a first success. The HTTP client has the same limit. */
   atOnce: 4,
   /** Relays per dispatch; each may have hundreds of deliveries. */

@@ -12,29 +12,53 @@ export interface DuePod {
 const ENQUEUED_WITHIN = 500
 /** The client builds a bulk request at once, which blocks the event loop: for so many jobs some 40 ms. */
 const ENQUEUED_AT_ONCE = 500
+/** Their deliveries share statements. Without a common job name: it would wait for the slowest pod of the job before. */
+const PODS_IN_JOB = 64
 
 /** Enqueues deliveries after the commit of the transaction that has written them; the sweeper adds lost jobs. */
 export const enqueueDeliveriesAfterCommit = afterCommit<DuePod>((pod, duePods) =>
   enqueueDeliveries(pod, duePods, { within: ENQUEUED_WITHIN }),
 )
 
-/** Adds one job for each pod, and one more for a pod with a running job, which may have read its deliveries already. */
+/**
+ * Adds one job for each pod, and one more for a pod with a running job, which may have read its deliveries already. Several proven pods
+ * share a job, unless the jobs are added again: then each pod has its own, which is not added twice.
+ */
 export async function enqueueDeliveries(
   { jobs }: Pick<Pod, 'jobs'>,
   duePods: readonly DuePod[],
-  options?: AddOptions,
+  options: AddOptions = {},
 ): Promise<void> {
-  const lanes = [
-    [deliverJob, duePods.filter(({ proven }) => proven)],
-    [deliverSlowlyJob, duePods.filter(({ proven }) => !proven)],
-  ] as const
-  await Promise.all(
-    lanes.map(async ([job, pods]) => {
-      const ids = [...new Set(pods.map(({ podId }) => podId))]
-      const each = ids.map((podId) => ({ data: { podId }, unique: `pod-${podId}` }))
-      for (let done = 0; done < each.length; done += ENQUEUED_AT_ONCE) {
-        await jobs.enqueueEach(job, each.slice(done, done + ENQUEUED_AT_ONCE), options)
-      }
-    }),
-  )
+  const proven = idsOf(duePods.filter((duePod) => duePod.proven))
+  const unproven = idsOf(duePods.filter((duePod) => !duePod.proven))
+  const isShared = proven.length > 1 && options.again !== true
+  await Promise.all([
+    isShared
+      ? jobs.enqueueAll(
+          deliverJob,
+          inChunks(proven, PODS_IN_JOB).map((podIds) => ({ podIds })),
+          options,
+        )
+      : enqueueForEach(jobs, deliverJob, proven, options),
+    enqueueForEach(jobs, deliverSlowlyJob, unproven, options),
+  ])
+}
+
+function idsOf(duePods: readonly DuePod[]): readonly number[] {
+  return [...new Set(duePods.map(({ podId }) => podId))]
+}
+
+async function enqueueForEach(
+  jobs: Pod['jobs'],
+  job: typeof deliverJob | typeof deliverSlowlyJob,
+  ids: readonly number[],
+  options: AddOptions,
+): Promise<void> {
+  const each = ids.map((podId) => ({ data: { podIds: [podId] }, unique: `pod-${podId}` }))
+  for (const chunk of inChunks(each, ENQUEUED_AT_ONCE)) await jobs.enqueueEach(job, chunk, options)
+}
+
+function inChunks<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
+  const chunks = Math.ceil(items.length / size)
+  return Array.from({ length: chunks }, (_, index) => items.slice(index * size, (index + 1) * size))
 }

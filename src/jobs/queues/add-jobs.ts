@@ -47,7 +47,7 @@ export interface JobAdding {
   enqueueAll<Definition extends AnyJob>(
     job: Definition,
     all: readonly DataOf<Definition>[],
-    options?: { readonly names?: readonly string[]; readonly priority?: number | undefined },
+    options?: { readonly names?: readonly string[] } & Pick<AddOptions, 'priority' | 'within'>,
   ): Promise<void>
   /** Adds one job per outbox row, unless there is one. */
   handOver(rows: readonly OutboxJob[], options?: AddOptions): Promise<void>
@@ -109,13 +109,13 @@ export function jobAdding({ client, store, prefix, optionsOf }: AddingOptions): 
       await addUnique(job.queue, jobs, options)
     },
 
-    async enqueueAll(job, all, { names = [], priority } = {}) {
+    async enqueueAll(job, all, { names = [], priority, within } = {}) {
       const jobs = all.map((data, index) => {
         const id = names[index]
         const opts = optionsOf(job, { priority, ...(id !== undefined && { deduplication: { id } }) })
         return { name: job.name, data, opts }
       })
-      await client.request(job.queue, (queue) => queue.addBulk(jobs))
+      await client.request(job.queue, (queue) => queue.addBulk(jobs), within === undefined ? {} : { within })
     },
 
     async handOver(rows, options = {}) {

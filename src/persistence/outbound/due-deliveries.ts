@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
+import { queryPrepared } from '../database/database.js'
 import type { PodStatus } from '../models/pod.js'
+import { opaqueParam } from '../sql/opaque-param.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 import { UNDELIVERED_LIMITS } from './limits.js'
 
@@ -28,42 +30,53 @@ export interface LeasedPod {
   readonly takesParticipations: boolean
 }
 
-interface LeaseRequest {
+export interface LeaseRequest {
   readonly podId: number
   readonly owner: string
   readonly milliseconds: number
   readonly onlyProven: boolean
 }
 
-/** Leases a pod that may be contacted now. Undefined if it may not, or if another process has leased it. */
-export async function leasePod(
+/** A pod that may be contacted now, and that no other process has leased. */
+export type LeaseResult =
+  | { readonly isLeased: true; readonly pod: LeasedPod }
+  /** The pod is not proven. */
+  | { readonly isLeased: false }
+
+/** Leases pods that may be contacted now, each requested once; returns the results by pod. */
+export async function leasePods(
   db: Knex,
-  { podId, owner, milliseconds, onlyProven }: LeaseRequest,
-): Promise<LeasedPod | undefined> {
-  const { rows } = await db.raw(
-    `update pods
-     set drained_by = :owner, drained_until = now() + :milliseconds * interval '1 millisecond'
-     where id = :podId
-       and (drained_until is null or drained_until <= now())
-       and ${POD_ACCEPTS_DELIVERIES}
-       and (${POD_IS_PROVEN} or not cast(:onlyProven as boolean))
-     returning id, host, port, ssl, failures, participation_at is not null as "takesParticipations"`,
-    { podId, owner, milliseconds, onlyProven },
-  )
-  return rows[0]
+  requests: readonly LeaseRequest[],
+): Promise<ReadonlyMap<number, LeaseResult>> {
+  const rows = await queryPrepared<LeasedPod & { readonly isLeased: boolean }>(db, 'lease-pods', leases, [
+    requests.map(({ podId }) => podId),
+    requests.map(({ owner }) => owner),
+    requests.map(({ milliseconds }) => milliseconds),
+    requests.map(({ onlyProven }) => onlyProven),
+  ])
+  return new Map(rows.map(({ isLeased, ...pod }) => [pod.id, isLeased ? { isLeased, pod } : { isLeased }]))
 }
 
-/** True if a lease failed only because the pod is not proven. */
-export async function isLeasableWhenUnproven(db: Knex, podId: number): Promise<boolean> {
-  const { rows } = await db.raw(
-    `select exists (
-       select from pods
-       where id = ? and not ${POD_IS_PROVEN} and ${POD_ACCEPTS_DELIVERIES} and (drained_until is null or drained_until <= now())
-     ) as "isLeft"`,
-    [podId],
+/** The rows are locked in the order of their ids, so that two leases, or a lease and a settlement, cannot deadlock. */
+const leases = `
+  with candidates as materialized (
+    select pods.id, pods.host, pods.port, pods.ssl, pods.failures, pods.participation_at, given.owner, given.milliseconds,
+      ${POD_IS_PROVEN} or not given.only_proven as is_leased
+    from unnest(${opaqueParam('$1', 'bigint[]')}, $2::uuid[], $3::integer[], $4::boolean[])
+      as given(pod_id, owner, milliseconds, only_proven)
+    join pods on pods.id = given.pod_id
+    where (pods.drained_until is null or pods.drained_until <= now())
+      and ${POD_ACCEPTS_DELIVERIES}
+    order by pods.id
+    for no key update of pods
+  ), leased as (
+    update pods
+    set drained_by = candidates.owner, drained_until = now() + candidates.milliseconds * interval '1 millisecond'
+    from candidates
+    where pods.id = candidates.id and candidates.is_leased
   )
-  return rows[0].isLeft
-}
+  select id, host, port, ssl, failures, participation_at is not null as "takesParticipations", is_leased as "isLeased"
+  from candidates`
 
 /** Ends a lease after a drain that was aborted. */
 export async function releasePod(db: Knex, podId: number, owner: string): Promise<void> {
@@ -75,6 +88,7 @@ export async function releasePod(db: Knex, podId: number, owner: string): Promis
 
 export interface DueDelivery {
   readonly id: number
+  readonly podId: number
   readonly messageId: number
   readonly record: string
   /** Guid of the entity that it refers to. */
@@ -94,27 +108,39 @@ export interface DueDelivery {
   readonly held: boolean
 }
 
-/**
- * Returns the due deliveries of a pod: messages of local users first, then relays, then participations, each in the order of
- * insertion. A delivery whose referenced entity still waits for this pod is held: it gets the due time and priority of that delivery.
- */
-export async function findDueDeliveries(db: Knex, podId: number, limit: number): Promise<readonly DueDelivery[]> {
-  const { rows } = await db.raw(selectDueDeliveries, { podId, limit })
-  return rows
+export interface DueRequest {
+  readonly podId: number
+  /** Rows of the pod, at most. */
+  readonly limit: number
 }
 
 /**
- * Reads the first rows of the pod in the order of the index `deliveries_line`, then looks up earlier deliveries for each of them.
+ * Returns the due deliveries of each pod: messages of local users first, then relays, then participations, each in the order of
+ * insertion. A delivery whose referenced entity still waits for this pod is held: it gets the due time and priority of that delivery.
+ */
+export async function findDueDeliveries(db: Knex, requests: readonly DueRequest[]): Promise<readonly DueDelivery[]> {
+  return queryPrepared<DueDelivery>(db, 'due-deliveries', selectDueDeliveries, [
+    requests.map(({ podId }) => podId),
+    requests.map(({ limit }) => limit),
+  ])
+}
+
+/**
+ * Reads the first rows of each pod in the order of the index `deliveries_line`, then looks up earlier deliveries for each of them.
  * The shape pins this plan against old statistics: `offset 0` keeps the order of the joins, the row comparison fits only the index
  * `deliveries_once`, and the expressions (`+ 0`) keep the other indexes out.
  */
 const selectDueDeliveries = `
   with head as materialized (
-    select id, message_id, pod_id, person_id, attempts, encrypted_envelope, priority, created_at
-    from deliveries
-    where pod_id = :podId and state = 'waiting' and (due_at + interval '0 seconds') <= now()
-    order by priority, id
-    limit :limit
+    select waiting.*
+    from unnest(${opaqueParam('$1', 'bigint[]')}, $2::integer[]) as given(pod_id, row_limit)
+    cross join lateral (
+      select id, message_id, pod_id, person_id, attempts, encrypted_envelope, priority, created_at
+      from deliveries
+      where deliveries.pod_id = given.pod_id and state = 'waiting' and (due_at + interval '0 seconds') <= now()
+      order by priority, id
+      limit given.row_limit
+    ) as waiting
   ), due as materialized (
     select head.*, messages.record, messages.about, messages.sender_id, messages.public, earlier.due_at as held_until, earlier.priority as held_priority
     from head
@@ -148,7 +174,7 @@ const selectDueDeliveries = `
     from due
     where deliveries.id = due.id and (due.held_until > now() or due.held_priority > due.priority)
   )
-  select due.id, due.message_id as "messageId", due.record, due.about, due.priority,
+  select due.id, due.pod_id as "podId", due.message_id as "messageId", due.record, due.about, due.priority,
     due.sender_id as "senderId", due.public as "isPublic", due.attempts, due.encrypted_envelope as "encryptedEnvelope", due.created_at as "writtenAt",
     coalesce(people.guid_at_pod, people.guid) as "personGuid", people.public_key as "publicKey", due.held_until is not null as held
   from due
@@ -195,76 +221,108 @@ export interface DeliveryResults {
 }
 
 /**
- * Stores the results of a round of deliveries. The lease ends with it unless more deliveries are due. A delivery that is inserted
- * meanwhile is either seen here or finds the pod without a lease. Returns whether more are due.
+ * Stores the results of rounds of deliveries, at most one round of each pod. The lease of a pod ends with it unless more of its
+ * deliveries are due. A delivery that is inserted meanwhile is either seen here or finds the pod without a lease. Returns the pods
+ * that have more due deliveries and are still leased.
  */
-export async function recordDeliveryResults(db: Knex, results: DeliveryResults): Promise<boolean> {
-  const { podId, owner, milliseconds, arrived, failed, podHealth, hasAnswered, redirects } = results
-  const { rows } = await db.raw(
-    `with arrived as (
-       delete from deliveries where id = any(:arrived) returning priority
-     ), failed as (
-       update deliveries set
-         attempts = attempts + cast(failure.counts as integer),
-         last_status = failure.status,
-         last_fault = failure.fault,
-         encrypted_envelope = coalesce(deliveries.encrypted_envelope, failure."encryptedEnvelope"),
-         due_at = coalesce(now() + failure.seconds * interval '1 second', due_at),
-         state = case when failure.dead or ${DELIVERY_IS_EXPIRED} then 'dead' else state end,
-         died_at = case when failure.dead or ${DELIVERY_IS_EXPIRED} then now() end
-       from json_to_recordset(:failed) as failure(
-         id bigint, status smallint, fault text, counts boolean, seconds double precision, dead boolean, "encryptedEnvelope" text
-       )
-       where deliveries.id = failure.id and deliveries.state = 'waiting'
-     ), more as (
-       select exists (
-         select from deliveries
-         where pod_id = :podId and state = 'waiting' and due_at <= now() and id <> all(:settled)
-       ) and :kind not in ('away', 'silent') as is_due
-     )
-     update pods set ${podHealthColumns[podHealth.kind]},
-       answered_at = coalesce(answered_at, case when cast(:hasAnswered as boolean) then now() end),
-       participation_at = coalesce(participation_at, (
-         select now() where exists (select from arrived where priority = ${DELIVERY_PRIORITY.participation})
-       )),
-       drained_by = case when more.is_due and blocked_at is null then drained_by end,
-       drained_until = case when more.is_due and blocked_at is null then now() + :milliseconds * interval '1 millisecond' end
-     from more
-     where pods.id = :podId and pods.drained_by = :owner
-     returning more.is_due and blocked_at is null as "isDue"`,
-    {
-      podId,
-      owner,
-      milliseconds,
-      hasAnswered,
-      redirects,
-      arrived: [...arrived],
-      failed: JSON.stringify(failed),
-      settled: [...arrived, ...failed.map(({ id }) => id)],
-      ...podHealth,
-    },
-  )
-  return rows[0]?.isDue ?? false
+export async function recordDeliveryResults(
+  db: Knex,
+  results: readonly DeliveryResults[],
+): Promise<ReadonlySet<number>> {
+  const rounds = results.map(({ podId, owner, milliseconds, arrived, failed, podHealth, hasAnswered, redirects }) => {
+    const settled = [...arrived, ...failed.map(({ id }) => id)]
+    return { podId, owner, milliseconds, hasAnswered, redirects, settled, ...podHealth }
+  })
+  const rows = await queryPrepared<{ readonly podId: number }>(db, 'delivery-results', settlement, [
+    results.flatMap(({ arrived }) => arrived),
+    JSON.stringify(results.flatMap(({ failed }) => failed)),
+    JSON.stringify(rounds),
+  ])
+  return new Set(rows.map(({ podId }) => podId))
 }
-
-const SET_OFFLINE_SINCE = `offline_since = coalesce(offline_since, now())`
 
 /** Columns are changed relative to their current values, because values that were read before can be outdated. */
-const podHealthColumns: Readonly<Record<PodHealthChange['kind'], string>> = {
-  well: `
-    status = case when status = 'version_failed' then status else 'no_errors' end,
-    last_error = case when status = 'version_failed' then last_error end,
-    failures = 0, next_try_at = null, offline_since = null, redirects = 0, last_success_at = now()`,
-  refuses: `
-    status = :status, last_error = :error, ${SET_OFFLINE_SINCE},
-    redirects = case when cast(:moved as integer) > 0 then redirects + cast(:moved as integer) else 0 end,
-    check_wanted = check_wanted or (redirects < :redirects and redirects + cast(:moved as integer) >= :redirects)`,
-  away: `
-    status = :status, last_error = :error, ${SET_OFFLINE_SINCE}, redirects = 0,
-    failures = failures + 1, next_try_at = now() + :seconds * interval '1 second'`,
-  silent: `last_success_at = null`,
-  unknown: `redirects = redirects`,
-}
+const settlement = `
+  with arrived as (
+    delete from deliveries where id = any($1::bigint[]) returning pod_id, priority
+  ), failed as (
+    update deliveries set
+      attempts = attempts + cast(failure.counts as integer),
+      last_status = failure.status,
+      last_fault = failure.fault,
+      encrypted_envelope = coalesce(deliveries.encrypted_envelope, failure."encryptedEnvelope"),
+      due_at = coalesce(now() + failure.seconds * interval '1 second', due_at),
+      state = case when failure.dead or ${DELIVERY_IS_EXPIRED} then 'dead' else state end,
+      died_at = case when failure.dead or ${DELIVERY_IS_EXPIRED} then now() end
+    from json_to_recordset($2::json) as failure(
+      id bigint, status smallint, fault text, counts boolean, seconds double precision, dead boolean, "encryptedEnvelope" text
+    )
+    where deliveries.id = failure.id and deliveries.state = 'waiting'
+  ), given as materialized (
+    select * from json_to_recordset($3::json) as round(
+      "podId" bigint, owner uuid, milliseconds integer, "hasAnswered" boolean, redirects integer, settled bigint[],
+      kind text, status text, error text, seconds double precision, moved integer
+    )
+  ), locked as materialized (
+    -- In the order of their ids, so that two settlements cannot deadlock.
+    select given.* from given
+    join pods on pods.id = given."podId" and pods.drained_by = given.owner
+    order by pods.id
+    for no key update of pods
+  ), rounds as materialized (
+    select locked.*,
+      locked.kind not in ('away', 'silent') and exists (
+        select from deliveries
+        where deliveries.pod_id = locked."podId" and state = 'waiting' and due_at <= now() and id <> all(locked.settled)
+      ) as is_due
+    from locked
+  ), changed as (
+    update pods set
+      status = case
+        when kind in ('refuses', 'away') then rounds.status
+        when kind = 'well' and pods.status <> 'version_failed' then 'no_errors'
+        else pods.status
+      end,
+      last_error = case
+        when kind in ('refuses', 'away') then rounds.error
+        when kind = 'well' and pods.status <> 'version_failed' then null
+        else pods.last_error
+      end,
+      failures = case kind when 'well' then 0 when 'away' then pods.failures + 1 else pods.failures end,
+      next_try_at = case kind
+        when 'well' then null
+        when 'away' then now() + rounds.seconds * interval '1 second'
+        else pods.next_try_at
+      end,
+      offline_since = case
+        when kind = 'well' then null
+        when kind in ('refuses', 'away') then coalesce(pods.offline_since, now())
+        else pods.offline_since
+      end,
+      redirects = case
+        when kind in ('well', 'away') then 0
+        when kind = 'refuses' then case when rounds.moved > 0 then pods.redirects + rounds.moved else 0 end
+        else pods.redirects
+      end,
+      check_wanted = pods.check_wanted or (
+        kind = 'refuses' and pods.redirects < rounds.redirects and pods.redirects + rounds.moved >= rounds.redirects
+      ),
+      last_success_at = case kind when 'well' then now() when 'silent' then null else pods.last_success_at end,
+      answered_at = coalesce(pods.answered_at, case when rounds."hasAnswered" then now() end),
+      participation_at = coalesce(pods.participation_at, (
+        select now() where exists (
+          select from arrived where arrived.pod_id = pods.id and arrived.priority = ${DELIVERY_PRIORITY.participation}
+        )
+      )),
+      drained_by = case when rounds.is_due and pods.blocked_at is null then pods.drained_by end,
+      drained_until = case
+        when rounds.is_due and pods.blocked_at is null then now() + rounds.milliseconds * interval '1 millisecond'
+      end
+    from rounds
+    where pods.id = rounds."podId" and pods.drained_by = rounds.owner
+    returning pods.id, pods.drained_by
+  )
+  select id as "podId" from changed where drained_by is not null`
 
 /** Pods without a lease whose deliveries have been due for 5 seconds: their delivery job was probably lost. */
 export const OVERDUE_PODS = `

@@ -1,0 +1,76 @@
+import type { Knex } from 'knex'
+import { type GroupCommitLimits, groupCommit } from '../../jobs/group-commit.js'
+import {
+  type DeliveryResults,
+  type DueDelivery,
+  type DueRequest,
+  findDueDeliveries,
+  type LeaseRequest,
+  type LeaseResult,
+  leasePods,
+  recordDeliveryResults,
+} from '../../persistence/outbound/due-deliveries.js'
+import { Semaphore } from '../../throttling/semaphore.js'
+import { DELIVERY_LIMITS } from './limits.js'
+
+/** What the delivery runs of a process share: slots, and statements. Pods that need a statement at the same time share it. */
+export interface SharedDelivery {
+  /** For proven pods. */
+  readonly slots: DeliverySlots
+  /** Undefined: the pod may not be contacted now, or another run has leased it. */
+  lease(request: LeaseRequest): Promise<LeaseResult | undefined>
+  findDue(request: DueRequest): Promise<readonly DueDelivery[]>
+  /** True: more is due, and the lease is extended. */
+  record(results: DeliveryResults): Promise<boolean>
+}
+
+interface DeliverySlots {
+  /** Waits for a slot; resolves with the function that releases it. */
+  acquire(signal: AbortSignal): Promise<() => void>
+}
+
+/** One for each open database, so that all running jobs share it. */
+const ofDatabase = new WeakMap<Knex, SharedDelivery>()
+
+export function sharedDeliveryOf(db: Knex): SharedDelivery {
+  const shared = ofDatabase.get(db) ?? openSharedDelivery(db)
+  ofDatabase.set(db, shared)
+  return shared
+}
+
+/** Rounds that end while a statement runs go together in the next one: a slow pod delays no other. */
+const ONE_AT_A_TIME = { atOnce: 1, items: 256, bytes: 4 * 1024 * 1024, sizeOf: () => 0 } as const
+
+/** Results wait for each other for some milliseconds while many arrive. */
+const RESULTS: GroupCommitLimits<DeliveryResults> = {
+  ...ONE_AT_A_TIME,
+  sizeOf: ({ failed }) => failed.reduce((sum, { encryptedEnvelope }) => sum + (encryptedEnvelope?.length ?? 0), 0),
+  growth: { after: 4, slow: 0, enough: 64, ms: 25 },
+}
+
+function openSharedDelivery(db: Knex): SharedDelivery {
+  const semaphore = new Semaphore(DELIVERY_LIMITS.podsAtOnce)
+  const lease = groupCommit(ONE_AT_A_TIME, async (requests: readonly LeaseRequest[]) => {
+    const ofPods = [...new Map(requests.toReversed().map((request) => [request.podId, request])).values()]
+    const results = await leasePods(db, ofPods)
+    return new Map(ofPods.map(({ podId, owner }) => [owner, results.get(podId)]))
+  })
+  const findDue = groupCommit(ONE_AT_A_TIME, async (requests: readonly DueRequest[]) => {
+    const ofPods = new Map<number, DueDelivery[]>(requests.map(({ podId }) => [podId, []]))
+    for (const due of await findDueDeliveries(db, requests)) ofPods.get(due.podId)?.push(due)
+    return ofPods
+  })
+  const record = groupCommit(RESULTS, (results: readonly DeliveryResults[]) => recordDeliveryResults(db, results))
+
+  return {
+    slots: {
+      async acquire(signal) {
+        await semaphore.acquire(signal)
+        return () => semaphore.release()
+      },
+    },
+    lease: async (request) => (await lease([request])).get(request.owner),
+    findDue: async (request) => (await findDue([request])).get(request.podId) ?? [],
+    record: async (results) => (await record([results])).has(results.podId),
+  }
+}
