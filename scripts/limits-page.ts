@@ -253,6 +253,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     asleepAfterDays: 'nothing new is stored for the pod until it responds',
     expiresAfterDays: 'given up at its next failure, and not revived when its pod wakes',
     relaysUnanswered: 'not stored, counted as skipped',
+    participationsWaiting: 'written when those before have arrived',
     participantsUnanswered: 'not stored',
   },
   OIDC_LIMITS: {

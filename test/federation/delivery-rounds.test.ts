@@ -4,8 +4,8 @@ import { DELIVERY_LIMITS, type DeliveryLimits } from '../../src/federation/outbo
 import { sharedDeliveryOf } from '../../src/federation/outbound/shared-delivery.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { postBy } from '../support/federation/entities.js'
-import type { LocalUser } from '../support/federation/inbound-messages.js'
 import { addRecordingPod, type RecordingPod, writeMessage } from '../support/federation/recording-pod.js'
+import type { LocalUser } from '../support/people/local-users.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod

@@ -7,9 +7,11 @@ import { loadJob } from '../../src/jobs/outbox/outbox.js'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
 import type { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
+import { UNDELIVERED_LIMITS } from '../../src/persistence/outbound/limits.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
 import { addPost } from '../support/databases/rows.js'
 import { sentAbout } from '../support/federation/outbound-messages.js'
 import type { LocalUser } from '../support/people/local-users.js'
@@ -111,22 +113,29 @@ describe('participations in the public posts of other pods', () => {
     expect(counted).toEqual([{ host: 's.example', skippedDeliveries: 1 }])
   })
 
-  it('are written one at a time for each author, and the next one when it has arrived', async () => {
-    const posts = await Promise.all([1, 2, 3].map(() => addPost(pod, quin)))
-    const guids = posts.toSorted((one, other) => one.id - other.id).map(({ guid }) => guid)
+  it('are written in limited number for a pod that has accepted one, and the following when those have arrived', async () => {
+    const limit = UNDELIVERED_LIMITS.participationsWaiting
+    const quinta = await pod.addRemotePerson('quill@q.example')
+    const posts: Post[] = []
+    for (let count = 0; count < limit + 30; count += 1) posts.push(await addPost(pod, quin))
+    const late = [await addPost(pod, quinta), await addPost(pod, quinta)]
+    const guids = [...posts, ...late].map(({ guid }) => guid)
     const { podId } = await pod.db('people').where({ id: quin.id }).first()
-    const about = async () => (await OutboundMessage.query(pod.db).orderBy('id')).map((message) => message.about)
     await pod.db('pods').update({ participationAt: new Date() })
-    await participate(pod, await work(...guids.slice(0, 2)))
-    await participate(pod, await work(...guids.slice(2)))
-    expect(await about()).toEqual(guids.slice(0, 1))
+    const waiting = async () => OutboundMessage.query(pod.db).orderBy('id').select('about', 'id')
 
-    for (const [index, guid] of guids.entries()) {
-      await pod.db('deliveries').delete() // it has arrived
-      await participateInNext(pod, [guid], { podId, isFirstOfPod: false })
-      expect(await about()).toEqual(guids.slice(0, index + 2))
-    }
-    expect(await pod.rows('deliveries')).toEqual([0])
+    await participate(pod, await work(...guids.slice(0, 60)))
+    await participate(pod, await work(...guids.slice(60)))
+
+    // One more for an author without any.
+    const abouts = new Set((await waiting()).map(({ about }) => about))
+    expect(abouts).toEqual(new Set([...guids.slice(0, limit), guids[limit + 30]]))
+
+    await pod.db('deliveries').delete() // they have arrived
+    await participateInNext(pod, { podId, postGuids: [...abouts] as string[], isFirstOfPod: false })
+
+    expect((await waiting()).map(({ about }) => about).toSorted()).toEqual(guids.toSorted())
+    expect(await pod.rows('deliveries')).toEqual([31])
   })
 
   it('are written one in all for a pod that has never accepted any, and for its other people when it has', async () => {
@@ -134,16 +143,29 @@ describe('participations in the public posts of other pods', () => {
     const { podId } = await pod.db('people').where({ id: quin.id }).first()
     await pod.db('pods').update({ participationAt: null })
     const first = await addPost(pod, quin)
-    const others = [await addPost(pod, quin), await addPost(pod, quinta)]
+    const others = [await addPost(pod, quin), await addPost(pod, quin), await addPost(pod, quinta)]
     await participate(pod, await work(first.guid, ...others.map(({ guid }) => guid)))
+    await participate(pod, await work(...others.map(({ guid }) => guid)))
     expect(await pod.rows('deliveries')).toEqual([1])
 
     await pod.db('deliveries').delete()
     await pod.db('pods').where({ id: podId }).update({ participationAt: new Date() })
-    await participateInNext(pod, [first.guid], { podId, isFirstOfPod: true })
+    await participateInNext(pod, { podId, postGuids: [first.guid], isFirstOfPod: true })
 
     const about = (await OutboundMessage.query(pod.db)).map((message) => message.about)
     expect(about.toSorted()).toEqual([first, ...others].map(({ guid }) => guid).toSorted())
+  })
+
+  it('take as many statements for a hundred posts as for one', async () => {
+    await pod.db('pods').update({ participationAt: new Date() })
+    const guids: string[] = []
+    for (let count = 0; count < 100; count += 1) guids.push((await addPost(pod, quin)).guid)
+    const [one, many] = [await work(guids[0] ?? ''), await work(...guids.slice(1))]
+
+    const statements = await statementsDuring(() => participate(pod, one), 'worker')
+
+    expect(await statementsDuring(() => participate(pod, many), 'worker')).toBe(statements)
+    expect(await pod.rows('deliveries')).toEqual([100])
   })
 
   it('are written once, however often it is done', async () => {

@@ -66,32 +66,40 @@ async function deliverToPod(pod: Pod, podId: number, { lane, signal, limits, unt
   const lease = await sharedDeliveryOf(pod.db).lease(request)
   if (lease === undefined) return
   if (!lease.isLeased) return enqueueDeliveries(pod, [{ podId, proven: false }])
+  const arrived: string[] = []
   let end: DrainEnd = 'broken off'
   try {
-    end = await drainPod({ pod, other: lease.pod, owner, lane, signal, limits }, until)
+    end = await drainPod({ pod, other: lease.pod, owner, lane, signal, limits }, until, arrived)
   } finally {
     if (end !== 'released') await releasePod(pod.db, podId, owner)
+  }
+  if (arrived.length > 0) {
+    const isFirstOfPod = !lease.pod.takesParticipations
+    await participateInNext(pod, { podId, postGuids: arrived, isFirstOfPod })
   }
   // A run that broke off is not enqueued again: its obstacle still exists. The sweeper finds the deliveries later.
   if (end === 'time over') await enqueueDeliveries(pod, [{ podId, proven: lane === 'outbound' }])
   if (end === 'yielded') await enqueueDeliveries(pod, [{ podId, proven: false }])
 }
 
-async function drainPod(leased: LeasedDelivery, until: number): Promise<DrainEnd> {
+/** Adds the posts whose participations have arrived. */
+async function drainPod(leased: LeasedDelivery, until: number, participatedIn: string[]): Promise<DrainEnd> {
   const { pod, other, limits } = leased
-  const { findDue } = sharedDeliveryOf(pod.db)
+  const { findDue, noteOwnRound, isOwnRoundRecent } = sharedDeliveryOf(pod.db)
   let { failures } = other
   let hasResponded = false
   while (performance.now() < until) {
     // The first round is a probe with one delivery: an unreachable pod costs one request.
     const began = performance.now()
     const rows = await findDue({ podId: other.id, limit: hasResponded ? limits.rowsAtOnce : 1 })
-    const due = selectForRound(rows, limits)
+    const due = selectForRound(rows)
     const sealed = await sealDeliveries(
       pod,
       due.filter(({ held }) => !held),
     )
-    const attempts = await sendDeliveries(leased, sealed, hasResponded)
+    if (hasOwn(due)) noteOwnRound()
+    const startsUntil = hasOwn(due) ? until : performance.now() + limits.relayRoundMs
+    const attempts = await sendDeliveries(leased, sealed, { hasResponded, startsUntil })
     const assessment = assessPod(
       attempts.map(({ outcome }) => outcome),
       failures,
@@ -101,26 +109,28 @@ async function drainPod(leased: LeasedDelivery, until: number): Promise<DrainEnd
     logPodChange(leased, assessment, failures)
     if (assessment.kind === 'well') failures = 0
     hasResponded ||= attempts.some(hasResponse)
-    await participateAfter(leased, attempts)
+    participatedIn.push(...attempts.flatMap(postOfArrivedParticipation))
     if (assessment.kind === 'silent') return 'yielded'
     if (!isMoreDue) return 'released'
     if (attempts.some(({ outcome }) => outcome.kind === 'untried')) return 'broken off'
-    if (isOnlyRelays(due)) await pauseFor(performance.now() - began, leased)
+    if (due.length > 0 && !hasOwn(due) && isOwnRoundRecent()) await pauseFor(performance.now() - began, leased)
   }
   return 'time over'
 }
 
-/** Messages of local users are sent before relays. A round of relays is short, so that such a message waits for one at most. */
-function selectForRound(due: readonly DueDelivery[], { relaysInRound }: DeliveryLimits): readonly DueDelivery[] {
-  const own = due.filter(({ priority }) => priority === DELIVERY_PRIORITY.own)
-  return own.length > 0 ? own : due.slice(0, relaysInRound)
+/** Messages of local users are sent before relays and participations, in rounds of their own. */
+function selectForRound(due: readonly DueDelivery[]): readonly DueDelivery[] {
+  return hasOwn(due) ? due.filter(({ priority }) => priority === DELIVERY_PRIORITY.own) : due
 }
 
-function isOnlyRelays(due: readonly DueDelivery[]): boolean {
-  return due.length > 0 && due.every(({ priority }) => priority === DELIVERY_PRIORITY.relay)
+function hasOwn(due: readonly DueDelivery[]): boolean {
+  return due.some(({ priority }) => priority === DELIVERY_PRIORITY.own)
 }
 
-/** Relays take at most half of the time: each has its own signature, and signing keeps the processors from all other work. */
+/**
+ * While local users write, relays and participations take at most half of the time: each has its own signature, and signing keeps the
+ * processors from all other work.
+ */
 async function pauseFor(roundMs: number, { signal, limits }: LeasedDelivery): Promise<void> {
   await pause(Math.min(roundMs, limits.relayPauseMs), undefined, { signal }).catch(() => undefined)
 }
@@ -165,11 +175,8 @@ function logPodChange({ pod, other }: LeasedDelivery, note: PodHealthChange, fai
   }
 }
 
-/** At most one participation for an author is pending; after its arrival the next one is stored. */
-async function participateAfter({ pod, other }: LeasedDelivery, attempts: readonly DeliveryAttempt[]): Promise<void> {
-  const arrived = attempts.filter(
-    ({ due, outcome }) => due.priority === DELIVERY_PRIORITY.participation && outcome.kind === 'arrived',
-  )
-  const postGuids = arrived.flatMap(({ due: { about } }) => about ?? [])
-  await participateInNext(pod, postGuids, { podId: other.id, isFirstOfPod: !other.takesParticipations })
+/** The post of a participation that has arrived. */
+function postOfArrivedParticipation({ due, outcome }: DeliveryAttempt): readonly string[] {
+  const isParticipation = due.priority === DELIVERY_PRIORITY.participation && outcome.kind === 'arrived'
+  return isParticipation && due.about !== null ? [due.about] : []
 }

@@ -26,6 +26,13 @@ export interface DeliveryAttempt {
   readonly encryptedEnvelope: string | undefined
 }
 
+interface RoundOptions {
+  /** The pod has answered in this run. */
+  readonly hasResponded: boolean
+  /** After this time no delivery starts, except the first. */
+  readonly startsUntil: number
+}
+
 /**
  * Sends deliveries to one pod, a few at a time. They start in their order, and the messages of one person arrive one after the
  * other. After the first failure of the pod no further delivery starts.
@@ -33,7 +40,7 @@ export interface DeliveryAttempt {
 export async function sendDeliveries(
   leased: LeasedDelivery,
   sealed: readonly SealedDelivery[],
-  hasResponded: boolean,
+  { hasResponded, startsUntil }: RoundOptions,
 ): Promise<readonly DeliveryAttempt[]> {
   const attempts: DeliveryAttempt[] = []
   const takePlace = openSenderOrder()
@@ -43,7 +50,7 @@ export async function sendDeliveries(
   async function sendOneByOne(): Promise<void> {
     for (const { delivery, place } of pending) {
       await place.predecessors
-      if (hasPodFailed) return place.finish()
+      if (hasPodFailed || (attempts.length > 0 && performance.now() >= startsUntil)) return place.finish()
       try {
         const began = performance.now()
         const outcome = await sendDelivery(leased, delivery, hasResponded)

@@ -8,10 +8,12 @@ export const DELIVERY_LIMITS = {
   podFailures: 9,
   /** Rows of one pod read at a time. An envelope may have megabytes. */
   rowsAtOnce: 20,
-  /** Relays and participations per round, … */
-  relaysInRound: 3,
-  /** … and the maximum pause after such a round. The pause is as long as the round: a flood takes half of the time. */
+  /** Time in which the relays and participations of a round start: so long a message of a local user waits. */
+  relayRoundMs: 250,
+  /** The maximum pause after such a round while local users write. It is as long as the round: a flood takes half of the time. */
   relayPauseMs: 60,
+  /** Local users write if a message of theirs was sent within this time. */
+  ownRecentMs: 2_000,
   /** Proven pods that a process delivers to at the same time. */
   podsAtOnce: 128,
   /** Concurrent deliveries to one pod, after a first success. The HTTP client has the same limit. */

@@ -3,6 +3,7 @@ import { enqueuePersonalMessages } from '../../domain/outbound/outgoing-messages
 import type { JobContext } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import {
+  type ArrivedParticipations,
   findNextPosts,
   findPostsToParticipateIn,
   lockParticipations,
@@ -15,8 +16,8 @@ import { findParticipationSigner, type ParticipationSigner } from './participati
 
 /**
  * Subscribes to the comments and likes of remote public posts, with participations by the account of the pod or the one that
- * PODMIN_ACCOUNT names. They are not stored as participations of a person. A repeat has the same guid and sends nothing. At most one is pending for each author, and one
- * for a pod that has never accepted any, so that an author of thousands of posts cannot fill the delivery queue.
+ * PODMIN_ACCOUNT names. They are not stored as participations of a person. A repeat has the same guid and sends nothing. The number
+ * that waits for a pod is limited, so that an author of thousands of posts cannot fill the delivery queue.
  */
 export async function participate(
   pod: Pod,
@@ -29,24 +30,13 @@ export async function participate(
   })
 }
 
-interface NextOptions {
-  readonly podId: number
-  /** The pod had accepted none before: only one was sent, and the posts of its other authors were left out. */
-  readonly isFirstOfPod: boolean
-}
-
-/** After the participations in these posts have arrived, sends one for the next post of each author. */
-export async function participateInNext(
-  pod: Pod,
-  postGuids: readonly string[],
-  { podId, isFirstOfPod }: NextOptions,
-): Promise<void> {
-  if (postGuids.length === 0) return
-  const nextPosts = await findNextPosts(pod.db, postGuids, isFirstOfPod ? podId : null)
+/** After participations have arrived, sends those for the following posts of their authors. */
+export async function participateInNext(pod: Pod, arrived: ArrivedParticipations): Promise<void> {
+  const nextPosts = await findNextPosts(pod.db, arrived)
   if (nextPosts.length === 0) return
   const signer = await findParticipationSigner(pod)
-  if (signer !== undefined)
-    await inTransaction(pod, (transaction) => participateIn(pod, transaction, signer, nextPosts))
+  if (signer === undefined) return
+  await inTransaction(pod, (transaction) => participateIn(pod, transaction, signer, nextPosts))
 }
 
 async function participateIn(

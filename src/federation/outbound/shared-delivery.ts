@@ -22,6 +22,10 @@ export interface SharedDelivery {
   findDue(request: DueRequest): Promise<readonly DueDelivery[]>
   /** True: more is due, and the lease is extended. */
   record(results: DeliveryResults): Promise<boolean>
+  /** Messages of local users are sent. */
+  noteOwnRound(): void
+  /** Messages of local users were sent a short time ago. */
+  isOwnRoundRecent(): boolean
 }
 
 interface DeliverySlots {
@@ -62,7 +66,13 @@ function openSharedDelivery(db: Knex): SharedDelivery {
   })
   const record = groupCommit(RESULTS, (results: readonly DeliveryResults[]) => recordDeliveryResults(db, results))
 
+  let lastOwnRound = Number.NEGATIVE_INFINITY
+
   return {
+    noteOwnRound() {
+      lastOwnRound = performance.now()
+    },
+    isOwnRoundRecent: () => performance.now() - lastOwnRound < DELIVERY_LIMITS.ownRecentMs,
     slots: {
       async acquire(signal) {
         await semaphore.acquire(signal)

@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
 import { DELIVERY_PRIORITY } from '../outbound/delivery-priority.js'
+import { UNDELIVERED_LIMITS } from '../outbound/limits.js'
+import { rowByRow } from '../sql/row-by-row.js'
 
 /** A public post of a person of another pod. */
 export interface PostOfPod {
@@ -13,8 +15,9 @@ export async function lockParticipations(transaction: Knex.Transaction): Promise
 }
 
 /**
- * Returns the posts that get a participation now: the first post of each author without a waiting one; for a pod that has never
- * accepted any, one post in all. Waiting deliveries are found with the index `deliveries_line`.
+ * Returns the posts that get a participation now. A pod that has never accepted any gets one in all. Any other pod gets a limited
+ * number, and at least one for each author: after its arrival the following posts of the author are found. Waiting deliveries are
+ * found with the index `deliveries_line`.
  */
 export async function findPostsToParticipateIn(
   transaction: Knex.Transaction,
@@ -26,41 +29,66 @@ export async function findPostsToParticipateIn(
 
 const postsToParticipateIn = `
   with wanted as materialized (
-    select posts.id, posts.guid, posts.author_id, pods.id as pod_id,
-      case when pods.participation_at is null then 0 else posts.author_id end as line
+    select posts.id, posts.guid, posts.author_id, pods.id as pod_id, pods.participation_at is null as is_first
     from unnest(?::text[]) as given(guid)
-    join posts on posts.guid = given.guid
-    join people on people.id = posts.author_id
-    join pods on pods.id = people.pod_id
-    where posts.public
-  ), first as (
-    select distinct on (pod_id, line) * from wanted order by pod_id, line, id
+    ${rowByRow('posts', 'posts.guid = given.guid and posts.public')}
+    ${rowByRow('people', 'people.id = posts.author_id')}
+    ${rowByRow('pods', 'pods.id = people.pod_id')}
+  ), room as materialized (
+    select targets.pod_id, ${UNDELIVERED_LIMITS.participationsWaiting} - (
+      select count(*) from (
+        select from deliveries
+        where deliveries.pod_id = targets.pod_id and state = 'waiting' and priority = ${DELIVERY_PRIORITY.participation}
+        limit ${UNDELIVERED_LIMITS.participationsWaiting}
+      ) as waiting
+    ) as count
+    from (select distinct pod_id from wanted) as targets
+  ), placed as (
+    select wanted.*, room.count as room,
+      row_number() over (partition by wanted.pod_id order by id) as place_of_pod,
+      row_number() over (partition by wanted.pod_id, author_id order by id) as place_of_author
+    from wanted join room using (pod_id)
   )
-  select guid, author_id as "authorId" from first
-  where not exists (
-    select from deliveries
-    where deliveries.pod_id = first.pod_id and state = 'waiting' and priority = ${DELIVERY_PRIORITY.participation}
-      and (line = 0 or person_id = line)
-  )
+  select guid, author_id as "authorId" from placed
+  where case
+    when is_first then place_of_pod = 1 and room = ${UNDELIVERED_LIMITS.participationsWaiting}
+    else place_of_pod <= room or (
+      place_of_author = 1 and not exists (
+        select from deliveries
+        where deliveries.pod_id = placed.pod_id and state = 'waiting' and priority = ${DELIVERY_PRIORITY.participation}
+          and person_id = placed.author_id
+      )
+    )
+  end
   order by id`
 
-/** Returns the next public post of each author of these posts; with a pod, the next posts of its other people too. */
+/** Participations that have arrived at a pod in one run; none of the pod waits any more, or the run had no more time. */
+export interface ArrivedParticipations {
+  readonly podId: number
+  readonly postGuids: readonly string[]
+  /** The pod had accepted none before: only one was sent, and the posts of its other authors were left out. */
+  readonly isFirstOfPod: boolean
+}
+
+/** Returns the following public posts of the authors; for a pod that had accepted none before, those of its other people too. */
 export async function findNextPosts(
   db: Knex,
-  guids: readonly string[],
-  firstOfPod: number | null,
+  { podId, postGuids, isFirstOfPod }: ArrivedParticipations,
 ): Promise<readonly string[]> {
-  const { rows } = await db.raw(nextPosts, [[...guids], firstOfPod])
+  const { rows } = await db.raw(nextPosts, [[...postGuids], isFirstOfPod ? podId : null])
   return rows.map(({ guid }: { guid: string }) => guid)
 }
 
 const AUTHORS_OF_NEW_POD = 100
+const POSTS_OF_AUTHOR = 50
 
 const nextPosts = `
   with given as materialized (
-    select posts.id, posts.author_id from unnest(?::text[]) as given(guid) join posts on posts.guid = given.guid
+    select posts.id, posts.author_id
+    from unnest(?::text[]) as given(guid)
+    ${rowByRow('posts', 'posts.guid = given.guid')}
   ), authors as (
-    select author_id, min(id) as after from given group by author_id
+    select author_id, max(id) as after from given group by author_id
     union all
     (
       select people.id, (select min(id) from given) from people
@@ -76,5 +104,5 @@ const nextPosts = `
       and (posts.author_id, posts.id) <= (authors.author_id, 9223372036854775807)
       and posts.public
     order by posts.author_id, posts.id
-    limit 1
+    limit ${POSTS_OF_AUTHOR}
   ) as next`

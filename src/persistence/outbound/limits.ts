@@ -6,6 +6,8 @@ export const UNDELIVERED_LIMITS = {
   expiresAfterDays: 14,
   /** Waiting relays for a pod that has never answered. */
   relaysUnanswered: 5,
+  /** Waiting participations for a pod that has accepted one before; and one for each of its authors. */
+  participationsWaiting: 200,
   /** Subscriptions to one post from pods that have never answered. */
   participantsUnanswered: 100,
 } as const
