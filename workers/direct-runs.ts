@@ -1,7 +1,7 @@
 import type { AnyJob } from '../src/jobs/definitions.js'
 import { groupCommit } from '../src/jobs/group-commit.js'
 import type { DirectRun } from '../src/jobs/outbox/direct-runs.js'
-import { AlreadyDone, type JobContext, loadJob } from '../src/jobs/outbox/outbox.js'
+import { AlreadyDone, type JobContext, jobOfRow } from '../src/jobs/outbox/outbox.js'
 import type { Pod } from '../src/pod/pod.js'
 import { withDeadline } from './deadline.js'
 import type { Handler } from './run-job.js'
@@ -20,17 +20,18 @@ interface DirectLimits {
   readonly stopping: AbortSignal
 }
 
-/** Runs each row with the handler of its job. A failure has no effect but that the row gets a job. */
+/**
+ * Runs each row with the handler of its job, which must finish the row in its transaction: the row is not read before. A failure has
+ * no effect but that the row gets a job.
+ */
 export function runEach(handle: Handler): DirectHandler['open'] {
   return (pod, { deadline, stopping }) =>
-    async (outboxId) => {
-      const work = await loadJob(pod.db, { outboxId })
-      if (work === undefined) return
+    async ({ id, data }) => {
+      const work = jobOfRow(pod.db, id, data)
       await unlessDone(() =>
         // The handler belongs to the name of the row.
         withDeadline(deadline, stopping, (signal) => handle(pod, work as JobContext as JobContext<never>, signal)),
       )
-      await work.finishIfOpen()
     }
 }
 
@@ -44,7 +45,7 @@ export function runTogether(
       { atOnce: 1, items, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
       (ids: readonly number[]) => withDeadline(deadline, stopping, () => handleAll(pod, ids)),
     )
-    return (outboxId) => run([outboxId])
+    return ({ id }) => run([id])
   }
 }
 

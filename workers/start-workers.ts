@@ -156,7 +156,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
     .map(({ job, atOnce, open }) => {
       const run = open(pod, { deadline: timing.deadline, stopping: stopping.signal })
       const { queue, name } = job
-      return pod.jobs.directRuns.serve({ queue, name, atOnce, run: (id) => runDirectly(queue, () => run(id)) })
+      return pod.jobs.directRuns.serve({ queue, name, atOnce, run: (row) => runDirectly(queue, () => run(row)) })
     })
   const servesMaintenance = queues.includes('maintenance')
   const schedules = servesMaintenance ? keepSchedules(pod) : undefined

@@ -60,9 +60,10 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
     await pod.db.transaction((transaction) => enqueueJobsOfKind(pod, transaction, greet, all))
   }
 
-  const greetDirectly = runEach(async (_pod, work) => {
+  const greetDirectly = runEach(async ({ db }, work) => {
     const { name } = work.data as Greeting
     if (name === 'unknown') throw new Error('There is no such name.')
+    await db.transaction((transaction) => work.finish(transaction))
     greetedDirectly.push(name)
   })
 
@@ -86,6 +87,27 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
     expect([greetedDirectly, greetedByJob]).toEqual([['Bob'], ['unknown']])
   })
 
+  it('have no second effect when another worker has done them', async () => {
+    const { released, release } = openGate()
+    const handOver = vi.spyOn(pod.jobs, 'handOver')
+    const open: DirectHandler['open'] = (...rest) => {
+      const run = greetDirectly(...rest)
+      return async (row) => {
+        await released
+        await run(row)
+      }
+    }
+    start({ job: greet, atOnce: 2, open })
+    await commit('Alice')
+    await pod.db('outbox').delete()
+    release()
+    await workers?.close()
+
+    expect(greetedDirectly).toEqual([])
+    expect(handOver).not.toHaveBeenCalled()
+    handOver.mockRestore()
+  })
+
   it('get jobs when as many run as may', async () => {
     start({ job: greet, atOnce: 1, open: greetDirectly })
     await commit('Alice', 'Bob', 'Carol')
@@ -100,8 +122,9 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
     start({
       job: greet,
       atOnce: 2,
-      open: runEach(async (_pod, work) => {
+      open: runEach(async ({ db }, work) => {
         await released
+        await db.transaction((transaction) => work.finish(transaction))
         greetedDirectly.push((work.data as Greeting).name)
       }),
     })

@@ -2,7 +2,7 @@ import type { OutboxJob } from '../queues/add-jobs.js'
 import type { QueueName } from '../queues/queue-names.js'
 
 /** Runs the work of one outbox row; rejects when a job of the queue has to do it instead. */
-export type DirectRun = (outboxId: number) => Promise<void>
+export type DirectRun = (row: Pick<OutboxJob, 'id' | 'data'>) => Promise<void>
 
 interface DirectRunOptions {
   readonly queue: QueueName
@@ -32,7 +32,7 @@ export function openDirectRuns(): DirectRuns {
 
   async function runRow(server: Server, row: OutboxJob, onFailure: (row: OutboxJob) => void): Promise<void> {
     try {
-      await server.run(row.id)
+      await server.run(row)
     } catch {
       onFailure(row)
     } finally {

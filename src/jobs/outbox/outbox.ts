@@ -120,7 +120,7 @@ export async function enqueueJobs(
   ])
   const rows = written.flatMap(({ id }, index) => {
     const { queue, name } = all[index]?.job ?? {}
-    return queue === undefined || name === undefined ? [] : [{ id, queue, name, ...handOver }]
+    return queue === undefined || name === undefined ? [] : [{ id, queue, name, data: all[index]?.data, ...handOver }]
   })
   handOverAfter(pod, transaction, rows)
   return rows.map(({ id }) => id)
@@ -162,14 +162,23 @@ export async function loadJob(db: Knex, data: unknown): Promise<LoadedJob | unde
   }
   const [row] = await queryPrepared<OutboxRow>(db, 'outbox-row', outboxRow, [outboxId])
   if (row === undefined) return undefined
+  const { payload, acceptedAt, senderId } = row
+  return {
+    ...jobOfRow(db, outboxId, row.data),
+    payload: payload ?? undefined,
+    acceptedAt: acceptedAt ?? undefined,
+    senderId: senderId ?? undefined,
+  }
+}
 
+/** The job of a row that this process has written, with its data. Whether the row still exists is seen by `finish`. */
+export function jobOfRow(db: Knex, outboxId: number, data: unknown): LoadedJob {
   let open = true
   return {
     outboxId,
-    data: row.data,
-    payload: row.payload ?? undefined,
-    acceptedAt: row.acceptedAt ?? undefined,
-    senderId: row.senderId ?? undefined,
+    data,
+    payload: undefined,
+    acceptedAt: undefined,
     async finish(transaction) {
       const deleted = await deleteOutboxRows(transaction, [outboxId])
       if (deleted.size === 0) throw new AlreadyDone('The outbox row is gone.')

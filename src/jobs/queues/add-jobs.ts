@@ -32,6 +32,8 @@ export interface OutboxJob {
   readonly name: string
   /** Milliseconds until the job may begin. */
   readonly delay?: number | undefined
+  /** Known where the row has just been written; the queue does not get it. */
+  readonly data?: unknown
 }
 
 export interface JobAdding {
