@@ -229,6 +229,7 @@ describe('the commands', { timeout: 60_000 }, () => {
       const name = `outbox-${id}`
 
       expect(await json('dead', 'list')).toMatchObject([{ id: name, queue: 'notify', name: 'probe' }])
+      expect((await pod(['dead', 'list'], settings)).stdout).toMatch(/\n1 dead letter\n$/)
       expect(await json('dead', 'list', '--queue', 'fetch')).toEqual([])
       expect(await json('dead', 'show', name)).toMatchObject({ id: name, data: { about: 7 } })
       expect(await failure('dead', 'show', 'outbox-0')).toMatchObject({ code: 1 })

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { buildProgram } from '../../bin/program.js'
@@ -10,6 +11,13 @@ function commandsOf(command: Command, path: readonly string[] = []): (readonly [
 }
 
 const commands = commandsOf(await buildProgram())
+
+it('README runs commands with npx pod, and uses only options that curl of Ubuntu 22.04 has', async () => {
+  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
+
+  expect(readme).toContain('npx pod user create alice')
+  expect(readme).not.toMatch(/dist\/bin\/pod\.js|curl .*--json/)
+})
 
 describe('--help', () => {
   it('lists the commands', () => {

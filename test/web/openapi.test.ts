@@ -55,9 +55,35 @@ it('is OpenAPI 3.1, and describes each call with its scopes', async () => {
   expect(new Set(ids).size).toBe(ids.length)
 })
 
+it('names the OpenID Connect discovery, the headers of responses and the types of live events', async () => {
+  const { components, paths } = (await describeApi()) as Description // made of nothing but this
+
+  expect(components.securitySchemes['openid']).toMatchObject({
+    type: 'openIdConnect',
+    openIdConnectUrl: '/.well-known/openid-configuration',
+  })
+  const list = paths['/api/v1/streams/main']?.['get']?.responses['200']
+  expect(Object.keys(list?.headers ?? {})).toEqual(expect.arrayContaining(['Link', 'ETag']))
+  const limited = paths['/api/v1/posts']?.['post']?.responses['429']
+  expect(Object.keys(limited?.headers ?? {})).toContain('Retry-After')
+  const notifications = paths['/api/v1/notifications']?.['get']?.responses['200']
+  expect(Object.keys(notifications?.headers ?? {})).toContain('Unread-Notifications')
+  const events = paths['/api/v1/streaming']?.['get']?.responses['200']
+  expect(events?.content).toHaveProperty(
+    ['text/event-stream', 'schema', '$ref'],
+    '#/components/schemas/StreamEventData',
+  )
+})
+
+interface Operation {
+  readonly operationId: string
+  readonly tags: readonly string[]
+  readonly responses: Readonly<Record<string, { readonly headers?: object; readonly content?: object }>>
+}
+
 interface Description {
   readonly openapi: string
   readonly tags: readonly { readonly name: string }[]
   readonly components: { readonly securitySchemes: Readonly<Record<string, object>> }
-  readonly paths: Readonly<Record<string, Readonly<Record<string, { operationId: string; tags: string[] }>>>>
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
 }

@@ -53,6 +53,7 @@ describe('the server of the operator', () => {
   it('reports the software and the connections to the database', async () => {
     const { body } = await operator.inject('/metrics')
 
+    expect(body).toMatch(/^pod_build_info\{software="diaspora-pod",version="\d+\.\d+\.\d+",/m)
     expect(body).toContain(`node="${process.versions.node}",queue_store="`)
     expect(body).toMatch(/^pod_db_acquire_seconds_count\{pool="primary"\} [1-9]\d*$/m)
     for (const state of ['used', 'free', 'waiting']) {
