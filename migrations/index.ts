@@ -44,6 +44,7 @@ import { podAccount } from './0101-pod-account.js'
 import { tokenDialects } from './0103-token-dialects.js'
 import { auditLog } from './0104-audit-log.js'
 import { moderationCases } from './0105-moderation-cases.js'
+import { queueControls } from './0110-queue-controls.js'
 import { backupRuns } from './0112-backup-runs.js'
 import type { Migration } from './migration.js'
 
@@ -95,5 +96,6 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0103-token-dialects', tokenDialects],
   ['0104-audit-log', auditLog],
   ['0105-moderation-cases', moderationCases],
+  ['0110-queue-controls', queueControls],
   ['0112-backup-runs', backupRuns],
 ])

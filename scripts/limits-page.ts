@@ -17,6 +17,7 @@ import * as persistencePhotos from '../src/persistence/photos/limits.js'
 import * as pod from '../src/pod/limits.js'
 import * as protocolDiscovery from '../src/protocol/discovery/limits.js'
 import * as webApi from '../src/web/api/limits.js'
+import * as webConsole from '../src/web/console/limits.js'
 import * as webLive from '../src/web/live/limits.js'
 import * as webOidc from '../src/web/oidc/limits.js'
 import * as webPages from '../src/web/pages/limits.js'
@@ -31,6 +32,7 @@ type Group = Readonly<Record<string, unknown>>
 export const limitFiles: Readonly<Record<string, Readonly<Record<string, Group>>>> = {
   'src/web/server/limits.ts': webServer,
   'src/web/api/limits.ts': webApi,
+  'src/web/console/limits.ts': webConsole,
   'src/web/live/limits.ts': webLive,
   'src/web/oidc/limits.ts': webOidc,
   'src/domain/accounts/limits.ts': domainAccounts,

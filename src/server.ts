@@ -6,6 +6,7 @@ import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type Config, readConfig } from './config/config.js'
 import { keepAddress } from './config/kept-address.js'
 import { endUnstarted, StartError } from './errors/start-error.js'
+import { keepHeartbeat } from './jobs/operations/heartbeat.js'
 import { persistCounters } from './jobs/operations/persisted-counters.js'
 import { openLog } from './logging/log.js'
 import { openMetrics } from './operations/metrics.js'
@@ -46,6 +47,7 @@ async function startWeb(config: Config): Promise<() => Promise<void>> {
   showCryptoMetrics(metrics.registry, crypto)
   const app = await buildApp(pod, { metrics })
   const figures = persistCounters(pod, metrics.registry)
+  const heartbeat = keepHeartbeat(pod, { kind: 'web' })
   const operator = await buildOperatorApp({ log: pod.log, metrics, readiness: app.readiness })
 
   const address = await listen(
@@ -65,6 +67,7 @@ async function startWeb(config: Config): Promise<() => Promise<void>> {
     await closeApp(app, HTTP_LIMITS.closeTimeoutMs)
     await closeApp(operator, 0)
     await figures.close()
+    await heartbeat.close()
     await pod.close()
     await crypto.close()
   }

@@ -4,6 +4,7 @@ import { type Config, readConfig } from '../src/config/config.js'
 import { endUnstarted, StartError } from '../src/errors/start-error.js'
 import { registerReceiveMetrics } from '../src/federation/inbound/receive-metrics.js'
 import { registerDeliveryMetrics } from '../src/federation/outbound/delivery-metrics.js'
+import { keepHeartbeat } from '../src/jobs/operations/heartbeat.js'
 import { persistCounters } from '../src/jobs/operations/persisted-counters.js'
 import { showWaitingFigures } from '../src/jobs/waiting/waiting-metrics.js'
 import { openLog } from '../src/logging/log.js'
@@ -75,6 +76,11 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   showJobFigures(metrics.registry)
   showWaitingFigures(metrics.registry)
   const figures = persistCounters(pod, metrics.registry)
+  const heartbeat = keepHeartbeat(pod, {
+    kind: 'worker',
+    queues: config.workerQueues,
+    runningJobs: workers.runningJobs,
+  })
   const operator = await buildOperatorApp({
     log: pod.log,
     metrics,
@@ -91,6 +97,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
     await Promise.all([uploads?.stop(), workers.close()])
     await closeApp(operator, 0)
     await figures.close()
+    await heartbeat.close()
     await crypto.close()
     await pod.close()
   }

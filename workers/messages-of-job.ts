@@ -62,7 +62,7 @@ export async function splitJob(
   }))
   const definition: AnyJob = job.name === receivePublicJob.name ? receivePublicJob : receivePrivateJob
   const { priority } = job.opts
-  await pod.jobs.enqueueAll(definition, each, { names: messages.map(nameOf(job)), priority })
+  await pod.jobs.enqueueAll(definition, each, { names: messages.map(nameOf(job)), priority, divides: true })
 }
 
 function nameOf({ id }: Job): (message: InboundMessage) => string {

@@ -6,6 +6,7 @@ import type { QueueName } from '../src/jobs/queues/queue-names.js'
 import type { ServeOptions } from '../src/jobs/queues/serve-queue.js'
 import { isDatabaseReachable } from '../src/persistence/database/database.js'
 import { findSecondsSinceRun } from '../src/persistence/database/periodic-runs.js'
+import type { RunningJob } from '../src/persistence/operations/processes.js'
 import type { Pod } from '../src/pod/pod.js'
 import { openAdaptiveConcurrency } from './adaptive-concurrency.js'
 import type { DirectHandler } from './direct-runs.js'
@@ -13,6 +14,7 @@ import { keepSchedules } from './handlers/maintenance.js'
 import { inboundRunner, isInbound } from './inbound-runner.js'
 import { countJob, noteJobWait } from './job-metrics.js'
 import { type HandlerTable, jobRunner } from './run-job.js'
+import { keepQueuesSampled } from './sample-queues.js'
 import { openSuspectQueue } from './suspects.js'
 import { startSweeping } from './sweeper.js'
 
@@ -80,6 +82,8 @@ export interface RunningWorkers {
   health(): Promise<WorkersHealth>
   /** Queues that have not answered the worker of this process for too long. */
   unresponsive(): readonly QueueName[]
+  /** The jobs that this process runs now, without their data. */
+  runningJobs(): readonly RunningJob[]
 }
 
 /** Longer than the deadline: while every slot runs a slow job, the worker sends no request. */
@@ -93,16 +97,20 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   const queues = options.queues ?? pod.config.workerQueues
   const stopping = new AbortController()
   const suspects = openSuspectQueue()
-  let running = 0
+  const running = new Set<RunningJob>()
   let directlyRunning = 0
 
   async function runWithMetrics(queue: QueueName, job: Job, run: (job: Job) => Promise<void>): Promise<void> {
     noteJobWait(queue, Date.now() - (job.timestamp + job.delay))
-    await runAndCount(queue, () => run(job))
+    await runAndCount({ queue, name: job.name, attempt: job.attemptsMade + 1 }, () => run(job))
   }
 
-  async function runAndCount(queue: QueueName, run: () => Promise<void>): Promise<void> {
-    running += 1
+  async function runAndCount(
+    { queue, ...job }: Pick<RunningJob, 'name' | 'attempt'> & { readonly queue: QueueName },
+    run: () => Promise<void>,
+  ): Promise<void> {
+    const entry = { queue, ...job, since: new Date().toISOString() }
+    running.add(entry)
     const began = performance.now()
     try {
       await run()
@@ -111,14 +119,14 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
       countJob(queue, 'failed', performance.now() - began)
       throw error
     } finally {
-      running -= 1
+      running.delete(entry)
     }
   }
 
-  async function runDirectly(queue: QueueName, run: () => Promise<void>): Promise<void> {
+  async function runDirectly(queue: QueueName, name: string, run: () => Promise<void>): Promise<void> {
     directlyRunning += 1
     try {
-      await runAndCount(queue, run)
+      await runAndCount({ queue, name, attempt: 1 }, run)
     } finally {
       directlyRunning -= 1
     }
@@ -156,16 +164,17 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
     .map(({ job, atOnce, open }) => {
       const run = open(pod, { deadline: timing.deadline, stopping: stopping.signal })
       const { queue, name } = job
-      return pod.jobs.directRuns.serve({ queue, name, atOnce, run: (row) => runDirectly(queue, () => run(row)) })
+      return pod.jobs.directRuns.serve({ queue, name, atOnce, run: (row) => runDirectly(queue, name, () => run(row)) })
     })
   const servesMaintenance = queues.includes('maintenance')
   const schedules = servesMaintenance ? keepSchedules(pod) : undefined
   const sweeping = servesMaintenance ? startSweeping(pod) : undefined
+  const sampling = servesMaintenance ? keepQueuesSampled(pod) : undefined
 
   async function close(): Promise<void> {
     for (const end of endDirectRuns) end()
     const closed = Promise.all([
-      ...[schedules?.stop(), sweeping?.stop(), directRunsEnded()],
+      ...[schedules?.stop(), sweeping?.stop(), sampling?.stop(), directRunsEnded()],
       ...workers.map((worker) => worker.close()),
     ])
     const over = new AbortController()
@@ -183,7 +192,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
 
   /** During an outage of the queue its workers cannot close, and running jobs cannot be returned to it. */
   async function allEndedOrUnreachable(over: AbortSignal): Promise<void> {
-    while (!over.aborted && (running > 0 || (await queueReachable(pod)))) {
+    while (!over.aborted && (running.size > 0 || (await queueReachable(pod)))) {
       await pause(CHECK_EVERY_MS, undefined, { signal: over }).catch(() => {})
     }
   }
@@ -203,7 +212,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
     return queues.filter((_, index) => isUnresponsive(workers[index]))
   }
 
-  return { close, health, unresponsive }
+  return { close, health, unresponsive, runningJobs: () => [...running] }
 }
 
 function isUnresponsive(worker: ObservedWorker | undefined): boolean {

@@ -103,7 +103,7 @@ async function lookUpSignersAgain(pod: Pod, transaction: Pod['db']): Promise<voi
 
 async function queuesWithRoom({ jobs }: Pod): Promise<readonly QueueName[]> {
   const waiting = await Promise.all(QUEUES.map(async (queue) => (await jobs.counts(queue)).waiting))
-  return QUEUES.filter((_, index) => (waiting[index] ?? 0) < WORK_LIMITS.sweptInto)
+  return QUEUES.filter((queue, index) => jobs.acceptsJobs(queue) && (waiting[index] ?? 0) < WORK_LIMITS.sweptInto)
 }
 
 async function isMyTurn(transaction: Pod['db']): Promise<boolean> {

@@ -5,7 +5,7 @@ import { StartError } from '../errors/start-error.js'
 import { isQueueName, QUEUES, type QueueName } from '../jobs/queues/queue-names.js'
 import { type RedisAddress, readRedisAddress } from '../jobs/queues/redis-address.js'
 import { type AllowPrivate, readAllowPrivate } from '../networks/private-hosts.js'
-import { readTrustProxy } from '../networks/trusted-proxies.js'
+import { readNetworkList, readTrustProxy } from '../networks/trusted-proxies.js'
 import type { ClientApiDialect } from '../persistence/models/client.js'
 import { isUrl } from '../protocol/is-url.js'
 import { withSettingFiles } from './setting-files.js'
@@ -59,6 +59,10 @@ export interface Config {
   readonly logFormat: 'json' | 'pretty' | 'auto'
   /** Metrics and health. `default`: the usual ports, or the next free ones; `off`: not at all. */
   readonly adminListen: Listen | 'default' | 'off'
+  /** Whether the web console is served under `/admin`. */
+  readonly console: boolean
+  /** The networks that may use the console; empty: all. */
+  readonly consoleNetworks: string
   readonly podName: string
   /** The account that signs participations; not set: the first administrator, else the first account. */
   readonly podminAccount: string | undefined
@@ -125,6 +129,8 @@ interface Environment {
   readonly LOG_LEVEL: string
   readonly LOG_FORMAT: 'json' | 'pretty' | 'auto'
   readonly ADMIN_LISTEN?: string
+  readonly ADMIN_CONSOLE: 'on' | 'off'
+  readonly ADMIN_CONSOLE_NETWORKS: string
   readonly POD_NAME: string
   readonly PODMIN_ACCOUNT?: string
   readonly REGISTRATIONS?: 'open' | 'invite' | 'closed'
@@ -207,6 +213,8 @@ const settings = {
     description: 'json, pretty or auto',
   },
   ADMIN_LISTEN: { type: 'string' },
+  ADMIN_CONSOLE: { type: 'string', enum: ['on', 'off'], default: 'on', description: 'on or off' },
+  ADMIN_CONSOLE_NETWORKS: { type: 'string', default: '' },
   POD_NAME: { type: 'string', maxLength: 255, default: '', description: 'a text of at most 255 characters' },
   PODMIN_ACCOUNT: { type: 'string', maxLength: 255, description: 'a name of at most 255 characters' },
   REGISTRATIONS: { type: 'string', enum: ['open', 'invite', 'closed'], description: 'open, invite or closed' },
@@ -268,6 +276,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
   const adminListen = readAdminListen(environment['ADMIN_LISTEN'], faults)
   const allowPrivateAddresses = readAllowPrivate(environment['ALLOW_PRIVATE_ADDRESSES'], faults)
   const trustProxy = readTrustProxy(given.TRUST_PROXY, faults)
+  const consoleNetworks = readNetworkList('ADMIN_CONSOLE_NETWORKS', given.ADMIN_CONSOLE_NETWORKS, faults)
   if (faults.length > 0 || url === undefined) throw new SettingsError(faults)
 
   return {
@@ -295,6 +304,8 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     logLevel: given.LOG_LEVEL,
     logFormat: given.LOG_FORMAT,
     adminListen,
+    console: given.ADMIN_CONSOLE === 'on',
+    consoleNetworks,
     podName: given.POD_NAME || url.host,
     podminAccount: given.PODMIN_ACCOUNT?.toLowerCase(),
     registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),

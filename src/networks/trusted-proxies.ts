@@ -32,6 +32,24 @@ export function openTrustedProxies(trustProxy: boolean | string): (address: stri
   }
 }
 
+/** Reads a setting that lists networks; an error is added to the faults, as a sentence. Empty: every network. */
+export function readNetworkList(name: string, text: string, faults: string[]): string {
+  if (text !== '' && !text.split(',').every((item) => parseNetworks(item.trim()) !== undefined)) {
+    faults.push(`${name} must be a list of addresses and networks like 10.0.0.0/8, or empty.`)
+  }
+  return text
+}
+
+/** Returns whether an address is in one of the networks; an empty list has every address. */
+export function openNetworkList(list: string): (address: string) => boolean {
+  if (list === '') return () => true
+  const networks = list.split(',').flatMap((item) => parseNetworks(item.trim()) ?? [])
+  return (text) => {
+    const address = parseIpAddress(text)
+    return address !== undefined && networks.some((network) => isWithin(address, network))
+  }
+}
+
 /** The networks of one item of the setting; undefined: it is none. */
 function parseNetworks(item: string): readonly Network[] | undefined {
   const networks = (NAMED_NETWORKS[item] ?? [item]).map(parseNetwork)

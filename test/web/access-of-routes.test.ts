@@ -55,14 +55,17 @@ const PUBLIC = [
   '/users/sign_up',
 ]
 
-it('names scopes for every route that is not on the list of public ones', async () => {
+it('names scopes or a role for every route that is not on the list of public ones', async () => {
   await using pod = await buildPod()
   const routes = pod.app.knownRoutes
 
   const open = routes.filter(({ config }) => config?.public).map(({ url }) => url)
   expect([...new Set(open)].sort()).toEqual(PUBLIC)
 
-  const closed = routes.filter(({ config }) => !config?.public)
+  // Pages for staff; test/web/console/access.test.ts requests each of them with every role.
+  expect(routes.filter(({ config }) => config?.staff).every(({ url }) => /^\/admin(\/|$)/.test(url))).toBe(true)
+
+  const closed = routes.filter(({ config }) => !config?.public && !config?.staff)
   expect(closed.map(({ url }) => url)).toContain('/api/v1/user')
   for (const { url, config } of closed) {
     expect([url, config?.scopes?.length]).not.toEqual([url, 0])

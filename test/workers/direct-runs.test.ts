@@ -117,6 +117,16 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
     expect(greetedByJob.toSorted()).toEqual(['Bob', 'Carol'])
   })
 
+  it('get jobs while an operator has stopped their queue', async () => {
+    start({ job: greet, atOnce: 2, open: greetDirectly })
+    pod.jobs.directRuns.stopFor(['notify'])
+    await commit('Alice')
+    await untilIdle(pod)
+    pod.jobs.directRuns.stopFor([])
+
+    expect([greetedDirectly, greetedByJob]).toEqual([[], ['Alice']])
+  })
+
   it('no longer run when the workers close, and a running one is waited for', async () => {
     const { released, release } = openGate()
     start({

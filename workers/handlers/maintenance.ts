@@ -62,6 +62,7 @@ const leftovers = {
   photos: `pending and created_at < now() - interval '1 day'`,
   refused_uploads: `created_at < now() - interval '1 hour'`,
   figures: `minute < now() - interval '2 days'`,
+  queue_samples: `minute < now() - interval '2 days'`,
   // Only the oldest ones, so that ids have no gap; the latest stays, because clients count from it.
   announcements: `id < coalesce(
     (select min(id) from announcements where created_at >= now() - interval '2 days'),

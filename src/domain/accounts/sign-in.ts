@@ -40,6 +40,12 @@ export async function signIn(
   }
 }
 
+/** Whether the password is that of the user now. */
+export async function isPassword(pod: Pick<Pod, 'db'>, userId: number, password: string): Promise<boolean> {
+  const secrets = await UserSecrets.query(pod.db).findById(userId)
+  return secrets?.passwordHash ? verify(secrets.passwordHash, password).catch(() => false) : false
+}
+
 let unknownUserHash: Promise<string> | undefined
 
 function hashForUnknownUsers(): Promise<string> {

@@ -30,6 +30,8 @@ export interface DeadLetterFilter {
   readonly id?: string
   readonly queue?: QueueName
   readonly fault?: string
+  /** Only deliveries to this pod. */
+  readonly podId?: number
 }
 
 export type Pieces = Pick<Pod, 'db' | 'jobs'>
@@ -43,9 +45,14 @@ export interface FoundDeadLetter extends Omit<DeadLetterDetails, 'payload'> {
 }
 
 const PAGE = 500
-/** The latest first. */
-export async function listDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}, limit = 100): Promise<DeadLetter[]> {
-  const deadLetters = await findDeadLetters(pod, filter, filter.fault === undefined ? limit : Number.POSITIVE_INFINITY)
+/** The latest first. With a fault, only the latest `examined` of each queue are compared with it. */
+export async function listDeadLetters(
+  pod: Pieces,
+  filter: DeadLetterFilter = {},
+  limit = 100,
+  examined = Number.POSITIVE_INFINITY,
+): Promise<DeadLetter[]> {
+  const deadLetters = await findDeadLetters(pod, filter, filter.fault === undefined ? limit : examined)
   return deadLetters.slice(0, limit).map(({ id, queue, name, fault, attempts, createdAt, failedAt }) => {
     return { id, queue, name, fault, attempts, createdAt, failedAt }
   })
@@ -65,9 +72,10 @@ export async function findDeadLetters(
   filter: DeadLetterFilter,
   limit = Number.POSITIVE_INFINITY,
 ): Promise<FoundDeadLetter[]> {
-  const { id, queue, fault } = filter
-  const jobs = await failedJobs(pod, queue, limit)
-  const rows = await failedRows(pod, filter, limit)
+  const { id, queue, fault, podId } = filter
+  const isOfPod = podId !== undefined
+  const jobs = isOfPod ? [] : await failedJobs(pod, queue, limit)
+  const rows = isOfPod ? [] : await failedRows(pod, filter, limit)
   const deliveries = await foundDeliveries(pod, filter, limit)
   const byRow = new Map(jobs.map((job) => [outboxIdOf(job.data), job]))
   const deadLetters = [
@@ -156,12 +164,14 @@ function deadLetterOfJob(job: Job): FoundDeadLetter {
 /** Dead deliveries are listed under the queue that would deliver them. */
 async function foundDeliveries(
   { db }: Pieces,
-  { id, queue, fault }: DeadLetterFilter,
+  { id, queue, fault, podId }: DeadLetterFilter,
   limit: number,
 ): Promise<readonly DeadDelivery[]> {
   const [, digits] = /^delivery-([0-9]{1,15})$/.exec(id ?? '') ?? []
   const isMeant = (queue === undefined || queue === 'outbound') && (id === undefined || digits !== undefined)
-  return isMeant ? listDeadDeliveries(db, { id: digits === undefined ? undefined : Number(digits), fault, limit }) : []
+  return isMeant
+    ? listDeadDeliveries(db, { id: digits === undefined ? undefined : Number(digits), fault, podId, limit })
+    : []
 }
 
 function deadLetterOfDelivery(delivery: DeadDelivery): FoundDeadLetter {

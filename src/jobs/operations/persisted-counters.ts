@@ -12,6 +12,9 @@ export const PERSISTED_COUNTERS = {
   jobs: 'pod_jobs_run_total',
 } as const
 
+/** Histograms that other processes read: the observations by bucket, not cumulative. */
+export const PERSISTED_HISTOGRAMS = { wait: 'pod_job_wait_seconds', run: 'pod_job_seconds' } as const
+
 const EVERY_MS = 5_000
 
 /** Adds the counts of this process to the database, every few seconds and at the end. After an error they are added later. */
@@ -46,14 +49,39 @@ export function persistCounters(
 }
 
 async function countedBy(registry: Registry): Promise<readonly Figure[]> {
-  const metrics = Object.values(PERSISTED_COUNTERS).map((name) => ({ name, metric: registry.getSingleMetric(name) }))
-  const figures = await Promise.all(
-    metrics.map(async ({ name, metric }) => {
-      const values = metric === undefined ? [] : (await metric.get()).values
-      return values.map(({ labels, value }) => ({ name, labels: labels as Figure['labels'], count: value })) // every counter has labels
-    }),
+  const counters = Object.values(PERSISTED_COUNTERS).map(async (name) =>
+    (await valuesOf(registry, name)).map(({ labels, value }) => ({ name, labels, count: value })),
   )
-  return figures.flat()
+  const histograms = Object.values(PERSISTED_HISTOGRAMS).map(async (name) =>
+    bucketsOf(name, await valuesOf(registry, name)),
+  )
+  return (await Promise.all([...counters, ...histograms])).flat()
+}
+
+interface MetricValue {
+  readonly labels: Figure['labels']
+  readonly value: number
+  /** Of histograms: with the ending of the part. */
+  readonly metricName?: string
+}
+
+async function valuesOf(registry: Registry, name: string): Promise<readonly MetricValue[]> {
+  const metric = registry.getSingleMetric(name)
+  return metric === undefined ? [] : ((await metric.get()).values as readonly MetricValue[]) // every metric here has labels
+}
+
+/** The buckets of each series come in the order of their bounds, and each includes the ones before. */
+function bucketsOf(name: string, values: readonly MetricValue[]): readonly Figure[] {
+  const counted = new Map<string, number>()
+  return values
+    .filter(({ metricName }) => metricName === `${name}_bucket`)
+    .map(({ labels, value }) => {
+      const { le = '+Inf', ...series } = labels
+      const key = JSON.stringify(series)
+      const count = value - (counted.get(key) ?? 0)
+      counted.set(key, value)
+      return { name, labels: { ...series, le: String(le) }, count }
+    })
 }
 
 function keyOf({ name, labels }: Figure): string {

@@ -19,6 +19,8 @@ interface DirectRunOptions {
 export interface DirectRuns {
   /** Runs rows of this queue and name from now on, until the returned function is called. */
   serve(options: DirectRunOptions): () => void
+  /** From now on, rows of these queues get jobs, and rows of all others run here. */
+  stopFor(queues: readonly QueueName[]): void
   /** Starts the rows for which there is capacity, and returns the others. A row that fails is passed to `onFailure`. */
   start(rows: readonly OutboxJob[], onFailure: (row: OutboxJob) => void): readonly OutboxJob[]
 }
@@ -29,6 +31,7 @@ interface Server extends DirectRunOptions {
 
 export function openDirectRuns(): DirectRuns {
   const servers = new Map<string, Server>()
+  let stopped: ReadonlySet<QueueName> = new Set()
 
   async function runRow(server: Server, row: OutboxJob, onFailure: (row: OutboxJob) => void): Promise<void> {
     try {
@@ -47,9 +50,14 @@ export function openDirectRuns(): DirectRuns {
       return () => void servers.delete(key)
     },
 
+    stopFor(queues) {
+      stopped = new Set(queues)
+    },
+
     start(rows, onFailure) {
       return rows.filter((row) => {
-        const server = row.delay === undefined ? servers.get(keyOf(row)) : undefined
+        const mayRun = row.delay === undefined && !stopped.has(row.queue)
+        const server = mayRun ? servers.get(keyOf(row)) : undefined
         if (server === undefined || server.running >= server.atOnce) return true
         server.running += 1
         void runRow(server, row, onFailure)

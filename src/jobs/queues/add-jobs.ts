@@ -3,6 +3,7 @@ import type { OptionsOf } from './job-options.js'
 import type { OpenQueue, QueueClient } from './queue-client.js'
 import { QUEUES, type QueueName } from './queue-names.js'
 import type { QueueStore } from './queue-store.js'
+import { QueueUnavailable } from './queue-unavailable.js'
 
 interface EnqueueOptions {
   /** Keeps a second, equal job out while the first is waiting or running. */
@@ -49,10 +50,17 @@ export interface JobAdding {
   enqueueAll<Definition extends AnyJob>(
     job: Definition,
     all: readonly DataOf<Definition>[],
-    options?: { readonly names?: readonly string[] } & Pick<AddOptions, 'priority' | 'within'>,
+    options?: {
+      readonly names?: readonly string[]
+      /** The jobs divide one that the queue has accepted: they are added while it is being drained, too. */
+      readonly divides?: boolean
+    } & Pick<AddOptions, 'priority' | 'within'>,
   ): Promise<void>
   /** Adds one job per outbox row, unless there is one. */
   handOver(rows: readonly OutboxJob[], options?: AddOptions): Promise<void>
+  /** From now on, new work for these queues is refused with QueueUnavailable, and for all others it is accepted. */
+  refuseJobsFor(queues: readonly QueueName[]): void
+  acceptsJobs(queue: QueueName): boolean
 }
 
 const ACKNOWLEDGED_WITHIN = 1_000
@@ -68,12 +76,19 @@ interface AddingOptions {
 
 /** Adds jobs to their queues, with the options of their definitions. */
 export function jobAdding({ client, store, prefix, optionsOf }: AddingOptions): JobAdding {
+  let refused: ReadonlySet<QueueName> = new Set()
+
+  function requireAccepted(name: QueueName): void {
+    if (refused.has(name)) throw new QueueUnavailable(`The queue ${name} is being drained and accepts no jobs.`)
+  }
+
   /** Adds the jobs whose deduplication key is free, or belongs to a job that the queue has lost. */
   async function addUnique(
     name: QueueName,
     jobs: Parameters<OpenQueue['addBulk']>[0],
     { within = ACKNOWLEDGED_WITHIN, again = false }: AddOptions,
   ): Promise<void> {
+    requireAccepted(name)
     await client.request(
       name,
       async (queue) => {
@@ -95,6 +110,7 @@ export function jobAdding({ client, store, prefix, optionsOf }: AddingOptions): 
 
   return {
     async enqueue(job, data, { unique, ...own } = {}) {
+      requireAccepted(job.queue)
       const options = optionsOf(job, { ...own, ...(unique !== undefined && { deduplication: { id: unique } }) })
       const keys = store.prefixOf(prefix, job.queue)
       const add = (queue: OpenQueue) => store.safely(keys, () => queue.add(job.name, data, options))
@@ -111,7 +127,8 @@ export function jobAdding({ client, store, prefix, optionsOf }: AddingOptions): 
       await addUnique(job.queue, jobs, options)
     },
 
-    async enqueueAll(job, all, { names = [], priority, within } = {}) {
+    async enqueueAll(job, all, { names = [], priority, within, divides = false } = {}) {
+      if (!divides) requireAccepted(job.queue)
       const jobs = all.map((data, index) => {
         const id = names[index]
         const opts = optionsOf(job, { priority, ...(id !== undefined && { deduplication: { id } }) })
@@ -126,5 +143,10 @@ export function jobAdding({ client, store, prefix, optionsOf }: AddingOptions): 
         queues.map((name) => addUnique(name, rows.filter((row) => row.queue === name).map(jobOfRow), options)),
       )
     },
+
+    refuseJobsFor(queues) {
+      refused = new Set(queues)
+    },
+    acceptsJobs: (queue) => !refused.has(queue),
   }
 }

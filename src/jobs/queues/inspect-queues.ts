@@ -1,4 +1,5 @@
 import type { Job } from 'bullmq'
+import { PAUSED_JOBS } from '../bullmq/paused-jobs.js'
 import type { QueueClient } from './queue-client.js'
 import type { QueueName } from './queue-names.js'
 
@@ -37,11 +38,12 @@ export function queueInspection(client: QueueClient): QueueInspection {
 
     async counts(name) {
       const found = await client.request(name, (queue) =>
-        queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed'),
+        queue.getJobCounts('waiting', PAUSED_JOBS, 'prioritized', 'active', 'delayed', 'failed'),
       )
       const count = (state: string) => found[state] ?? 0
       return {
-        waiting: count('waiting') + count('prioritized'),
+        // The library counts the waiting jobs of a paused queue as `paused`.
+        waiting: count('waiting') + count('paused') + count('prioritized'),
         active: count('active'),
         delayed: count('delayed'),
         failed: count('failed'),

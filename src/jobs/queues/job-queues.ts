@@ -7,6 +7,7 @@ import type { ObservedWorker } from '../bullmq/observed-worker.js'
 import type { AnyJob } from '../definitions.js'
 import { type DirectRuns, openDirectRuns } from '../outbox/direct-runs.js'
 import { type JobAdding, jobAdding } from './add-jobs.js'
+import { type QueueControl, queueControl } from './control-queues.js'
 import { type QueueInspection, queueInspection } from './inspect-queues.js'
 import { openJobOptions } from './job-options.js'
 import { openPostgresStore } from './postgres-store.js'
@@ -20,7 +21,7 @@ import { type JobScheduling, jobScheduling } from './schedule-jobs.js'
 import { type ServeOptions, serveQueue } from './serve-queue.js'
 import { throttledLog } from './throttled-log.js'
 
-export interface JobQueues extends JobAdding, QueueInspection, JobScheduling {
+export interface JobQueues extends JobAdding, QueueInspection, JobScheduling, QueueControl {
   readonly store: 'redis' | 'postgresql'
   /** False: the store is nearly full, so that new messages have to be refused until jobs have ended. */
   hasRoom(): Promise<boolean>
@@ -67,6 +68,7 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
     store: store.kind,
     ...jobAdding({ client, store, prefix, optionsOf }),
     ...queueInspection(client),
+    ...queueControl(client),
     ...jobScheduling(client, optionsOf),
     directRuns: openDirectRuns(),
     serve: (name, run, options) => serveQueue({ store, prefix, report }, name, run, options),

@@ -23,8 +23,14 @@ export async function listDeadDeliveries(
   {
     id,
     fault,
+    podId,
     limit,
-  }: { readonly id?: number | undefined; readonly fault?: string | undefined; readonly limit: number },
+  }: {
+    readonly id?: number | undefined
+    readonly fault?: string | undefined
+    readonly podId?: number | undefined
+    readonly limit: number
+  },
 ): Promise<readonly DeadDelivery[]> {
   const { rows } = await db.raw(
     `select deliveries.id, deliveries.last_fault as fault, deliveries.last_status as status, deliveries.attempts,
@@ -37,9 +43,10 @@ export async function listDeadDeliveries(
      where deliveries.state = 'dead'
        and (cast(:id as bigint) is null or deliveries.id = :id)
        and (cast(:fault as text) is null or deliveries.last_fault = :fault)
+       and (cast(:podId as bigint) is null or deliveries.pod_id = :podId)
      order by deliveries.died_at desc, deliveries.id desc
      limit cast(:limit as bigint)`,
-    { id: id ?? null, fault: fault ?? null, limit: Number.isFinite(limit) ? limit : null },
+    { id: id ?? null, fault: fault ?? null, podId: podId ?? null, limit: Number.isFinite(limit) ? limit : null },
   )
   return rows
 }
@@ -69,4 +76,26 @@ export async function deleteDeadDeliveries(db: Knex, ids: readonly number[]): Pr
      where outbound_messages.id = dropped.message_id`,
     [[...ids]],
   )
+}
+
+/** Dead deliveries by one of their properties, the most first. */
+export async function countDeadDeliveries(
+  db: Knex,
+  by: 'fault' | 'pod',
+  limit: number,
+): Promise<readonly { readonly value: string; readonly count: number }[]> {
+  const value = {
+    fault: 'deliveries.last_fault',
+    pod: `pods.host || case when pods.port = 443 then '' else ':' || pods.port end`,
+  }
+  const { rows } = await db.raw(
+    `select coalesce(${value[by]}, 'unknown') as value, sum(deliveries.count)::integer as count
+     from (
+       select pod_id, last_fault, count(*) from deliveries where state = 'dead' group by pod_id, last_fault
+     ) as deliveries
+     join pods on pods.id = deliveries.pod_id
+     group by value order by count desc, value limit ?`,
+    [limit],
+  )
+  return rows
 }

@@ -47,14 +47,13 @@ export async function listKnownPods(db: Knex, { place, state }: KnownPodFilter =
        pods.blocked_at as "blockedAt", pods.skipped_deliveries as "skippedDeliveries",
        ${POD_IS_PROVEN} as proven, ${POD_IS_ASLEEP} as asleep,
        (select count(*) from people where people.pod_id = pods.id) as people,
-       coalesce(counted.waiting, 0) as waiting,
-       coalesce(counted.dead, 0) as dead
+       counted.waiting,
+       counted.dead
      from pods
-     left join (
-       select pod_id, count(*) filter (where state = 'waiting') as waiting, count(*) filter (where state = 'dead') as dead
-       from deliveries
-       group by pod_id
-     ) as counted on counted.pod_id = pods.id
+     left join lateral (
+       select count(*) filter (where state = 'waiting') as waiting, count(*) filter (where state = 'dead') as dead
+       from deliveries where deliveries.pod_id = pods.id
+     ) as counted on true
      where ${state === undefined ? 'true' : states[state]}
        and (cast(:host as text) is null or (pods.host = :host and pods.port = :port))
      order by pods.host, pods.port`,

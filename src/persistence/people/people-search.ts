@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { ListedPerson } from '../contacts/list-contacts.js'
 import { queryUnprepared } from '../database/database.js'
+import { escapeLike } from '../sql/escape-like.js'
 import { hasRow } from '../sql/has-row.js'
 import { type OffsetPage, type Page, toPage } from '../sql/keyset-page.js'
 import { prefixRangeEnd } from '../sql/prefix-range.js'
@@ -40,7 +41,7 @@ export async function searchPeopleByName(
   { words, beginning, contactsToo, ...search }: PeopleSearch & NameOrAddress,
   page: OffsetPage,
 ): Promise<Page<ListedPerson>> {
-  const pattern = `%${words.map((word) => word.replace(/[\\%_]/g, '\\$&')).join('%')}%`
+  const pattern = `%${words.map(escapeLike).join('%')}%`
   const condition = (addParameter: AddParameter) => `
     (
       people.shown_name like lower(${addParameter(pattern)}) and people.name <> ''

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Scope } from '../../domain/accounts/scopes.js'
 import { hasRoleFor, openViewerLookup, type Viewer } from '../../domain/accounts/viewers.js'
+import type { Role } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import type { ErrorReason } from '../server/error-reasons.js'
 import { RequestFault } from '../server/request-faults.js'
@@ -11,6 +12,8 @@ declare module 'fastify' {
     scopes?: readonly Scope[]
     /** Instead of scopes: the route needs no token, and does not read one. */
     public?: true
+    /** Instead of scopes: a page for people who are signed in and have this role, or a higher one. */
+    staff?: Role
     /** The token may be a field of a multipart form. The handler reads it and calls `authenticateUpload`. */
     tokenInUpload?: true
   }
@@ -96,12 +99,12 @@ function checkScopes(realm: string, viewer: Viewer, scopes: readonly Scope[]): v
 /** A route as Fastify passes it to `onRoute`. Plugins may still change its settings while they register. */
 export type KnownRoute = Pick<RouteOptions, 'method' | 'url' | 'config'>
 
-/** Prevents the start if a route has neither scopes nor `public`: such a route would be open to everyone. */
+/** Prevents the start if a route declares no access: such a route would be open to everyone. */
 export function checkAccessOf(routes: readonly KnownRoute[]): void {
-  const undeclared = routes.filter(({ config }) => config?.scopes === undefined && config?.public === undefined)
+  const undeclared = routes.filter(({ config = {} }) => !config.scopes && !config.public && !config.staff)
   if (undeclared.length === 0) return
   const names = undeclared.map(({ method, url }) => `${String(method)} ${url}`)
-  throw new Error(`These routes name neither scopes nor public: ${names.join(', ')}`)
+  throw new Error(`These routes name no scopes, no role and are not public: ${names.join(', ')}`)
 }
 
 /** All bearer tokens in headers. Of several such headers, Node shows only the first, but a proxy may have checked another. */

@@ -1,4 +1,4 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Provider } from 'oidc-provider'
 import { findActiveUser } from '../../domain/accounts/authorizations.js'
@@ -13,9 +13,11 @@ type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 export interface Browser {
   /** The address of the signed-in user. */
   address(): Promise<string | undefined>
-  /** Returns the path to continue at: the request of the client, or the page of applications. */
-  signIn(address: string, interaction: Interaction | undefined): Promise<string>
+  /** Returns the path to continue at: the request of the client, `returnTo`, or the page of applications. */
+  signIn(address: string, interaction: Interaction | undefined, returnTo?: string): Promise<string>
   signOut(): Promise<void>
+  /** The session of the signed-in user; undefined: signed out. It does not tell whether the account is still active. */
+  signedIn(): Promise<SignedInSession | undefined>
   /** A hidden field of each form, which `checkForm` compares with the cookie (against CSRF). */
   formToken(): string
   checkForm(token: unknown): void
@@ -23,6 +25,17 @@ export interface Browser {
   request(uid: string): Promise<Interaction>
   /** Continues an authorization request with the decision of the user. Returns the path to continue at. */
   decide(interaction: Interaction, result: NonNullable<Interaction['result']>): Promise<string>
+}
+
+export interface SignedInSession {
+  readonly address: string
+  /** When the user last gave the password in this session. */
+  readonly provenAt: Date
+  /** A hidden field of forms that are bound to this session. */
+  readonly formToken: string
+  checkForm(token: unknown): void
+  /** Notes that the user has given the password again. */
+  prove(now: Date): Promise<void>
 }
 
 const FORM_COOKIE = 'pod_form'
@@ -78,12 +91,30 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
       const { accountId } = await session()
       return accountId !== undefined && (await findActiveUser(app.pod, accountId)) ? accountId : undefined
     },
-    async signIn(address, interaction) {
+    async signIn(address, interaction, returnTo = OIDC_PATHS.applications) {
       if (interaction) return continueAs(interaction, address)
       await begin(address)
-      return OIDC_PATHS.applications
+      return returnTo
     },
     signOut: endSession,
+    async signedIn() {
+      const found = await session()
+      const { accountId: address, loginTs = 0 } = found
+      if (address === undefined) return undefined
+      const formToken = createHmac('sha256', found.jti).update('console form').digest('base64url')
+      return {
+        address,
+        provenAt: new Date(loginTs * 1_000),
+        formToken,
+        checkForm(token) {
+          if (!isSame(formToken, token)) throw expiredForm()
+        },
+        async prove(now) {
+          found.loginAccount({ accountId: address, acr: '0', loginTs: Math.floor(now.getTime() / 1_000) })
+          await found.persist()
+        },
+      }
+    },
     formToken() {
       const kept = cookies.get(FORM_COOKIE, COOKIE)
       if (kept !== undefined) return kept
@@ -92,11 +123,7 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
       return token
     },
     checkForm(token) {
-      if (isSame(cookies.get(FORM_COOKIE, COOKIE), token)) return
-      throw new RequestFault(
-        403,
-        'This form has expired, or your browser blocks cookies. Please go back and try again.',
-      )
+      if (!isSame(cookies.get(FORM_COOKIE, COOKIE), token)) throw expiredForm()
     },
     async request(uid) {
       const interaction = hasBegunRequest(cookies, uid) ? await provider.Interaction.find(uid) : undefined
@@ -108,6 +135,10 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
       return finish(interaction)
     },
   }
+}
+
+function expiredForm(): RequestFault {
+  return new RequestFault(403, 'This form has expired, or your browser blocks cookies. Please go back and try again.')
 }
 
 function isSame(kept: string | undefined, given: unknown): boolean {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { Provider } from 'oidc-provider'
+import { consoleRoutes } from '../console/console-routes.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import { holdsPlainText } from '../schemas/storable-text.js'
 import { addBodyReaders, refuseCompressed } from '../server/bodies.js'
@@ -40,6 +41,7 @@ export const oidcRoutes: FastifyPluginAsync = async (app) => {
     )
   }
   await app.register(providerRoutes)
+  if (app.pod.config.console) await app.register(consoleRoutes) // its people are signed in with sessions of the library
   await app.register(async (forms) => {
     await addBodyReaders(forms)
     addValidation(forms, 'read')

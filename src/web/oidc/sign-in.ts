@@ -9,7 +9,15 @@ import { queryText } from '../schemas/query-text.js'
 import { type Browser, browserOf } from './browser.js'
 import { formText } from './form-text.js'
 import { OIDC_PATHS } from './paths.js'
+import { readReturnPath } from './return-path.js'
 import { openWrongPasswords } from './wrong-passwords.js'
+
+/** Where the browser goes after the sign-in. */
+interface Destination {
+  /** The pending request of a client. */
+  readonly uid: string | undefined
+  readonly returnTo: string | undefined
+}
 
 interface Attempt {
   readonly username: string
@@ -25,7 +33,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   const limited = limitAddresses(pod, 'signIns', (status) => status !== 303)
   const wrongPasswords = openWrongPasswords(() => pod.now())
 
-  async function show(reply: FastifyReply, browser: Browser, uid: string | undefined, attempt?: Attempt) {
+  async function show(reply: FastifyReply, browser: Browser, { uid, returnTo }: Destination, attempt?: Attempt) {
     const interaction = uid === undefined ? undefined : await browser.request(uid)
     const params = interaction?.params ?? {}
     const client = interaction && (await findClient(pod, String(params['client_id'])))
@@ -42,6 +50,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
           formToken: browser.formToken(),
           username: attempt?.username ?? hint,
           request: uid,
+          returnTo,
           clientName: client && (client.name ?? 'an application without a name'),
           errors: attempt?.errors ?? {},
           signUp: pod.config.registrations === 'open' ? withRequest(OIDC_PATHS.signUp, uid) : undefined,
@@ -52,14 +61,19 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   app.get(OIDC_PATHS.signIn, { config, schema }, async (request, reply) => {
     const browser = await browserOf(app, request, reply)
     const uid = queryText(request, 'request')
-    if (uid === undefined && (await browser.address())) return reply.redirect(OIDC_PATHS.applications, 303)
-    return show(reply, browser, uid)
+    const returnTo = readReturnPath(queryText(request, 'return_to'))
+    if (uid === undefined && (await browser.address())) {
+      return reply.redirect(returnTo ?? OIDC_PATHS.applications, 303)
+    }
+    return show(reply, browser, { uid, returnTo })
   })
 
   app.post(OIDC_PATHS.signIn, { config, schema, ...limited }, async (request, reply) => {
     const browser = await browserOf(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const uid = formText(request, 'request')
+    const returnTo = readReturnPath(formText(request, 'return_to'))
+    const destination = { uid, returnTo }
     const username = normaliseUsername(pod, formText(request, 'username') ?? '')
     const password = formText(request, 'password')
     if (username === '' || password === undefined) {
@@ -67,14 +81,14 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
         username: username === '' ? 'Enter your username.' : undefined,
         password: password === undefined ? 'Enter your password.' : undefined,
       }
-      return show(reply.code(422), browser, uid, { username, errors })
+      return show(reply.code(422), browser, destination, { username, errors })
     }
     const wait = wrongPasswords.waitFor(request.ip, username)
     if (wait !== undefined) {
       countRateLimited('wrong_passwords')
       countSignInFailure('throttled')
       // The page keeps the form, so that the request of the client is not lost.
-      return show(reply.code(wait.status).headers(wait.headers), browser, uid, {
+      return show(reply.code(wait.status).headers(wait.headers), browser, destination, {
         username,
         errors: { notNow: wait.message },
       })
@@ -82,12 +96,12 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const interaction = uid === undefined ? undefined : await browser.request(uid)
 
     const signedIn = await signIn(pod, username, password)
-    const target = signedIn && (await browser.signIn(signedIn.address, interaction))
+    const target = signedIn && (await browser.signIn(signedIn.address, interaction, returnTo))
     if (target === undefined || !(await signedIn?.confirm())) {
       wrongPasswords.count(request.ip, username)
       countSignInFailure('credentials')
       const errors = { both: 'The username or the password is wrong.' }
-      return show(reply.code(422), browser, uid, { username, errors })
+      return show(reply.code(422), browser, destination, { username, errors })
     }
     wrongPasswords.forget(request.ip, username)
     return reply.redirect(target, 303)

@@ -10,6 +10,8 @@ export interface SignInFacts {
   /** The request of a client that continues afterwards, and the name of the client. */
   readonly request: string | undefined
   readonly clientName: string | undefined
+  /** The page of this pod that continues afterwards. */
+  readonly returnTo: string | undefined
   readonly errors: SignInErrors
   /** The page to create an account; undefined: this pod is not open for new accounts. */
   readonly signUp: string | undefined
@@ -25,7 +27,7 @@ export interface SignInErrors {
 }
 
 export function signInPage(facts: SignInFacts): string {
-  const { podName, host, action, formToken, username, request, clientName, errors, signUp } = facts
+  const { podName, host, action, formToken, username, request, returnTo, clientName, errors, signUp } = facts
   const passwordError = errors.password ?? errors.both
   const listed: readonly FormError[] = [
     { field: 'username', message: errors.username },
@@ -37,7 +39,7 @@ export function signInPage(facts: SignInFacts): string {
     site: podName,
     content: `<h1>Sign in</h1>
 ${clientName === undefined ? '' : `<p class="soft">to continue to <b><bdi>${escapeHtml(clientName)}</bdi></b></p>\n`}${alert(errors.notNow)}${errorSummary(listed)}<form method="post" action="${action}" novalidate>
-${hidden({ form: formToken, request })}
+${hidden({ form: formToken, request, return_to: returnTo })}
 ${field({
   name: 'username',
   label: 'Username',

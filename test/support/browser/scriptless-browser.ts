@@ -85,11 +85,16 @@ export function openBrowser(app: FastifyInstance, origin: string, ip: string = n
       if (form === undefined) throw new Error(`There is no such form on ${url.href}: ${this.page.body}`)
       const [, target = '', inside = ''] = form
       const hidden = [...inside.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)]
-      const values = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]))
+      const values = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, unescapeHtml(value)]))
       return go(target, new URLSearchParams({ ...values, ...fields }))
     },
     get cookies() {
       return new Map([...jar].map(([key, { value }]) => [key.split(' ')[0] ?? '', value]))
     },
   }
+}
+
+/** Undoes what `escapeHtml` does. */
+function unescapeHtml(text: string): string {
+  return text.replace(/&#([0-9]+);/g, (_, code) => String.fromCharCode(Number(code)))
 }

@@ -1,0 +1,28 @@
+import type { Knex } from 'knex'
+import { inTransaction } from '../../persistence/database/transactions.js'
+import { type AuditValues, appendAuditEntry } from '../../persistence/moderation/audit-log.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Actor } from '../moderation/actor.js'
+import { auditContext } from '../moderation/record-action.js'
+
+export interface Operation {
+  readonly action: string
+  readonly target: { readonly type: string; readonly label: string }
+  readonly reason: string
+  readonly after?: AuditValues
+}
+
+/** Runs a change of operation and appends its audit entry in the same transaction. */
+export async function recordOperation(
+  pod: Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>,
+  actor: Actor,
+  { target, ...operation }: Operation,
+  change: (transaction: Knex.Transaction) => Promise<AuditValues | undefined> = async () => undefined,
+): Promise<void> {
+  await inTransaction(pod, async (transaction) => {
+    const found = await change(transaction)
+    const entry = { ...operation, ...(found && { after: found }), target: { ...target, guid: null } }
+    await appendAuditEntry(transaction, { ...entry, ...auditContext(actor) }, pod.now())
+  })
+  pod.log.info({ action: operation.action, target: target.label }, 'operation')
+}

@@ -1,0 +1,23 @@
+import { statfs } from 'node:fs/promises'
+import type { Pod } from '../../pod/pod.js'
+
+export interface StorageFacts {
+  readonly folder: string
+  /** Null: the folder cannot be read. */
+  readonly freeBytes: number | null
+  readonly totalBytes: number | null
+}
+
+/** Free space of the folders of the pod. */
+export async function storageFacts({ config }: Pick<Pod, 'config'>): Promise<readonly StorageFacts[]> {
+  return Promise.all([...new Set([config.uploadsDir, config.dataDir])].map(factsOfFolder))
+}
+
+async function factsOfFolder(folder: string): Promise<StorageFacts> {
+  try {
+    const { bavail, blocks, bsize } = await statfs(folder)
+    return { folder, freeBytes: bavail * bsize, totalBytes: blocks * bsize }
+  } catch {
+    return { folder, freeBytes: null, totalBytes: null }
+  }
+}

@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { performance } from 'node:perf_hooks'
+import { readSoftware } from '../../config/software.js'
+import { beat, forgetProcess, type ProcessFacts, type RunningJob } from '../../persistence/operations/processes.js'
+import type { QueueWish } from '../../persistence/operations/queue-controls.js'
+import type { Pod } from '../../pod/pod.js'
+import { singleFlight } from '../../throttling/single-flight.js'
+import type { JobQueues } from '../queues/job-queues.js'
+import { isQueueName, type QueueName } from '../queues/queue-names.js'
+
+const EVERY_MS = 5_000
+const JOBS_SHOWN = 50
+
+export interface HeartbeatOptions {
+  readonly kind: 'web' | 'worker'
+  /** Queues that this process serves, and pauses on request. */
+  readonly queues?: readonly QueueName[]
+  readonly runningJobs?: () => readonly RunningJob[]
+}
+
+/** Shows this process to operators, and applies what they want of the queues. */
+export function keepHeartbeat(
+  { db, jobs, log }: Pick<Pod, 'db' | 'jobs' | 'log'>,
+  { kind, queues = [], runningJobs = () => [] }: HeartbeatOptions,
+): { readonly beatNow: () => Promise<void>; close(): Promise<void> } {
+  const process_ = {
+    id: randomUUID(),
+    kind,
+    host: hostname(),
+    pid: process.pid,
+    version: readSoftware().version,
+    startedAt: new Date(performance.timeOrigin),
+  }
+  const applyWishes = queueWishApplier(jobs, queues)
+  let utilization = performance.eventLoopUtilization()
+
+  function factsNow(): ProcessFacts {
+    const { rss, heapUsed } = process.memoryUsage()
+    const now = performance.eventLoopUtilization()
+    const busy = performance.eventLoopUtilization(now, utilization).utilization
+    utilization = now
+    return {
+      rssBytes: rss,
+      heapBytes: heapUsed,
+      busyPercent: Math.round(busy * 100),
+      queues,
+      jobs: runningJobs().slice(0, JOBS_SHOWN),
+    }
+  }
+
+  const beatNow = singleFlight(async () => {
+    try {
+      await applyWishes(await beat(db, { ...process_, facts: factsNow() }))
+    } catch (err) {
+      log.debug({ err }, 'heartbeat failed') // an outage has its own log lines
+    }
+  })
+  void beatNow()
+  const timer = setInterval(beatNow, EVERY_MS)
+  return {
+    beatNow,
+    async close() {
+      clearInterval(timer)
+      await beatNow()
+      await forgetProcess(db, process_.id).catch(() => {})
+    },
+  }
+}
+
+type Wishes = readonly Pick<QueueWish, 'queue' | 'state'>[]
+
+/** Compares each time, because a queue store that was emptied has forgotten that its queues are paused. */
+function queueWishApplier(
+  jobs: Pick<JobQueues, 'pause' | 'resume' | 'isPaused' | 'refuseJobsFor' | 'directRuns'>,
+  served: readonly QueueName[],
+): (wishes: Wishes) => Promise<void> {
+  const applied = new Map<QueueName, QueueWish['state']>()
+
+  async function apply(queue: QueueName, state: QueueWish['state']): Promise<void> {
+    if (state === 'paused') {
+      if (!(await jobs.isPaused(queue))) await jobs.pause(queue)
+    } else if (applied.get(queue) !== state && (await jobs.isPaused(queue))) {
+      await jobs.resume(queue)
+    }
+    applied.set(queue, state)
+  }
+
+  return async (wishes) => {
+    const known = wishes.flatMap(({ queue, state }) => (isQueueName(queue) ? [{ queue, state }] : []))
+    jobs.refuseJobsFor(known.filter(({ state }) => state === 'draining').map(({ queue }) => queue))
+    jobs.directRuns.stopFor(known.filter(({ state }) => state !== 'running').map(({ queue }) => queue))
+    await Promise.all(
+      known.filter(({ queue }) => served.includes(queue)).map(({ queue, state }) => apply(queue, state)),
+    )
+  }
+}

@@ -1,0 +1,52 @@
+import { type RecentFigure, sumRecentFigures } from '../../persistence/operations/figure-history.js'
+import type { Pod } from '../../pod/pod.js'
+import { QUEUES, type QueueName } from '../queues/queue-names.js'
+import { PERSISTED_COUNTERS, PERSISTED_HISTOGRAMS } from './persisted-counters.js'
+import { quantile } from './quantile.js'
+
+/** Milliseconds below which half, and 95 of 100, jobs of the last hour stayed; null: there were none. */
+export interface JobTimes {
+  readonly p50: number | null
+  readonly p95: number | null
+}
+
+export interface QueueRates {
+  /** Ended jobs a minute, over the last minute, the last 15 and the last 60. */
+  readonly perMinute: { readonly minute: number; readonly quarter: number; readonly hour: number }
+  readonly wait: JobTimes
+  readonly run: JobTimes
+}
+
+/** The work of all processes by queue, from their persisted counters: the same on both back ends. */
+export async function queueRates({ db }: Pick<Pod, 'db'>): Promise<Readonly<Record<QueueName, QueueRates>>> {
+  const { wait, run } = PERSISTED_HISTOGRAMS
+  const figures = await sumRecentFigures(db, [PERSISTED_COUNTERS.jobs, wait, run])
+  const rates = QUEUES.map((queue) => {
+    const of = (name: string) => figures.filter((figure) => figure.name === name && figure.labels['queue'] === queue)
+    const jobs = of(PERSISTED_COUNTERS.jobs)
+    const perMinute = {
+      minute: sum(jobs.map(({ minute }) => minute)),
+      quarter: sum(jobs.map(({ quarter }) => quarter)) / 15,
+      hour: sum(jobs.map(({ hour }) => hour)) / 60,
+    }
+    return [queue, { perMinute, wait: timesOf(of(wait)), run: timesOf(of(run)) }] as const
+  })
+  return Object.fromEntries(rates) as Record<QueueName, QueueRates> // one for each of QUEUES
+}
+
+function timesOf(buckets: readonly RecentFigure[]): JobTimes {
+  const counts = buckets.map(({ labels, hour }) => ({ bound: boundOf(labels['le']), count: hour }))
+  return { p50: milliseconds(quantile(counts, 0.5)), p95: milliseconds(quantile(counts, 0.95)) }
+}
+
+export function boundOf(label: unknown): number {
+  return label === '+Inf' ? Number.POSITIVE_INFINITY : Number(label)
+}
+
+function milliseconds(seconds: number | null): number | null {
+  return seconds === null ? null : Math.round(seconds * 1_000)
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}

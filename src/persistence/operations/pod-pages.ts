@@ -1,0 +1,106 @@
+import type { Knex } from 'knex'
+import { queryUnprepared } from '../database/database.js'
+import { POD_IS_ASLEEP, POD_IS_PROVEN } from '../outbound/due-deliveries.js'
+import { escapeLike } from '../sql/escape-like.js'
+
+/** Counts stop here: a list must not count a million rows. */
+export const COUNTED_AT_MOST = 10_000
+
+export const POD_STATES = ['blocked', 'asleep', 'offline'] as const
+export const POD_SORTS = ['host', 'waiting', 'failures'] as const
+
+export interface PodListFilter {
+  /** A part of the host. */
+  readonly q?: string | undefined
+  readonly state?: (typeof POD_STATES)[number] | undefined
+  readonly sort: (typeof POD_SORTS)[number]
+}
+
+export interface ListedPod {
+  readonly id: number
+  readonly host: string
+  readonly port: number
+  readonly status: string
+  readonly software: string | null
+  readonly failures: number
+  readonly nextTryAt: Date | null
+  readonly blockedAt: Date | null
+  readonly asleep: boolean
+  readonly proven: boolean
+  /** At most one more than `COUNTED_AT_MOST`, as all counts here. */
+  readonly people: number
+  readonly waiting: number
+  readonly dead: number
+  /** Null: nothing waits. */
+  readonly oldestWaiting: Date | null
+}
+
+const states = {
+  blocked: 'pods.blocked_at is not null',
+  asleep: POD_IS_ASLEEP,
+  offline: 'pods.offline_since is not null',
+} as const
+
+const orders = {
+  host: 'pods.host, pods.port',
+  waiting: 'found.waiting desc nulls last, pods.host, pods.port',
+  failures: 'pods.failures desc, pods.host, pods.port',
+} as const
+
+/** Lists known pods. Counts are read for the pods of the page alone. */
+export async function listPodPage(
+  db: Knex,
+  { q, state, sort }: PodListFilter,
+  { offset, limit }: { readonly offset: number; readonly limit: number },
+): Promise<readonly ListedPod[]> {
+  const waiting = `left join (
+    select pod_id, count(*) as waiting from deliveries where state = 'waiting' group by pod_id
+  ) as found on found.pod_id = pods.id`
+  return queryUnprepared<ListedPod>(
+    db,
+    `with page as (
+       select pods.*, row_number() over (order by ${orders[sort]}) as place
+       from pods ${sort === 'waiting' ? waiting : ''}
+       where ($1::text is null or pods.host like $1) and ${state === undefined ? 'true' : states[state]}
+       order by ${orders[sort]} offset $2 limit $3
+     )
+     select pods.id, pods.host, pods.port, pods.status, pods.software, pods.failures, pods.next_try_at as "nextTryAt",
+       pods.blocked_at as "blockedAt", ${POD_IS_ASLEEP} as asleep, ${POD_IS_PROVEN} as proven,
+       (${countUpTo('select from people where people.pod_id = pods.id')}) as people,
+       (${countUpTo(`select from deliveries where deliveries.pod_id = pods.id and state = 'waiting'`)}) as waiting,
+       (${countUpTo(`select from deliveries where deliveries.pod_id = pods.id and state = 'dead'`)}) as dead,
+       (select created_at from deliveries where deliveries.pod_id = pods.id and state = 'waiting' order by id limit 1)
+         as "oldestWaiting"
+     from page as pods order by place`,
+    [q === undefined ? null : `%${escapeLike(q)}%`, offset, limit],
+  )
+}
+
+function countUpTo(rows: string): string {
+  return `select count(*)::integer from (${rows} limit ${COUNTED_AT_MOST + 1}) as counted`
+}
+
+export interface FailedDelivery {
+  readonly record: string
+  readonly verb: string
+  readonly guid: string
+  readonly state: 'waiting' | 'dead'
+  readonly attempts: number
+  readonly fault: string | null
+  readonly status: number | null
+  readonly createdAt: Date
+  readonly dueAt: Date
+}
+
+/** Undelivered messages to a pod, the latest first; of private ones only the kind. */
+export async function listUndelivered(db: Knex, podId: number, limit: number): Promise<readonly FailedDelivery[]> {
+  const { rows } = await db.raw(
+    `select messages.record, messages.verb, messages.guid, deliveries.state, deliveries.attempts,
+       deliveries.last_fault as fault, deliveries.last_status as status, deliveries.created_at as "createdAt",
+       deliveries.due_at as "dueAt"
+     from deliveries join outbound_messages as messages on messages.id = deliveries.message_id
+     where deliveries.pod_id = ? order by deliveries.id desc limit ?`,
+    [podId, limit],
+  )
+  return rows
+}

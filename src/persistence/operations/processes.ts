@@ -1,0 +1,65 @@
+import type { Knex } from 'knex'
+import { queryPrepared } from '../database/database.js'
+import type { QueueWish } from './queue-controls.js'
+
+/** Seconds after the last heartbeat until a process counts as gone. */
+const GONE_AFTER = 30
+
+export interface ProcessFacts {
+  readonly rssBytes: number
+  readonly heapBytes: number
+  /** Of the event loop, since the last heartbeat. */
+  readonly busyPercent: number
+  readonly queues: readonly string[]
+  readonly jobs: readonly RunningJob[]
+}
+
+export interface RunningJob {
+  readonly queue: string
+  readonly name: string
+  readonly attempt: number
+  readonly since: string
+}
+
+export interface PodProcess {
+  readonly id: string
+  readonly kind: string
+  readonly host: string
+  readonly pid: number
+  readonly version: string
+  readonly startedAt: Date
+  readonly seenAt: Date
+  readonly facts: ProcessFacts
+}
+
+/** Writes a heartbeat, and returns what operators want of the queues: one statement, because every process repeats it. */
+export async function beat(
+  db: Knex,
+  { id, kind, host, pid, version, startedAt, facts }: Omit<PodProcess, 'seenAt'>,
+): Promise<readonly Pick<QueueWish, 'queue' | 'state'>[]> {
+  return queryPrepared(db, 'heartbeat', heartbeat, [id, kind, host, pid, version, startedAt, JSON.stringify(facts)])
+}
+
+export async function forgetProcess(db: Knex, id: string): Promise<void> {
+  await db('processes').where({ id }).delete()
+}
+
+/** Lists the running processes; those that ended without notice are left out after 30 seconds. */
+export async function listProcesses(db: Knex): Promise<readonly PodProcess[]> {
+  const { rows } = await db.raw(
+    `select id, kind, host, pid, version, started_at as "startedAt", seen_at as "seenAt", facts
+     from processes where seen_at > now() - make_interval(secs => ?) order by kind, host, pid`,
+    [GONE_AFTER],
+  )
+  return rows
+}
+
+const heartbeat = `
+  with beat as (
+    insert into processes (id, kind, host, pid, version, started_at, seen_at, facts)
+    values ($1, $2, $3, $4, $5, $6, now(), $7)
+    on conflict (id) do update set seen_at = excluded.seen_at, facts = excluded.facts
+  ), gone as (
+    delete from processes where seen_at < now() - interval '10 minutes'
+  )
+  select queue, case when until <= now() then 'running' else state end as state from queue_controls`

@@ -1,0 +1,72 @@
+import { html, type Markup } from '../pages/markup.js'
+
+interface Series {
+  readonly name: string
+  readonly values: readonly (number | null)[]
+}
+
+export interface LineChart {
+  readonly title: string
+  /** Of the values, for the text alternative. */
+  readonly unit: string
+  readonly times: readonly Date[]
+  /** One or two. */
+  readonly series: readonly Series[]
+}
+
+const WIDTH = 480
+const HEIGHT = 120
+const BASE = 100
+const TOP = 14
+
+/** A chart of the last day as inline SVG; its figures are also in a table for readers who do not see it. */
+export function lineChart({ title, unit, times, series }: LineChart): Markup {
+  const values = series.flatMap((one) => one.values.filter((value) => value !== null))
+  const highest = Math.max(0, ...values)
+  const summary = series.map(({ name, values: own }) => `${name}: ${describe(own, unit)}`).join('. ')
+  return html`<figure class="chart card"><figcaption>${title} <span class="soft small">(${unit})</span></figcaption>
+<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${title}. ${summary}.">
+<path class="axis" d="M0 ${BASE}H${WIDTH}M0 ${TOP}H${WIDTH}"/>
+${series.map(({ values: own }, index) => html`${index === 0 && html`<path class="area" d="${area(own, highest)}"/>`}<path class="line${index > 0 && ' second'}" d="${line(own, highest)}"/>`)}
+<text x="0" y="${TOP - 4}">${short(highest)}</text><text x="0" y="${HEIGHT - 5}">${clock(times[0])}</text><text x="${WIDTH}" y="${HEIGHT - 5}" text-anchor="end">${clock(times.at(-1))} UTC</text>
+</svg>
+<p class="soft small">${summary}.</p></figure>`
+}
+
+/** Gaps: null. A value without neighbours is a short line, which would be invisible as a point. */
+function line(values: readonly (number | null)[], highest: number): string {
+  return values
+    .map((value, index) => {
+      if (value === null) return ''
+      const starts = index === 0 || values[index - 1] === null
+      return `${starts ? 'M' : 'L'}${x(index, values.length)} ${y(value, highest)}${starts ? 'h1' : ''}`
+    })
+    .join('')
+}
+
+function area(values: readonly (number | null)[], highest: number): string {
+  const points = values.map((value, index) => `L${x(index, values.length)} ${y(value ?? 0, highest)}`)
+  return `M0 ${BASE}${points.join('')}L${WIDTH} ${BASE}Z`
+}
+
+function x(index: number, count: number): number {
+  return Math.round((index / Math.max(1, count - 1)) * WIDTH * 10) / 10
+}
+
+function y(value: number, highest: number): number {
+  return highest === 0 ? BASE : Math.round((BASE - (value / highest) * (BASE - TOP)) * 10) / 10
+}
+
+function describe(values: readonly (number | null)[], unit: string): string {
+  const known = values.filter((value) => value !== null)
+  if (known.length === 0) return 'no values'
+  return `now ${short(known.at(-1) ?? 0)}, highest ${short(Math.max(...known))} ${unit}`
+}
+
+function short(value: number): string {
+  return value >= 10 || Number.isInteger(value) ? Math.round(value).toLocaleString('en-GB') : value.toPrecision(2)
+}
+
+function clock(time: Date | undefined): string {
+  return time === undefined ? '' : time.toISOString().slice(11, 16)
+}

@@ -1,0 +1,32 @@
+import type { FastifyRequest } from 'fastify'
+import { formText } from '../oidc/form-text.js'
+import { html, type Markup } from '../pages/markup.js'
+import { pathOf } from '../server/paths.js'
+import type { ConsolePage } from './console-page.js'
+import { confirmField } from './form-parts.js'
+import { keptFields } from './kept-fields.js'
+
+export interface Confirmation {
+  readonly title: string
+  /** What has to be typed. */
+  readonly label: string
+  /** What the change would do. */
+  readonly preview: Markup
+}
+
+export function isConfirmed(request: FastifyRequest, label: string): boolean {
+  return formText(request, 'confirm') === label
+}
+
+/** Shows what a dangerous change would do, and asks to type the label of its target. The other fields are kept. */
+export function confirmationPage(request: FastifyRequest, { title, label, preview }: Confirmation): ConsolePage {
+  const isWrong = formText(request, 'confirm') !== undefined
+  return {
+    title,
+    status: isWrong ? 422 : 200,
+    content: html`<section class="card"><p>Nothing has been changed yet.</p>
+${preview}
+${isWrong && html`<p class="alert" role="alert">The text does not match.</p>\n`}<form class="entry" method="post" action="${pathOf(request.url)}">
+${keptFields(request.body, ['confirm', 'current_password'])}${confirmField(label, isWrong ? 'wrong' : undefined)}<button class="danger">${title}</button></form></section>`,
+  }
+}

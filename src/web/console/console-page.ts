@@ -1,0 +1,74 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { hasRole } from '../../domain/accounts/staff.js'
+import { OIDC_PATHS } from '../oidc/paths.js'
+import { ICON_PATH } from '../pages/html.js'
+import { html, type Markup, trusted } from '../pages/markup.js'
+import { queryText } from '../schemas/query-text.js'
+import { pathOf } from '../server/paths.js'
+import { CONSOLE_POLICY, CONSOLE_STYLE } from './console-style.js'
+import { NOTICES } from './notices.js'
+import { CONSOLE_SECTIONS, type ConsoleSection } from './paths.js'
+
+export interface ConsolePage {
+  /** With the count or state that the page is about. */
+  readonly title: string
+  /** Only content: the heading of the first level is written from the title. */
+  readonly content: Markup
+  readonly status?: number
+}
+
+/** Sends a page of the console in its frame: skip link, navigation, heading and the notice of the action before. */
+export function sendConsolePage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { title, content, status = 200 }: ConsolePage,
+): FastifyReply {
+  const { podName } = request.server.pod.config
+  const { staff, formToken } = request.console
+  const notice = NOTICES[queryText(request, 'notice') ?? '']
+  const groups = ['Moderation', 'Operation'] as const
+  const sections = CONSOLE_SECTIONS.filter(({ role }) => hasRole(staff.role, role))
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${title} · ${podName}</title>
+<link rel="icon" href="${ICON_PATH}">
+<style>${trusted(CONSOLE_STYLE)}</style>
+</head>
+<body class="console">
+<a class="skip" href="#content">Skip to the content</a>
+<header class="bar"><a class="home" href="/"><img src="${ICON_PATH}" alt="" width="24" height="24"><bdi>${podName}</bdi></a>
+<form method="post" action="${OIDC_PATHS.signOut}"><input type="hidden" name="form" value="${formToken.page}"><span class="small"><bdi>${staff.username}</bdi>, ${staff.role}</span>
+<button class="quiet">Sign out</button></form></header>
+<nav class="sections" aria-label="Console">
+${groups.map((group) => groupOf(group, sections, pathOf(request.url)))}</nav>
+<main id="content" tabindex="-1">
+<h1>${title}</h1>
+${notice === undefined ? '' : html`<p class="notice" role="status">${notice}</p>\n`}${content}
+</main>
+</body>
+</html>
+`
+  return reply
+    .code(status)
+    .type('text/html; charset=utf-8')
+    .header('content-security-policy', CONSOLE_POLICY)
+    .header('x-robots-tag', 'noindex')
+    .send(page.text)
+}
+
+function groupOf(group: ConsoleSection['group'], sections: readonly ConsoleSection[], path: string): Markup | '' {
+  const own = sections.filter((section) => section.group === group)
+  if (own.length === 0) return ''
+  return html`<div><p>${group}</p><ul aria-label="${group}">${own.map(
+    ({ path: target, label }) =>
+      html`<li><a href="${target}"${isCurrent(target, path) && html` aria-current="page"`}>${label}</a></li>`,
+  )}</ul></div>\n`
+}
+
+function isCurrent(section: string, path: string): boolean {
+  return path === section || (section !== '/admin' && path.startsWith(`${section}/`))
+}

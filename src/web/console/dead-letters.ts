@@ -1,0 +1,194 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { dropAudited, replayAudited } from '../../domain/operations/dead-letters.js'
+import {
+  type DeadLetter,
+  type DeadLetterDetails,
+  type DeadLetterFilter,
+  listDeadLetters,
+  showDeadLetter,
+} from '../../jobs/dead-letters/find-dead-letters.js'
+import { isQueueName, QUEUES } from '../../jobs/queues/queue-names.js'
+import { countDeadDeliveries } from '../../persistence/outbound/dead-deliveries.js'
+import { formText } from '../oidc/form-text.js'
+import { html, type Markup } from '../pages/markup.js'
+import { queryText } from '../schemas/query-text.js'
+import { RequestFault } from '../server/request-faults.js'
+import { confirmationPage, isConfirmed } from './confirmation.js'
+import { sendConsolePage } from './console-page.js'
+import { explainFault } from './fault-words.js'
+import { actionForm, filterForm, hiddenField, reasonField, select, textField } from './form-parts.js'
+import { findPodByName } from './pod-name.js'
+import { count, time } from './quantities.js'
+import { dataTable, factList } from './tables.js'
+
+const SHOWN = 50
+/** With a fault, so many of each queue are compared with it. */
+const EXAMINED = 1_000
+const GROUPS = 20
+
+interface Selection {
+  readonly id?: string | undefined
+  readonly queue?: string | undefined
+  readonly fault?: string | undefined
+  readonly pod?: string | undefined
+}
+
+/** `/admin/dead-letters`: work that was given up. Lists show no payload. */
+export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { staff: 'admin' } as const
+  const schema = { hide: true }
+
+  app.get('/admin/dead-letters', { config, schema }, async (request, reply) => {
+    const selection = {
+      queue: queryText(request, 'queue'),
+      fault: queryText(request, 'fault'),
+      pod: queryText(request, 'pod'),
+    }
+    const filter = await filterOf(selection)
+    const [letters, byFault, byPod] = await Promise.all([
+      listDeadLetters(pod, filter, SHOWN + 1, EXAMINED),
+      countDeadDeliveries(pod.db, 'fault', GROUPS),
+      countDeadDeliveries(pod.db, 'pod', GROUPS),
+    ])
+    const number = letters.length > SHOWN ? `more than ${SHOWN}` : count(letters.length)
+    const isFiltered = Object.keys(filter).length > 0
+    return sendConsolePage(request, reply, {
+      title: `Dead letters: ${letters.length === 0 ? 'none' : number}`,
+      content: html`<section class="card">
+<p>Jobs and deliveries that were given up. Replay them once their cause is repaired.</p>
+${filterForm('/admin/dead-letters', html`${select('Queue', 'queue', [['', 'all'], ...QUEUES.map((name) => [name, name] as const)], selection.queue)}${textField('Fault', 'fault', selection.fault)}${textField('Pod', 'pod', selection.pod)}`)}
+${letters.length === 0 ? html`<p>No dead letters match.</p>` : listOf(letters.slice(0, SHOWN))}
+${letters.length > 0 && isFiltered && actionsFor(request, selection, 'all that match')}</section>
+${groupTable('Dead deliveries by fault', 'fault', byFault)}${groupTable('Dead deliveries by pod', 'pod', byPod)}`,
+    })
+  })
+
+  app.get('/admin/dead-letters/:id', { config, schema }, async (request, reply) => {
+    const { id } = request.params as { readonly id: string } // part of the route
+    const letter = await showDeadLetter(pod, id)
+    if (letter === undefined) throw new RequestFault(404, 'There is no such dead letter.')
+    return sendConsolePage(request, reply, {
+      title: `Dead letter ${id}`,
+      content: html`<section class="card">${factsOf(letter)}
+${letter.trace !== null && html`<h2>Error</h2><pre>${letter.trace}</pre>`}
+${actionsFor(request, { id }, 'this one')}</section>`,
+    })
+  })
+
+  app.post('/admin/dead-letters/replay', { config, schema }, async (request, reply) => {
+    const filter = await chosen(request)
+    const reason = formText(request, 'reason')
+    await replayAudited(pod, request.console.actor, { filter, label: labelOf(selectionIn(request)), reason })
+    return reply.redirect('/admin/dead-letters?notice=replayed', 303)
+  })
+
+  app.post('/admin/dead-letters/drop', { config, schema }, async (request, reply) => {
+    const filter = await chosen(request)
+    const { id, ...selection } = selectionIn(request)
+    const label = labelOf({ id, ...selection })
+    if (!isConfirmed(request, label)) {
+      const preview = html`<p>Deletes ${id === undefined ? 'all dead letters of' : 'the dead letter'} <b><bdi>${label}</bdi></b>. They cannot be replayed afterwards.</p>`
+      return sendConsolePage(
+        request,
+        reply,
+        confirmationPage(request, { title: 'Delete dead letters', label, preview }),
+      )
+    }
+    await dropAudited(pod, request.console.actor, { filter, label, reason: formText(request, 'reason') })
+    return reply.redirect('/admin/dead-letters?notice=dropped', 303)
+  })
+
+  function selectionIn(request: FastifyRequest): Selection {
+    return {
+      id: formText(request, 'id'),
+      queue: formText(request, 'queue'),
+      fault: formText(request, 'fault'),
+      pod: formText(request, 'pod'),
+    }
+  }
+
+  /** At least one field has to be given: nothing changes all dead letters by mistake. */
+  async function chosen(request: FastifyRequest): Promise<DeadLetterFilter> {
+    const filter = await filterOf(selectionIn(request))
+    if (Object.keys(filter).length === 0) throw new RequestFault(422, 'Choose dead letters by id, queue, fault or pod.')
+    return filter
+  }
+
+  async function filterOf({ id, queue, fault, pod: host }: Selection): Promise<DeadLetterFilter> {
+    const other = host === undefined ? undefined : await findPodByName(pod, host)
+    return {
+      ...(id !== undefined && { id }),
+      ...(queue !== undefined && isQueueName(queue) && { queue }),
+      ...(fault !== undefined && { fault }),
+      ...(host !== undefined && { podId: other?.id ?? 0 }),
+    }
+  }
+}
+
+function labelOf({ id, queue, fault, pod }: Selection): string {
+  return id ?? pod ?? fault ?? queue ?? ''
+}
+
+function listOf(letters: readonly DeadLetter[]): Markup {
+  return dataTable({
+    caption: 'The latest dead letters',
+    columns: [
+      { title: 'Dead letter' },
+      { title: 'Queue' },
+      { title: 'Job' },
+      { title: 'Fault' },
+      { title: 'Attempts', kind: 'number' },
+      { title: 'Given up' },
+    ],
+    rows: letters.map(({ id, queue, name, fault, attempts, failedAt }) => [
+      html`<a href="/admin/dead-letters/${encodeURIComponent(id)}">${id}</a>`,
+      queue,
+      name,
+      fault ?? 'unknown',
+      attempts === null ? '–' : count(attempts),
+      time(failedAt),
+    ]),
+  })
+}
+
+/** Without payload: of deliveries the target, which is no secret of the message. */
+function factsOf({ queue, name, fault, attempts, createdAt, failedAt, data, id }: DeadLetterDetails): Markup {
+  const target = id.startsWith('delivery-') && typeof data === 'object' && data !== null ? Object.entries(data) : []
+  return factList([
+    ['Queue', queue],
+    ['Job', name],
+    ['Fault', fault ?? 'unknown'],
+    ['Meaning', explainFault(fault)],
+    ['Attempts', attempts === null ? 'unknown' : count(attempts)],
+    ['Created', time(createdAt)],
+    ['Given up', time(failedAt)],
+    ...target.flatMap(([key, value]) =>
+      value === null ? [] : [[key[0]?.toUpperCase() + key.slice(1), html`<bdi>${String(value)}</bdi>`] as const],
+    ),
+  ])
+}
+
+function actionsFor(request: FastifyRequest, selection: Selection, which: string): Markup {
+  const fields = Object.entries(selection).map(([name, value]) => hiddenField(name, value))
+  const form = (action: string, button: Markup) =>
+    actionForm(request, `/admin/dead-letters/${action}`, html`${fields}${reasonField()}${button}`)
+  return html`<div class="choices"><div><h2>Replay</h2>${form('replay', html`<button>Replay ${which}</button>`)}</div>
+<div><h2>Delete</h2>${form('drop', html`<button class="danger">Delete ${which}…</button>`)}</div></div>`
+}
+
+function groupTable(
+  caption: string,
+  name: 'fault' | 'pod',
+  groups: readonly { readonly value: string; readonly count: number }[],
+): Markup | '' {
+  if (groups.length === 0) return ''
+  return html`<section class="card">${dataTable({
+    caption,
+    columns: [{ title: name === 'fault' ? 'Fault' : 'Pod' }, { title: 'Deliveries', kind: 'number' }],
+    rows: groups.map(({ value, count: number }) => [
+      html`<a href="/admin/dead-letters?${name}=${encodeURIComponent(value)}"><bdi>${value}</bdi></a>`,
+      count(number),
+    ]),
+  })}</section>\n`
+}

@@ -1,0 +1,30 @@
+/** What each fault of a dead letter means, and what an operator can do. */
+const FAULTS: Readonly<Record<string, string>> = {
+  internal: 'An error of this program. The log of the worker has it; report it, and replay after the update.',
+  timeout: 'The job took too long. Replay it when the pod has less to do.',
+  stopped: 'The process stopped while the job ran. Replay it.',
+  suspect: 'Workers have died while they ran this job. Replay it alone, and watch their memory.',
+  not_allowed: 'The address of the pod is not allowed: a private network, or a port below 1024 other than 443.',
+  dns: 'The name of the pod has no address. The pod may be gone.',
+  net: 'The pod could not be reached.',
+  ssl: 'The certificate of the pod is invalid. Its podmin can repair it.',
+  bad_answer: 'The pod does not answer with valid HTTP.',
+  answer_too_large: 'The answer of the pod was too large.',
+  too_many_redirects: 'The pod redirects too often.',
+  moved: 'The pod redirects deliveries, which are not followed. It may have another address now.',
+  gone: 'The pod has no inbox at its address.',
+  refused: 'The pod refuses this delivery. Another attempt rarely helps.',
+  overloaded: 'The pod was overloaded. Replay the deliveries later.',
+  expired: 'The delivery waited 14 days for the pod.',
+  pod_asleep: 'The pod was offline for 14 days. Wake it when it is back.',
+  pod_blocked: 'The pod is blocked.',
+  no_key: 'The sender or the recipient has no usable key.',
+  DiscoveryFailed: 'The sender could not be looked up. Replay when their pod answers again.',
+  NotFetchable: 'The referenced entity could not be fetched.',
+  TargetNotFound: 'The entity to which the message refers never arrived.',
+  ConversationNotFound: 'The conversation of the message never arrived.',
+}
+
+export function explainFault(fault: string | null): string {
+  return FAULTS[fault ?? ''] ?? 'The log has more about this fault, at the time when it was given up.'
+}

@@ -1,0 +1,160 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { storageFacts } from '../../domain/operations/storage.js'
+import { type DatabaseFacts, readDatabaseFacts } from '../../persistence/operations/database-facts.js'
+import { listProcesses, type PodProcess } from '../../persistence/operations/processes.js'
+import { html, type Markup } from '../pages/markup.js'
+import { sendConsolePage } from './console-page.js'
+import { ago, bytes, count, seconds, time } from './quantities.js'
+import { dataTable, factList, stateWord } from './tables.js'
+
+/** A share of the connections, or of a disk, from which an operator should act. */
+const NEARLY_FULL = 0.8
+const DISK_LOW = 0.1
+/** The server stops writing at two billion. */
+const TRANSACTIONS_WARN = 1_000_000_000
+
+/** `/admin/workers`, `/admin/database` and `/admin/storage`: what the pod runs on. */
+export const machineRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { staff: 'admin' } as const
+  const schema = { hide: true }
+
+  app.get('/admin/workers', { config, schema }, async (request, reply) => {
+    const processes = await listProcesses(pod.db)
+    const versions = new Set(processes.map(({ version }) => version))
+    const workers = processes.filter(({ kind }) => kind === 'worker').length
+    return sendConsolePage(request, reply, {
+      title: `Processes: ${count(processes.length)}`,
+      content: html`<section class="card"><p class="soft small">As of ${time(pod.now())}. <a href="/admin/workers">Refresh</a></p>
+${workers === 0 && html`<p class="alert" role="alert">No worker runs: nothing is processed.</p>`}
+${versions.size > 1 && html`<p class="alert" role="alert">The processes have different versions: ${[...versions].join(', ')}.</p>`}
+${processes.length === 0 ? html`<p>No process has written a heartbeat in the last 30 seconds.</p>` : processTable(processes, pod.now())}</section>
+${jobTable(processes, pod.now())}`,
+    })
+  })
+
+  app.get('/admin/database', { config, schema }, async (request, reply) => {
+    const facts = await readDatabaseFacts(pod.db)
+    return sendConsolePage(request, reply, {
+      title: `Database: ${bytes(facts.bytes)}`,
+      content: html`<section class="card">${databaseFacts(facts)}</section>
+<section class="card"><h2>Largest tables</h2>${tableTable(facts)}</section>`,
+    })
+  })
+
+  app.get('/admin/storage', { config, schema }, async (request, reply) => {
+    const folders = await storageFacts(pod)
+    return sendConsolePage(request, reply, {
+      title: 'Storage',
+      content: html`<section class="card">${dataTable({
+        caption: 'Folders of this web process',
+        columns: [
+          { title: 'Folder' },
+          { title: 'Free', kind: 'number' },
+          { title: 'Size of the file system', kind: 'number' },
+          { title: 'State' },
+        ],
+        rows: folders.map(({ folder, freeBytes, totalBytes }) => [
+          html`<bdi>${folder}</bdi>`,
+          bytes(freeBytes),
+          bytes(totalBytes),
+          freeBytes === null || totalBytes === null
+            ? stateWord('cannot be read', 'bad')
+            : freeBytes < totalBytes * DISK_LOW
+              ? stateWord('nearly full', 'bad')
+              : stateWord('enough space', 'good'),
+        ]),
+      })}</section>`,
+    })
+  })
+}
+
+function processTable(processes: readonly PodProcess[], now: Date): Markup {
+  return dataTable({
+    caption: 'Processes with a heartbeat in the last 30 seconds',
+    columns: [
+      { title: 'Process' },
+      { title: 'Version' },
+      { title: 'Started' },
+      { title: 'Heartbeat' },
+      { title: 'Memory', kind: 'number' },
+      { title: 'Heap', kind: 'number' },
+      { title: 'Event loop busy', kind: 'number' },
+      { title: 'Jobs', kind: 'number' },
+      { title: 'Queues', kind: 'wide' },
+    ],
+    rows: processes.map(({ kind, host, pid, version, startedAt, seenAt, facts }) => [
+      html`${kind} <bdi>${host}</bdi> ${pid}`,
+      version,
+      time(startedAt),
+      ago(seenAt, now),
+      bytes(facts.rssBytes),
+      bytes(facts.heapBytes),
+      `${facts.busyPercent} %`,
+      count(facts.jobs.length),
+      facts.queues.join(', ') || '–',
+    ]),
+  })
+}
+
+function jobTable(processes: readonly PodProcess[], now: Date): Markup | '' {
+  const jobs = processes.flatMap(({ host, pid, facts }) => facts.jobs.map((job) => ({ host, pid, ...job })))
+  if (jobs.length === 0) return ''
+  return html`<section class="card"><h2>Running jobs</h2>${dataTable({
+    caption: 'Jobs in hand at the last heartbeat, without their data',
+    columns: [
+      { title: 'Job' },
+      { title: 'Queue' },
+      { title: 'Attempt', kind: 'number' },
+      { title: 'Began' },
+      { title: 'Process' },
+    ],
+    rows: jobs.map(({ name, queue, attempt, since, host, pid }) => [
+      name,
+      queue,
+      count(attempt),
+      ago(new Date(since), now),
+      html`<bdi>${host}</bdi> ${pid}`,
+    ]),
+  })}</section>`
+}
+
+function databaseFacts(facts: DatabaseFacts): Markup {
+  const { connections, maxConnections, longestTransaction, waitingLocks, transactionAge, replicas, replicaLag } = facts
+  const share = connections / maxConnections
+  return factList([
+    ['PostgreSQL', facts.version],
+    ['Size', bytes(facts.bytes)],
+    [
+      'Connections',
+      html`${connections} of ${maxConnections} ${share > NEARLY_FULL && stateWord('nearly all in use', 'warn')}`,
+    ],
+    ['Longest transaction', seconds(longestTransaction)],
+    ['Waiting locks', count(waitingLocks)],
+    [
+      'Transaction id age',
+      html`${count(transactionAge)} ${transactionAge > TRANSACTIONS_WARN && stateWord('vacuum is late', 'bad')}`,
+    ],
+    ['Replicas', replicas === 0 ? 'none' : `${replicas}, lag ${seconds(replicaLag)}`],
+  ])
+}
+
+function tableTable({ tables }: DatabaseFacts): Markup {
+  return dataTable({
+    caption: 'Sizes with indexes; rows are estimates of the server',
+    columns: [
+      { title: 'Table' },
+      { title: 'Size', kind: 'number' },
+      { title: 'Rows', kind: 'number' },
+      { title: 'Dead rows', kind: 'number' },
+      { title: 'Last vacuum' },
+    ],
+    rows: tables.map(({ name, bytes: size, rows, deadRows, vacuumedAt }) => [
+      name,
+      bytes(size),
+      count(rows),
+      count(deadRows),
+      time(vacuumedAt),
+    ]),
+  })
+}

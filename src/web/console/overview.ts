@@ -1,0 +1,93 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { readSoftware } from '../../config/software.js'
+import { storageFacts } from '../../domain/operations/storage.js'
+import { queueFacts } from '../../jobs/operations/queue-facts.js'
+import { listProcesses } from '../../persistence/operations/processes.js'
+import { listQueueWishes } from '../../persistence/operations/queue-controls.js'
+import type { Pod } from '../../pod/pod.js'
+import { html, type Markup } from '../pages/markup.js'
+import { cachedAnswer } from '../server/cached-answer.js'
+import { sendConsolePage } from './console-page.js'
+import { count, time } from './quantities.js'
+
+/** The page is reloaded often, and its figures read all queues. */
+const FRESH_MS = 2_000
+const DISK_LOW = 0.1
+const SWEPT_WITHIN = 60
+
+/** `/admin`: what needs a decision, and the state of the pod. */
+export const overviewRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const { version } = readSoftware()
+  const state = cachedAnswer(() => readState(pod), FRESH_MS)
+
+  app.get('/admin', { config: { staff: 'moderator' }, schema: { hide: true } }, async (request, reply) => {
+    const isAdmin = request.console.staff.role === 'admin'
+    const { warnings, tiles } = await state()
+    return sendConsolePage(request, reply, {
+      title: 'Overview',
+      content: html`${
+        isAdmin &&
+        html`<section class="card"><h2>Warnings</h2>${
+          warnings.length === 0
+            ? html`<p>None.</p>`
+            : html`<ul class="warnings">${warnings.map((warning) => html`<li>${warning}</li>`)}</ul>`
+        }</section>
+<section class="card"><h2>Work</h2><p class="soft small">As of ${time(pod.now())}. <a href="/admin">Refresh</a></p>
+<ul class="tiles list">${tiles.map(({ name, value, path }) => html`<li><b>${value}</b> <a href="${path}">${name}</a></li>`)}</ul></section>
+`
+      }<section class="card"><h2>Software</h2><p>Version ${version}, Node.js ${process.versions.node}, queue in ${pod.jobs.store === 'redis' ? 'Redis' : 'PostgreSQL'}.</p></section>`,
+    })
+  })
+}
+
+interface Tile {
+  readonly name: string
+  readonly value: string
+  readonly path: string
+}
+
+async function readState(
+  pod: Pick<Pod, 'db' | 'jobs' | 'config'>,
+): Promise<{ readonly warnings: readonly Markup[]; readonly tiles: readonly Tile[] }> {
+  const [facts, processes, wishes, folders] = await Promise.all([
+    queueFacts(pod),
+    listProcesses(pod.db),
+    listQueueWishes(pod.db),
+    storageFacts(pod),
+  ])
+  const queues = Object.entries(facts.queues ?? {})
+  const sum = (read: (queue: (typeof queues)[number][1]) => number) =>
+    count(queues.reduce((total, [, queue]) => total + read(queue), 0))
+  const unserved = queues.filter(([, { workers, waiting }]) => workers === 0 && waiting > 0).map(([name]) => name)
+  const stopped = wishes.filter(({ state }) => state !== 'running')
+  const isSwept = facts.lastSweep !== null && facts.lastSweep < SWEPT_WITHIN
+  const low = folders.filter(
+    ({ freeBytes, totalBytes }) => freeBytes !== null && totalBytes !== null && freeBytes < totalBytes * DISK_LOW,
+  )
+  return {
+    warnings: [
+      ...(facts.queues === null ? [html`The queue store does not answer.`] : []),
+      ...(processes.some(({ kind }) => kind === 'worker')
+        ? []
+        : [html`<a href="/admin/workers">No worker</a> has written a heartbeat.`]),
+      ...(isSwept ? [] : [html`The search for lost work has not run in the last minute.`]),
+      ...unserved.map((name) => html`<a href="/admin/queues/${name}">${name}</a> has waiting jobs and no worker.`),
+      ...stopped.map(({ queue, state }) => html`<a href="/admin/queues/${queue}">${queue}</a> is ${state}.`),
+      ...low.map(({ folder }) => html`<a href="/admin/storage"><bdi>${folder}</bdi></a> is nearly full.`),
+    ],
+    tiles: [
+      { name: 'waiting jobs', value: sum(({ waiting }) => waiting), path: '/admin/queues' },
+      { name: 'running jobs', value: sum(({ active }) => active), path: '/admin/workers' },
+      { name: 'waiting deliveries', value: count(facts.deliveries.waiting), path: '/admin/pods?sort=waiting' },
+      { name: 'pods asleep', value: count(facts.podsAsleep), path: '/admin/pods?state=asleep' },
+      {
+        name: 'dead letters',
+        value: count(
+          facts.outbox.dead + facts.deliveries.dead + queues.reduce((all, [, { failed }]) => all + failed, 0),
+        ),
+        path: '/admin/dead-letters',
+      },
+    ],
+  }
+}

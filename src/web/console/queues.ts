@@ -1,0 +1,199 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import {
+  drainQueue,
+  listQueues,
+  pauseQueue,
+  promoteJobs,
+  type QueueChange,
+  type QueueOverview,
+  resumeQueue,
+} from '../../domain/operations/queues.js'
+import { activityHistory } from '../../jobs/operations/activity-history.js'
+import { isQueueName, type QueueName } from '../../jobs/queues/queue-names.js'
+import { formText } from '../oidc/form-text.js'
+import { html, type Markup } from '../pages/markup.js'
+import { cachedAnswer } from '../server/cached-answer.js'
+import { RequestFault } from '../server/request-faults.js'
+import { lineChart } from './charts.js'
+import { confirmationPage, isConfirmed } from './confirmation.js'
+import { sendConsolePage } from './console-page.js'
+import { actionForm, reasonField, select } from './form-parts.js'
+import { count, milliseconds, rate, seconds, time } from './quantities.js'
+import { dataTable, factList, stateWord } from './tables.js'
+
+const HISTORY_FRESH_MS = 60_000
+
+const PAUSES = [
+  ['', 'until resumed'],
+  ['1', '1 hour'],
+  ['8', '8 hours'],
+  ['24', '1 day'],
+] as const
+
+/** `/admin/queues`: what waits and how fast it goes, and what an operator can do about it. */
+export const queueRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { staff: 'admin' } as const
+  const schema = { hide: true }
+  const history = cachedAnswer(() => activityHistory(pod), HISTORY_FRESH_MS)
+
+  app.get('/admin/queues', { config, schema }, async (request, reply) => {
+    const [queues, past] = await Promise.all([listQueues(pod), history()])
+    const waiting = queues?.reduce((sum, queue) => sum + queue.waiting, 0)
+    const title = waiting === undefined ? 'Queues: unavailable' : `Queues: ${count(waiting)} waiting`
+    return sendConsolePage(request, reply, {
+      title,
+      content: html`<section class="card"><p class="soft small">As of ${time(pod.now())}. <a href="/admin/queues">Refresh</a></p>
+${queues === undefined ? html`<p class="alert" role="alert">The queue store does not answer.</p>` : queueTable(queues)}</section>
+<section class="charts" aria-label="The last 24 hours">
+${lineChart({
+  ...{ title: 'Messages from other pods', unit: 'a minute', times: past.times },
+  series: [
+    { name: 'Received', values: past.received },
+    { name: 'Stored', values: past.stored },
+  ],
+})}
+${lineChart({
+  ...{ title: 'Delivery attempts', unit: 'a minute', times: past.times },
+  series: [
+    { name: 'Delivered', values: past.delivered },
+    { name: 'Failed', values: past.failedDeliveries },
+  ],
+})}
+${lineChart({ title: 'Waiting jobs', unit: 'jobs', times: past.times, series: [{ name: 'All queues', values: past.waiting }] })}
+${lineChart({
+  ...{ title: 'Wait of received messages', unit: 'seconds', times: past.times },
+  series: [{ name: '95 of 100 at most', values: past.inboundWait }],
+})}
+</section>`,
+    })
+  })
+
+  app.get('/admin/queues/:name', { config, schema }, async (request, reply) => {
+    const name = nameIn(request)
+    const queue = (await listQueues(pod))?.find((each) => each.name === name)
+    if (queue === undefined) throw new RequestFault(503, 'The queue store does not answer.')
+    return sendConsolePage(request, reply, {
+      title: `Queue ${name}: ${queue.state}`,
+      content: html`<section class="card">${factsOfQueue(queue)}</section>
+${actionsOf(request, queue)}`,
+    })
+  })
+
+  app.post('/admin/queues/:name/pause', { config, schema }, async (request, reply) => {
+    const name = nameIn(request)
+    await pauseQueue(pod, request.console.actor, name, changeIn(request))
+    return reply.redirect(`/admin/queues/${name}?notice=paused`, 303)
+  })
+
+  app.post('/admin/queues/:name/resume', { config, schema }, async (request, reply) => {
+    const name = nameIn(request)
+    await resumeQueue(pod, request.console.actor, name, changeIn(request))
+    return reply.redirect(`/admin/queues/${name}?notice=resumed`, 303)
+  })
+
+  app.post('/admin/queues/:name/drain', { config, schema }, async (request, reply) => {
+    const name = nameIn(request)
+    if (!isConfirmed(request, name)) {
+      const preview = html`<p>The queue <b>${name}</b> accepts no jobs until it is resumed${
+        name.startsWith('inbound') && ': other pods get 503 and send their messages again later'
+      }. Running and waiting jobs are finished.</p>`
+      return sendConsolePage(
+        request,
+        reply,
+        confirmationPage(request, { title: `Drain the queue ${name}`, label: name, preview }),
+      )
+    }
+    await drainQueue(pod, request.console.actor, name, changeIn(request))
+    return reply.redirect(`/admin/queues/${name}?notice=draining`, 303)
+  })
+
+  app.post('/admin/queues/:name/promote', { config, schema }, async (request, reply) => {
+    const name = nameIn(request)
+    await promoteJobs(pod, request.console.actor, name, changeIn(request))
+    return reply.redirect(`/admin/queues/${name}?notice=promoted`, 303)
+  })
+
+  function changeIn(request: FastifyRequest): QueueChange {
+    const hours = Number(formText(request, 'hours') ?? 0)
+    const until = hours > 0 && hours <= 24 * 14 ? new Date(pod.now().getTime() + hours * 3_600_000) : undefined
+    return { reason: formText(request, 'reason'), until }
+  }
+}
+
+function nameIn({ params }: FastifyRequest): QueueName {
+  const { name } = params as { readonly name: string } // part of every route with it
+  if (!isQueueName(name)) throw new RequestFault(404, 'There is no queue with this name.')
+  return name
+}
+
+function queueTable(queues: readonly QueueOverview[]): Markup {
+  const isEmpty = queues.every(({ waiting, active, delayed }) => waiting + active + delayed === 0)
+  return html`${isEmpty && html`<p>All queues are empty.</p>\n`}${dataTable({
+    caption: 'Queues with their jobs; times are of the last hour',
+    columns: [
+      { title: 'Queue' },
+      { title: 'State' },
+      ...['Waiting', 'Running', 'Delayed', 'Dead'].map((title) => ({ title, kind: 'number' as const })),
+      { title: 'Oldest', kind: 'number' },
+      ...['A minute', '15 min', '1 h'].map((title) => ({ title, kind: 'number' as const })),
+      { title: 'Wait, half / 95 %', kind: 'number' },
+      { title: 'Run, half / 95 %', kind: 'number' },
+      { title: 'Workers', kind: 'number' },
+    ],
+    rows: queues.map((queue) => [
+      html`<a href="/admin/queues/${queue.name}">${queue.name}</a>`,
+      stateOf(queue),
+      ...[queue.waiting, queue.active, queue.delayed].map(count),
+      queue.failed === 0 ? '0' : html`<a href="/admin/dead-letters?queue=${queue.name}">${count(queue.failed)}</a>`,
+      seconds(queue.oldestSeconds),
+      ...[queue.perMinute.minute, queue.perMinute.quarter, queue.perMinute.hour].map(rate),
+      `${milliseconds(queue.wait.p50)} / ${milliseconds(queue.wait.p95)}`,
+      `${milliseconds(queue.run.p50)} / ${milliseconds(queue.run.p95)}`,
+      queue.workers === 0 ? stateWord('none', 'bad') : count(queue.workers),
+    ]),
+  })}`
+}
+
+function stateOf({ state }: QueueOverview): Markup {
+  return stateWord(state, state === 'running' ? 'good' : 'warn')
+}
+
+function factsOfQueue(queue: QueueOverview): Markup {
+  const { wish } = queue
+  return factList([
+    ['State', stateOf(queue)],
+    ...(wish === undefined
+      ? []
+      : ([
+          ['Since', html`${time(wish.changedAt)}, by <bdi>${wish.actor}</bdi>`],
+          ['Reason', html`<bdi>${wish.reason}</bdi>`],
+          ['Until', wish.until === null ? 'resumed' : time(wish.until)],
+        ] as const)),
+    ['Waiting', count(queue.waiting)],
+    ['Oldest', seconds(queue.oldestSeconds)],
+    ['Running', count(queue.active)],
+    ['Delayed', count(queue.delayed)],
+    ['Dead', html`<a href="/admin/dead-letters?queue=${queue.name}">${count(queue.failed)}</a>`],
+    ['Workers', count(queue.workers)],
+  ])
+}
+
+function actionsOf(request: FastifyRequest, { name, state, delayed }: QueueOverview): Markup {
+  const path = (action: string) => `/admin/queues/${name}/${action}`
+  return html`${
+    delayed > 0 &&
+    html`<section class="card"><h2>Delayed jobs</h2><p>Make the jobs due now, a thousand at most.</p>
+${actionForm(request, path('promote'), html`${reasonField()}<button class="quiet">Run delayed jobs now</button>`)}</section>\n`
+  }${
+    name === 'maintenance'
+      ? html`<section class="card"><p>This queue cannot be stopped: it finds lost work again.</p></section>`
+      : state === 'running'
+        ? html`<section class="card"><h2>Pause</h2><p>Running jobs finish, no further one begins. New work is accepted and waits.</p>
+${actionForm(request, path('pause'), html`${reasonField()}${select('For', 'hours', PAUSES, '')}<button class="quiet">Pause ${name}</button>`)}</section>
+<section class="card"><h2>Drain</h2><p>No job is added, and the workers finish those that are there.</p>
+${actionForm(request, path('drain'), html`${reasonField()}<button class="danger">Drain ${name}</button>`)}</section>`
+        : html`<section class="card"><h2>Resume</h2>
+${actionForm(request, path('resume'), html`${reasonField()}<button>Resume ${name}</button>`)}</section>`
+  }`
+}

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
+import { drainQueue, listQueues, pauseQueue, promoteJobs, resumeQueue } from '../../src/domain/operations/queues.js'
+import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
+import { keepHeartbeat } from '../../src/jobs/operations/heartbeat.js'
+import { isIdle } from '../../src/jobs/operations/queue-facts.js'
+import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
+import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
+import { listProcesses } from '../../src/persistence/operations/processes.js'
+import { sampleQueues } from '../../workers/sample-queues.js'
+import type { RunningWorkers } from '../../workers/start-workers.js'
+import { sweep } from '../../workers/sweeper.js'
+import type { QueuePod } from '../support/pods/queue-pod.js'
+import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
+import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
+
+const countJob = defineJob<{ key: string }>()('notify', 'count', { ...retriedForHours, attempts: 1 })
+const change = { reason: 'a test' }
+const actor = COMMAND_ACTOR
+
+describe.each(queueBackends)('stopped queues, in $store', (backend) => {
+  let stores: TestStores
+  let pod: QueuePod
+  let workers: RunningWorkers
+  let heartbeat: ReturnType<typeof keepHeartbeat>
+  const ran: string[] = []
+
+  beforeAll(async () => {
+    stores = await openTestStores(backend)
+    pod = await stores.openPod({ definitions: [countJob] })
+    workers = startTestWorkers(pod, {
+      queues: ['notify'],
+      handlers: {
+        notify: {
+          count: async (_pod, { data }) => {
+            ran.push((data as { key: string }).key)
+          },
+        },
+      },
+    })
+    heartbeat = keepHeartbeat(pod, { kind: 'worker', queues: ['notify'], runningJobs: workers.runningJobs })
+  })
+  afterAll(async () => {
+    await heartbeat.close()
+    await workers.close()
+    await stores.close()
+  })
+  beforeEach(async () => {
+    await resumeQueue(pod, actor, 'notify', change)
+    await heartbeat.beatNow()
+    await heartbeat.beatNow()
+    ran.length = 0
+  })
+
+  const notifyQueue = async () => (await listQueues(pod))?.find(({ name }) => name === 'notify')
+
+  it('accept work while paused, count it as waiting, and run it when they are resumed', async () => {
+    await pauseQueue(pod, actor, 'notify', change)
+    await pod.jobs.enqueue(countJob, { key: 'one' })
+
+    expect(await notifyQueue()).toMatchObject({
+      state: 'paused',
+      waiting: 1,
+      wish: { actor: 'command', reason: 'a test' },
+    })
+    expect(await isIdle(pod, ['notify'])).toBe(false)
+    expect(ran).toEqual([])
+
+    await resumeQueue(pod, actor, 'notify', change)
+    await vi.waitFor(() => expect(ran).toEqual(['one']), { timeout: 10_000 })
+    expect(await notifyQueue()).toMatchObject({ state: 'running', waiting: 0 })
+  })
+
+  it('stay paused when the queue store was emptied, and run again when the time is over', async () => {
+    await pauseQueue(pod, actor, 'notify', change)
+    await stores.emptyQueue()
+    expect(await pod.jobs.isPaused('notify')).toBe(false)
+
+    await heartbeat.beatNow()
+    expect(await pod.jobs.isPaused('notify')).toBe(true)
+
+    await pauseQueue(pod, actor, 'notify', { ...change, until: new Date(Date.now() - 1_000) })
+    await heartbeat.beatNow()
+    await heartbeat.beatNow()
+    expect(await pod.jobs.isPaused('notify')).toBe(false)
+  })
+
+  it('add no jobs while they are drained; the work waits in the database', async () => {
+    await drainQueue(pod, actor, 'notify', change)
+    await heartbeat.beatNow()
+    await heartbeat.beatNow()
+
+    await expect(pod.jobs.enqueue(countJob, { key: 'lost' })).rejects.toThrow(QueueUnavailable)
+    await pod.db.transaction((transaction) => enqueueJob(pod, transaction, countJob, { key: 'kept' }))
+    await pod.db('outbox').update({ sweepAt: new Date(0) })
+    await sweep(pod)
+    expect(await notifyQueue()).toMatchObject({ state: 'drained', waiting: 0 })
+    expect(ran).toEqual([])
+
+    await resumeQueue(pod, actor, 'notify', change)
+    await heartbeat.beatNow()
+    await heartbeat.beatNow()
+    await pod.db('outbox').update({ sweepAt: new Date(0) })
+    await sweep(pod)
+    await vi.waitFor(() => expect(ran).toEqual(['kept']), { timeout: 10_000 })
+    await pod.db('outbox').delete()
+  })
+
+  it('run delayed jobs at once on request', async () => {
+    await pod.jobs.enqueue(countJob, { key: 'later' }, { delay: 3_600_000 })
+
+    expect(await promoteJobs(pod, actor, 'notify', change)).toBe(1)
+    await vi.waitFor(() => expect(ran).toEqual(['later']), { timeout: 10_000 })
+    await untilIdle(pod)
+  })
+
+  it('cannot be the queue that finds lost work, nor stopped without a reason', async () => {
+    await expect(pauseQueue(pod, actor, 'maintenance', change)).rejects.toMatchObject({ reason: 'queue_not_pausable' })
+    await expect(drainQueue(pod, actor, 'maintenance', change)).rejects.toMatchObject({ reason: 'queue_not_pausable' })
+    await expect(pauseQueue(pod, actor, 'notify', { ...change, reason: ' ' })).rejects.toMatchObject({
+      reason: 'reason_needed',
+    })
+  })
+
+  it('are sampled only while jobs wait', async () => {
+    await sampleQueues(pod)
+    expect(await pod.db('queue_samples').count()).toMatchObject([{ count: 0 }])
+    await pauseQueue(pod, actor, 'notify', change)
+    await pod.jobs.enqueue(countJob, { key: 'sampled' })
+    await sampleQueues(pod)
+    await sampleQueues(pod)
+    expect(await pod.db('queue_samples').select('queue', 'waiting')).toEqual([{ queue: 'notify', waiting: 1 }])
+  })
+
+  it('belong to processes that are listed until their heartbeat stops', async () => {
+    await heartbeat.beatNow()
+    expect(await listProcesses(pod.db)).toMatchObject([
+      { kind: 'worker', pid: process.pid, facts: { queues: ['notify'], jobs: [] } },
+    ])
+    await pod.db('processes').update({ seenAt: pod.db.raw(`now() - interval '31 seconds'`) })
+    expect(await listProcesses(pod.db)).toEqual([])
+  })
+})

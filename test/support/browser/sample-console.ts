@@ -1,0 +1,137 @@
+import { freePort } from '../http/free-port.js'
+import { addRemotePerson } from '../people/remote-people.js'
+import { type ConsolePod, startConsolePod } from '../pods/console-pod.js'
+
+/** A text as an attacker may send it: markup, a script address, another direction of text, and no space. */
+const HOSTILE = `<script>document.title='hacked'</script><img src=x onerror=alert(1)> javascript:alert(1) \u202eمرحبا ${'x'.repeat(2_000)}`
+
+/** A console that listens and has something on each page. */
+export interface SampleConsole {
+  readonly pod: ConsolePod
+  readonly url: string
+  /** Paths by name, for an administrator. */
+  readonly pages: Readonly<Record<string, string>>
+  close(): Promise<void>
+}
+
+export async function openSampleConsole(): Promise<SampleConsole> {
+  const port = await freePort()
+  const url = `http://localhost:${port}`
+  const pod = await startConsolePod({ environment: { POD_URL: url, POD_NAME: 'The pod of Thornbury' } })
+  await pod.app.listen({ port, host: 'localhost' })
+  const letterId = await seedOperations(pod)
+  return {
+    pod,
+    url,
+    pages: {
+      overview: '/admin',
+      pods: '/admin/pods',
+      'no pods': '/admin/pods?q=nothing',
+      pod: '/admin/pods/evil.example',
+      queues: '/admin/queues',
+      queue: '/admin/queues/inbound',
+      'paused queue': '/admin/queues/relay?notice=paused',
+      'dead letters': '/admin/dead-letters?queue=inbound',
+      'no dead letters': '/admin/dead-letters?queue=photos',
+      'dead letter': `/admin/dead-letters/outbox-${letterId}`,
+      processes: '/admin/workers',
+      database: '/admin/database',
+      storage: '/admin/storage',
+    },
+    close: () => pod.close(),
+  }
+}
+
+/** Work of a day: figures, waiting and dead deliveries, pods in each state, processes, a paused queue. Returns the id of a dead letter. */
+async function seedOperations({ pod }: ConsolePod): Promise<number> {
+  const { db } = pod
+  const eve = await addRemotePerson(pod, 'eve@evil.example')
+  for (const name of ['far.example', 'slow.example:8443', 'gone.example']) await addRemotePerson(pod, `quin@${name}`)
+  await db('pods')
+    .where({ id: eve.podId })
+    .update({
+      ...{
+        lastError: HOSTILE,
+        status: 'net_failed',
+        failures: 7,
+        software: HOSTILE.slice(0, 200),
+        softwareVersion: '1',
+      },
+      ...{ checkedAt: new Date(), nextTryAt: new Date(Date.now() + 3_600_000), offlineSince: new Date() },
+    })
+  await db('pods')
+    .where({ host: 'far.example' })
+    .update({ lastSuccessAt: new Date(), status: 'no_errors', software: 'diaspora' })
+  await db('pods')
+    .where({ host: 'gone.example' })
+    .update({ offlineSince: new Date(0), status: 'dns_failed' })
+  const sender = await db('people').where({ podId: null }).first('id')
+  for (let written = 0; written < 6; written += 1) {
+    const [message] = await db('outbound_messages')
+      .insert({
+        record: 'post',
+        guid: `post-of-the-sample-${written}`,
+        verb: 'create',
+        senderId: sender.id,
+        public: true,
+        entity: '<x/>',
+      })
+      .returning('id')
+    await db('deliveries').insert({
+      ...{ messageId: message.id, podId: eve.podId, attempts: written, lastFault: 'net' },
+      ...(written > 3 && { state: 'dead', diedAt: new Date() }),
+    })
+  }
+  const [letter] = await db('outbox')
+    .insert({
+      ...{
+        queue: 'inbound',
+        name: 'receive-public',
+        payload: HOSTILE,
+        data: JSON.stringify({ fault: 'TargetNotFound' }),
+      },
+      ...{ acceptedAt: new Date(), failedAt: new Date() },
+    })
+    .returning('id')
+  await db.raw(
+    `insert into figures (minute, name, labels, count)
+     select date_trunc('minute', now()) - make_interval(mins => minute), name, labels::jsonb,
+       greatest(1, round(size * (1.3 + sin(minute / 180.0)) + minute % 17))
+     from generate_series(2, 1430, 3) as minute, (values
+       ('pod_received_messages_total', '{"channel":"public","outcome":"accepted"}', 60),
+       ('pod_inbound_messages_total', '{"queue":"inbound","end":"stored","fault":"none"}', 50),
+       ('pod_delivery_tries_total', '{"lane":"proven","outcome":"arrived"}', 30),
+       ('pod_delivery_tries_total', '{"lane":"unproven","outcome":"away"}', 3),
+       ('pod_jobs_run_total', '{"queue":"inbound","end":"done"}', 12),
+       ('pod_job_wait_seconds', '{"queue":"inbound","le":"0.025"}', 10),
+       ('pod_job_wait_seconds', '{"queue":"inbound","le":"0.5"}', 2),
+       ('pod_job_seconds', '{"queue":"inbound","end":"done","le":"0.1"}', 12)
+     ) as counters(name, labels, size)`,
+  )
+  await db.raw(
+    `insert into queue_samples (minute, queue, waiting)
+     select date_trunc('minute', now()) - make_interval(mins => minute), 'inbound', greatest(1, round(200 * sin(minute / 90.0)))
+     from generate_series(1, 1400, 5) as minute where sin(minute / 90.0) > 0`,
+  )
+  await db('queue_controls').insert({ queue: 'relay', state: 'paused', actor: 'adm', reason: HOSTILE.slice(0, 1_900) })
+  const process_ = {
+    host: 'pod-1',
+    pid: 4711,
+    version: '1.0.0',
+    startedAt: new Date(),
+    seenAt: new Date(Date.now() + 3_600_000),
+  }
+  const facts = { rssBytes: 140e6, heapBytes: 60e6, busyPercent: 12, queues: ['inbound', 'inbound-private', 'fetch'] }
+  const job = { queue: 'inbound', name: 'receive-public', attempt: 1, since: new Date().toISOString() }
+  await db('processes').insert([
+    { ...process_, id: crypto.randomUUID(), kind: 'web', facts: JSON.stringify({ ...facts, queues: [], jobs: [] }) },
+    {
+      ...process_,
+      id: crypto.randomUUID(),
+      pid: 4712,
+      kind: 'worker',
+      facts: JSON.stringify({ ...facts, jobs: [job] }),
+    },
+  ])
+  return letter.id
+}

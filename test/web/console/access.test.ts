@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
+import { type ConsolePod, formTokenOf, giveRole, startConsolePod } from '../../support/pods/console-pod.js'
+
+type Needed = 'moderator' | 'admin'
+
+/** Every page of the console with the role that it needs; a page without an entry fails the test. */
+const PAGES: Readonly<Record<string, Needed>> = {
+  '/admin': 'moderator',
+  '/admin/pods': 'moderator',
+  '/admin/pods/:host': 'moderator',
+  '/admin/queues': 'admin',
+  '/admin/queues/:name': 'admin',
+  '/admin/dead-letters': 'admin',
+  '/admin/dead-letters/:id': 'admin',
+  '/admin/workers': 'admin',
+  '/admin/database': 'admin',
+  '/admin/storage': 'admin',
+}
+
+/** Every action of the console with the role that it needs. */
+const ACTIONS: Readonly<Record<string, Needed>> = {
+  '/admin/pods/:host/probe': 'admin',
+  '/admin/pods/:host/wake': 'admin',
+  '/admin/pods/:host/sleep': 'admin',
+  '/admin/pods/:host/block': 'moderator',
+  '/admin/pods/:host/unblock': 'moderator',
+  '/admin/queues/:name/pause': 'admin',
+  '/admin/queues/:name/resume': 'admin',
+  '/admin/queues/:name/drain': 'admin',
+  '/admin/queues/:name/promote': 'admin',
+  '/admin/dead-letters/replay': 'admin',
+  '/admin/dead-letters/drop': 'admin',
+}
+
+let console: ConsolePod
+const browsers: Record<string, TestBrowser> = {}
+beforeAll(async () => {
+  console = await startConsolePod()
+  for (const name of ['dan', 'mod', 'adm'] as const) browsers[name] = await console.signedIn(name)
+  browsers['visitor'] = console.visitor()
+})
+afterAll(async () => {
+  await console.close()
+})
+
+/** A path of the pattern, for things that do not exist. */
+function pathFor(pattern: string): string {
+  return pattern.replace(/:\w+/g, '1')
+}
+
+function cookiesOf(browser: TestBrowser | undefined): string {
+  return [...(browser?.cookies ?? [])].map(([name, value]) => `${name}=${value}`).join('; ')
+}
+
+function send(name: string, method: 'GET' | 'POST', url: string, headers: Record<string, string> = {}, payload = '') {
+  return console.inject({
+    method,
+    url,
+    headers: {
+      cookie: cookiesOf(browsers[name]),
+      ...(method === 'POST' && { 'content-type': 'application/x-www-form-urlencoded' }),
+      ...headers,
+    },
+    ...(method === 'POST' && { payload }),
+  })
+}
+
+describe('the routes of the console', () => {
+  it('are all on the lists of this test', () => {
+    const routes = console.app.knownRoutes.filter(({ url }) => url === '/admin' || url.startsWith('/admin/'))
+    const withMethod = (method: string) =>
+      Object.fromEntries(
+        routes.filter((route) => [route.method].flat().includes(method)).map(({ url, config }) => [url, config?.staff]),
+      )
+
+    expect(withMethod('GET')).toEqual(PAGES)
+    expect(withMethod('POST')).toEqual(ACTIONS)
+    expect(routes.every(({ method }) => ['GET', 'HEAD', 'POST'].includes(String(method)))).toBe(true)
+  })
+})
+
+describe.each(Object.entries(PAGES))('GET %s', (pattern, needed) => {
+  const path = pathFor(pattern)
+
+  it('sends visitors to the sign-in page and back, and hides itself from members', async () => {
+    const visited = await send('visitor', 'GET', `${path}?state=open`)
+    const member = await send('dan', 'GET', path)
+    const unknown = await send('dan', 'GET', '/nothing-is-here')
+
+    expect([visited.statusCode, visited.headers.location]).toEqual([
+      303,
+      `/users/sign_in?return_to=${encodeURIComponent(`${path}?state=open`)}`,
+    ])
+    expect([member.statusCode, member.body]).toEqual([404, unknown.body])
+  })
+
+  it(`answers people with the role ${needed}`, async () => {
+    const [mod, adm] = await Promise.all([send('mod', 'GET', path), send('adm', 'GET', path)])
+
+    if (needed === 'admin') expect(mod.statusCode).toBe(403)
+    for (const answer of needed === 'admin' ? [adm] : [mod, adm]) {
+      expect([path, answer.statusCode]).toEqual([path, pattern.includes(':') ? 404 : 200])
+      expect(answer.headers['cache-control']).toBe('private, no-store')
+      if (answer.statusCode !== 200) continue
+      expect(answer.headers['content-security-policy']).toMatch(
+        /^default-src 'none'; style-src 'sha256-[^']+'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$/,
+      )
+      expect(answer.headers['x-robots-tag']).toBe('noindex')
+      expect(answer.headers['referrer-policy']).toBe('no-referrer')
+      expect(answer.body).not.toMatch(/<script|\s(?:style|on\w+)="/i)
+    }
+  })
+})
+
+describe.each(Object.entries(ACTIONS))('POST %s', (pattern, needed) => {
+  const path = pathFor(pattern)
+  const name = needed === 'admin' ? 'adm' : 'mod'
+
+  it('is refused without the role', async () => {
+    const visited = await send('visitor', 'POST', path)
+    expect([visited.statusCode, visited.headers.location]).toEqual([303, '/users/sign_in?return_to=%2Fadmin'])
+    expect((await send('dan', 'POST', path)).statusCode).toBe(404)
+    if (needed === 'admin') expect((await send('mod', 'POST', path)).statusCode).toBe(403)
+  })
+
+  it('is refused without the form token, and with that of another session', async () => {
+    const other = await console.signedIn(name)
+    const own = await formTokenOf(browsers[name])
+    const foreign = await formTokenOf(other)
+
+    expect(foreign).not.toBe(own)
+    expect((await send(name, 'POST', path)).statusCode).toBe(403)
+    expect((await send(name, 'POST', path, {}, `form=${foreign}`)).statusCode).toBe(403)
+    expect((await send(name, 'POST', path, {}, `form=${own}`)).statusCode).not.toBe(403)
+  })
+
+  it('is refused from another site', async () => {
+    const form = `form=${await formTokenOf(browsers[name])}`
+    const others = [
+      { origin: 'https://q.example' },
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { origin: 'null', 'sec-fetch-site': 'cross-site' },
+    ]
+    for (const headers of others) expect((await send(name, 'POST', path, headers, form)).statusCode).toBe(403)
+    for (const headers of [{ origin: console.url }, { origin: 'null', 'sec-fetch-site': 'same-origin' }]) {
+      expect((await send(name, 'POST', path, headers, form)).statusCode).not.toBe(403)
+    }
+  })
+
+  it('is no page', async () => {
+    if (!(pattern in PAGES)) expect((await send('adm', 'GET', path)).statusCode).toBe(404)
+  })
+})
+
+describe('the console', () => {
+  it('loses a person at once with the role', async () => {
+    await using other = await startConsolePod()
+    const browser = await other.signedIn('mod')
+    expect((await browser.visit('/admin')).statusCode).toBe(200)
+
+    await giveRole(other.pod, 'mod', 'none')
+    expect((await browser.visit('/admin')).statusCode).toBe(404)
+
+    await giveRole(other.pod, 'mod', 'admin')
+    expect((await browser.visit('/admin')).body).toContain('<bdi>mod</bdi>, admin')
+  })
+
+  it('continues after the sign-in, and only at a page of the console', async () => {
+    const browser = console.visitor()
+    await browser.visit('/admin?notice=none')
+    await browser.submit({ username: 'mod', password: 'the password of mod' })
+    expect(`${browser.url.pathname}${browser.url.search}`).toBe('/admin?notice=none')
+
+    for (const target of [
+      '//q.example/admin',
+      'https://q.example/',
+      '/administrators',
+      '/admin\\@q.example',
+      '/admin/%0d%0a',
+    ]) {
+      const another = console.visitor()
+      await another.visit(`/users/sign_in?return_to=${encodeURIComponent(target)}`)
+      await another.submit({ username: 'mod', password: 'the password of mod' })
+      expect([target, another.url.host, /^\/admin(\/|$)/.test(another.url.pathname)]).toEqual([
+        target,
+        new URL(console.url).host,
+        target.startsWith('/admin/'),
+      ])
+    }
+  })
+
+  it('is not there with ADMIN_CONSOLE=off, nor for addresses outside of ADMIN_CONSOLE_NETWORKS', async () => {
+    await using off = await startConsolePod({ environment: { ADMIN_CONSOLE: 'off' } })
+    expect((await (await off.signedIn('adm')).visit('/admin')).statusCode).toBe(404)
+
+    await using limited = await startConsolePod({ environment: { ADMIN_CONSOLE_NETWORKS: '192.0.2.0/24' } })
+    expect((await (await limited.signedIn('adm')).visit('/admin')).statusCode).toBe(404)
+  })
+})

@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { listQueues } from '../../../src/domain/operations/queues.js'
+import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
+import { addRemotePerson } from '../../support/people/remote-people.js'
+import { agePasswords, type ConsolePod, startConsolePod } from '../../support/pods/console-pod.js'
+
+let console: ConsolePod
+let adm: TestBrowser
+beforeAll(async () => {
+  console = await startConsolePod()
+  adm = await console.signedIn('adm')
+})
+afterAll(async () => {
+  await console.close()
+})
+
+async function stateOf(name: string) {
+  const queues = (await listQueues(console.pod)) ?? []
+  return queues.find((queue) => queue.name === name)?.state
+}
+
+describe('an old password', () => {
+  it('is asked for again before a change, with the form kept; the right one continues the change', async () => {
+    await agePasswords(console, 11)
+    await adm.visit('/admin/queues/relay')
+    const asked = await adm.submit({ reason: 'a "quoted" <b>reason</b>' }, '/admin/queues/relay/pause')
+
+    expect([asked.statusCode, await stateOf('relay')]).toEqual([200, 'running'])
+    expect(asked.body).toContain('<h1>Confirm with your password</h1>')
+    expect(asked.body).not.toContain('<b>reason</b>')
+
+    const wrong = await adm.submit({ current_password: 'the password of dan' }, '/admin/queues/relay/pause')
+    expect([wrong.statusCode, await stateOf('relay')]).toEqual([422, 'running'])
+    expect(wrong.body).toContain('The password is wrong.')
+    expect(wrong.body).not.toContain('the password of')
+
+    const done = await adm.submit({ current_password: 'the password of adm' }, '/admin/queues/relay/pause')
+    expect(done.body).toContain('<p class="notice" role="status">The queue is paused.')
+    expect(done.body).toContain('a &#34;quoted&#34; &#60;b&#62;reason&#60;/b&#62;')
+    expect(await stateOf('relay')).toBe('paused')
+
+    await adm.submit({ reason: 'over' }, '/admin/queues/relay/resume')
+    expect(await stateOf('relay')).toBe('running')
+  })
+
+  it('ends the session after ten wrong ones', async () => {
+    const other = await console.signedIn('adm')
+    await agePasswords(console, 11)
+    await other.visit('/admin/queues/relay')
+    await other.submit({ reason: 'a reason' }, '/admin/queues/relay/pause')
+    for (let tried = 0; tried < 10; tried += 1) {
+      // Later ones are delayed, which is no try; the clock of the pod moves on.
+      console.later(1_000)
+      await other.submit({ current_password: 'wrong' }, '/admin/queues/relay/pause')
+    }
+    console.later(-10_000)
+    expect(other.url.pathname).toBe('/users/sign_in')
+    expect((await other.visit('/admin')).body).toContain('<h1>Sign in</h1>')
+  })
+})
+
+describe('a queue', () => {
+  beforeEach(async () => {
+    adm = await console.signedIn('adm')
+  })
+
+  it('needs a reason to be stopped', async () => {
+    await adm.visit('/admin/queues/fetch')
+    const refused = await adm.submit({ reason: ' ' }, '/admin/queues/fetch/pause')
+
+    expect([refused.statusCode, await stateOf('fetch')]).toEqual([422, 'running'])
+    expect(refused.body).toContain('This action needs a reason.')
+  })
+
+  it('is drained after its name was typed', async () => {
+    await adm.visit('/admin/queues/photos')
+    const asked = await adm.submit({ reason: 'a move' }, '/admin/queues/photos/drain')
+    expect([asked.statusCode, await stateOf('photos')]).toEqual([200, 'running'])
+    const wrong = await adm.submit({ confirm: 'fetch' }, '/admin/queues/photos/drain')
+    expect([wrong.statusCode, await stateOf('photos')]).toEqual([422, 'running'])
+
+    await adm.submit({ confirm: 'photos' }, '/admin/queues/photos/drain')
+
+    expect(await stateOf('photos')).toBe('drained')
+    expect(adm.page.body).toContain('<bdi>a move</bdi>')
+    await adm.submit({ reason: 'done' }, '/admin/queues/photos/resume')
+    expect(await stateOf('photos')).toBe('running')
+  })
+
+  it('that finds lost work cannot be stopped', async () => {
+    const page = await adm.visit('/admin/queues/maintenance')
+    expect(page.body).not.toContain('/admin/queues/maintenance/pause')
+  })
+})
+
+describe('dead letters', () => {
+  const payload = 'the secret text of a message'
+
+  beforeEach(async () => {
+    adm = await console.signedIn('adm')
+    await console.pod.db('outbox').delete()
+    await console.pod.db('outbox').insert({
+      ...{ queue: 'inbound', name: 'receive-public', payload, data: JSON.stringify({ fault: 'TargetNotFound' }) },
+      ...{ acceptedAt: new Date(), failedAt: new Date() },
+    })
+  })
+
+  const failures = async () => (await console.pod.db('outbox').select('failedAt')).map(({ failedAt }) => failedAt)
+
+  it('are listed and shown without their payload, with what their fault means', async () => {
+    const list = await adm.visit('/admin/dead-letters?queue=inbound')
+    const [, id = ''] = /dead-letters\/(outbox-\d+)/.exec(list.body) ?? []
+    const shown = await adm.visit(`/admin/dead-letters/${id}`)
+
+    expect(list.body).toContain('<h1>Dead letters: 1</h1>')
+    expect(shown.body).toContain('never arrived')
+    for (const { body } of [list, shown]) expect(body).not.toContain(payload)
+  })
+
+  it('run again, and are deleted only after a confirmation', async () => {
+    await adm.visit('/admin/dead-letters?queue=inbound')
+    await adm.submit({ reason: 'a test' }, '/admin/dead-letters/drop')
+    expect(await failures()).toEqual([expect.any(Date)])
+    await adm.visit('/admin/dead-letters?queue=inbound')
+    await adm.submit({ reason: 'a test' }, '/admin/dead-letters/replay')
+    expect(await failures()).toEqual([null])
+
+    await console.pod.db('outbox').update({ failedAt: new Date() })
+    await adm.visit('/admin/dead-letters?queue=inbound')
+    await adm.submit({ reason: 'a test' }, '/admin/dead-letters/drop')
+    await adm.submit({ confirm: 'inbound' }, '/admin/dead-letters/drop')
+    expect(await console.pod.db('outbox').pluck('id')).toEqual([])
+  })
+
+  it('are never changed all at once', async () => {
+    const form = await adm.visit('/admin/dead-letters?queue=inbound')
+    const [, token = ''] =
+      /action="\/admin[^>]*>\s*<input type="hidden" name="form" value="([^"]*)"/.exec(form.body) ?? []
+    expect(token).not.toBe('')
+    await adm.submit({ queue: '', reason: 'a test' }, '/admin/dead-letters/replay')
+    expect(adm.page.statusCode).toBe(422)
+    expect(await failures()).toEqual([expect.any(Date)])
+  })
+})
+
+describe('pods', () => {
+  it('are found by a part of their host, taken literally', async () => {
+    const mod = await console.signedIn('mod')
+    await addRemotePerson(console.pod, 'quin@under_score.example')
+    await addRemotePerson(console.pod, 'sam@underxscore.example')
+
+    const { body } = await mod.visit('/admin/pods?q=r_s')
+    expect(body).toContain('under_score.example')
+    expect(body).not.toContain('underxscore.example')
+    expect((await mod.visit('/admin/pods?q=%25')).body).toContain('No pods match.')
+    for (const sort of ['host', 'waiting', 'failures', 'x']) {
+      expect((await mod.visit(`/admin/pods?sort=${sort}&state=offline&page=2`)).statusCode).toBe(200)
+    }
+  })
+
+  it('are blocked by a moderator who has typed the name', async () => {
+    const mod = await console.signedIn('mod')
+    await addRemotePerson(console.pod, 'eve@evil.example')
+    const page = await mod.visit('/admin/pods/evil.example')
+    expect(page.body).not.toContain('/sleep')
+
+    await mod.submit({ reason: 'spam' }, '/admin/pods/evil.example/block')
+    expect(mod.page.body).toContain('1 known people')
+    await mod.submit({ confirm: 'evil.example' }, '/admin/pods/evil.example/block')
+    expect(mod.page.body).toContain('<h1>evil.example: blocked</h1>')
+    await mod.submit({ reason: 'over' }, '/admin/pods/evil.example/unblock')
+    expect(mod.page.body).not.toContain('<h1>evil.example: blocked</h1>')
+  })
+})
+
+describe('every change', () => {
+  it('has an audit entry with person, reason and target', async () => {
+    const entries = await console.pod
+      .db('audit_entries')
+      .orderBy('id')
+      .select('actor', 'via', 'action', 'target', 'reason')
+
+    expect(entries.map(({ action }) => action)).toEqual(
+      expect.arrayContaining([
+        ...['queue.pause', 'queue.resume', 'queue.drain', 'dead_letters.replay', 'dead_letters.drop'],
+        ...['pod.block', 'pod.unblock'],
+      ]),
+    )
+    expect(entries).toContainEqual({
+      actor: { guid: expect.any(String), name: 'mod', role: 'moderator' },
+      via: 'console',
+      action: 'pod.block',
+      target: { type: 'pod', guid: null, label: 'evil.example' },
+      reason: 'spam',
+    })
+  })
+})
