@@ -2,6 +2,7 @@ import { auditCommands } from './commands/audit.js'
 import { backupCommands } from './commands/backup.js'
 import { clientCommands } from './commands/clients.js'
 import { configCommand } from './commands/config.js'
+import { contentCommands } from './commands/content.js'
 import { databaseCommands } from './commands/database.js'
 import { deadLetterCommands } from './commands/dead-letters.js'
 import { deliveryCommands } from './commands/deliveries.js'
@@ -39,4 +40,5 @@ export const passingCommands = [
   envelopeCommands,
   auditCommands,
   reportCommands,
+  contentCommands,
 ] as const

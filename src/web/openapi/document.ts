@@ -134,6 +134,7 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Search', description: 'Search for people, posts and tags.' },
         { name: 'Live', description: 'Events as they happen.' },
         { name: 'Cases', description: 'Admin API: the reports of users, one case for each thing that was reported.' },
+        { name: 'Content', description: 'Admin API: actions on posts and comments.' },
         { name: 'Audit', description: 'Admin API: the log of all actions of moderators and admins.' },
         { name: 'Roles', description: 'Admin API: moderators and admins.' },
       ],

@@ -7,6 +7,7 @@ import { addEntityTags } from '../../server/entity-tags.js'
 import { addValidation } from '../../server/validation.js'
 import { auditRoutes } from './audit.js'
 import { caseRoutes } from './cases.js'
+import { contentRoutes } from './content.js'
 import { roleRoutes } from './roles.js'
 
 /** The API for moderators and admins below `/api/admin/v1`. */
@@ -18,6 +19,7 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   addEntityTags(app)
   addCompression(app)
   await app.register(caseRoutes)
+  await app.register(contentRoutes)
   await app.register(auditRoutes)
   await app.register(roleRoutes)
 }

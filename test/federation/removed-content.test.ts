@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { createUser } from '../../src/domain/accounts/accounts.js'
+import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
+import { removeContent } from '../../src/domain/moderation/remove-content.js'
+import { Post } from '../../src/persistence/models/post.js'
+import { commentBy, postBy, reshareBy } from '../support/federation/entities.js'
+import { allStored, publicMessage, receive } from '../support/federation/inbound-messages.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
+
+let pod: FederationPod
+let quin: RemotePerson
+let remy: RemotePerson
+beforeAll(async () => {
+  pod = await openFederationPod()
+  await createUser(pod, { username: 'ann', password: 'the password of ann' })
+})
+afterAll(() => pod.close())
+beforeEach(async () => {
+  await pod.empty('posts, photos, conversations, contacts, outbound_messages, outbox, waiting, tombstones')
+  ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
+})
+
+const ignored = { waiting: [], rejected: [], ignored: 1 }
+const remove = (type: 'post' | 'comment', guid: string) =>
+  removeContent(pod, COMMAND_ACTOR, { type, guid }, { reason: 'Spam' })
+
+it('keeps a removed post away when it is sent again, commented by its author or by others, or reshared', async () => {
+  const post = postBy(quin)
+  expect(await receive(pod, publicMessage(quin, post))).toEqual(allStored)
+  expect(await remove('post', post.guid)).toMatchObject({ changed: true, retracted: false })
+
+  expect(await receive(pod, publicMessage(quin, post))).toEqual(ignored)
+  expect(await receive(pod, publicMessage(quin, commentBy(quin, post)))).toEqual(ignored)
+  expect(await receive(pod, publicMessage(quin, commentBy(remy, post)))).toEqual(ignored)
+  expect(await receive(pod, publicMessage(remy, reshareBy(remy, post)))).toEqual(ignored)
+  expect(await Post.query(pod.db).where({ guid: post.guid })).toEqual([])
+})
+
+it('keeps a removed comment away when the post author relays it again', async () => {
+  const post = postBy(quin)
+  const comment = commentBy(remy, post)
+  expect(await receive(pod, publicMessage(quin, post), publicMessage(quin, comment))).toEqual(allStored)
+  expect(await remove('comment', comment.guid)).toMatchObject({ changed: true, retracted: false })
+
+  expect(await receive(pod, publicMessage(quin, comment))).toEqual(ignored)
+  expect(await Post.query(pod.db).findOne({ guid: post.guid })).toMatchObject({ commentsCount: 0 })
+})
+
+it('does not keep away an entity of another author with the guid of a removed post', async () => {
+  const post = postBy(quin)
+  await receive(pod, publicMessage(quin, post))
+  await remove('post', post.guid)
+
+  expect(await receive(pod, publicMessage(remy, postBy(remy, { guid: post.guid })))).toEqual(allStored)
+})
