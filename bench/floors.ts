@@ -4,10 +4,10 @@
  */
 export const FLOORS = {
   lived: {
-    stored: { redis: 0.06, postgresql: 0.06 },
-    done: { redis: 0.015, postgresql: 0.015 },
+    stored: { redis: 0.11, postgresql: 0.11 },
+    done: { redis: 0.03, postgresql: 0.03 },
     /** Processor time of the cryptography of a message, as a part of all its processor time, by messages a second. */
-    rates: { 18: 0.013, 60: 0.02, 300: 0.04 },
+    rates: { 18: 0.02, 60: 0.036, 300: 0.08 },
   },
   accept: { redis: 0.3, postgresql: 0.17 },
   unenvelop: 0.7,
