@@ -8,6 +8,7 @@ import { keepHeartbeat } from '../src/jobs/operations/heartbeat.js'
 import { persistCounters } from '../src/jobs/operations/persisted-counters.js'
 import { showWaitingFigures } from '../src/jobs/waiting/waiting-metrics.js'
 import { openLog } from '../src/logging/log.js'
+import { showBackups } from '../src/operations/backup-metrics.js'
 import { openMetrics } from '../src/operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from '../src/operations/operator-server.js'
 import { checkUploadsFolder } from '../src/persistence/photos/picture-files.js'
@@ -71,6 +72,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   const uploads = keepsPictures ? keepUploadsSwept(pod) : undefined
   const metrics = openMetrics(pod)
   showCryptoMetrics(metrics.registry, crypto)
+  showBackups(metrics.registry, pod)
   registerReceiveMetrics(metrics.registry)
   registerDeliveryMetrics(metrics.registry)
   showJobFigures(metrics.registry)

@@ -3,8 +3,10 @@ import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
 import { type Config, namesOfSettings, readConfig } from '../../src/config/config.js'
 import { messageOf } from '../../src/errors/thrown.js'
+import { withBackupLock } from '../../src/operations/backup/backup-lock.js'
 import { createBackup } from '../../src/operations/backup/create-backup.js'
 import { generateBackupKey, readIdentities, readRecipients } from '../../src/operations/backup/encryption.js'
+import { forgetBackups } from '../../src/operations/backup/forget-backups.js'
 import { type ListedBackup, listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
 import { type Manifest, requireManifest } from '../../src/operations/backup/manifest.js'
 import { openRepository, type Repository } from '../../src/operations/backup/repository.js'
@@ -15,6 +17,7 @@ import { borrowDatabase } from '../borrow-database.js'
 import { CommandError } from '../command-error.js'
 import { describeDatabaseTrouble } from '../database-trouble.js'
 import { interruptible } from '../interruptible.js'
+import { readCount } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { describeBytes, showProgress } from '../progress.js'
 import { readCommandConfig } from '../read-command-config.js'
@@ -32,6 +35,13 @@ interface CreateOptions extends OutputOptions {
   readonly to?: string
   readonly plain?: boolean
   readonly yes?: boolean
+}
+
+interface ForgetOptions extends OutputOptions, FromOption {
+  readonly keepDaily?: number
+  readonly keepWeekly?: number
+  readonly keepMonthly?: number
+  readonly dryRun?: boolean
 }
 
 interface RestoreOptions extends OutputOptions, IdentityOption {
@@ -79,6 +89,18 @@ export function backupCommands(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod backup verify 20260731T033000Z-5f0c --identity identity.txt')
     .action(verify)
+
+  backup
+    .command('forget')
+    .description('Removes old backups, and pictures that no other backup has. The newest complete backup always stays.')
+    .option('--from <folder>', 'where backups are stored; default: BACKUP_TO')
+    .option('--keep-daily <days>', 'keep the last backup of so many days', readCount)
+    .option('--keep-weekly <weeks>', 'keep the last backup of so many weeks', readCount)
+    .option('--keep-monthly <months>', 'keep the last backup of so many months', readCount)
+    .option('--dry-run', 'remove nothing, and show what would be removed')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod backup forget --keep-daily 7 --keep-weekly 5 --keep-monthly 12 --dry-run')
+    .action(forget)
 
   backup
     .command('restore <folder> <id>')
@@ -189,6 +211,29 @@ async function verify(id: string, { from, identity, ...options }: OutputOptions 
   ])
   if (faults.length > 0)
     throw new CommandError(faults.length === 1 ? 'One file is faulty.' : `${faults.length} files are faulty.`)
+}
+
+async function forget({
+  from,
+  keepDaily: daily = 0,
+  keepWeekly: weekly = 0,
+  keepMonthly: monthly = 0,
+  dryRun = false,
+  ...options
+}: ForgetOptions): Promise<void> {
+  if (daily + weekly + monthly === 0) {
+    throw new CommandError('Say which backups are kept: --keep-daily, --keep-weekly or --keep-monthly.')
+  }
+  const repository = repositoryOf(from, readConfig(process.env))
+  const { kept, forgotten, pictures } = await interruptible('The next run removes the rest.', (signal) =>
+    withPod((pod) =>
+      withBackupLock(pod, () => forgetBackups(repository, { daily, weekly, monthly }, { dryRun, signal })),
+    ),
+  )
+  print(options, { kept, forgotten, pictures, dry_run: dryRun }, [
+    ...forgotten.map((id) => `${dryRun ? 'would be removed' : 'removed'}: ${id}`),
+    `${forgotten.length} of ${forgotten.length + kept.length} backups and ${pictures} pictures ${dryRun ? 'would be' : 'are'} removed.`,
+  ])
 }
 
 async function restore(target: string, id: string, options: RestoreOptions): Promise<void> {

@@ -4,6 +4,7 @@ import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/data
 import { type BorrowedDatabase, borrowDatabase } from '../borrow-database.js'
 import { CommandError } from '../command-error.js'
 import { describeDatabaseTrouble } from '../database-trouble.js'
+import { checkBackups } from '../doctor/check-backups.js'
 import { checkDatabase } from '../doctor/check-database.js'
 import { checkMachine } from '../doctor/check-machine.js'
 import { checkQueue } from '../doctor/check-queue.js'
@@ -38,6 +39,7 @@ async function examine(config: Config): Promise<readonly Finding[]> {
   })
   if (missing.length > 0) return missing
   const machine = await checkMachine(config)
+  const backups = await orFail('backup', () => checkBackups(config, new Date()))
   const stores = await orFail('database', async () => {
     const database = await borrowDatabase(config)
     try {
@@ -46,7 +48,7 @@ async function examine(config: Config): Promise<readonly Finding[]> {
       await database.release()
     }
   })
-  return [...machine, ...stores]
+  return [...machine, ...backups, ...stores]
 }
 
 async function examineStores(config: Config, { url }: BorrowedDatabase): Promise<readonly Finding[]> {

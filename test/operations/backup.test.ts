@@ -1,16 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Registry } from 'prom-client'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { checkBackups } from '../../bin/doctor/check-backups.js'
 import { readConfig } from '../../src/config/config.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { listPhotoFiles } from '../../src/domain/photos/photos.js'
 import { loadJob } from '../../src/jobs/outbox/outbox.js'
 import { generateBackupKey } from '../../src/operations/backup/encryption.js'
-import { listBackups } from '../../src/operations/backup/list-backups.js'
+import { forgetBackups } from '../../src/operations/backup/forget-backups.js'
+import { listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
 import type { Manifest } from '../../src/operations/backup/manifest.js'
 import { openRepository } from '../../src/operations/backup/repository.js'
 import { verifyBackup } from '../../src/operations/backup/verify-backup.js'
+import { showBackups } from '../../src/operations/backup-metrics.js'
 import { Photo } from '../../src/persistence/models/photo.js'
 import { openPod } from '../../src/pod/open-pod.js'
 import { photoHandlers } from '../../workers/handlers/photos.js'
@@ -364,6 +368,67 @@ describe('the repository', () => {
     expect(files.map((file) => existsSync(file))).not.toContain(false)
     expect(await remove()).toBe('removed')
     expect(files.map((file) => existsSync(file))).not.toContain(true)
+  })
+
+  it('forgets old backups and the pictures that only they have, never the newest', async () => {
+    const [first, second] = [await source.backUp(), await source.backUp()]
+    const photo = await Photo.query(source.pod.db).whereNull('remotePath').first().throwIfNotFound()
+    await Photo.query(source.pod.db).deleteById(photo.id)
+    const third = await source.backUp()
+    const before = filesBelow(source.repositoryFolder)
+    const forget = (dryRun: boolean) =>
+      forgetBackups(source.repository, { daily: 1, weekly: 0, monthly: 0 }, { dryRun, signal: uninterrupted.signal })
+    const expected = {
+      kept: [third.id],
+      forgotten: [first.id, second.id].sort(),
+      pictures: listPhotoFiles(photo.name).length,
+    }
+
+    expect(await forget(true)).toEqual(expected)
+    expect(filesBelow(source.repositoryFolder)).toEqual(before)
+    expect(await forget(false)).toEqual(expected)
+
+    expect((await listBackups(source.repository)).map(({ manifest }) => manifest.id)).toEqual([third.id])
+    expect(await verify(third, [source.identity])).toEqual([])
+    expect(filesBelow(join(source.repositoryFolder, 'pictures'))).toHaveLength(third.pictures.count)
+    expect(await forget(false)).toEqual({ kept: [third.id], forgotten: [], pictures: 0 })
+  })
+
+  it('has metrics once there is a place for backups', async () => {
+    const registry = new Registry()
+    const { db, log, config } = source.pod
+    showBackups(registry, { db, log, config: { ...config, backupTo: source.repositoryFolder } })
+    expect(await registry.metrics()).toMatch(/^pod_backup_failures_total 0$/m)
+    expect(await registry.metrics()).not.toMatch(/^pod_backup_age_seconds \d/m)
+
+    const manifest = await source.backUp()
+    await source.backUp({ recipients: ['age1wrong'] }).catch(() => undefined)
+
+    const text = await registry.metrics()
+    expect(text).toMatch(/^pod_backup_age_seconds \d/m)
+    expect(text).toMatch(/^pod_backup_duration_seconds \d/m)
+    expect(text).toMatch(new RegExp(`^pod_backup_bytes ${manifest.bytes}$`, 'm'))
+    expect(text).toMatch(/^pod_backup_failures_total 1$/m)
+
+    const without = new Registry()
+    showBackups(without, { db, log, config: { ...config, backupTo: undefined } })
+    expect(await without.metrics()).toBe('\n')
+  })
+
+  it('is checked by the doctor', async () => {
+    const settings = { backupTo: source.repositoryFolder, backupRecipients: source.recipient, dataDir: '/proc' }
+    const check = async (changed: Partial<typeof settings>, now = new Date()) =>
+      (await checkBackups({ ...settings, ...changed }, now)).map(({ state, message }) => `${state}: ${message}`)
+
+    expect(await checkBackups({ ...settings, backupTo: undefined }, new Date())).toMatchObject([{ state: 'warn' }])
+    expect(await check({})).toEqual([expect.stringContaining('warn: There is no complete backup')])
+    const { id } = await source.backUp()
+    expect(await check({})).toEqual([expect.stringContaining('was never verified')])
+    await recordVerification(source.repository, id, new Date())
+    expect(await check({})).toEqual([`ok: The newest backup ${id} is 0 hours old.`])
+    expect(await check({ backupRecipients: '' })).toEqual([expect.stringContaining('no recipient')])
+    expect(await check({ dataDir: source.folder })).toEqual([expect.stringContaining('on the same disk')])
+    expect(await check({}, new Date(Date.now() + 27 * 3_600_000))).toEqual([expect.stringContaining('27 hours old')])
   })
 
   it('refuses targets that are not supported, without their secrets', () => {

@@ -1,17 +1,12 @@
 import { readSoftware } from '../../config/software.js'
 import { messageOf } from '../../errors/thrown.js'
 import { acceptedMessages } from '../../jobs/inbound/accepted-messages.js'
-import { migrationStatus, openUnlimitedSession } from '../../persistence/database/database.js'
+import { migrationStatus } from '../../persistence/database/database.js'
 import { messageWithoutStatement } from '../../persistence/database/errors.js'
-import {
-  findLatestRun,
-  lockBackups,
-  recordBackupEnd,
-  recordBackupStart,
-} from '../../persistence/operations/backup-runs.js'
+import { recordBackupEnd, recordBackupStart } from '../../persistence/operations/backup-runs.js'
 import type { Pod } from '../../pod/pod.js'
 import { readSecretText } from '../../pod/secrets.js'
-import { BackupError } from './backup-error.js'
+import { withBackupLock } from './backup-lock.js'
 import { removeLeftovers } from './leftovers.js'
 import {
   findManifest,
@@ -47,9 +42,7 @@ const PIECE_BYTES = 64 * 2 ** 20
 
 /** Makes a backup beside the running pod. One at a time: a second one is refused. */
 export async function createBackup(pod: BackedUpPod, options: CreateOptions): Promise<Manifest> {
-  const lock = await openUnlimitedSession(pod.db, 'backup lock')
-  try {
-    if (!(await lockBackups(lock))) throw await alreadyRunning(pod)
+  return withBackupLock(pod, async () => {
     const id = newBackupId(pod.now())
     await recordBackupStart(pod.db, id)
     try {
@@ -64,15 +57,7 @@ export async function createBackup(pod: BackedUpPod, options: CreateOptions): Pr
       )
       throw error
     }
-  } finally {
-    await lock.end().catch(() => undefined)
-  }
-}
-
-async function alreadyRunning({ db }: BackedUpPod): Promise<BackupError> {
-  const run = await findLatestRun(db)
-  const which = run === undefined ? '' : `: ${run.id}, begun at ${run.startedAt.toISOString()} by ${run.process}`
-  return new BackupError(`A backup of this pod is running already${which}. Wait until it has ended.`)
+  })
 }
 
 /** The order matters: accepted messages before the snapshot, or those that are stored in between are in neither; pictures after it. */

@@ -54,3 +54,31 @@ const runningBackup = `
         and database = (select oid from pg_database where datname = current_database())
     )
     and exists (select from backup_runs where ended_at is null and started_at > now() - interval '1 day') as running`
+
+/** Of the last complete backup; null: there is none. Times are in seconds. */
+export interface BackupFigures {
+  readonly age: number | null
+  readonly duration: number | null
+  readonly bytes: number | null
+  /** Runs that have failed or were killed. */
+  readonly failures: number
+}
+
+export async function readBackupFigures(db: Knex): Promise<BackupFigures> {
+  const { rows } = await db.raw(backupFigures)
+  return rows[0]
+}
+
+const backupFigures = `
+  select
+    extract(epoch from now() - last.started_at)::float as age,
+    extract(epoch from last.ended_at - last.started_at)::float as duration,
+    last.bytes::float as bytes,
+    (
+      select count(*)::float from backup_runs
+      where fault is not null or (ended_at is null and started_at < now() - interval '1 day')
+    ) as failures
+  from (select) as always
+  left join (
+    select * from backup_runs where ended_at is not null and fault is null order by started_at desc limit 1
+  ) as last on true`

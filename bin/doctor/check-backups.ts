@@ -1,0 +1,50 @@
+import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Config } from '../../src/config/config.js'
+import { readRecipients } from '../../src/operations/backup/encryption.js'
+import { listBackups } from '../../src/operations/backup/list-backups.js'
+import { openRepository } from '../../src/operations/backup/repository.js'
+import { type Finding, ok, warn } from './finding.js'
+
+const OLD_HOURS = 26
+
+/** Checks that there is a recent, verified backup on another disk; needs no database. */
+export async function checkBackups(
+  { backupTo, backupRecipients, dataDir }: Pick<Config, 'backupTo' | 'backupRecipients' | 'dataDir'>,
+  now: Date,
+): Promise<readonly Finding[]> {
+  if (backupTo === undefined) {
+    return [
+      warn('backup', 'No backups are configured: set BACKUP_TO and BACKUP_RECIPIENTS, and run "pod backup create".'),
+    ]
+  }
+  const findings: Finding[] = []
+  if (readRecipients(backupRecipients).length === 0) {
+    findings.push(
+      warn('backup', 'There is no recipient: set BACKUP_RECIPIENTS to the recipient of "pod backup keygen".'),
+    )
+  }
+  if (await areOnSameDisk(backupTo, dataDir)) {
+    findings.push(warn('backup', `${backupTo} is on the same disk as ${dataDir}: set BACKUP_TO to another disk.`))
+  }
+  const [newest] = (await listBackups(openRepository(backupTo))).filter(({ complete }) => complete)
+  if (newest === undefined) {
+    return [...findings, warn('backup', `There is no complete backup in ${backupTo}: run "pod backup create".`)]
+  }
+  const { manifest, verifiedAt } = newest
+  const hours = Math.floor((now.getTime() - Date.parse(manifest.started_at)) / 3_600_000)
+  if (hours >= OLD_HOURS) {
+    findings.push(
+      warn('backup', `The newest backup ${manifest.id} is ${hours} hours old: run "pod backup create" daily.`),
+    )
+  }
+  if (verifiedAt === null) {
+    findings.push(warn('backup', `The newest backup was never verified: run "pod backup verify ${manifest.id}".`))
+  }
+  return findings.length > 0 ? findings : [ok('backup', `The newest backup ${manifest.id} is ${hours} hours old.`)]
+}
+
+async function areOnSameDisk(one: string, other: string): Promise<boolean> {
+  const [first, second] = await Promise.all([one, other].map((path) => stat(resolve(path)).catch(() => undefined)))
+  return first !== undefined && second !== undefined && first.dev === second.dev
+}

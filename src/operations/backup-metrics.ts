@@ -1,0 +1,32 @@
+import { Gauge, type Registry } from 'prom-client'
+import { type BackupFigures, readBackupFigures } from '../persistence/operations/backup-runs.js'
+import type { Pod } from '../pod/pod.js'
+import { singleFlight } from '../throttling/single-flight.js'
+
+/** Metrics of the backups of this pod, from the database. Without a place for backups there are none. */
+export function showBackups(registry: Registry, { db, log, config }: Pick<Pod, 'db' | 'log' | 'config'>): void {
+  if (config.backupTo === undefined) return
+  /** All gauges of one scrape share one statement. */
+  const read = singleFlight(() =>
+    readBackupFigures(db).catch((err: unknown) => {
+      log.debug({ err }, 'metrics without the backups')
+      return undefined
+    }),
+  )
+  const gauge = (figure: keyof BackupFigures, name: string, help: string) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        const value = (await read())?.[figure] ?? null
+        if (value === null)
+          this.remove() // an old figure would look current
+        else this.set(value)
+      },
+    })
+  gauge('age', 'pod_backup_age_seconds', 'Since the start of the last complete backup.')
+  gauge('duration', 'pod_backup_duration_seconds', 'Time of the last complete backup.')
+  gauge('bytes', 'pod_backup_bytes', 'Size of the last complete backup, with the pictures it shares with others.')
+  gauge('failures', 'pod_backup_failures_total', 'Backups that have failed or were killed.')
+}

@@ -1,0 +1,105 @@
+import { BackupError } from './backup-error.js'
+import { listBackups } from './list-backups.js'
+import { folderOf, type Manifest } from './manifest.js'
+import { readPictureList } from './pictures.js'
+import type { Repository } from './repository.js'
+import { chooseKept, type Retention } from './retention.js'
+
+export interface Forgotten {
+  /** Ids, the oldest first. */
+  readonly kept: readonly string[]
+  readonly forgotten: readonly string[]
+  /** The number of pictures that no backup names any more. */
+  readonly pictures: number
+}
+
+interface ForgetOptions {
+  /** Removes nothing, and returns what would be removed. */
+  readonly dryRun: boolean
+  readonly signal: AbortSignal
+}
+
+const FIRST_DIGITS = '0123456789abcdef'
+
+/** Removes old backups, and the pictures that only they have. The newest complete backup always stays. */
+export async function forgetBackups(
+  repository: Repository,
+  retention: Retention,
+  { dryRun, signal }: ForgetOptions,
+): Promise<Forgotten> {
+  const backups = (await listBackups(repository)).map(({ manifest, complete }) => ({
+    manifest,
+    complete,
+    startedAt: new Date(manifest.started_at),
+  }))
+  // A damaged backup must not take the place of a whole one.
+  const kept = chooseKept(
+    backups.filter(({ complete }) => complete),
+    retention,
+  )
+  const forgotten = backups.filter((backup) => backup.complete && !kept.has(backup))
+  const remaining = backups.filter((backup) => !forgotten.includes(backup)).map(({ manifest }) => manifest)
+
+  const ids = forgotten.map(({ manifest }) => manifest.id).sort()
+  if (!dryRun) {
+    for (const id of ids) {
+      signal.throwIfAborted()
+      // Without its manifest a backup does not exist, so that an interruption leaves no damaged one.
+      await repository.remove(`${folderOf(id)}/manifest.json`)
+      await repository.remove(folderOf(id))
+    }
+  }
+  const pictures = await removePictures(repository, remaining, { dryRun, signal })
+  return { kept: remaining.map(({ id }) => id).sort(), forgotten: ids, pictures }
+}
+
+/** Reads all lists once for each first digit of the paths: the paths of all pictures may not fit into memory. */
+async function removePictures(
+  repository: Repository,
+  remaining: readonly Manifest[],
+  { dryRun, signal }: ForgetOptions,
+): Promise<number> {
+  if (remaining.length === 0) return 0
+  await refuseUnknownLists(repository, remaining)
+  const folders = await repository.list('pictures')
+  let removed = 0
+  for (const digit of FIRST_DIGITS) {
+    const ofDigit = folders.filter((folder) => folder.startsWith(digit))
+    if (ofDigit.length === 0) continue
+    const named = await namedPictures(repository, remaining, `pictures/${digit}`)
+    for (const folder of ofDigit) {
+      for (const name of await repository.list(`pictures/${folder}`)) {
+        signal.throwIfAborted()
+        const path = `pictures/${folder}/${name}`
+        if (named.has(path)) continue
+        if (!dryRun) await repository.remove(path)
+        removed += 1
+      }
+    }
+  }
+  return removed
+}
+
+/** A list that is damaged does not name all pictures of its backup. */
+async function refuseUnknownLists(repository: Repository, remaining: readonly Manifest[]): Promise<void> {
+  for (const { id, pictures } of remaining) {
+    if ((await repository.size(pictures.path)) === pictures.size) continue
+    throw new BackupError(
+      `Backup ${id} has no whole list of pictures, so that no picture is removed: remove its folder.`,
+    )
+  }
+}
+
+async function namedPictures(
+  repository: Repository,
+  remaining: readonly Manifest[],
+  prefix: string,
+): Promise<ReadonlySet<string>> {
+  const named = new Set<string>()
+  for (const { pictures } of remaining) {
+    for await (const { path } of readPictureList(repository.read(pictures.path))) {
+      if (path.startsWith(prefix)) named.add(path)
+    }
+  }
+  return named
+}
