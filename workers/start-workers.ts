@@ -12,7 +12,7 @@ import { openAdaptiveConcurrency } from './adaptive-concurrency.js'
 import type { DirectHandler } from './direct-runs.js'
 import { keepSchedules } from './handlers/maintenance.js'
 import { inboundRunner, isInbound } from './inbound-runner.js'
-import { countJob, noteJobWait } from './job-metrics.js'
+import { openRunCounters } from './run-counters.js'
 import { type HandlerTable, jobRunner } from './run-job.js'
 import { keepQueuesSampled } from './sample-queues.js'
 import { openSuspectQueue } from './suspects.js'
@@ -97,40 +97,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   const queues = options.queues ?? pod.config.workerQueues
   const stopping = new AbortController()
   const suspects = openSuspectQueue()
-  const running = new Set<RunningJob>()
-  let directlyRunning = 0
-
-  async function runWithMetrics(queue: QueueName, job: Job, run: (job: Job) => Promise<void>): Promise<void> {
-    noteJobWait(queue, Date.now() - (job.timestamp + job.delay))
-    await runAndCount({ queue, name: job.name, attempt: job.attemptsMade + 1 }, () => run(job))
-  }
-
-  async function runAndCount(
-    { queue, ...job }: Pick<RunningJob, 'name' | 'attempt'> & { readonly queue: QueueName },
-    run: () => Promise<void>,
-  ): Promise<void> {
-    const entry = { queue, ...job, since: new Date().toISOString() }
-    running.add(entry)
-    const began = performance.now()
-    try {
-      await run()
-      countJob(queue, 'done', performance.now() - began)
-    } catch (error) {
-      countJob(queue, 'failed', performance.now() - began)
-      throw error
-    } finally {
-      running.delete(entry)
-    }
-  }
-
-  async function runDirectly(queue: QueueName, name: string, run: () => Promise<void>): Promise<void> {
-    directlyRunning += 1
-    try {
-      await runAndCount({ queue, name, attempt: 1 }, run)
-    } finally {
-      directlyRunning -= 1
-    }
-  }
+  const counters = openRunCounters()
 
   /** Runs more jobs at a time while they carry few messages. */
   function serveAdaptively(queue: QueueName, run: (job: Job) => Promise<void>, serving: ServeOptions): ObservedWorker {
@@ -140,7 +107,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
       async (job) => {
         worker.concurrency = load.begin(job)
         try {
-          await runWithMetrics(queue, job, run)
+          await counters.runJob(queue, job, run)
         } finally {
           load.end(job)
         }
@@ -157,14 +124,19 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
     const given = pod.config.workerConcurrency[queue]
     const serving = { ...timing, concurrency: given ?? CONCURRENCY[queue] }
     if (queue === 'inbound' && given === undefined) return serveAdaptively(queue, run, serving)
-    return pod.jobs.serve(queue, (job) => runWithMetrics(queue, job, run), serving)
+    return pod.jobs.serve(queue, (job) => counters.runJob(queue, job, run), serving)
   })
   const endDirectRuns = (options.direct ?? [])
     .filter(({ job }) => queues.includes(job.queue))
     .map(({ job, atOnce, open }) => {
       const run = open(pod, { deadline: timing.deadline, stopping: stopping.signal })
       const { queue, name } = job
-      return pod.jobs.directRuns.serve({ queue, name, atOnce, run: (row) => runDirectly(queue, name, () => run(row)) })
+      return pod.jobs.directRuns.serve({
+        queue,
+        name,
+        atOnce,
+        run: (row) => counters.runDirectly(queue, name, () => run(row)),
+      })
     })
   const servesMaintenance = queues.includes('maintenance')
   const schedules = servesMaintenance ? keepSchedules(pod) : undefined
@@ -174,7 +146,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   async function close(): Promise<void> {
     for (const end of endDirectRuns) end()
     const closed = Promise.all([
-      ...[schedules?.stop(), sweeping?.stop(), sampling?.stop(), directRunsEnded()],
+      ...[schedules?.stop(), sweeping?.stop(), sampling?.stop(), counters.directRunsEnded()],
       ...workers.map((worker) => worker.close()),
     ])
     const over = new AbortController()
@@ -185,14 +157,9 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
     over.abort()
   }
 
-  /** Direct runs are not known to the workers of the queue. */
-  async function directRunsEnded(): Promise<void> {
-    while (directlyRunning > 0) await pause(CHECK_EVERY_MS)
-  }
-
   /** During an outage of the queue its workers cannot close, and running jobs cannot be returned to it. */
   async function allEndedOrUnreachable(over: AbortSignal): Promise<void> {
-    while (!over.aborted && (running.size > 0 || (await queueReachable(pod)))) {
+    while (!over.aborted && (counters.runningJobs().length > 0 || (await queueReachable(pod)))) {
       await pause(CHECK_EVERY_MS, undefined, { signal: over }).catch(() => {})
     }
   }
@@ -212,7 +179,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
     return queues.filter((_, index) => isUnresponsive(workers[index]))
   }
 
-  return { close, health, unresponsive, runningJobs: () => [...running] }
+  return { close, health, unresponsive, runningJobs: counters.runningJobs }
 }
 
 function isUnresponsive(worker: ObservedWorker | undefined): boolean {

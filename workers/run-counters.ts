@@ -1,0 +1,61 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Job } from 'bullmq'
+import type { QueueName } from '../src/jobs/queues/queue-names.js'
+import type { RunningJob } from '../src/persistence/operations/processes.js'
+import { countJob, noteJobWait } from './job-metrics.js'
+
+const CHECK_EVERY_MS = 250
+
+/** Counts what this process runs, for the metrics and for the end of the process. */
+export interface RunCounters {
+  /** Runs a job of a queue. */
+  runJob(queue: QueueName, job: Job, run: (job: Job) => Promise<void>): Promise<void>
+  /** Runs the work of an outbox row without a job. */
+  runDirectly(queue: QueueName, name: string, run: () => Promise<void>): Promise<void>
+  /** The jobs that run now, without their data. */
+  runningJobs(): readonly RunningJob[]
+  /** Resolves when no direct run is left. They are not known to the workers of the queue. */
+  directRunsEnded(): Promise<void>
+}
+
+export function openRunCounters(): RunCounters {
+  const running = new Set<RunningJob>()
+  let directlyRunning = 0
+
+  async function runAndCount(
+    { queue, ...job }: Pick<RunningJob, 'name' | 'attempt'> & { readonly queue: QueueName },
+    run: () => Promise<void>,
+  ): Promise<void> {
+    const entry = { queue, ...job, since: new Date().toISOString() }
+    running.add(entry)
+    const began = performance.now()
+    try {
+      await run()
+      countJob(queue, 'done', performance.now() - began)
+    } catch (error) {
+      countJob(queue, 'failed', performance.now() - began)
+      throw error
+    } finally {
+      running.delete(entry)
+    }
+  }
+
+  return {
+    async runJob(queue, job, run) {
+      noteJobWait(queue, Date.now() - (job.timestamp + job.delay))
+      await runAndCount({ queue, name: job.name, attempt: job.attemptsMade + 1 }, () => run(job))
+    },
+    async runDirectly(queue, name, run) {
+      directlyRunning += 1
+      try {
+        await runAndCount({ queue, name, attempt: 1 }, run)
+      } finally {
+        directlyRunning -= 1
+      }
+    },
+    runningJobs: () => [...running],
+    async directRunsEnded() {
+      while (directlyRunning > 0) await pause(CHECK_EVERY_MS)
+    },
+  }
+}
