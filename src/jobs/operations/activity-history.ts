@@ -25,7 +25,8 @@ export interface ActivityHistory {
 }
 
 const WIDTH_MS = HISTORY_MINUTES * 60_000
-const INTERVALS = (24 * 60) / HISTORY_MINUTES
+/** Without the current one, which is not complete. */
+const INTERVALS = (24 * 60) / HISTORY_MINUTES - 1
 
 /** Reads throughput, latency and waiting work of the last 24 hours. */
 export async function activityHistory({ db, now }: Pick<Pod, 'db' | 'now'>): Promise<ActivityHistory> {
@@ -34,7 +35,7 @@ export async function activityHistory({ db, now }: Pick<Pod, 'db' | 'now'>): Pro
     listFigureHistory(db, [received, takenIn, tries, PERSISTED_HISTOGRAMS.wait]),
     listWaitingHistory(db),
   ])
-  const last = Math.floor(now().getTime() / WIDTH_MS) * WIDTH_MS
+  const last = Math.floor(now().getTime() / WIDTH_MS) * WIDTH_MS - WIDTH_MS
   const times = Array.from({ length: INTERVALS }, (_, index) => new Date(last - (INTERVALS - 1 - index) * WIDTH_MS))
   const groups = new Map<number, HistoricFigure[]>()
   for (const figure of figures) {

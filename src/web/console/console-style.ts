@@ -72,6 +72,7 @@ const OWN_STYLE = `
 .history { margin: .75rem 0 0; padding: 0; list-style: none }
 .history li { padding: .4rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere }
 .console dl { gap: .3rem 1.25rem }
+@media (max-width: 40rem) { .console dl { grid-template-columns: minmax(0, 2fr) minmax(0, 3fr) } }
 `
 
 export const CONSOLE_STYLE = PAGE_STYLE + OWN_STYLE
