@@ -66,12 +66,12 @@ ${groupTable('Dead deliveries by fault', 'fault', byFault)}${groupTable('Dead de
 
   app.get('/admin/dead-letters/:id', { config, schema }, async (request, reply) => {
     const { id } = request.params as { readonly id: string } // part of the route
-    const letter = await showDeadLetter(pod, id)
-    if (letter === undefined) throw new RequestFault(404, 'There is no such dead letter.')
+    const deadLetter = await showDeadLetter(pod, id)
+    if (deadLetter === undefined) throw new RequestFault(404, 'There is no such dead letter.')
     return sendConsolePage(request, reply, {
       title: `Dead letter ${id}`,
-      content: html`<section class="card">${factsOf(letter)}
-${letter.trace !== null && html`<h2>Error</h2><pre>${letter.trace}</pre>`}
+      content: html`<section class="card">${factsOf(deadLetter)}
+${deadLetter.trace !== null && html`<h2>Error</h2><pre>${deadLetter.trace}</pre>`}
 ${actionsFor(request, { id }, 'this one')}</section>`,
     })
   })
