@@ -5,7 +5,7 @@ import { participate, participateInNext } from '../../src/federation/outbound/pa
 import { sealMessages } from '../../src/federation/outbound/seal-messages.js'
 import { loadJob } from '../../src/jobs/outbox/outbox.js'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
-import type { Post } from '../../src/persistence/models/post.js'
+import { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
 import { UNDELIVERED_LIMITS } from '../../src/persistence/outbound/limits.js'
 import type { Pod } from '../../src/pod/pod.js'
@@ -116,8 +116,10 @@ describe('participations in the public posts of other pods', () => {
   it('are written in limited number for a pod that has accepted one, and the following when those have arrived', async () => {
     const limit = UNDELIVERED_LIMITS.participationsWaiting
     const quinta = await pod.addRemotePerson('quill@q.example')
-    const posts: Post[] = []
-    for (let count = 0; count < limit + 30; count += 1) posts.push(await addPost(pod, quin))
+    const values = { authorId: quin.id, type: 'StatusMessage', public: true, text: 'Good morning' } as const
+    const posts = await Post.query(pod.db)
+      .insert(Array.from({ length: limit + 30 }, () => ({ guid: newGuid(), ...values })))
+      .returning('*')
     const late = [await addPost(pod, quinta), await addPost(pod, quinta)]
     const guids = [...posts, ...late].map(({ guid }) => guid)
     const { podId } = await pod.db('people').where({ id: quin.id }).first()

@@ -7,7 +7,7 @@ export const UNDELIVERED_LIMITS = {
   /** Waiting relays for a pod that has never answered. */
   relaysUnanswered: 5,
   /** Waiting participations for a pod that has accepted one before; and one for each of its authors. */
-  participationsWaiting: 200,
+  participationsWaiting: 5_000,
   /** Subscriptions to one post from pods that have never answered. */
   participantsUnanswered: 100,
 } as const
