@@ -34,7 +34,7 @@ export function showProgress(stream: NodeJS.WriteStream = process.stderr): Shown
 }
 
 /** Share done, rate and time left, after so many seconds. */
-export function describeProgress({ step, done, total }: Progress, seconds: number): string {
+function describeProgress({ step, done, total }: Progress, seconds: number): string {
   const unit = step === 'tables' || step === 'files' ? describeBytes : String
   const rate = seconds > 0 ? done / seconds : 0
   const perSecond = rate > 0 ? `, ${unit(Math.round(rate))} a second` : ''

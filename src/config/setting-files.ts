@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { messageOf } from '../errors/thrown.js'
 
 /** Settings that may be read from a file, named by the setting with `_FILE` appended: how container platforms pass secrets. */
-export const FILE_SETTINGS = ['SECRET_KEY', 'DATABASE_URL', 'DATABASE_READ_URL', 'REDIS_URL'] as const
+const FILE_SETTINGS = ['SECRET_KEY', 'DATABASE_URL', 'DATABASE_READ_URL', 'REDIS_URL'] as const
 
 /** The environment with the values of all setting files. Faults name files that cannot be read, and settings given twice. */
 export function withSettingFiles(environment: NodeJS.ProcessEnv, faults: string[]): NodeJS.ProcessEnv {

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /** What a request looked like after the reverse proxy. */
-export interface ForwardedRequest {
+interface ForwardedRequest {
   readonly method: string
   readonly url: string
   readonly headers: IncomingHttpHeaders

@@ -25,7 +25,7 @@ export const SCOPES = [
 ] as const
 
 /** The scopes of the admin API. Only users with the role can grant them, and the role is checked again at every request. */
-export const STAFF_SCOPES = ['moderation', 'administration'] as const
+const STAFF_SCOPES = ['moderation', 'administration'] as const
 
 export const ALL_SCOPES = [...SCOPES, ...STAFF_SCOPES] as const
 

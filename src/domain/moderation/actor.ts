@@ -20,7 +20,7 @@ export interface Actor extends AuditActor {
 /** `administration` includes `moderation`. */
 export type Power = 'moderation' | 'administration'
 
-export type ActorRefusal = 'role_needed' | 'own_account' | 'target_outranks'
+type ActorRefusal = 'role_needed' | 'own_account' | 'target_outranks'
 
 /** A command in a shell of the pod. It may do everything. */
 export const COMMAND_ACTOR: Actor = {
@@ -32,15 +32,12 @@ export const COMMAND_ACTOR: Actor = {
   via: 'command',
 }
 
-/** The pod itself, for example at the end of a temporary restriction. */
-export const SYSTEM_ACTOR: Actor = { ...COMMAND_ACTOR, name: 'system', role: 'system', via: 'system' }
-
-export function hasPower(role: Role | null | 'command' | 'system', power: Power): boolean {
+function hasPower(role: Role | null | 'command' | 'system', power: Power): boolean {
   return role !== null && (power === 'moderation' || role !== 'moderator')
 }
 
 /** Reads the role of a user now: it may have changed since the sign-in. Throws `role_needed` without the role. */
-export async function findActor(
+async function findActor(
   { db }: Pick<Pod, 'db'>,
   userId: number,
   power: Power,

@@ -24,7 +24,7 @@ export interface RecordedAction {
   readonly undo: UndoOffer
 }
 
-export interface UndoOffer {
+interface UndoOffer {
   readonly possible: boolean
   /** What the undo does not bring back. */
   readonly loses?: string

@@ -55,7 +55,7 @@ export function newBackupId(now: Date): string {
   return `${now.toISOString().replace(/\.\d+/, '').replaceAll(/[-:]/g, '')}-${randomBytes(2).toString('hex')}`
 }
 
-export function isBackupId(text: string): boolean {
+function isBackupId(text: string): boolean {
   return ID.test(text)
 }
 

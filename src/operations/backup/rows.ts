@@ -3,7 +3,7 @@ const NEWLINE = 10
 const CHUNK_BYTES = 128 * 1024
 
 /** Joins small chunks. */
-export async function* joined(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* joined(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let parts: Buffer[] = []
   let bytes = 0
   for await (const chunk of chunks) {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { OffsetPage } from '../sql/keyset-page.js'
 
-export type CaseTargetType = 'post' | 'comment' | 'person' | 'message' | 'cluster'
+type CaseTargetType = 'post' | 'comment' | 'person' | 'message' | 'cluster'
 export type CaseState = 'open' | 'taken' | 'resolved' | 'dismissed'
 export type CaseEventName =
   | 'reported'

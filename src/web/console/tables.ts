@@ -1,6 +1,6 @@
 import { html, type Markup, type MarkupValue } from '../pages/markup.js'
 
-export interface Column {
+interface Column {
   readonly title: string
   /** `number`: aligned at the end. `wide`: may wrap. */
   readonly kind?: 'number' | 'wide'

@@ -9,7 +9,7 @@ const CONSOLE_PEOPLE = ['dan', 'mod', 'adm'] as const
 /** A pod that is known, so that its page has forms. */
 const POD_WITH_FORMS = 'r.example'
 
-export type ConsolePerson = (typeof CONSOLE_PEOPLE)[number]
+type ConsolePerson = (typeof CONSOLE_PEOPLE)[number]
 
 /** A pod with a member (dan), a moderator (mod) and an administrator (adm). */
 export interface ConsolePod extends TestPod {
