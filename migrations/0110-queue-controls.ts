@@ -18,7 +18,7 @@ export const queueControls: Migration = {
       create unlogged table processes (
         id uuid primary key,
         kind text not null,
-        host text not null,
+        host text collate "C" not null,
         pid integer not null,
         version text not null,
         started_at timestamptz(3) not null,

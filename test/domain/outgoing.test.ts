@@ -90,7 +90,7 @@ describe('something that goes out', () => {
     await send(message(), to(proven, unproven, failing, longSilent))
 
     await vi.waitFor(async () => expect(await waiting()).toEqual([fast + 1, slow + 3]), { timeout: 5_000 })
-    expect((await pod.jobs.oldestWaiting('outbound'))?.data).toEqual({ podId: proven.podId })
+    expect((await pod.jobs.oldestWaiting('outbound'))?.data).toEqual({ podIds: [proven.podId] })
     const { rows } = await pod.db.raw(`select count(*) from deliveries where due_at > now()`)
     expect(rows).toEqual([{ count: 0 }])
   })

@@ -5,6 +5,7 @@ import { type AccountWithRole, findAccountWithRole, hasRole } from '../../domain
 import type { Actor } from '../../domain/moderation/actor.js'
 import { openNetworkList } from '../../networks/trusted-proxies.js'
 import type { Role } from '../../persistence/models/user.js'
+import { isUrl } from '../../protocol/is-url.js'
 import { countRateLimited, countSignInFailure } from '../limits/rejection-metrics.js'
 import { type Browser, browserOf, type SignedInSession } from '../oidc/browser.js'
 import { formText } from '../oidc/form-text.js'
@@ -132,7 +133,7 @@ function checkOrigin({ headers, host, server }: FastifyRequest): void {
     origin === undefined ||
     origin === 'null' ||
     origin === server.pod.config.url ||
-    (URL.canParse(origin) && new URL(origin).host === host)
+    (isUrl(origin) && new URL(origin).host === host)
   if (!isOwn || (site !== undefined && site !== 'same-origin')) {
     throw new RequestFault(403, 'This form was sent by another site.')
   }
