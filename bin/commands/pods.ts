@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { blockPod, purgePod, putPodToSleep, unblockPod, wakePod } from '../../src/domain/moderation/pods.js'
-import { checkPod, savePodCheck } from '../../src/federation/discovery/pod-info.js'
-import { isThisPod, requestOriginOf } from '../../src/federation/discovery/pod-location.js'
+import { probeKnownPod } from '../../src/federation/discovery/pod-checks.js'
+import { isThisPod } from '../../src/federation/discovery/pod-location.js'
 import { Pod as OtherPod, type PodHost } from '../../src/persistence/models/pod.js'
 import { type KnownPod, type KnownPodFilter, listKnownPods } from '../../src/persistence/outbound/known-pods.js'
 import type { Pod } from '../../src/pod/pod.js'
@@ -87,9 +87,9 @@ async function probe(place: PodHost, options: OutputOptions): Promise<void> {
     const other = await known(pod, place)
     if (other.blockedAt !== null)
       throw new CommandError(`${addressHostOf(place)} is blocked; no requests are sent to it.`)
-    const origin = requestOriginOf({ ...other, ssl: true })
-    if (origin === undefined) throw new CommandError(`${addressHostOf(place)} is not a usable address of a pod.`)
-    await savePodCheck(pod.db, place, await checkPod(pod, origin), pod.now())
+    if (!(await probeKnownPod(pod, other))) {
+      throw new CommandError(`${addressHostOf(place)} is not a usable address of a pod.`)
+    }
     return known(pod, place)
   })
   printPod(found, options)

@@ -8,6 +8,13 @@ export interface StorageFacts {
   readonly totalBytes: number | null
 }
 
+/** A share of the disk from which an operator should act. */
+const LOW_SHARE = 0.1
+
+export function isNearlyFull({ freeBytes, totalBytes }: StorageFacts): boolean {
+  return freeBytes !== null && totalBytes !== null && freeBytes < totalBytes * LOW_SHARE
+}
+
 /** Free space of the folders of the pod. */
 export async function storageFacts({ config }: Pick<Pod, 'config'>): Promise<readonly StorageFacts[]> {
   return Promise.all([...new Set([config.uploadsDir, config.dataDir])].map(factsOfFolder))

@@ -1,5 +1,5 @@
 import { checkPodJob } from '../../jobs/definitions.js'
-import { Pod as OtherPod } from '../../persistence/models/pod.js'
+import { Pod as OtherPod, type PodHost } from '../../persistence/models/pod.js'
 import { findPodsToCheck } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
 import { addressHostOf } from '../../protocol/address.js'
@@ -13,6 +13,14 @@ export async function enqueuePodChecks({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): 
   const pods = await findPodsToCheck(db, DELIVERY_LIMITS)
   const each = pods.map((podId) => ({ data: { podId }, unique: `check-${podId}` }))
   await jobs.enqueueEach(checkPodJob, each, { again: true })
+}
+
+/** Checks a pod now and saves the result, on request of an operator. False: the pod has no usable address. */
+export async function probeKnownPod(pod: Pod, other: PodHost): Promise<boolean> {
+  const origin = requestOriginOf({ ...other, ssl: true })
+  if (origin === undefined) return false
+  await savePodCheck(pod.db, other, await checkPod(pod, origin), pod.now())
+  return true
 }
 
 /** Checks a pod and saves the result in its row. */

@@ -1,8 +1,8 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formText } from '../oidc/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
 import { pathOf } from '../server/paths.js'
-import type { ConsolePage } from './console-page.js'
+import { sendConsolePage } from './console-page.js'
 import { confirmField } from './form-parts.js'
 import { keptFields } from './kept-fields.js'
 
@@ -19,14 +19,18 @@ export function isConfirmed(request: FastifyRequest, label: string): boolean {
 }
 
 /** Shows what a dangerous change would do, and asks to type the label of its target. The other fields are kept. */
-export function confirmationPage(request: FastifyRequest, { title, label, preview }: Confirmation): ConsolePage {
+export function sendConfirmationPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { title, label, preview }: Confirmation,
+): FastifyReply {
   const isWrong = formText(request, 'confirm') !== undefined
-  return {
+  return sendConsolePage(request, reply, {
     title,
     status: isWrong ? 422 : 200,
     content: html`<section class="card"><p>Nothing has been changed yet.</p>
 ${preview}
 ${isWrong && html`<p class="alert" role="alert">The text does not match.</p>\n`}<form class="entry" method="post" action="${pathOf(request.url)}">
 ${keptFields(request.body, ['confirm', 'current_password'])}${confirmField(label, isWrong ? 'wrong' : undefined)}<button class="danger">${title}</button></form></section>`,
-  }
+  })
 }

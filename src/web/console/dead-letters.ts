@@ -13,11 +13,11 @@ import { formText } from '../oidc/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { RequestFault } from '../server/request-faults.js'
-import { confirmationPage, isConfirmed } from './confirmation.js'
+import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
 import { explainFault } from './fault-words.js'
+import { findPodByName } from './find-pod.js'
 import { actionForm, filterForm, hiddenField, reasonField, select, textField } from './form-parts.js'
-import { findPodByName } from './pod-name.js'
 import { count, time } from './quantities.js'
 import { dataTable, factList } from './tables.js'
 
@@ -89,11 +89,7 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
     const label = labelOf({ id, ...selection })
     if (!isConfirmed(request, label)) {
       const preview = html`<p>Deletes ${id === undefined ? 'all dead letters of' : 'the dead letter'} <b><bdi>${label}</bdi></b>. They cannot be replayed afterwards.</p>`
-      return sendConsolePage(
-        request,
-        reply,
-        confirmationPage(request, { title: 'Delete dead letters', label, preview }),
-      )
+      return sendConfirmationPage(request, reply, { title: 'Delete dead letters', label, preview })
     }
     await dropAudited(pod, request.console.actor, { filter, label, reason: formText(request, 'reason') })
     return reply.redirect('/admin/dead-letters?notice=dropped', 303)

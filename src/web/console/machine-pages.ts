@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { storageFacts } from '../../domain/operations/storage.js'
+import { isNearlyFull, storageFacts } from '../../domain/operations/storage.js'
 import { type DatabaseFacts, readDatabaseFacts } from '../../persistence/operations/database-facts.js'
 import { listProcesses, type PodProcess } from '../../persistence/operations/processes.js'
 import { html, type Markup } from '../pages/markup.js'
@@ -7,9 +7,8 @@ import { sendConsolePage } from './console-page.js'
 import { ago, bytes, count, seconds, time } from './quantities.js'
 import { dataTable, factList, stateWord } from './tables.js'
 
-/** A share of the connections, or of a disk, from which an operator should act. */
+/** A share of the connections from which an operator should act. */
 const NEARLY_FULL = 0.8
-const DISK_LOW = 0.1
 /** The server stops writing at two billion. */
 const TRANSACTIONS_WARN = 1_000_000_000
 
@@ -54,13 +53,13 @@ ${jobTable(processes, pod.now())}`,
           { title: 'Size of the file system', kind: 'number' },
           { title: 'State' },
         ],
-        rows: folders.map(({ folder, freeBytes, totalBytes }) => [
-          html`<bdi>${folder}</bdi>`,
-          bytes(freeBytes),
-          bytes(totalBytes),
-          freeBytes === null || totalBytes === null
+        rows: folders.map((facts) => [
+          html`<bdi>${facts.folder}</bdi>`,
+          bytes(facts.freeBytes),
+          bytes(facts.totalBytes),
+          facts.freeBytes === null
             ? stateWord('cannot be read', 'bad')
-            : freeBytes < totalBytes * DISK_LOW
+            : isNearlyFull(facts)
               ? stateWord('nearly full', 'bad')
               : stateWord('enough space', 'good'),
         ]),

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { readSoftware } from '../../config/software.js'
-import { storageFacts } from '../../domain/operations/storage.js'
+import { isNearlyFull, storageFacts } from '../../domain/operations/storage.js'
 import { queueFacts } from '../../jobs/operations/queue-facts.js'
 import { listProcesses } from '../../persistence/operations/processes.js'
 import { listQueueWishes } from '../../persistence/operations/queue-controls.js'
@@ -12,7 +12,6 @@ import { count, time } from './quantities.js'
 
 /** The page is reloaded often, and its figures read all queues. */
 const FRESH_MS = 2_000
-const DISK_LOW = 0.1
 const SWEPT_WITHIN = 60
 
 /** `/admin`: what needs a decision, and the state of the pod. */
@@ -62,9 +61,7 @@ async function readState(
   const unserved = queues.filter(([, { workers, waiting }]) => workers === 0 && waiting > 0).map(([name]) => name)
   const stopped = wishes.filter(({ state }) => state !== 'running')
   const isSwept = facts.lastSweep !== null && facts.lastSweep < SWEPT_WITHIN
-  const low = folders.filter(
-    ({ freeBytes, totalBytes }) => freeBytes !== null && totalBytes !== null && freeBytes < totalBytes * DISK_LOW,
-  )
+  const low = folders.filter(isNearlyFull)
   return {
     warnings: [
       ...(facts.queues === null ? [html`The queue store does not answer.`] : []),

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { changePod, type PodAction } from '../../domain/operations/pods.js'
-import { checkPod, savePodCheck } from '../../federation/discovery/pod-info.js'
-import { requestOriginOf } from '../../federation/discovery/pod-location.js'
+import { probeKnownPod } from '../../federation/discovery/pod-checks.js'
 import {
   COUNTED_AT_MOST,
   type FailedDelivery,
@@ -12,15 +11,16 @@ import {
   POD_STATES,
 } from '../../persistence/operations/pod-pages.js'
 import type { KnownPod } from '../../persistence/outbound/known-pods.js'
+import { addressHostOf } from '../../protocol/address.js'
 import { formText } from '../oidc/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { RequestFault } from '../server/request-faults.js'
-import { confirmationPage, isConfirmed } from './confirmation.js'
+import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
 import { explainFault } from './fault-words.js'
+import { findPodByName } from './find-pod.js'
 import { actionForm, filterForm, pageNavigation, reasonField, select, textField } from './form-parts.js'
-import { findPodByName, podName } from './pod-name.js'
 import { ago, boundedCount, count, time } from './quantities.js'
 import { dataTable, factList, stateWord } from './tables.js'
 
@@ -78,11 +78,11 @@ ${pageNavigation('/admin/pods', { q, state, sort: sort === 'host' ? undefined : 
     const other = await podIn(request)
     const undelivered = await listUndelivered(pod.db, other.id, DELIVERIES_SHOWN)
     return sendConsolePage(request, reply, {
-      title: `${podName(other)}: ${stateNameOf(other, pod.now())}`,
+      title: `${addressHostOf(other)}: ${stateNameOf(other, pod.now())}`,
       content: html`<section class="card">${factsOf(other, pod.now())}</section>
 <section class="card"><h2>Undelivered messages</h2>${
         undelivered.length === 0 ? html`<p>Nothing waits for this pod.</p>` : deliveryTable(undelivered)
-      }${other.dead > 0 && html`<p><a href="/admin/dead-letters?pod=${encodeURIComponent(podName(other))}">Dead letters of this pod</a></p>`}</section>
+      }${other.dead > 0 && html`<p><a href="/admin/dead-letters?pod=${encodeURIComponent(addressHostOf(other))}">Dead letters of this pod</a></p>`}</section>
 ${actionsFor(request, other)}`,
     })
   })
@@ -93,9 +93,7 @@ ${actionsFor(request, other)}`,
     if (other.checkedAt !== null && pod.now().getTime() - other.checkedAt.getTime() < PROBE_EVERY) {
       throw new RequestFault(429, 'The pod was probed a moment ago. Wait ten seconds.')
     }
-    const origin = requestOriginOf({ ...other, ssl: true })
-    if (origin === undefined) throw new RequestFault(409, 'This is not a usable address of a pod.')
-    await savePodCheck(pod.db, other, await checkPod(pod, origin), pod.now())
+    if (!(await probeKnownPod(pod, other))) throw new RequestFault(409, 'This is not a usable address of a pod.')
     return backTo(reply, other, 'probed')
   })
 
@@ -107,13 +105,13 @@ ${actionsFor(request, other)}`,
 
   app.post('/admin/pods/:host/sleep', { config: { staff: 'admin' }, schema }, async (request, reply) => {
     const other = await podIn(request)
-    if (!isConfirmed(request, podName(other))) {
+    if (!isConfirmed(request, addressHostOf(other))) {
       const preview = html`<p>Gives up ${count(other.waiting)} waiting deliveries to the pod, and stores none until it responds again.</p>`
-      return sendConsolePage(
-        request,
-        reply,
-        confirmationPage(request, { title: 'Put the pod to sleep', label: podName(other), preview }),
-      )
+      return sendConfirmationPage(request, reply, {
+        title: 'Put the pod to sleep',
+        label: addressHostOf(other),
+        preview,
+      })
     }
     await change(request, other, 'sleep')
     return backTo(reply, other, 'asleep')
@@ -121,13 +119,9 @@ ${actionsFor(request, other)}`,
 
   app.post('/admin/pods/:host/block', { config: { staff: 'moderator' }, schema }, async (request, reply) => {
     const other = await podIn(request)
-    if (!isConfirmed(request, podName(other))) {
+    if (!isConfirmed(request, addressHostOf(other))) {
       const preview = html`<p>Nothing is sent to the pod or fetched from it any more, messages of its ${count(other.people)} known people are dropped, and ${count(other.waiting)} waiting deliveries are given up.</p>`
-      return sendConsolePage(
-        request,
-        reply,
-        confirmationPage(request, { title: 'Block the pod', label: podName(other), preview }),
-      )
+      return sendConfirmationPage(request, reply, { title: 'Block the pod', label: addressHostOf(other), preview })
     }
     await change(request, other, 'block')
     return backTo(reply, other, 'blocked')
@@ -147,12 +141,12 @@ ${actionsFor(request, other)}`,
   }
 
   async function change(request: FastifyRequest, other: KnownPod, action: PodAction): Promise<void> {
-    const target = { id: other.id, name: podName(other), reason: formText(request, 'reason') }
+    const target = { id: other.id, name: addressHostOf(other), reason: formText(request, 'reason') }
     await changePod(pod, request.console.actor, action, target)
   }
 
   function backTo(reply: FastifyReply, other: KnownPod, notice: string): FastifyReply {
-    return reply.redirect(`/admin/pods/${encodeURIComponent(podName(other))}?notice=${notice}`, 303)
+    return reply.redirect(`/admin/pods/${encodeURIComponent(addressHostOf(other))}?notice=${notice}`, 303)
   }
 }
 
@@ -194,7 +188,7 @@ function podTable(pods: readonly ListedPod[], now: Date): Markup {
       ...['People', 'Waiting', 'Oldest', 'Dead', 'Failures'].map((title) => ({ title, kind: 'number' as const })),
     ],
     rows: pods.map((other) => [
-      html`<a href="/admin/pods/${encodeURIComponent(podName(other))}"><bdi>${podName(other)}</bdi></a>`,
+      html`<a href="/admin/pods/${encodeURIComponent(addressHostOf(other))}"><bdi>${addressHostOf(other)}</bdi></a>`,
       stateOf(other, now),
       other.status.replaceAll('_', ' '),
       html`<bdi>${other.software ?? '–'}</bdi>`,
@@ -251,7 +245,7 @@ function deliveryTable(deliveries: readonly FailedDelivery[]): Markup {
 function actionsFor(request: FastifyRequest, other: KnownPod): Markup {
   const isAdmin = request.console.staff.role === 'admin'
   const isBlocked = other.blockedAt !== null
-  const path = (action: string) => `/admin/pods/${encodeURIComponent(podName(other))}/${action}`
+  const path = (action: string) => `/admin/pods/${encodeURIComponent(addressHostOf(other))}/${action}`
   const form = (action: string, title: string, text: string, button: Markup) =>
     html`<div><h2>${title}</h2><p>${text}</p>${actionForm(request, path(action), html`${reasonField()}${button}`)}</div>\n`
   return html`${

@@ -15,7 +15,7 @@ import { html, type Markup } from '../pages/markup.js'
 import { cachedAnswer } from '../server/cached-answer.js'
 import { RequestFault } from '../server/request-faults.js'
 import { lineChart } from './charts.js'
-import { confirmationPage, isConfirmed } from './confirmation.js'
+import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
 import { actionForm, reasonField, select } from './form-parts.js'
 import { count, milliseconds, rate, seconds, time } from './quantities.js'
@@ -98,11 +98,7 @@ ${actionsOf(request, queue)}`,
       const preview = html`<p>The queue <b>${name}</b> accepts no jobs until it is resumed${
         name.startsWith('inbound') && ': other pods get 503 and send their messages again later'
       }. Running and waiting jobs are finished.</p>`
-      return sendConsolePage(
-        request,
-        reply,
-        confirmationPage(request, { title: `Drain the queue ${name}`, label: name, preview }),
-      )
+      return sendConfirmationPage(request, reply, { title: `Drain the queue ${name}`, label: name, preview })
     }
     await drainQueue(pod, request.console.actor, name, changeIn(request))
     return reply.redirect(`/admin/queues/${name}?notice=draining`, 303)

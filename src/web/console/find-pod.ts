@@ -1,11 +1,6 @@
 import { type KnownPod, listKnownPods } from '../../persistence/outbound/known-pods.js'
 import type { Pod } from '../../pod/pod.js'
 
-/** A pod as pages and paths name it: `pod.example`, or with a port other than 443. */
-export function podName({ host, port }: { readonly host: string; readonly port: number }): string {
-  return port === 443 ? host : `${host}:${port}`
-}
-
 /** Undefined: the pod is not known. */
 export async function findPodByName({ db }: Pick<Pod, 'db'>, name: string): Promise<KnownPod | undefined> {
   const [, host, digits = '443'] = /^([^:/?#\s]{1,255})(?::([0-9]{1,5}))?$/.exec(name) ?? []
