@@ -132,7 +132,7 @@ async function keygen(options: OutputOptions): Promise<void> {
 async function create({ to, plain, yes, ...options }: CreateOptions): Promise<void> {
   const config = readConfig(process.env)
   const repository = repositoryOf(to, config)
-  const recipients = plain ? [] : readRecipients(config.backupRecipients)
+  const recipients = plain ? [] : await readRecipients(config.backupRecipients)
   if (plain && !yes) {
     throw new CommandError(
       'A backup without encryption holds all private messages and keys as text: add --yes to confirm.',

@@ -19,7 +19,7 @@ export async function checkBackups(
     ]
   }
   const findings: Finding[] = []
-  if (readRecipients(backupRecipients).length === 0) {
+  if ((await readRecipients(backupRecipients)).length === 0) {
     findings.push(
       warn('backup', 'There is no recipient: set BACKUP_RECIPIENTS to the recipient of "pod backup keygen".'),
     )

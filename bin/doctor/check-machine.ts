@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Config } from '../../src/config/config.js'
 import { makeFolder } from '../../src/config/make-folder.js'
 import { messageOf } from '../../src/errors/thrown.js'
-import { readSecretKey } from '../../src/pod/secrets.js'
+import { readSecretKey, secretKeyFile } from '../../src/pod/secrets.js'
 import { type Finding, fail, ok, orFail, warn } from './finding.js'
 
 const SCARCE_BYTES = 2 ** 30
@@ -60,6 +60,6 @@ async function checkDisk(dataDir: string): Promise<Finding> {
 async function checkSecretKey(config: Config): Promise<Finding> {
   await readSecretKey(config)
   return config.secretKey === undefined
-    ? ok('secret key', `It is kept in ${join(config.dataDir, 'secret-key')}: back it up together with the database.`)
+    ? ok('secret key', `It is kept in ${secretKeyFile(config.dataDir)}: back it up together with the database.`)
     : ok('secret key', 'It comes from SECRET_KEY; all processes need the same one.')
 }

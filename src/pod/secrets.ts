@@ -30,7 +30,7 @@ function keyOfText(text: string): Buffer {
 /** True if `readSecretKey` would find a key instead of making one. */
 export async function hasSecretKey({ secretKey, dataDir }: Pick<Config, 'secretKey' | 'dataDir'>): Promise<boolean> {
   if (secretKey !== undefined) return true
-  return access(join(dataDir, KEY_FILE)).then(
+  return access(secretKeyFile(dataDir)).then(
     () => true,
     () => false,
   )
@@ -57,9 +57,30 @@ export function openSecrets(key: Buffer): Secrets {
   }
 }
 
+export function secretKeyFile(dataDir: string): string {
+  return join(dataDir, KEY_FILE)
+}
+
+/** The key in a data folder, whatever its length. Undefined: there is none. */
+export async function findKeptKey(dataDir: string): Promise<string | undefined> {
+  try {
+    return (await readFile(secretKeyFile(dataDir), 'utf8')).trim()
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+/** Writes a given key to a data folder. Fails if the folder has another one. */
+export async function keepSecretKey(dataDir: string, text: string): Promise<void> {
+  if ((await findKeptKey(dataDir)) === text) return
+  await makeFolder(dataDir, 0o700)
+  await writeFile(secretKeyFile(dataDir), text, { mode: 0o600, flag: 'wx', flush: true })
+}
+
 /** Reads or makes the key file. Web and worker may start at once: `link` makes the file appear complete and only once. */
 async function keptKey(dataDir: string): Promise<string> {
-  const path = join(dataDir, KEY_FILE)
+  const path = secretKeyFile(dataDir)
   const draft = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`
   try {
     return await readKept(path)

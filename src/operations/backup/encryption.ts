@@ -1,17 +1,21 @@
 import { ReadableStream } from 'node:stream/web'
-import { Decrypter, Encrypter, generateX25519Identity, identityToRecipient } from 'age-encryption'
 import { messageOf } from '../../errors/thrown.js'
 import { BackupError } from './backup-error.js'
 
+/** Loaded when a backup needs it: the library would delay every other command by a tenth. */
+const loadAge = () => import('age-encryption')
+
 /** A new pair of age keys. */
 export async function generateBackupKey(): Promise<{ readonly identity: string; readonly recipient: string }> {
+  const { generateX25519Identity, identityToRecipient } = await loadAge()
   const identity = await generateX25519Identity()
   return { identity, recipient: await identityToRecipient(identity) }
 }
 
 /** The recipients of a setting, separated by commas or blanks. Throws for texts that are no age recipients. */
-export function readRecipients(text: string): readonly string[] {
+export async function readRecipients(text: string): Promise<readonly string[]> {
   const recipients = text.split(/[\s,]+/).filter((each) => each !== '')
+  const { Encrypter } = await loadAge()
   for (const recipient of recipients) {
     try {
       new Encrypter().addRecipient(recipient)
@@ -23,11 +27,12 @@ export function readRecipients(text: string): readonly string[] {
 }
 
 /** The identities of a file as age writes it: one a line, with comments. */
-export function readIdentities(text: string): readonly string[] {
+export async function readIdentities(text: string): Promise<readonly string[]> {
   const identities = text
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'))
+  const { Decrypter } = await loadAge()
   for (const identity of identities) {
     try {
       new Decrypter().addIdentity(identity)
@@ -45,6 +50,7 @@ type Transform = (source: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array
 export function encryptFor(recipients: readonly string[]): Transform {
   return async function* encrypt(source) {
     if (recipients.length === 0) return yield* source
+    const { Encrypter } = await loadAge()
     const encrypter = new Encrypter()
     for (const recipient of recipients) encrypter.addRecipient(recipient)
     yield* await encrypter.encrypt(ReadableStream.from(source))
@@ -55,6 +61,7 @@ export function encryptFor(recipients: readonly string[]): Transform {
 export function decryptWith(identities: readonly string[] | undefined): Transform {
   return async function* decrypt(source) {
     if (identities === undefined) return yield* source
+    const { Decrypter } = await loadAge()
     const decrypter = new Decrypter()
     for (const identity of identities) decrypter.addIdentity(identity)
     try {

@@ -57,16 +57,18 @@ interface ReadOptions {
   /** Undefined: the backup is not encrypted. */
   readonly identities: readonly string[] | undefined
   readonly signal: AbortSignal
+  /** Called with the size of each chunk of the content. */
+  readonly onBytes?: (bytes: number) => void
 }
 
 /** Passes the content of a part on, and checks it against the manifest. */
 export async function readPart(
-  { repository, identities, signal }: ReadOptions,
+  { repository, identities, signal, onBytes }: ReadOptions,
   part: Part,
   take: (content: AsyncIterable<Uint8Array>) => Promise<void>,
 ): Promise<void> {
   const stored = tally()
-  const plain = tally()
+  const plain = tally(onBytes)
   try {
     await pipeline(
       repository.read(part.path),

@@ -20,12 +20,13 @@ import {
   moveAside,
   unmarkRestore,
 } from '../../persistence/operations/restore-target.js'
+import { findKeptKey, keepSecretKey, secretKeyFile } from '../../pod/secrets.js'
 import { BackupError } from './backup-error.js'
 import type { Manifest } from './manifest.js'
 import { readPart } from './parts.js'
 import type { ReportProgress } from './progress.js'
 import type { Repository } from './repository.js'
-import { findSecretKeyFile, hasPictures } from './restore-checks.js'
+import { hasPictures } from './restore-checks.js'
 import { restorePictures } from './restore-pictures.js'
 import { endTokens, restoreTables } from './restore-tables.js'
 
@@ -97,7 +98,7 @@ async function load(
     const messages = await restoreTables(session, manifest, options)
     if (options.endTokens) await endTokens(session)
     const { pictures, lost } = await restorePictures(session, manifest, config.uploadsDir, options)
-    if (config.secretKey === undefined) await writeSecretKey(config.dataDir, secretKey)
+    if (config.secretKey === undefined) await keepSecretKey(config.dataDir, secretKey)
     await unmarkRestore(session)
     await session.query('commit')
     return { rows: manifest.rows, messages, pictures, lostPictures: lost }
@@ -129,7 +130,7 @@ async function prepareTarget(
   const target = await inspectRestoreTarget(db)
   const isRepeated = existsSync(join(uploadsDir, MARK_FILE))
   const pictures = !isRepeated && (await hasPictures(uploadsDir))
-  const file = setting === undefined ? await findSecretKeyFile(dataDir) : undefined
+  const file = setting === undefined ? await findKeptKey(dataDir) : undefined
   const otherKey = file !== undefined && file !== secretKey
 
   if (setting !== undefined && setting !== secretKey) {
@@ -153,7 +154,7 @@ async function prepareTarget(
   if (target === 'unfinished') await dropUnfinished(db)
   if (target === 'full') renamed.push(...(await moveAside(db, `${suffix}_${Date.now()}`)))
   if (pictures) renamed.push(await renameAside(join(uploadsDir, 'images')))
-  if (otherKey) renamed.push(await renameAside(join(dataDir, 'secret-key')))
+  if (otherKey) renamed.push(await renameAside(secretKeyFile(dataDir)))
   return renamed
 }
 
@@ -161,12 +162,6 @@ async function renameAside(path: string): Promise<string> {
   const name = `${path}.replaced-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
   await rename(path, name)
   return name
-}
-
-async function writeSecretKey(dataDir: string, secretKey: string): Promise<void> {
-  if ((await findSecretKeyFile(dataDir)) === secretKey) return
-  await makeFolder(dataDir, 0o700)
-  await writeFile(join(dataDir, 'secret-key'), secretKey, { mode: 0o600, flag: 'wx', flush: true })
 }
 
 /** Without statistics, the first plans would read whole tables. */

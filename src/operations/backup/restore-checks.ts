@@ -1,5 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readdir } from 'node:fs/promises'
 import { migrations } from '../../../migrations/index.js'
 import type { Config } from '../../config/config.js'
 import { isRunning, readKeptAddress } from '../../config/kept-address.js'
@@ -37,16 +36,6 @@ export async function hasPictures(uploadsDir: string): Promise<boolean> {
     return (await readdir(imagesFolder(uploadsDir))).length > 0
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return false
-    throw error
-  }
-}
-
-/** The secret key of this data folder, if there is one. */
-export async function findSecretKeyFile(dataDir: string): Promise<string | undefined> {
-  try {
-    return (await readFile(join(dataDir, 'secret-key'), 'utf8')).trim()
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
     throw error
   }
 }

@@ -49,19 +49,10 @@ async function restoreTable(
   onBytes: (bytes: number) => void,
 ): Promise<void> {
   for (const part of parts) {
-    await readPart(options, part, async (content) => {
+    await readPart({ ...options, onBytes }, part, async (content) => {
       // The table was emptied in this transaction, so that its rows can be frozen and are never written again by vacuum.
       const rows = copyIn(session, `copy ${quoted([name])} (${quoted(columns)}) from stdin with (freeze)`)
-      await pipeline(
-        content,
-        async function* (chunks: AsyncIterable<Uint8Array>) {
-          for await (const chunk of chunks) {
-            onBytes(chunk.length)
-            yield chunk
-          }
-        },
-        rows,
-      )
+      await pipeline(content, rows)
       if (rows.rowCount !== part.rows) {
         throw new BackupError(`${part.path}: ${rows.rowCount} rows were loaded, not ${part.rows}.`)
       }
