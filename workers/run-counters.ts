@@ -1,10 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Job } from 'bullmq'
 import type { QueueName } from '../src/jobs/queues/queue-names.js'
 import type { RunningJob } from '../src/persistence/operations/processes.js'
 import { countJob, noteJobWait } from './job-metrics.js'
-
-const CHECK_EVERY_MS = 250
 
 /** Counts what this process runs, for the metrics and for the end of the process. */
 export interface RunCounters {
@@ -20,7 +17,7 @@ export interface RunCounters {
 
 export function openRunCounters(): RunCounters {
   const running = new Set<RunningJob>()
-  let directlyRunning = 0
+  const direct = new Set<Promise<void>>()
 
   async function runAndCount(
     { queue, ...job }: Pick<RunningJob, 'name' | 'attempt'> & { readonly queue: QueueName },
@@ -46,16 +43,13 @@ export function openRunCounters(): RunCounters {
       await runAndCount({ queue, name: job.name, attempt: job.attemptsMade + 1 }, () => run(job))
     },
     async runDirectly(queue, name, run) {
-      directlyRunning += 1
-      try {
-        await runAndCount({ queue, name, attempt: 1 }, run)
-      } finally {
-        directlyRunning -= 1
-      }
+      const ended = runAndCount({ queue, name, attempt: 1 }, run)
+      direct.add(ended)
+      await ended.finally(() => direct.delete(ended))
     },
     runningJobs: () => [...running],
     async directRunsEnded() {
-      while (directlyRunning > 0) await pause(CHECK_EVERY_MS)
+      await Promise.allSettled(direct)
     },
   }
 }

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { findPodAccount, insertPodAccount, type PodAccountRow } from '../../persistence/accounts/pod-account.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
+import { newGuid } from '../new-guid.js'
 
 /** The account that signs for the pod. It is no person, so that it has no stream, no contacts and no way to sign in. */
 export type PodAccount = Pick<PodAccountRow, 'guid' | 'address'>
@@ -34,7 +34,7 @@ export async function findOrMakePodAccount(
 async function makePodAccount(pod: Pick<Pod, 'config' | 'db' | 'crypto' | 'secrets'>): Promise<PodAccountRow> {
   const { publicKey, privateKey } = await pod.crypto.generateKeyPair(KEY_BITS)
   await insertPodAccount(pod.db, {
-    guid: randomBytes(16).toString('hex'),
+    guid: newGuid(),
     address: await findFreeAddress(pod),
     publicKey,
     sealedPrivateKey: pod.secrets.seal(privateKey, 'pod account'),

@@ -13,10 +13,13 @@ export interface AccountWithRole {
 }
 
 /** Reads the role anew for each request: a session or token must not outlive it. Undefined: closed, locked or unknown. */
-export async function findAccountWithRole(pod: Pick<Pod, 'db'>, address: string): Promise<AccountWithRole | undefined> {
-  return User.query(pod.db)
+export async function findAccountWithRole(
+  { db }: Pick<Pod, 'db'>,
+  account: { readonly 'person.address': string } | { readonly 'users.id': number },
+): Promise<AccountWithRole | undefined> {
+  return User.query(db)
     .joinRelated('person')
-    .where({ 'person.address': address })
+    .where(account)
     .whereNull('users.closedAt')
     .whereNull('users.lockedAt')
     .select('users.id as userId', 'users.personId', 'users.username', 'users.role', 'person.address', 'person.guid')

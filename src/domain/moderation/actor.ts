@@ -4,6 +4,7 @@ import type { Role } from '../../persistence/models/user.js'
 import { User } from '../../persistence/models/user.js'
 import type { AuditActor, AuditChannel } from '../../persistence/moderation/audit-log.js'
 import type { Pod } from '../../pod/pod.js'
+import { type AccountWithRole, findAccountWithRole } from '../accounts/staff.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
 
@@ -38,19 +39,22 @@ function hasPower(role: Role | null | 'command' | 'system', power: Power): boole
 
 /** Reads the role of a user now: it may have changed since the sign-in. Throws `role_needed` without the role. */
 async function findActor(
-  { db }: Pick<Pod, 'db'>,
+  pod: Pick<Pod, 'db'>,
   userId: number,
   power: Power,
   context: Pick<Actor, 'via' | 'clientId' | 'traceId'>,
 ): Promise<Actor> {
-  const user = await User.query(db)
-    .findById(userId)
-    .whereNull('closedAt')
-    .whereNull('lockedAt')
-    .withGraphFetched('person')
-  if (!user || user.role === null || user.person === undefined || !hasPower(user.role, power)) throw roleNeeded(power)
-  const { role, username: name, personId, person } = user
-  return { userId, personId, guid: person.guid, name, role, ...context }
+  const account = await findAccountWithRole(pod, { 'users.id': userId })
+  if (account === undefined || account.role === null || !hasPower(account.role, power)) throw roleNeeded(power)
+  return actorOfAccount({ ...account, role: account.role }, context)
+}
+
+/** The actor that a signed-in moderator or admin is. */
+export function actorOfAccount(
+  { userId, personId, guid, username, role }: AccountWithRole & { readonly role: Role },
+  context: Pick<Actor, 'via' | 'clientId' | 'traceId'>,
+): Actor {
+  return { userId, personId, guid, name: username, role, ...context }
 }
 
 /** The actor of a request to the admin API. */

@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
+import { newGuid } from '../../domain/new-guid.js'
 import { lockEntityKeys } from '../../jobs/waiting/lock-entity-keys.js'
 import { parkAndResume } from '../../jobs/waiting/park-messages.js'
 import { isUniqueViolation } from '../../persistence/database/errors.js'
@@ -74,7 +74,7 @@ async function findFreeGuid(
   if (holder.podId === null) {
     throw new ProtocolError('DiscoveryFailed', `the local person ${holder.address} has the guid of ${address}`)
   }
-  return { guid: randomBytes(16).toString('hex'), guidAtPod: guid }
+  return { guid: newGuid(), guidAtPod: guid }
 }
 
 function readKey({ address, hcard }: DiscoveredPerson): string {

@@ -1,5 +1,6 @@
 import type { Job } from 'bullmq'
 import { deleteDeadDeliveries, reviveDeliveries } from '../../persistence/outbound/dead-deliveries.js'
+import { inChunks } from '../chunks.js'
 import { enqueueDeliveries } from '../outbox/enqueue-deliveries.js'
 import { unmarkFailed } from '../outbox/outbox.js'
 import { QUEUES } from '../queues/queue-names.js'
@@ -14,8 +15,12 @@ const ROWS_AT_ONCE = 100
  */
 export async function replayDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}): Promise<number> {
   const deadLetters = (await findDeadLetters(pod, filter)).filter(({ isEmpty = false }) => !isEmpty)
-  for (const ids of chunksOf(deliveriesAmong(deadLetters))) await replayDeliveries(pod, ids)
-  for (const some of chunksOf(deadLetters.filter(({ outboxId }) => outboxId !== undefined))) await replayRows(pod, some)
+  for (const ids of inChunks(deliveriesAmong(deadLetters), ROWS_AT_ONCE)) await replayDeliveries(pod, ids)
+  for (const some of inChunks(
+    deadLetters.filter(({ outboxId }) => outboxId !== undefined),
+    ROWS_AT_ONCE,
+  ))
+    await replayRows(pod, some)
   for (const { outboxId, deliveryId, job } of deadLetters) {
     if (outboxId === undefined && deliveryId === undefined) await replayJob(job)
   }
@@ -25,8 +30,11 @@ export async function replayDeadLetters(pod: Pieces, filter: DeadLetterFilter = 
 /** Deletes dead letters; returns their number. */
 export async function dropDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}): Promise<number> {
   const deadLetters = await findDeadLetters(pod, filter)
-  for (const ids of chunksOf(deliveriesAmong(deadLetters))) await deleteDeadDeliveries(pod.db, ids)
-  for (const ids of chunksOf(deadLetters.flatMap(({ outboxId }) => outboxId ?? []))) {
+  for (const ids of inChunks(deliveriesAmong(deadLetters), ROWS_AT_ONCE)) await deleteDeadDeliveries(pod.db, ids)
+  for (const ids of inChunks(
+    deadLetters.flatMap(({ outboxId }) => outboxId ?? []),
+    ROWS_AT_ONCE,
+  )) {
     await pod
       .db('outbox')
       .whereIn('id', [...ids])
@@ -35,11 +43,6 @@ export async function dropDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}
   }
   for (const { job } of deadLetters) await job?.remove()
   return deadLetters.length
-}
-
-function chunksOf<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
-  const count = Math.ceil(items.length / ROWS_AT_ONCE)
-  return Array.from({ length: count }, (_, index) => items.slice(index * ROWS_AT_ONCE, (index + 1) * ROWS_AT_ONCE))
 }
 
 function deliveriesAmong(deadLetters: readonly FoundDeadLetter[]): readonly number[] {

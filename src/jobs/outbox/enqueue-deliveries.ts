@@ -1,4 +1,5 @@
 import type { Pod } from '../../pod/pod.js'
+import { inChunks } from '../chunks.js'
 import { deliverJob, deliverSlowlyJob } from '../definitions.js'
 import type { AddOptions } from '../queues/add-jobs.js'
 import { afterCommit } from './after-commit.js'
@@ -56,9 +57,4 @@ async function enqueueForEach(
 ): Promise<void> {
   const each = ids.map((podId) => ({ data: { podIds: [podId] }, unique: `pod-${podId}` }))
   for (const chunk of inChunks(each, ENQUEUED_AT_ONCE)) await jobs.enqueueEach(job, chunk, options)
-}
-
-function inChunks<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
-  const chunks = Math.ceil(items.length / size)
-  return Array.from({ length: chunks }, (_, index) => items.slice(index * size, (index + 1) * size))
 }

@@ -1,32 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
-import { MODERATION_LIMITS } from '../../domain/moderation/limits.js'
 import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
-import { RequestFault } from '../server/request-faults.js'
+import { type CursorQuery, readCursor } from './cursor-paging.js'
 import { openLinks, sendLinks } from './page-links.js'
 
-/** Query parameters of a list of the admin API. */
-export const idPaging = {
-  cursor: Type.Optional(Type.String({ description: 'Part of page links; its content may change.' })),
-  per_page: Type.Optional(
-    Type.Integer({
-      default: MODERATION_LIMITS.pageItems,
-      description: `Items per page, 1 to ${MODERATION_LIMITS.mostPageItems}. Out-of-range values are clamped.`,
-    }),
-  ),
-}
-
-export function readIdPaging({
-  cursor,
-  per_page = MODERATION_LIMITS.pageItems,
-}: {
-  readonly cursor?: string
-  readonly per_page?: number
-}): IdPage {
-  const limit = Math.min(Math.max(per_page, 1), MODERATION_LIMITS.mostPageItems)
-  if (cursor === undefined) return { limit }
-  const [, side, id] = /^([ba])([0-9]{1,15})$/.exec(cursor) ?? []
-  if (id === undefined) throw new RequestFault(422, '"cursor" must come from a page link.', { field: 'cursor' })
+export function readIdPaging(query: CursorQuery): IdPage {
+  const { limit, groups } = readCursor(query, /^([ba])([0-9]{1,15})$/)
+  if (groups === undefined) return { limit }
+  const [, side, id] = groups
   return side === 'b' ? { before: Number(id), limit } : { after: Number(id), limit }
 }
 

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { isPassword } from '../../domain/accounts/sign-in.js'
 import { type AccountWithRole, findAccountWithRole, hasRole } from '../../domain/accounts/staff.js'
-import type { Actor } from '../../domain/moderation/actor.js'
+import { type Actor, actorOfAccount } from '../../domain/moderation/actor.js'
 import { openNetworkList } from '../../networks/trusted-proxies.js'
 import type { Role } from '../../persistence/models/user.js'
 import { isUrl } from '../../protocol/is-url.js'
@@ -70,15 +70,14 @@ export function addConsoleAccess(app: FastifyInstance): void {
     if (!isAllowedNetwork(request.ip)) throw nothingHere()
     const browser = await browserOf(app, request, reply)
     const session = await browser.signedIn()
-    const account = session && (await findAccountWithRole(pod, session.address))
+    const account = session && (await findAccountWithRole(pod, { 'person.address': session.address }))
     if (session === undefined || account === undefined) return reply.redirect(signInPath(request), 303)
     const { role } = account
     if (role === null) throw nothingHere()
     if (!hasRole(role, needed)) throw new RequestFault(403, 'This page is for administrators of the pod.')
-    const { userId, personId, guid, username } = account
     request.consoleAccess = {
       staff: { ...account, role },
-      actor: { userId, personId, guid, name: username, role, via: 'console', traceId: request.id },
+      actor: actorOfAccount({ ...account, role }, { via: 'console', traceId: request.id }),
       formToken: { console: session.formToken, page: browser.formToken() },
       session,
       browser,

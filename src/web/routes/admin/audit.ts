@@ -1,7 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { exportAudit, listAudit, presentEntry } from '../../../domain/moderation/audit.js'
-import { idPaging, linkIdPages, readIdPaging } from '../../api/id-paging.js'
+import { cursorPaging } from '../../api/cursor-paging.js'
+import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { AuditEntrySchema } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
@@ -21,7 +22,7 @@ const list = Type.Object({
   domain: Type.Optional(Type.String({ description: 'Actions on the people and the pod of this domain.' })),
   since: Type.Optional(Type.String({ description: 'From this time on.' })),
   until: Type.Optional(Type.String({ description: 'Before this time.' })),
-  ...idPaging,
+  ...cursorPaging,
 })
 
 /** The log of all actions. */

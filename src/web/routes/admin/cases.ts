@@ -11,7 +11,8 @@ import {
   takeCase,
 } from '../../../domain/moderation/change-case.js'
 import type { CaseFilter } from '../../../persistence/moderation/cases.js'
-import { linkOffsetPages, offsetPaging, readOffsetPaging } from '../../api/offset-paging.js'
+import { cursorPaging } from '../../api/cursor-paging.js'
+import { linkOffsetPages, readOffsetPaging } from '../../api/offset-paging.js'
 import { presentListedCase, presentWholeCase } from '../../presenters/moderation.js'
 import { actionRefusals, Changed, ListedCaseSchema, WholeCaseSchema } from '../../schemas/moderation.js'
 import { nullable, refTo } from '../../schemas/references.js'
@@ -35,7 +36,7 @@ const list = Type.Object({
   local: Type.Optional(Type.Boolean()),
   taken_by: Type.Optional(Type.String({ description: 'A user name.' })),
   reporter: Type.Optional(Type.String({ description: 'The guid of a local person.' })),
-  ...offsetPaging,
+  ...cursorPaging,
 })
 
 const changes = {

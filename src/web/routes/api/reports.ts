@@ -9,7 +9,8 @@ import {
 } from '../../../domain/moderation/reports.js'
 import { requirePostOrComment } from '../../../domain/posts/post-access.js'
 import { Refusal } from '../../../domain/refusals.js'
-import { idPaging, linkIdPages, readIdPaging } from '../../api/id-paging.js'
+import { cursorPaging } from '../../api/cursor-paging.js'
+import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { missingFirst } from '../../api/missing-first.js'
 import { tooMany } from '../../limits/rate-limit.js'
 import { presentOwnReport } from '../../presenters/moderation.js'
@@ -145,7 +146,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'List your reports',
         description: 'What you have reported, newest first, and whether the moderators have decided.',
-        querystring: Type.Object(idPaging),
+        querystring: Type.Object(cursorPaging),
         response: { 200: Type.Array(refTo(OwnReportSchema), { description: 'Your reports.' }) },
       },
       config: { scopes: ['interactions'] },
