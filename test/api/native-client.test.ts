@@ -1,9 +1,9 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as openid from 'openid-client'
-import { type Browser, chromium } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser/chromium.js'
+import { findChromium, launchChromium } from '../support/browser/chromium.js'
 import { openBrowser } from '../support/browser/scriptless-browser.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
@@ -28,7 +28,7 @@ beforeAll(async () => {
   pod = await buildPod({ environment: { POD_URL: podUrl } })
   await pod.app.listen({ port, host: 'localhost' })
   await pod.people('alice')
-  if (executablePath !== undefined) browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  browser = await launchChromium()
 }, 60_000)
 afterAll(async () => {
   await browser?.close()

@@ -14,6 +14,7 @@ import {
   photoBy,
   pollWith,
   postBy,
+  profileOf,
   reshareBy,
   voteBy,
 } from '../support/federation/entities.js'
@@ -145,25 +146,7 @@ describe('S03: mallory', () => {
     sharing: true,
     blocking: false,
   })
-  const profile = (): Entity => ({
-    type: 'profile',
-    author: alien,
-    edited_at: undefined,
-    full_name: undefined,
-    first_name: 'Mallory was here',
-    last_name: undefined,
-    image_url: undefined,
-    image_url_medium: undefined,
-    image_url_small: undefined,
-    bio: undefined,
-    birthday: undefined,
-    gender: undefined,
-    location: undefined,
-    tag_string: undefined,
-    searchable: true,
-    public: true,
-    nsfw: false,
-  })
+  const profile = (): Entity => profileOf({ address: alien }, { first_name: 'Mallory was here' })
 
   it.each<[string, () => Entity | Promise<Entity>]>([
     ['a post', () => postBy(quin)],

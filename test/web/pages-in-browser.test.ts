@@ -1,7 +1,7 @@
-import axe from 'axe-core'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findChromium } from '../support/browser/chromium.js'
+import { violationsOn } from '../support/browser/axe.js'
+import { findChromium, launchChromium } from '../support/browser/chromium.js'
 import {
   LAST_COMMENT,
   OLDEST_POST,
@@ -20,7 +20,7 @@ let samples: SamplePages
 let browser: Browser | undefined
 beforeAll(async () => {
   samples = await openSamplePages()
-  if (executablePath !== undefined) browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  browser = await launchChromium()
 }, 60_000)
 afterAll(async () => {
   await browser?.close()
@@ -91,16 +91,6 @@ async function eachPage(page: Page, check: (name: string) => Promise<void>): Pro
     await page.goto(path())
     await check(`${name} of a member`)
   }
-}
-
-async function violationsOn(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe.source)
-  const { violations } = (await page.evaluate(
-    `axe.run(document, { resultTypes: ['violations'], rules: { 'target-size': { enabled: true } } })`,
-  )) as axe.AxeResults // what axe.run resolves to
-  return violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
-  )
 }
 
 describe.each(views)('in Chromium, $colorScheme and $width pixels wide,', (view) => {

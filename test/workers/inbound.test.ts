@@ -11,25 +11,13 @@ import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { inboundRunner } from '../../workers/inbound-runner.js'
 import { openSuspectQueue } from '../../workers/suspects.js'
 import { sweep } from '../../workers/sweeper.js'
+import { postBy } from '../support/federation/entities.js'
 import { envelopeOf, signedBy } from '../support/federation/envelopes.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { hostOf } from '../support/people/remote-people.js'
 import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { type InboundPod, type InboundPodOptions, startInboundPod } from '../support/pods/inbound-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
-
-function postBy(author: FakePerson, fields: Partial<StatusMessageEntity> = {}): StatusMessageEntity {
-  return {
-    type: 'status_message',
-    author: author.address,
-    guid: newGuid(),
-    created_at: new Date('2024-05-06T07:08:09Z'),
-    public: true,
-    text: 'Hello',
-    photos: [],
-    ...fields,
-  }
-}
 
 function commentBy(author: FakePerson, parentGuid: string, text = 'Nice') {
   return signedBy(author, {

@@ -9,7 +9,7 @@ import { writeEntity } from '../../../src/protocol/entities/registry.js'
 import { sealMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
 import { until } from '../../soak/until.js'
 import { addPost } from '../../support/databases/rows.js'
-import { commentBy, likeBy, postBy } from '../../support/federation/entities.js'
+import { commentBy, likeBy, postBy, profileOf } from '../../support/federation/entities.js'
 import { encryptEnvelopeFor, envelopeOf } from '../../support/federation/envelopes.js'
 import type { FakePerson } from '../../support/federation/fake-pods.js'
 import { ageJobs } from './age-jobs.js'
@@ -265,24 +265,6 @@ it('F30: fifty dead letters are replayed, twice', async () => {
   expect(await listDeadLetters(pod)).toEqual([])
 })
 
-function profileBy({ address }: FakePerson, firstName: string, editedAt: Date): ProfileEntity {
-  return {
-    type: 'profile',
-    author: address,
-    edited_at: editedAt,
-    full_name: undefined,
-    first_name: firstName,
-    last_name: undefined,
-    image_url: undefined,
-    image_url_medium: undefined,
-    image_url_small: undefined,
-    bio: undefined,
-    birthday: undefined,
-    gender: undefined,
-    location: undefined,
-    tag_string: undefined,
-    searchable: true,
-    public: true,
-    nsfw: false,
-  }
+function profileBy(author: FakePerson, firstName: string, editedAt: Date): ProfileEntity {
+  return profileOf(author, { edited_at: editedAt, first_name: firstName })
 }

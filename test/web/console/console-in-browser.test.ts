@@ -1,7 +1,7 @@
-import axe from 'axe-core'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findChromium } from '../../support/browser/chromium.js'
+import { violationsOn } from '../../support/browser/axe.js'
+import { findChromium, launchChromium } from '../../support/browser/chromium.js'
 import { openSampleConsole, type SampleConsole } from '../../support/browser/sample-console.js'
 import { openView, type View } from '../../support/browser/sample-pages.js'
 
@@ -13,7 +13,7 @@ let samples: SampleConsole
 let browser: Browser | undefined
 beforeAll(async () => {
   samples = await openSampleConsole()
-  if (executablePath !== undefined) browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  browser = await launchChromium()
 }, 60_000)
 afterAll(async () => {
   await browser?.close()
@@ -86,13 +86,3 @@ describe.each(executablePath === undefined ? [] : ['without JavaScript, with the
     })
   },
 )
-
-async function violationsOn(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe.source)
-  const { violations } = (await page.evaluate(
-    `axe.run(document, { resultTypes: ['violations'], rules: { 'target-size': { enabled: true } } })`,
-  )) as axe.AxeResults // what axe.run resolves to
-  return violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 300)} ${failureSummary}`),
-  )
-}
