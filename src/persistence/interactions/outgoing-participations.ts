@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { selectPlacesLeft } from '../outbound/delivery-places.js'
 import { DELIVERY_PRIORITY } from '../outbound/delivery-priority.js'
 import { UNDELIVERED_LIMITS } from '../outbound/limits.js'
 import { rowByRow } from '../sql/row-by-row.js'
@@ -34,15 +35,11 @@ const postsToParticipateIn = `
     ${rowByRow('posts', 'posts.guid = given.guid and posts.public')}
     ${rowByRow('people', 'people.id = posts.author_id')}
     ${rowByRow('pods', 'pods.id = people.pod_id')}
-  ), room as materialized (
-    select targets.pod_id, ${UNDELIVERED_LIMITS.participationsWaiting} - (
-      select count(*) from (
-        select from deliveries
-        where deliveries.pod_id = targets.pod_id and state = 'waiting' and priority = ${DELIVERY_PRIORITY.participation}
-        limit ${UNDELIVERED_LIMITS.participationsWaiting}
-      ) as waiting
-    ) as count
-    from (select distinct pod_id from wanted) as targets
+  ), room as materialized (${selectPlacesLeft(
+    DELIVERY_PRIORITY.participation,
+    UNDELIVERED_LIMITS.participationsWaiting,
+    'select distinct pod_id from wanted',
+  )}
   ), placed as (
     select wanted.*, room.count as room,
       row_number() over (partition by wanted.pod_id order by id) as place_of_pod,

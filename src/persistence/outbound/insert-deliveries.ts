@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { rowByRow } from '../sql/row-by-row.js'
+import { selectPlacesLeft } from './delivery-places.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 import { POD_IS_ASLEEP, POD_IS_PROVEN } from './due-deliveries.js'
 import { UNDELIVERED_LIMITS } from './limits.js'
@@ -265,15 +266,11 @@ const insertRelayDeliveries = `
     ${rowByRow('people', `people.id = relays."authorId"`, 'authors')}
     where people.closed_at is null and pods.blocked_at is null and pods.id is distinct from authors.pod_id
     group by 1, 2, 3, 4, 5, 6, 7
-  ), room as materialized (
-    select unanswered.pod_id, ${UNDELIVERED_LIMITS.relaysUnanswered} - (
-      select count(*) from (
-        select from deliveries
-        where deliveries.pod_id = unanswered.pod_id and state = 'waiting' and priority = ${DELIVERY_PRIORITY.relay}
-        limit ${UNDELIVERED_LIMITS.relaysUnanswered}
-      ) as waiting
-    ) as count
-    from (select distinct pod_id from recipients where unanswered and not asleep) as unanswered
+  ), room as materialized (${selectPlacesLeft(
+    DELIVERY_PRIORITY.relay,
+    UNDELIVERED_LIMITS.relaysUnanswered,
+    'select distinct pod_id from recipients where unanswered and not asleep',
+  )}
   ), placed as (
     select recipients.*, room.count as room, row_number() over (partition by pod_id order by record, guid) as place
     from recipients
