@@ -2,7 +2,6 @@ import type { Knex } from 'knex'
 import { lockEntityKeys } from '../../jobs/waiting/lock-entity-keys.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Comment } from '../../persistence/models/comment.js'
-import { Mention } from '../../persistence/models/mention.js'
 import { Person } from '../../persistence/models/person.js'
 import { Photo } from '../../persistence/models/photo.js'
 import { Post } from '../../persistence/models/post.js'
@@ -10,6 +9,7 @@ import { Tombstone } from '../../persistence/models/tombstone.js'
 import { User } from '../../persistence/models/user.js'
 import { addCaseEvent } from '../../persistence/moderation/cases.js'
 import type { Pod } from '../../pod/pod.js'
+import { newCommentRetraction, newPostRetraction } from '../posts/new-retractions.js'
 import { commentNotFound, postNotFound } from '../posts/post-access.js'
 import { destroyAndCancelCreations, type EntityToRetract, retractEntity } from '../posts/retract.js'
 import { type Actor, requireActionOn, requirePower } from './actor.js'
@@ -97,11 +97,8 @@ async function findPost(transaction: Knex.Transaction, guid: string): Promise<Fo
   const post = await Post.query(transaction).findOne({ guid }).withGraphFetched('author')
   if (post?.author === undefined) return undefined
   const { id, author, public: isPublic } = post
-  const retraction: EntityToRetract = {
-    ...{ kind: 'post', type: 'Post', id, guid, authorId: author.id, retractedById: author.id, public: isPublic },
-    recipients: { of: 'post', postId: id },
-  }
-  return { id, public: isPublic, author, retraction: author.podId === null ? retraction : undefined }
+  const retraction = author.podId === null ? newPostRetraction(post, author.id) : undefined
+  return { id, public: isPublic, author, retraction }
 }
 
 async function findComment(transaction: Knex.Transaction, guid: string): Promise<FoundContent | undefined> {
@@ -113,16 +110,11 @@ async function findComment(transaction: Knex.Transaction, guid: string): Promise
     await Post.query(transaction).findById(postId).withGraphFetched('author').throwIfNotFound(),
   ]
   if (post.author === undefined) return undefined
-  const isUnderLocalPost = post.author.podId === null
-  const retractedById = author.podId === null ? authorId : post.author.id
-  const mentioned = post.public ? await Mention.query(transaction).select('personId').where({ commentId: id }) : []
-  const others = [authorId, ...mentioned.map(({ personId }) => personId)].filter((other) => other !== retractedById)
-  const retraction: EntityToRetract = {
-    ...{ kind: 'comment', type: 'Comment', id, guid, authorId, retractedById, public: post.public },
-    recipients: isUnderLocalPost ? { of: 'post', postId, and: others } : { of: 'people', personIds: [post.author.id] },
-  }
-  const isEntitled = isUnderLocalPost || author.podId === null
-  return { id, public: post.public, author, retraction: isEntitled ? retraction : undefined }
+  const isAuthorLocal = author.podId === null
+  const isEntitled = isAuthorLocal || post.author.podId === null
+  const retractedById = isAuthorLocal ? authorId : post.author.id
+  const retraction = isEntitled ? await newCommentRetraction(transaction, comment, post, retractedById) : undefined
+  return { id, public: post.public, author, retraction }
 }
 
 /**

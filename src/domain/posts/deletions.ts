@@ -2,17 +2,16 @@ import type { Knex } from 'knex'
 import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Like } from '../../persistence/models/like.js'
-import { Mention } from '../../persistence/models/mention.js'
 import { Person, Profile } from '../../persistence/models/person.js'
 import { Photo } from '../../persistence/models/photo.js'
 import { Post } from '../../persistence/models/post.js'
 import { findPostsEmptyWithoutPhotos } from '../../persistence/posts/destroy-entities.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
-import type { RecipientSelector } from '../outbound/outgoing-messages.js'
 import { Refusal } from '../refusals.js'
+import { newCommentRetraction, newPostRetraction, recipientsUnderPost } from './new-retractions.js'
 import { commentNotFound, mayShowPost, postNotFound, requireComment, requirePost } from './post-access.js'
-import { type EntityToRetract, retractEntity } from './retract.js'
+import { retractEntity } from './retract.js'
 
 type DeletionRefusal = 'not_author' | 'insufficient_scope' | 'not_liked' | 'photo_not_found'
 
@@ -29,7 +28,7 @@ export async function deletePost(pod: Pod, viewer: Viewer, guid: string): Promis
     throw refusal('insufficient_scope', 'Deleting a private post needs the scope private:modify.')
   }
   const deleted = await inTransaction(pod, (transaction) =>
-    retractEntity(pod, transaction, newPostRetraction(viewer, post)),
+    retractEntity(pod, transaction, newPostRetraction(post, viewer.personId)),
   )
   if (!deleted) throw postNotFound()
 }
@@ -47,13 +46,7 @@ export async function deleteComment(
   }
 
   const deleted = await inTransaction(pod, async (transaction) => {
-    const { id, guid, authorId } = comment
-    const mentioned = post.public ? await Mention.query(transaction).select('personId').where({ commentId: id }) : []
-    const others = [authorId, ...mentioned.map(({ personId }) => personId)].filter((other) => other !== viewer.personId)
-    return retractEntity(pod, transaction, {
-      ...{ kind: 'comment', type: 'Comment', id, guid, authorId, public: post.public, retractedById: viewer.personId },
-      recipients: recipientsUnderPost(post, others),
-    })
+    return retractEntity(pod, transaction, await newCommentRetraction(transaction, comment, post, viewer.personId))
   })
   if (!deleted) throw commentNotFound()
 }
@@ -93,7 +86,7 @@ export async function deletePhoto(pod: Pod, viewer: Viewer, guid: string): Promi
       ...{ kind: 'photo', type: 'Photo', id, guid, authorId, public: photo.public, retractedById: authorId },
       recipients: postId === null ? { of: 'photo', photoId: id } : { of: 'post', postId },
     })
-    for (const post of emptied) await retractEntity(pod, transaction, newPostRetraction(viewer, post))
+    for (const post of emptied) await retractEntity(pod, transaction, newPostRetraction(post, viewer.personId))
     await removeFromProfile(pod, transaction, photo)
   })
 }
@@ -107,27 +100,6 @@ async function findLike(
   if (commentGuid === undefined) return Like.query(pod.db).findOne({ authorId: viewer.personId, postId: post.id })
   const comment = await requireComment(pod, post, commentGuid)
   return Like.query(pod.db).findOne({ authorId: viewer.personId, commentId: comment.id })
-}
-
-function newPostRetraction(viewer: Viewer, post: Pick<Post, 'id' | 'guid' | 'public'>): EntityToRetract {
-  const audience = { of: 'post', postId: post.id } as const
-  const { personId } = viewer
-  return {
-    kind: 'post',
-    type: 'Post',
-    id: post.id,
-    guid: post.guid,
-    authorId: personId,
-    retractedById: personId,
-    public: post.public,
-    recipients: audience,
-  }
-}
-
-/** Recipients of the post and further people. For a remote post, only its author, whose pod relays the retraction. */
-function recipientsUnderPost({ id, author, authorId }: Post, others: readonly number[]): RecipientSelector {
-  if (author === undefined) throw new Error(`The author of post ${id} was not read with it.`)
-  return author.podId === null ? { of: 'post', postId: id, and: others } : { of: 'people', personIds: [authorId] }
 }
 
 /** Removes a deleted photo from the author's profile and sends the profile. */

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { queryUnprepared } from '../database/database.js'
 import { POD_IS_ASLEEP, POD_IS_PROVEN } from '../outbound/due-deliveries.js'
+import { POD_STATE_CONDITIONS } from '../outbound/known-pods.js'
 import { escapeLike } from '../sql/escape-like.js'
 
 /** Counts stop here: a list must not count a million rows. */
@@ -35,12 +36,6 @@ export interface ListedPod {
   readonly oldestWaiting: Date | null
 }
 
-const states = {
-  blocked: 'pods.blocked_at is not null',
-  asleep: POD_IS_ASLEEP,
-  offline: 'pods.offline_since is not null',
-} as const
-
 const orders = {
   host: 'pods.host, pods.port',
   waiting: 'found.waiting desc nulls last, pods.host, pods.port',
@@ -61,7 +56,7 @@ export async function listPodPage(
     `with page as (
        select pods.*, row_number() over (order by ${orders[sort]}) as place
        from pods ${sort === 'waiting' ? waiting : ''}
-       where ($1::text is null or pods.host like $1) and ${state === undefined ? 'true' : states[state]}
+       where ($1::text is null or pods.host like $1) and ${state === undefined ? 'true' : POD_STATE_CONDITIONS[state]}
        order by ${orders[sort]} offset $2 limit $3
      )
      select pods.id, pods.host, pods.port, pods.status, pods.software, pods.failures, pods.next_try_at as "nextTryAt",

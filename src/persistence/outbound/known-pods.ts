@@ -32,7 +32,8 @@ export interface KnownPodFilter {
   readonly state?: 'blocked' | 'asleep' | 'offline'
 }
 
-const states = {
+/** SQL conditions of the states that lists of pods can be filtered by. */
+export const POD_STATE_CONDITIONS = {
   blocked: `pods.blocked_at is not null`,
   asleep: POD_IS_ASLEEP,
   offline: `pods.offline_since is not null`,
@@ -54,7 +55,7 @@ export async function listKnownPods(db: Knex, { place, state }: KnownPodFilter =
        select count(*) filter (where state = 'waiting') as waiting, count(*) filter (where state = 'dead') as dead
        from deliveries where deliveries.pod_id = pods.id
      ) as counted on true
-     where ${state === undefined ? 'true' : states[state]}
+     where ${state === undefined ? 'true' : POD_STATE_CONDITIONS[state]}
        and (cast(:host as text) is null or (pods.host = :host and pods.port = :port))
      order by pods.host, pods.port`,
     { host: place?.host ?? null, port: place?.port ?? null },

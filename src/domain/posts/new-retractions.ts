@@ -1,0 +1,38 @@
+import type { Knex } from 'knex'
+import type { Comment } from '../../persistence/models/comment.js'
+import { Mention } from '../../persistence/models/mention.js'
+import type { Post } from '../../persistence/models/post.js'
+import type { RecipientSelector } from '../outbound/outgoing-messages.js'
+import type { EntityToRetract } from './retract.js'
+
+/** The retraction of a post by its author. */
+export function newPostRetraction(
+  { id, guid, public: isPublic }: Pick<Post, 'id' | 'guid' | 'public'>,
+  authorId: number,
+): EntityToRetract {
+  return {
+    ...{ kind: 'post', type: 'Post', id, guid, authorId, retractedById: authorId, public: isPublic },
+    recipients: { of: 'post', postId: id },
+  }
+}
+
+/** The retraction of a comment by its author or by the author of the post. It also goes to the people whom the comment mentions. */
+export async function newCommentRetraction(
+  transaction: Knex.Transaction,
+  { id, guid, authorId }: Pick<Comment, 'id' | 'guid' | 'authorId'>,
+  post: Post,
+  retractedById: number,
+): Promise<EntityToRetract> {
+  const mentioned = post.public ? await Mention.query(transaction).select('personId').where({ commentId: id }) : []
+  const others = [authorId, ...mentioned.map(({ personId }) => personId)].filter((other) => other !== retractedById)
+  return {
+    ...{ kind: 'comment', type: 'Comment', id, guid, authorId, retractedById, public: post.public },
+    recipients: recipientsUnderPost(post, others),
+  }
+}
+
+/** Recipients of the post and further people. For a remote post, only its author, whose pod relays the retraction. */
+export function recipientsUnderPost({ id, author, authorId }: Post, others: readonly number[]): RecipientSelector {
+  if (author === undefined) throw new Error(`The author of post ${id} was not read with it.`)
+  return author.podId === null ? { of: 'post', postId: id, and: others } : { of: 'people', personIds: [authorId] }
+}
