@@ -6,6 +6,7 @@ import {
   type CaseEventName,
   type CaseRow,
   type CaseState,
+  findCase,
   lockCase,
 } from '../../persistence/moderation/cases.js'
 import type { Pod } from '../../pod/pod.js'
@@ -142,7 +143,7 @@ async function changeCase(
     for (const { event } of steps) {
       await appendAuditEntry(transaction, { ...auditContext(actor), ...caseEntry(found, `case.${event}`), reason }, at)
     }
-    return { changed, case: (await lockCase(transaction, id, hidden)) ?? found }
+    return { changed, case: (await findCase(transaction, id, hidden)) ?? found }
   })
 }
 
