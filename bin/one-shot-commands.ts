@@ -14,6 +14,7 @@ import { invitationCommands } from './commands/invitations.js'
 import { notificationCommands } from './commands/notifications.js'
 import { peopleCommands } from './commands/people.js'
 import { podsCommands } from './commands/pods.js'
+import { queueCommands } from './commands/queues.js'
 import { remotePeopleCommands } from './commands/remote-people.js'
 import { reportCommands } from './commands/reports.js'
 import { seedCommand } from './commands/seed.js'
@@ -29,6 +30,7 @@ export const passingCommands = [
   invitationCommands,
   clientCommands,
   workCommands,
+  queueCommands,
   deadLetterCommands,
   federationCommands,
   inspectCommand,

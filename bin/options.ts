@@ -28,3 +28,11 @@ export function readDay(text: string): string {
   if (!exists) throw new InvalidArgumentError('It must be a day like 2026-02-28.')
   return text
 }
+
+/** A time with or without its hour. */
+export function readTime(text: string): Date {
+  const time = new Date(text)
+  if (Number.isNaN(time.getTime()))
+    throw new InvalidArgumentError('It must be a time like 2026-02-28 or 2026-02-28T08:00Z.')
+  return time
+}

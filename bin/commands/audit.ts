@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import type { AuditEntry } from '../../src/domain/moderation/audit.js'
 import {
@@ -11,7 +11,7 @@ import {
   verifyAudit,
 } from '../../src/domain/moderation/audit.js'
 import { CommandError } from '../command-error.js'
-import { readCount } from '../options.js'
+import { readCount, readTime } from '../options.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
 import { withPod } from '../with-pod.js'
 
@@ -102,11 +102,4 @@ async function verify(options: OutputOptions): Promise<void> {
 
 function cellsOf({ id, at, actor, action, target, reason }: AuditEntry): readonly string[] {
   return [String(id), at.toISOString(), actor.name, action, target.label, reason ?? '']
-}
-
-function readTime(text: string): Date {
-  const time = new Date(text)
-  if (Number.isNaN(time.getTime()))
-    throw new InvalidArgumentError('It must be a time like 2026-02-28 or 2026-02-28T08:00Z.')
-  return time
 }

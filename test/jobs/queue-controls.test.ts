@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
-import { drainQueue, listQueues, pauseQueue, promoteJobs, resumeQueue } from '../../src/domain/operations/queues.js'
+import {
+  discardJobs,
+  drainQueue,
+  listQueues,
+  pauseQueue,
+  promoteJobs,
+  resumeQueue,
+} from '../../src/domain/operations/queues.js'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { keepHeartbeat } from '../../src/jobs/operations/heartbeat.js'
 import { isIdle } from '../../src/jobs/operations/queue-facts.js'
@@ -86,7 +93,7 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
   })
 
   it('add no jobs while they are drained; the work waits in the database', async () => {
-    await drainQueue(pod, actor, 'notify', change)
+    await drainQueue(pod, actor, 'notify', { ...change, confirm: 'notify' })
     await heartbeat.beatNow()
     await heartbeat.beatNow()
 
@@ -104,6 +111,23 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
     await sweep(pod)
     await vi.waitFor(() => expect(ran).toEqual(['kept']), { timeout: 10_000 })
     await pod.db('outbox').delete()
+  })
+
+  it('list their jobs without the data, and lose those that have not begun on request', async () => {
+    await pauseQueue(pod, actor, 'notify', change)
+    await pod.jobs.enqueue(countJob, { key: 'now' })
+    await pod.jobs.enqueue(countJob, { key: 'later' }, { delay: 3_600_000 })
+
+    const shown = { name: 'count', attempts: 0, fault: null, finishedAt: null, addedAt: expect.any(Number) }
+    for (const state of ['waiting', 'delayed'] as const) {
+      const [job, ...more] = await pod.jobs.list('notify', state, 0, 10)
+      expect([job, more]).toMatchObject([shown, []])
+      expect(Object.keys(job ?? {})).not.toContain('data')
+    }
+    expect(await discardJobs(pod, actor, 'notify', { ...change, confirm: 'notify' })).toBe(2)
+    await resumeQueue(pod, actor, 'notify', change)
+    expect(await isIdle(pod, ['notify'])).toBe(true)
+    expect(ran).toEqual([])
   })
 
   it('run delayed jobs at once on request', async () => {

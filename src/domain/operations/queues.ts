@@ -1,7 +1,16 @@
+import type { JobSummary } from '../../jobs/bullmq/job-summaries.js'
+import { discardMessages } from '../../jobs/inbound/discard-messages.js'
 import { queueFacts } from '../../jobs/operations/queue-facts.js'
 import { type JobTimes, type QueueRates, queueRates } from '../../jobs/operations/queue-rates.js'
+import { sweepAllNow } from '../../jobs/outbox/outbox.js'
+import type { JobState, QueueCounts } from '../../jobs/queues/inspect-queues.js'
 import { QUEUES, type QueueName } from '../../jobs/queues/queue-names.js'
-import { listQueueWishes, type QueueWish, saveQueueWish } from '../../persistence/operations/queue-controls.js'
+import {
+  listQueueWishes,
+  lockQueueWish,
+  type QueueWish,
+  saveQueueWish,
+} from '../../persistence/operations/queue-controls.js'
 import type { Pod } from '../../pod/pod.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { requireReason } from '../moderation/record-action.js'
@@ -44,57 +53,148 @@ export async function listQueues(pod: Pick<Pod, 'db' | 'jobs'>): Promise<readonl
   })
 }
 
+export async function findQueue(pod: Pick<Pod, 'db' | 'jobs'>, name: QueueName): Promise<QueueOverview | undefined> {
+  return (await listQueues(pod))?.find((queue) => queue.name === name)
+}
+
+/** Lists the jobs of a queue without their data. */
+export async function listJobs(
+  { jobs }: Pick<Pod, 'jobs'>,
+  queue: QueueName,
+  state: JobState,
+  { offset, limit }: { readonly offset: number; readonly limit: number },
+): Promise<{ readonly items: readonly JobSummary[]; readonly hasMore: boolean }> {
+  const found = await jobs.list(queue, state, offset, limit + 1)
+  return { items: found.slice(0, limit), hasMore: found.length > limit }
+}
+
 export interface QueueChange {
   readonly reason?: string | undefined
   /** When the queue runs again by itself. */
   readonly until?: Date | undefined
 }
 
-/** Stops the workers of a queue: running jobs finish, no further one begins. Work is accepted and waits. */
-export async function pauseQueue(pod: Pieces, actor: Actor, queue: QueueName, change: QueueChange): Promise<void> {
+/** Dangerous changes need the name of the queue. */
+export interface ConfirmedQueueChange extends QueueChange {
+  readonly confirm?: string | undefined
+}
+
+/** Stops the workers of a queue: running jobs finish, no further one begins. Work is accepted and waits. False: it is paused already. */
+export async function pauseQueue(pod: Pieces, actor: Actor, queue: QueueName, change: QueueChange): Promise<boolean> {
   requireStoppable(queue)
-  await save(pod, actor, queue, 'paused', change)
+  const changed = await save(pod, actor, queue, 'paused', change)
   await pod.jobs.pause(queue)
+  return changed
 }
 
 /** No new job is added, and the workers finish those that are there. What would have been added waits in the database. */
-export async function drainQueue(pod: Pieces, actor: Actor, queue: QueueName, change: QueueChange): Promise<void> {
+export async function drainQueue(
+  pod: Pieces,
+  actor: Actor,
+  queue: QueueName,
+  change: ConfirmedQueueChange,
+): Promise<boolean> {
   requireStoppable(queue)
-  await save(pod, actor, queue, 'draining', change)
+  await requireConfirmation(pod, actor, queue, change)
+  const changed = await save(pod, actor, queue, 'draining', change)
   await pod.jobs.resume(queue)
+  return changed
 }
 
-/** Ends a pause or a drain. */
-export async function resumeQueue(pod: Pieces, actor: Actor, queue: QueueName, change: QueueChange): Promise<void> {
-  await save(pod, actor, queue, 'running', change)
+/** Ends a pause or a drain. False: the queue runs already. */
+export async function resumeQueue(pod: Pieces, actor: Actor, queue: QueueName, change: QueueChange): Promise<boolean> {
+  const changed = await save(pod, actor, queue, 'running', change)
   await pod.jobs.resume(queue)
+  return changed
 }
 
 const PROMOTED_AT_MOST = 1_000
 
+export interface Promotion extends QueueChange {
+  /** Only jobs of this name. */
+  readonly name?: string | undefined
+}
+
 /** Makes delayed jobs due, a thousand at most; returns how many. */
-export async function promoteJobs(pod: Pieces, actor: Actor, queue: QueueName, change: QueueChange): Promise<number> {
+export async function promoteJobs(
+  pod: Pieces,
+  actor: Actor,
+  queue: QueueName,
+  { name, ...change }: Promotion,
+): Promise<number> {
   requirePower(actor, 'administration')
   const reason = requireReason(change)
-  const count = await pod.jobs.promote(queue, PROMOTED_AT_MOST)
+  const count = await pod.jobs.promote(queue, PROMOTED_AT_MOST, name)
   const target = { type: 'queue', label: queue }
-  await recordOperation(pod, actor, { action: 'queue.promote', target, reason, after: { count } })
+  const after = { count, ...(name !== undefined && { name }) }
+  if (count > 0) await recordOperation(pod, actor, { action: 'queue.promote', target, reason, after })
   return count
+}
+
+/**
+ * Deletes the jobs that have not begun; returns how many. The sweeper adds those again that the database remembers. Messages in the
+ * inbound queues, which nothing else has, become dead letters.
+ */
+export async function discardJobs(
+  pod: Pieces,
+  actor: Actor,
+  queue: QueueName,
+  change: ConfirmedQueueChange,
+): Promise<number> {
+  requireStoppable(queue)
+  const preview = await requireConfirmation(pod, actor, queue, change)
+  const reason = requireReason(change)
+  const count = await discard(pod, queue, preview)
+  const target = { type: 'queue', label: queue }
+  if (count > 0) await recordOperation(pod, actor, { action: 'queue.discard', target, reason, after: { count } })
+  return count
+}
+
+async function discard(
+  pod: Pick<Pod, 'db' | 'jobs'>,
+  queue: QueueName,
+  { waiting, delayed }: Pick<QueueCounts, 'waiting' | 'delayed'>,
+): Promise<number> {
+  if (queue === 'inbound' || queue === 'inbound-private') return discardMessages(pod, queue)
+  await pod.jobs.discard(queue)
+  await sweepAllNow(pod.db, queue)
+  return waiting + delayed
+}
+
+async function requireConfirmation(
+  pod: Pick<Pod, 'jobs'>,
+  actor: Actor,
+  queue: QueueName,
+  { confirm, ...change }: ConfirmedQueueChange,
+): Promise<Pick<QueueCounts, 'waiting' | 'delayed'>> {
+  requirePower(actor, 'administration')
+  requireReason(change)
+  const { waiting, active, delayed } = await pod.jobs.counts(queue)
+  if (confirm !== queue) {
+    throw new Refusal('confirmation_needed', `Set confirm to ${queue} to change the queue.`, {
+      details: { preview: { waiting, active, delayed } },
+    })
+  }
+  return { waiting, delayed }
 }
 
 const ACTION_OF_STATE = { running: 'queue.resume', paused: 'queue.pause', draining: 'queue.drain' } as const
 
+/** Stores what the operator wants, with an audit entry unless the queue has this state already. */
 async function save(
   pod: Pieces,
   actor: Actor,
   queue: QueueName,
   state: QueueWish['state'],
-  { until, ...options }: QueueChange,
-): Promise<void> {
+  { until = undefined, ...options }: QueueChange,
+): Promise<boolean> {
   requirePower(actor, 'administration')
   const reason = requireReason(options)
   const operation = { action: ACTION_OF_STATE[state], target: { type: 'queue', label: queue }, reason }
-  await recordOperation(pod, actor, operation, async (transaction) => {
+  return recordOperation(pod, actor, operation, async (transaction) => {
+    const before = await lockQueueWish(transaction, queue)
+    const isSame = before.state === state && before.until?.getTime() === until?.getTime()
+    if (isSame) return undefined
     await saveQueueWish(transaction, { queue, state, actor: actor.name, reason, until: until ?? null })
     return { state, until: until?.toISOString() ?? null }
   })

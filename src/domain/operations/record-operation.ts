@@ -12,17 +12,23 @@ export interface Operation {
   readonly after?: AuditValues
 }
 
-/** Runs a change of operation and appends its audit entry in the same transaction. */
+/**
+ * Runs a change of operation and appends its audit entry in the same transaction. A change that returns undefined changes nothing and
+ * has no entry. Returns whether there was a change.
+ */
 export async function recordOperation(
   pod: Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>,
   actor: Actor,
   { target, ...operation }: Operation,
-  change: (transaction: Knex.Transaction) => Promise<AuditValues | undefined> = async () => undefined,
-): Promise<void> {
-  await inTransaction(pod, async (transaction) => {
-    const found = await change(transaction)
-    const entry = { ...operation, ...(found && { after: found }), target: { ...target, guid: null } }
+  change?: (transaction: Knex.Transaction) => Promise<AuditValues | undefined>,
+): Promise<boolean> {
+  const changed = await inTransaction(pod, async (transaction) => {
+    const after = change === undefined ? operation.after : await change(transaction)
+    if (change !== undefined && after === undefined) return false
+    const entry = { ...operation, after, target: { ...target, guid: null } }
     await appendAuditEntry(transaction, { ...entry, ...auditContext(actor) }, pod.now())
+    return true
   })
-  pod.log.info({ action: operation.action, target: target.label }, 'operation')
+  if (changed) pod.log.info({ action: operation.action, target: target.label }, 'operation')
+  return changed
 }

@@ -1,3 +1,5 @@
+import type { Job } from 'bullmq'
+import type { Knex } from 'knex'
 import type pg from 'pg'
 import { type DataOf, receivePrivateJob, receivePublicJob } from '../definitions.js'
 import { outboxIdOf } from '../outbox/outbox.js'
@@ -23,12 +25,17 @@ export async function* acceptedMessages(jobs: Pick<JobQueues, 'notDone' | 'find'
     for (let from = 0; from < ids.length; from += JOBS_AT_ONCE) {
       const found = await Promise.all(ids.slice(from, from + JOBS_AT_ONCE).map((id) => jobs.find(queue, id)))
       for (const job of found) {
-        if (job === undefined || outboxIdOf(job.data) !== undefined) continue
-        if (job.name === receivePublicJob.name) yield* publicMessages(job.data)
-        if (job.name === receivePrivateJob.name) yield* privateMessages(job.data)
+        if (job !== undefined) yield* messagesOf(job)
       }
     }
   }
+}
+
+/** The accepted messages of a job; none where an outbox row has them. */
+export function messagesOf({ name, data }: Pick<Job, 'name' | 'data'>): readonly AcceptedMessage[] {
+  if (outboxIdOf(data) !== undefined) return []
+  if (name === receivePublicJob.name) return publicMessages(data)
+  return name === receivePrivateJob.name ? privateMessages(data) : []
 }
 
 function publicMessages({ messages, acceptedAt }: DataOf<typeof receivePublicJob>): readonly AcceptedMessage[] {
@@ -39,6 +46,25 @@ function publicMessages({ messages, acceptedAt }: DataOf<typeof receivePublicJob
 function privateMessages({ messages, acceptedAt }: DataOf<typeof receivePrivateJob>): readonly AcceptedMessage[] {
   const { queue, name } = receivePrivateJob
   return messages.map(({ recipientGuid, envelope }) => ({ queue, name, recipientGuid, acceptedAt, payload: envelope }))
+}
+
+/** Stores accepted messages as dead letters, which an operator can replay; returns their ids. */
+export async function insertDeadMessages(
+  db: Knex,
+  messages: readonly AcceptedMessage[],
+  fault: string,
+): Promise<readonly number[]> {
+  const { rows } = await db.raw(
+    `insert into outbox (queue, name, data, payload, accepted_at, failed_at)
+     select queue, name,
+       jsonb_build_object('recipientGuid', "recipientGuid", 'times', 0, 'last', false, 'fault', :fault::text),
+       payload, "acceptedAt", now()
+     from json_to_recordset(:messages::json)
+       as message(queue text, name text, "recipientGuid" text, "acceptedAt" timestamptz, payload text)
+     returning id`,
+    { messages: JSON.stringify(messages), fault },
+  )
+  return rows.map(({ id }: { id: number }) => id)
 }
 
 /** Stores accepted messages as outbox rows, which the sweeper hands to the queue. */

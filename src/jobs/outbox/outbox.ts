@@ -287,9 +287,14 @@ export function outboxIdOf(data: unknown): number | undefined {
   return isRowsJob && typeof data.outboxId === 'number' ? data.outboxId : undefined
 }
 
-/** Marks the row of a dead letter: the sweeper skips it until the operator replays it. */
-export async function markFailed(db: Knex, outboxId: number): Promise<void> {
-  await db('outbox').where({ id: outboxId }).update({ failedAt: db.fn.now() })
+/** Marks the row of a dead letter: the sweeper skips it until the operator replays it. A fault is stored where no job has it. */
+export async function markFailed(db: Knex, outboxId: number, fault?: string): Promise<void> {
+  await db('outbox')
+    .where({ id: outboxId })
+    .update({
+      failedAt: db.fn.now(),
+      ...(fault !== undefined && { data: db.raw(`data || jsonb_build_object('fault', ?::text)`, [fault]) }),
+    })
 }
 
 /** Finds rows that no job has completed in time, the oldest first. */
@@ -315,10 +320,11 @@ export async function postponeSweep(transaction: Knex.Transaction, rows: readonl
   ])
 }
 
-/** Makes every row due now, after the queue was emptied. */
-export async function sweepAllNow(db: Knex): Promise<void> {
+/** Makes every row due now, or those of one queue, after the queue was emptied. */
+export async function sweepAllNow(db: Knex, queue?: QueueName): Promise<void> {
   await db('outbox')
     .whereNull('failedAt')
+    .modify((query) => queue !== undefined && query.where({ queue }))
     .where('sweepAt', '>', db.fn.now())
     .update({ sweepAt: db.raw(NOW) })
 }

@@ -3,7 +3,7 @@ import type { OptionsOf } from './job-options.js'
 import type { OpenQueue, QueueClient } from './queue-client.js'
 import { QUEUES, type QueueName } from './queue-names.js'
 import type { QueueStore } from './queue-store.js'
-import { QueueUnavailable } from './queue-unavailable.js'
+import { QueueDrained } from './queue-unavailable.js'
 
 interface EnqueueOptions {
   /** Keeps a second, equal job out while the first is waiting or running. */
@@ -58,7 +58,7 @@ export interface JobAdding {
   ): Promise<void>
   /** Adds one job per outbox row, unless there is one. */
   handOver(rows: readonly OutboxJob[], options?: AddOptions): Promise<void>
-  /** From now on, new work for these queues is refused with QueueUnavailable, and for all others it is accepted. */
+  /** From now on, new work for these queues is refused with QueueDrained, and for all others it is accepted. */
   refuseJobsFor(queues: readonly QueueName[]): void
   acceptsJobs(queue: QueueName): boolean
 }
@@ -79,7 +79,7 @@ export function jobAdding({ client, store, prefix, optionsOf }: AddingOptions): 
   let refused: ReadonlySet<QueueName> = new Set()
 
   function requireAccepted(name: QueueName): void {
-    if (refused.has(name)) throw new QueueUnavailable(`The queue ${name} is being drained and accepts no jobs.`)
+    if (refused.has(name)) throw new QueueDrained(`The queue ${name} is being drained and accepts no jobs.`)
   }
 
   /** Adds the jobs whose deduplication key is free, or belongs to a job that the queue has lost. */

@@ -6,8 +6,10 @@ export interface QueueControl {
   pause(queue: QueueName): Promise<void>
   resume(queue: QueueName): Promise<void>
   isPaused(queue: QueueName): Promise<boolean>
-  /** Makes delayed jobs due, the earliest first; returns how many. */
-  promote(queue: QueueName, limit: number): Promise<number>
+  /** Makes delayed jobs due, the earliest first; returns how many. With a name, only jobs of this name. */
+  promote(queue: QueueName, limit: number, name?: string): Promise<number>
+  /** Deletes all jobs that wait for their turn or their time. */
+  discard(queue: QueueName): Promise<void>
 }
 
 export function queueControl(client: QueueClient): QueueControl {
@@ -16,9 +18,12 @@ export function queueControl(client: QueueClient): QueueControl {
     resume: (name) => client.request(name, (queue) => queue.resume()),
     isPaused: (name) => client.request(name, (queue) => queue.isPaused()),
 
-    async promote(name, limit) {
+    discard: (name) => client.request(name, (queue) => queue.drain(true)),
+
+    async promote(name, limit, jobName) {
       const jobs = await client.request(name, (queue) => queue.getJobs(['delayed'], 0, limit - 1, true))
-      const promoted = await Promise.allSettled(jobs.map((job) => job.promote())) // one may have begun meanwhile
+      const chosen = jobName === undefined ? jobs : jobs.filter((job) => job.name === jobName)
+      const promoted = await Promise.allSettled(chosen.map((job) => job.promote())) // one may have begun meanwhile
       return promoted.filter(({ status }) => status === 'fulfilled').length
     },
   }

@@ -1,7 +1,9 @@
-import type { Job } from 'bullmq'
+import type { Job, JobType } from 'bullmq'
+import type { JobSummary } from '../bullmq/job-summaries.js'
 import { PAUSED_JOBS } from '../bullmq/paused-jobs.js'
 import type { QueueClient } from './queue-client.js'
 import type { QueueName } from './queue-names.js'
+import type { QueueStore } from './queue-store.js'
 
 export interface QueueCounts {
   readonly waiting: number
@@ -16,8 +18,12 @@ export interface QueueInspection {
   counts(queue: QueueName): Promise<QueueCounts>
   /** The job that is next in line. */
   oldestWaiting(queue: QueueName): Promise<Job | undefined>
-  /** The latest first. */
+  /** The latest first, with their data. */
   failed(queue: QueueName, from: number, count: number): Promise<readonly Job[]>
+  /** Lists jobs without their data: failed ones latest first, others in the order in which they run. */
+  list(queue: QueueName, state: JobState, from: number, count: number): Promise<readonly JobSummary[]>
+  /** The ids of all jobs that wait for their turn or their time. */
+  notBegun(queue: QueueName): Promise<readonly string[]>
   find(queue: QueueName, jobId: string): Promise<Job | undefined>
   /** The ids of all jobs that are not done, failed ones included. A job that changes its state meanwhile is among them. */
   notDone(queue: QueueName): Promise<readonly string[]>
@@ -27,10 +33,27 @@ export interface QueueInspection {
   unscheduled(queue: QueueName): Promise<number>
 }
 
+export const JOB_STATES = ['waiting', 'active', 'delayed', 'failed'] as const
+export type JobState = (typeof JOB_STATES)[number]
+
+/** Where the library has the jobs of a state. */
+const PLACES = {
+  waiting: ['wait', PAUSED_JOBS, 'prioritized'],
+  active: ['active'],
+  delayed: ['delayed'],
+  failed: ['failed'],
+} as const satisfies Readonly<Record<JobState, readonly JobType[]>>
+
+interface InspectedQueues {
+  readonly client: QueueClient
+  readonly store: Pick<QueueStore, 'summaries' | 'prefixOf'>
+  readonly prefix: string
+}
+
 const NOT_DONE = ['wait', 'prioritized', 'delayed', 'active', 'failed'] as const
 
 /** Reads the state of queues; changes nothing. */
-export function queueInspection(client: QueueClient): QueueInspection {
+export function queueInspection({ client, store, prefix }: InspectedQueues): QueueInspection {
   return {
     async isUnderWay(name, unique) {
       return (await client.request(name, (queue) => queue.getDeduplicationJobId(unique))) !== null
@@ -59,6 +82,20 @@ export function queueInspection(client: QueueClient): QueueInspection {
     },
 
     failed: (name, from, count) => client.request(name, (queue) => queue.getJobs(['failed'], from, from + count - 1)),
+
+    list: (name, state, from, count) =>
+      client.request(name, async (queue) => {
+        const places = PLACES[state]
+        // Each place has its own range: with several of them, the jobs before count too.
+        const skipped = places.length === 1 ? from : 0
+        const ids = await queue.getRanges([...places], skipped, from + count - 1, state !== 'failed')
+        const page = ids.slice(from - skipped, from - skipped + count)
+        return store.summaries(name, store.prefixOf(prefix, name), page)
+      }),
+
+    notBegun: (name) =>
+      client.request(name, (queue) => queue.getRanges([...PLACES.waiting, ...PLACES.delayed], 0, -1, true)),
+
     find: (name, jobId) => client.request(name, (queue) => queue.getJob(jobId)),
 
     async notDone(name) {

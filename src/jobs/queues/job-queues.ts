@@ -67,7 +67,7 @@ export async function openJobQueues(settings: QueueSettings): Promise<JobQueues 
   return {
     store: store.kind,
     ...jobAdding({ client, store, prefix, optionsOf }),
-    ...queueInspection(client),
+    ...queueInspection({ client, store, prefix }),
     ...queueControl(client),
     ...jobScheduling(client, optionsOf),
     directRuns: openDirectRuns(),

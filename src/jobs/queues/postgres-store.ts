@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { postgresSummaries } from '../bullmq/job-summaries.js'
 import { postgresBackends } from '../bullmq/postgres-backends.js'
 import { QUEUES } from './queue-names.js'
 import type { QueueStore, Report } from './queue-store.js'
@@ -42,6 +43,7 @@ export function openPostgresStore(
     firstContact: Promise.resolve(),
     backend: postgresBackends({ producers, openWorkers, tuned, report }),
     isReady: () => true,
+    summaries: postgresSummaries(producers),
     prefixOf: (pod) => pod,
     async safely(_prefix, add) {
       await add()

@@ -1,4 +1,5 @@
 import type { BackendFactory, IQueueBackend } from 'bullmq'
+import type { ReadSummaries } from '../bullmq/job-summaries.js'
 
 /** The server that stores the queues. Code beyond the stores does not depend on whether it is Redis or PostgreSQL. */
 export interface QueueStore {
@@ -16,6 +17,8 @@ export interface QueueStore {
   readonly firstContact: Promise<void>
   /** False: a request now could only wait. */
   isReady(): boolean
+  /** Reads jobs without their data. */
+  readonly summaries: ReadSummaries
   /** The prefix of the keys of a queue. */
   prefixOf(pod: string, queue: string): string
   /** Resolves when the added job is as durable as this store can make it. */

@@ -22,6 +22,20 @@ export async function saveQueueWish(
   )
 }
 
+/** Locks what an operator wants of a queue; without a row the queue runs. A wish whose time is over counts as `running`. */
+export async function lockQueueWish(
+  transaction: Knex.Transaction,
+  queue: string,
+): Promise<Pick<QueueWish, 'state' | 'until'>> {
+  const { rows } = await transaction.raw(
+    `select case when until <= now() then 'running' else state end as state,
+       case when until <= now() then null else until end as until
+     from queue_controls where queue = ? for update`,
+    [queue],
+  )
+  return rows[0] ?? { state: 'running', until: null }
+}
+
 /** A wish whose time is over counts as `running`. */
 export async function listQueueWishes(db: Knex): Promise<readonly QueueWish[]> {
   const { rows } = await db.raw(

@@ -3,6 +3,7 @@ export const NOTICES: Readonly<Record<string, string>> = {
   paused: 'The queue is paused. Workers start no further job of it.',
   resumed: 'The queue runs again.',
   draining: 'The queue is being drained: no jobs are added, and the workers finish those that are there.',
+  discarded: 'The jobs that had not begun were discarded.',
   promoted: 'The delayed jobs are due now.',
   replayed: 'The dead letters run again.',
   dropped: 'The dead letters were deleted.',

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import {
+  discardJobs,
   drainQueue,
   listQueues,
   pauseQueue,
@@ -100,8 +101,22 @@ ${actionsOf(request, queue)}`,
       }. Running and waiting jobs are finished.</p>`
       return sendConfirmationPage(request, reply, { title: `Drain the queue ${name}`, label: name, preview })
     }
-    await drainQueue(pod, request.console.actor, name, changeIn(request))
+    await drainQueue(pod, request.console.actor, name, { ...changeIn(request), confirm: name })
     return reply.redirect(`/admin/queues/${name}?notice=draining`, 303)
+  })
+
+  app.post('/admin/queues/:name/discard', { config, schema }, async (request, reply) => {
+    const name = nameIn(request)
+    if (!isConfirmed(request, name)) {
+      const preview = html`<p>Deletes the jobs of <b>${name}</b> that have not begun. ${
+        name.startsWith('inbound')
+          ? 'Their messages become dead letters.'
+          : 'Those that the database remembers are added again.'
+      }</p>`
+      return sendConfirmationPage(request, reply, { title: `Discard the jobs of ${name}`, label: name, preview })
+    }
+    await discardJobs(pod, request.console.actor, name, { ...changeIn(request), confirm: name })
+    return reply.redirect(`/admin/queues/${name}?notice=discarded`, 303)
   })
 
   app.post('/admin/queues/:name/promote', { config, schema }, async (request, reply) => {
@@ -175,12 +190,17 @@ function factsOfQueue(queue: QueueOverview): Markup {
   ])
 }
 
-function actionsOf(request: FastifyRequest, { name, state, delayed }: QueueOverview): Markup {
+function actionsOf(request: FastifyRequest, { name, state, waiting, delayed }: QueueOverview): Markup {
   const path = (action: string) => `/admin/queues/${name}/${action}`
   return html`${
     delayed > 0 &&
     html`<section class="card"><h2>Delayed jobs</h2><p>Make the jobs due now, a thousand at most.</p>
 ${actionForm(request, path('promote'), html`${reasonField()}<button class="quiet">Run delayed jobs now</button>`)}</section>\n`
+  }${
+    name !== 'maintenance' &&
+    waiting + delayed > 0 &&
+    html`<section class="card"><h2>Discard</h2><p>Deletes the jobs that have not begun.</p>
+${actionForm(request, path('discard'), html`${reasonField()}<button class="danger">Discard the jobs of ${name}…</button>`)}</section>\n`
   }${
     name === 'maintenance'
       ? html`<section class="card"><p>This queue cannot be stopped: it finds lost work again.</p></section>`

@@ -11,6 +11,7 @@ import { ErrorBody, ErrorReasonName } from '../schemas/error-body.js'
 import { LiveMessage, StreamEventData, StreamEvents, StreamReset } from '../schemas/live.js'
 import { AuditEntrySchema, ListedCaseSchema, OwnReportSchema, WholeCaseSchema } from '../schemas/moderation.js'
 import { Notification } from '../schemas/notifications.js'
+import { QueueJobSchema, QueueSchema } from '../schemas/operations.js'
 import { OtherPerson, OwnProfile, PersonSummary } from '../schemas/people.js'
 import { Photo, Picture, Poll, Post, Root } from '../schemas/posts.js'
 import { Like, Reshare } from '../schemas/reactions.js'
@@ -94,6 +95,7 @@ const NAMED_SCHEMAS = [
   ...[Conversation, StartedConversation, Message, Notification, Like, Reshare, Aspect],
   ...[LiveMessage, StreamReset, StreamEvents, StreamEventData],
   ...[AuditEntrySchema, ListedCaseSchema, WholeCaseSchema, OwnReportSchema],
+  ...[QueueSchema, QueueJobSchema],
 ]
 
 /** Describes the routes that are registered after it, so it must come first. */
@@ -137,6 +139,7 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Content', description: 'Admin API: actions on posts and comments.' },
         { name: 'Audit', description: 'Admin API: the log of all actions of moderators and admins.' },
         { name: 'Roles', description: 'Admin API: moderators and admins.' },
+        { name: 'Queues', description: 'Admin API: the queues and their jobs.' },
       ],
       components: {
         headers: RESPONSE_HEADERS,

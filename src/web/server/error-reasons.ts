@@ -79,6 +79,7 @@ export const ERROR_REASONS = {
     '`confirm` does not equal the label of the target; `preview` shows what the action would change.',
   taken_by_other: 'Another moderator has taken the case; `taken_by` names them. `force` takes it over.',
   bad_transition: 'The state of the case does not allow this.',
+  queue_not_pausable: 'This queue cannot be stopped: it finds lost work again.',
   not_local: 'The account of this person is on another pod.',
 
   // Requests that the state of an object, or its owner, does not allow

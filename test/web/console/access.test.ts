@@ -28,6 +28,7 @@ const ACTIONS: Readonly<Record<string, Needed>> = {
   '/admin/queues/:name/pause': 'admin',
   '/admin/queues/:name/resume': 'admin',
   '/admin/queues/:name/drain': 'admin',
+  '/admin/queues/:name/discard': 'admin',
   '/admin/queues/:name/promote': 'admin',
   '/admin/dead-letters/replay': 'admin',
   '/admin/dead-letters/drop': 'admin',

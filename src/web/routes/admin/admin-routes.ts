@@ -8,6 +8,7 @@ import { addValidation } from '../../server/validation.js'
 import { auditRoutes } from './audit.js'
 import { caseRoutes } from './cases.js'
 import { contentRoutes } from './content.js'
+import { queueRoutes } from './queues.js'
 import { roleRoutes } from './roles.js'
 
 /** The API for moderators and admins below `/api/admin/v1`. */
@@ -22,4 +23,5 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   await app.register(contentRoutes)
   await app.register(auditRoutes)
   await app.register(roleRoutes)
+  await app.register(queueRoutes)
 }

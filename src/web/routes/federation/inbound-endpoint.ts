@@ -17,6 +17,7 @@ export type ReceiveOutcome =
   | 'compressed'
   | 'broken_off'
   | 'overloaded'
+  | 'drained'
   | 'queue_away'
   | 'database_away'
   | Refusal

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { RECEIVE_LIMITS } from '../../../jobs/inbound/limits.js'
-import { QueueUnavailable } from '../../../jobs/queues/queue-unavailable.js'
+import { QueueDrained, QueueUnavailable } from '../../../jobs/queues/queue-unavailable.js'
 import { isDatabaseUnavailable } from '../../../persistence/database/errors.js'
 import { mayBeEncryptedEnvelope } from '../../../protocol/envelopes/encrypted-envelope.js'
 import { countRateLimited } from '../../limits/rejection-metrics.js'
@@ -90,10 +90,13 @@ function textOf(body: Buffer): string {
   return text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text
 }
 
-async function orUnavailable<Result>(work: () => Promise<Result>): Promise<Result | 'queue_away' | 'database_away'> {
+async function orUnavailable<Result>(
+  work: () => Promise<Result>,
+): Promise<Result | 'drained' | 'queue_away' | 'database_away'> {
   try {
     return await work()
   } catch (error) {
+    if (error instanceof QueueDrained) return 'drained'
     if (error instanceof QueueUnavailable) return 'queue_away'
     if (isDatabaseUnavailable(error)) return 'database_away'
     throw error
@@ -123,6 +126,7 @@ const RESPONSES: Readonly<Record<ReceiveOutcome, OutcomeResponse>> = {
   overloaded: UNAVAILABLE,
   queue_away: UNAVAILABLE,
   database_away: UNAVAILABLE,
+  drained: { ...UNAVAILABLE, retryAfter: RECEIVE_LIMITS.retryAfterSeconds },
   full: {
     status: 503,
     text: 'The pod has more messages than it can hold. Please send it again later.',

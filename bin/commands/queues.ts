@@ -1,0 +1,139 @@
+import { type Command, Option } from 'commander'
+import type { Actor } from '../../src/domain/moderation/actor.js'
+import {
+  type ConfirmedQueueChange,
+  discardJobs,
+  drainQueue,
+  findQueue,
+  listJobs,
+  listQueues,
+  pauseQueue,
+  promoteJobs,
+  type QueueOverview,
+  resumeQueue,
+} from '../../src/domain/operations/queues.js'
+import { JOB_STATES, type JobState } from '../../src/jobs/queues/inspect-queues.js'
+import { QUEUES, type QueueName } from '../../src/jobs/queues/queue-names.js'
+import type { Pod } from '../../src/pod/pod.js'
+import { presentQueue, presentQueueJob } from '../../src/web/presenters/operations.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
+import { CommandError } from '../command-error.js'
+import { readCount, readTime } from '../options.js'
+import { type OutputOptions, print, printable, table } from '../output.js'
+import { queueAnswers } from '../queue-answers.js'
+import { withPod } from '../with-pod.js'
+
+const SHOWN = 50
+
+interface ChangeOptions extends ActorOptions {
+  readonly until?: Date
+  readonly name?: string
+  readonly yes?: boolean
+}
+
+type Change = (pod: Pod, actor: Actor, queue: QueueName, change: ConfirmedQueueChange) => Promise<unknown>
+
+export function queueCommands(program: Command): void {
+  const queues = program.command('queues').description('The queues: their work, and how to stop them.')
+
+  queues
+    .command('list')
+    .description('Lists the queues with their state and their work.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod queues list')
+    .action(list)
+
+  onQueue('jobs', 'Lists the jobs of a queue, without their data.')
+    .addOption(new Option('--state <state>', 'where the jobs are').choices(JOB_STATES).default('waiting'))
+    .option('--limit <number>', 'at most this many', readCount, SHOWN)
+    .action(jobs)
+
+  changes('pause', 'Stops the workers of a queue; new work is accepted and waits.', pauseQueue).option(
+    '--until <time>',
+    'when it runs again by itself',
+    readTime,
+  )
+  changes('resume', 'Ends a pause or a drain.', resumeQueue)
+  changes('drain', 'Adds no job to a queue and finishes those that are there.', drainQueue)
+    .option('--until <time>', 'when it runs again by itself', readTime)
+    .option('--yes', 'confirm')
+  changes('promote', 'Makes the delayed jobs of a queue due, a thousand at most.', promoteJobs).option(
+    '--name <name>',
+    'only jobs of this name',
+  )
+  changes('discard', 'Deletes the jobs that have not begun; inbound messages become dead letters.', discardJobs).option(
+    '--yes',
+    'confirm',
+  )
+
+  function onQueue(name: string, description: string): Command {
+    return queues
+      .command(name)
+      .argument('<queue>', 'the name of the queue')
+      .description(description)
+      .option('--json', 'print JSON')
+      .addHelpText('after', `\nExample:\n  pod queues ${name} relay`)
+  }
+
+  function changes(name: string, description: string, run: Change): Command {
+    return withActorOptions(onQueue(name, description)).action((queue: string, options: ChangeOptions) =>
+      change(queue, options, run),
+    )
+  }
+}
+
+async function list(options: OutputOptions): Promise<void> {
+  const queues = await withPod(async (pod) => {
+    await queueAnswers(pod.jobs)
+    return (await listQueues(pod)) ?? []
+  })
+  const rows = queues.map(({ name, state, waiting, active, delayed, failed, perMinute, workers }) =>
+    [name, state, waiting, active, delayed, failed, Math.round(perMinute.quarter * 10) / 10, workers].map(String),
+  )
+  print(
+    options,
+    queues.map(presentQueue),
+    table([['queue', 'state', 'waiting', 'running', 'delayed', 'dead', 'a minute', 'workers'], ...rows]),
+  )
+}
+
+async function jobs(
+  name: string,
+  { state, limit, ...options }: OutputOptions & { state: JobState; limit: number },
+): Promise<void> {
+  const { items } = await withPod(async (pod) => {
+    await queueAnswers(pod.jobs)
+    return listJobs(pod, queueNamed(name), state, { offset: 0, limit })
+  })
+  const rows = items.map(({ id, name: job, addedAt, attempts, fault }) => [
+    ...[id, job, new Date(addedAt).toISOString(), String(attempts), fault ?? '-'],
+  ])
+  print(options, items.map(presentQueueJob), [
+    ...table([['job', 'name', 'added', 'attempts', 'fault'], ...rows]).map(printable),
+    items.length === 1 ? '1 job' : `${items.length} jobs`,
+  ])
+}
+
+async function change(name: string, { yes, ...options }: ChangeOptions, run: Change): Promise<void> {
+  const queue = queueNamed(name)
+  const { result, after } = await withPod(async (pod) => {
+    await queueAnswers(pod.jobs)
+    const actor = await actorOf(pod, options, 'administration')
+    const { reason, until, name: job } = options
+    const chosen = { reason, until, ...(job !== undefined && { name: job }), ...(yes && { confirm: queue }) }
+    return { result: await run(pod, actor, queue, chosen), after: await findQueue(pod, queue) }
+  })
+  const outcome = typeof result === 'number' ? { count: result } : { changed: result === true }
+  print(options, { ...outcome, queue: after && presentQueue(after) }, [describe(result, after)])
+}
+
+function describe(result: unknown, queue: QueueOverview | undefined): string {
+  if (typeof result === 'number') return result === 1 ? '1 job.' : `${result} jobs.`
+  return `The queue ${queue?.name} is ${queue?.state}.`
+}
+
+function queueNamed(text: string): QueueName {
+  const queue = QUEUES.find((name) => name === text)
+  if (queue === undefined) throw new CommandError(`There is no queue ${text}. The queues are ${QUEUES.join(', ')}.`)
+  return queue
+}

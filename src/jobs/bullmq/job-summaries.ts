@@ -1,0 +1,71 @@
+import type { Cluster, Redis } from 'ioredis'
+import type pg from 'pg'
+
+/** A job without its data, which may have a hundred kilobytes. */
+export interface JobSummary {
+  readonly id: string
+  readonly name: string
+  /** Milliseconds since 1970, as both times here. */
+  readonly addedAt: number
+  /** Null: it has not ended. */
+  readonly finishedAt: number | null
+  /** Ended attempts. */
+  readonly attempts: number
+  /** The error of the last attempt. */
+  readonly fault: string | null
+  /** The unique name under which it was added. */
+  readonly uniqueName: string | null
+}
+
+/** Reads the jobs with these ids, in their order; ended ones are left out. */
+export type ReadSummaries = (queue: string, prefix: string, ids: readonly string[]) => Promise<readonly JobSummary[]>
+
+/** The columns of the library's table; the data, which may be stored apart, is not touched. */
+const SUMMARIES = `
+  select id, name, added_at_ms, finished_at_ms, attempts_made, failed_reason, dedup_id
+  from unnest($2::text[]) with ordinality as wanted(id, place)
+  join job using (id)
+  where job.queue = $1
+  order by place`
+
+export function postgresSummaries(pool: Pick<pg.Pool, 'query'>): ReadSummaries {
+  return async (queue, _prefix, ids) => {
+    const { rows } = await pool.query(SUMMARIES, [queue, [...ids]])
+    return rows.map((row) => ({
+      id: row.id,
+      name: row.name,
+      addedAt: Number(row.added_at_ms),
+      finishedAt: row.finished_at_ms === null ? null : Number(row.finished_at_ms),
+      attempts: row.attempts_made,
+      fault: row.failed_reason,
+      uniqueName: row.dedup_id,
+    }))
+  }
+}
+
+/** One script for many jobs: a command for each job would take ten times as long. */
+const READ_FIELDS = `
+  local found = {}
+  for index, id in ipairs(ARGV) do
+    found[index] = redis.call('HMGET', KEYS[1] .. id, 'name', 'timestamp', 'finishedOn', 'atm', 'failedReason', 'deid')
+  end
+  return found`
+
+export function redisSummaries(redis: Pick<Redis | Cluster, 'eval'>): ReadSummaries {
+  return async (queue, prefix, ids) => {
+    if (ids.length === 0) return []
+    const found = (await redis.eval(READ_FIELDS, 1, `${prefix}:${queue}:`, ...ids)) as (string | null)[][] // one for each id
+    return found.flatMap(([name, addedAt, finishedAt, attempts, fault, uniqueName], index) => {
+      if (typeof name !== 'string') return [] // it has ended, or was evicted
+      return {
+        id: ids[index] ?? '',
+        name,
+        addedAt: Number(addedAt),
+        finishedAt: typeof finishedAt === 'string' ? Number(finishedAt) : null,
+        attempts: Number(attempts ?? 0),
+        fault: fault ?? null,
+        uniqueName: uniqueName ?? null,
+      }
+    })
+  }
+}

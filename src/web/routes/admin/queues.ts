@@ -1,0 +1,205 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Actor } from '../../../domain/moderation/actor.js'
+import {
+  type ConfirmedQueueChange,
+  discardJobs,
+  drainQueue,
+  findQueue,
+  listJobs,
+  listQueues,
+  pauseQueue,
+  promoteJobs,
+  resumeQueue,
+} from '../../../domain/operations/queues.js'
+import { JOB_STATES } from '../../../jobs/queues/inspect-queues.js'
+import { QUEUES, type QueueName } from '../../../jobs/queues/queue-names.js'
+import { QueueUnavailable } from '../../../jobs/queues/queue-unavailable.js'
+import type { Pod } from '../../../pod/pod.js'
+import { cursorPaging } from '../../api/cursor-paging.js'
+import { linkOffsetPages, readOffsetPaging } from '../../api/offset-paging.js'
+import { presentQueue, presentQueueJob } from '../../presenters/operations.js'
+import { actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
+import { confirmBody, QueueJobSchema, QueueSchema } from '../../schemas/operations.js'
+import { refTo } from '../../schemas/references.js'
+import { readTime } from '../../schemas/times.js'
+import { RequestFault } from '../../server/request-faults.js'
+import { actorOf } from './actor-of.js'
+
+const tags = ['Queues']
+const params = Type.Object({ name: Type.Enum([...QUEUES]) })
+const { reason } = actionBody
+const until = Type.Optional(
+  Type.String({ description: 'When the queue runs again by itself. Default: when it is resumed.' }),
+)
+
+const Count = Type.Integer({ description: 'The number of jobs.' })
+
+/** The queues and what an admin can do about them. */
+export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const reading = { scopes: ['administration'], refusals: { role_needed: 403 } } as const
+  const changing = { scopes: ['administration'], refusals: { ...actionRefusals, queue_not_pausable: 422 } } as const
+  const confirming = { ...changing, refusals: { ...changing.refusals, confirmation_needed: 409 } } as const
+
+  app.get(
+    '/queues',
+    {
+      schema: {
+        operationId: 'listQueues',
+        tags,
+        summary: 'List the queues',
+        description: 'All queues with their work and their speed.',
+        response: { 200: Type.Array(refTo(QueueSchema), { description: 'The queues.' }) },
+      },
+      config: reading,
+    },
+    async (request) => {
+      await actorOf(request, 'administration')
+      const queues = await listQueues(request.pod)
+      if (queues === undefined) throw new QueueUnavailable('The queue is not reachable.')
+      return queues.map(presentQueue)
+    },
+  )
+
+  app.get(
+    '/queues/:name/jobs',
+    {
+      schema: {
+        operationId: 'listQueueJobs',
+        tags,
+        summary: 'List the jobs of a queue',
+        description: 'Without their data. Failed jobs come latest first, others in the order in which they run.',
+        params,
+        querystring: Type.Object({
+          state: Type.Optional(Type.Enum([...JOB_STATES], { default: 'waiting' })),
+          ...cursorPaging,
+        }),
+        response: { 200: Type.Array(refTo(QueueJobSchema), { description: 'The jobs.' }) },
+      },
+      config: reading,
+    },
+    async (request, reply) => {
+      const { state = 'waiting', ...paging } = request.query
+      await actorOf(request, 'administration')
+      const page = readOffsetPaging(paging)
+      const { items, hasMore } = await listJobs(request.pod, request.params.name, state, page)
+      linkOffsetPages(request, reply, page, { more: hasMore })
+      return items.map(presentQueueJob)
+    },
+  )
+
+  for (const [name, { summary, description, run }] of Object.entries({
+    pause: {
+      summary: 'Pause a queue',
+      description: 'Running jobs finish, no further one begins. New work is accepted and waits.',
+      run: pauseQueue,
+    },
+    resume: { summary: 'Resume a queue', description: 'Ends a pause or a drain.', run: resumeQueue },
+  })) {
+    app.post(
+      `/queues/:name/${name}`,
+      {
+        schema: {
+          operationId: `${name}Queue`,
+          tags,
+          summary,
+          description,
+          params,
+          body: Type.Object({ reason, ...(name === 'pause' && { until }) }),
+          response: {
+            200: Type.Object({ changed: Changed, queue: refTo(QueueSchema) }, { description: 'The queue now.' }),
+          },
+        },
+        config: changing,
+      },
+      async (request) => changedQueue(request, await run(...(await changeOf(request)))),
+    )
+  }
+
+  app.post(
+    '/queues/:name/drain',
+    {
+      schema: {
+        operationId: 'drainQueue',
+        tags,
+        summary: 'Drain a queue',
+        description:
+          'No job is added, and the workers finish those that are there. What would have been added waits in the database; the inbound endpoint answers 503.',
+        params,
+        body: Type.Object({ reason, until, ...confirmBody }),
+        response: {
+          200: Type.Object({ changed: Changed, queue: refTo(QueueSchema) }, { description: 'The queue now.' }),
+        },
+      },
+      config: confirming,
+    },
+    async (request) => changedQueue(request, await drainQueue(...(await changeOf(request)))),
+  )
+
+  app.post(
+    '/queues/:name/promote',
+    {
+      schema: {
+        operationId: 'promoteJobs',
+        tags,
+        summary: 'Make delayed jobs due',
+        description: 'The earliest thousand at most.',
+        params,
+        body: Type.Object({ reason, name: Type.Optional(Type.String({ description: 'Only jobs of this name.' })) }),
+        response: { 200: Type.Object({ count: Count }, { description: 'The jobs that are due now.' }) },
+      },
+      config: { ...changing, refusals: actionRefusals },
+    },
+    async (request) => {
+      const [pod, actor, queue, change] = await changeOf(request)
+      return { count: await promoteJobs(pod, actor, queue, { ...change, name: request.body.name }) }
+    },
+  )
+
+  app.post(
+    '/queues/:name/discard',
+    {
+      schema: {
+        operationId: 'discardJobs',
+        tags,
+        summary: 'Discard waiting jobs',
+        description:
+          'Deletes the jobs that have not begun. Those that the database remembers are added again; messages of the inbound queues become dead letters.',
+        params,
+        body: Type.Object({ reason, ...confirmBody }),
+        response: { 200: Type.Object({ count: Count }, { description: 'The discarded jobs or messages.' }) },
+      },
+      config: confirming,
+    },
+    async (request) => ({ count: await discardJobs(...(await changeOf(request))) }),
+  )
+}
+
+interface ChangeRequest extends FastifyRequest {
+  readonly params: { readonly name: QueueName }
+  readonly body: { readonly reason?: string; readonly until?: string; readonly confirm?: string }
+}
+
+async function changeOf(request: FastifyRequest): Promise<[Pod, Actor, QueueName, ConfirmedQueueChange]> {
+  const {
+    params: { name },
+    body,
+  } = request as ChangeRequest // the routes declare both
+  const { until: end, ...change } = body
+  const isAfterNow = end === undefined || readTime('until', end) > request.pod.now()
+  if (!isAfterNow) throw new RequestFault(422, '"until" must be in the future.', { field: 'until' })
+  return [
+    request.pod,
+    await actorOf(request, 'administration'),
+    name,
+    { ...change, ...(end !== undefined && { until: readTime('until', end) }) },
+  ]
+}
+
+async function changedQueue(request: FastifyRequest, changed: boolean) {
+  const { name } = (request as ChangeRequest).params
+  const queue = await findQueue(request.pod, name)
+  if (queue === undefined) throw new QueueUnavailable('The queue is not reachable.')
+  return { changed, queue: presentQueue(queue) }
+}

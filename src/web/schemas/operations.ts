@@ -1,0 +1,52 @@
+import { Type } from 'typebox'
+import { QUEUES } from '../../jobs/queues/queue-names.js'
+import { Timestamp } from './formats.js'
+import { nullable } from './references.js'
+
+/** `confirm` of a dangerous action on a queue. */
+export const confirmBody = {
+  confirm: Type.Optional(Type.String({ description: 'The name of the target. Without it nothing changes.' })),
+}
+
+const Times = Type.Object({
+  p50: nullable(Type.Number()),
+  p95: nullable(Type.Number()),
+})
+
+export const QueueSchema = Type.Object(
+  {
+    name: Type.Enum([...QUEUES]),
+    state: Type.Enum(['running', 'paused', 'draining', 'drained']),
+    stopped: nullable(
+      Type.Object(
+        { by: Type.String(), reason: Type.String(), since: Timestamp, until: nullable(Timestamp) },
+        { description: 'Who stopped the queue and why; null: it runs.' },
+      ),
+    ),
+    waiting: Type.Integer(),
+    active: Type.Integer(),
+    delayed: Type.Integer(),
+    failed: Type.Integer({ description: 'Dead letters that are jobs of this queue.' }),
+    oldest_seconds: nullable(Type.Number({ description: 'Age of the job that is next in line; null: none waits.' })),
+    per_minute: Type.Object(
+      { last_1: Type.Number(), last_15: Type.Number(), last_60: Type.Number() },
+      { description: 'Ended jobs a minute, over the last 1, 15 and 60 minutes.' },
+    ),
+    wait_ms: Times,
+    run_ms: Times,
+    workers: Type.Integer({ description: 'In all processes.' }),
+  },
+  { $id: 'Queue', description: 'A queue with its work; times are of the last hour, in milliseconds.' },
+)
+
+export const QueueJobSchema = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    added_at: Timestamp,
+    finished_at: nullable(Timestamp),
+    attempts: Type.Integer({ description: 'Ended attempts.' }),
+    fault: nullable(Type.String({ description: 'The error of the last attempt.' })),
+  },
+  { $id: 'QueueJob', description: 'A job of a queue, without its data.' },
+)
