@@ -14,6 +14,7 @@ import { invitationCommands } from './commands/invitations.js'
 import { notificationCommands } from './commands/notifications.js'
 import { peopleCommands } from './commands/people.js'
 import { podsCommands } from './commands/pods.js'
+import { pruneCommand } from './commands/prune.js'
 import { queueCommands } from './commands/queues.js'
 import { remotePeopleCommands } from './commands/remote-people.js'
 import { reportCommands } from './commands/reports.js'
@@ -37,6 +38,7 @@ export const passingCommands = [
   podsCommands,
   remotePeopleCommands,
   deliveryCommands,
+  pruneCommand,
   doctorCommand,
   configCommand,
   envelopeCommands,

@@ -246,3 +246,26 @@ it('reads queues, concurrency and a socket path', () => {
   expect(config.workerQueues).toEqual(['inbound', 'fetch'])
   expect(config.workerConcurrency).toEqual({ fetch: 32, outbound: 128 })
 })
+
+describe('backups and retention', () => {
+  it('have defaults, and refuse times and days that are out of range', () => {
+    expect(readConfig({})).toMatchObject({
+      backupAt: '03:30',
+      backupKeep: { daily: 7, weekly: 5, monthly: 12 },
+      retention: { posts: 0, withComments: false, notifications: 365, dead: 30, tombstones: 400 },
+    })
+    expect(readConfig({ BACKUP_AT: 'off', BACKUP_KEEP: '3m' })).toMatchObject({
+      backupAt: undefined,
+      backupKeep: { daily: 0, weekly: 0, monthly: 3 },
+    })
+    expect(readConfig({ RETENTION_POSTS_DAYS: '30' }).retention.posts).toBe(30)
+    for (const wrong of [
+      { BACKUP_AT: '24:00' },
+      { BACKUP_KEEP: 'd' },
+      { RETENTION_POSTS_DAYS: '29' },
+      { RETENTION_TOMBSTONES_DAYS: '10' },
+    ]) {
+      expect(() => readConfig(wrong)).toThrow(`${Object.keys(wrong)[0]} must be`)
+    }
+  })
+})

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { extname } from 'node:path'
 import type { Logger } from 'pino'
 import { type Config, readConfig } from '../src/config/config.js'
 import { endUnstarted, StartError } from '../src/errors/start-error.js'
@@ -8,12 +9,14 @@ import { keepHeartbeat } from '../src/jobs/operations/heartbeat.js'
 import { persistCounters } from '../src/jobs/operations/persisted-counters.js'
 import { showWaitingFigures } from '../src/jobs/waiting/waiting-metrics.js'
 import { openLog } from '../src/logging/log.js'
+import { makeDueBackup } from '../src/operations/backup/scheduled-backups.js'
 import { showBackups } from '../src/operations/backup-metrics.js'
 import { openMetrics } from '../src/operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from '../src/operations/operator-server.js'
 import { checkUploadsFolder } from '../src/persistence/photos/picture-files.js'
 import { PROCESS_LIMITS } from '../src/pod/limits.js'
 import { openPod } from '../src/pod/open-pod.js'
+import type { Pod } from '../src/pod/pod.js'
 import { closeApp } from '../src/web/server/close-app.js'
 import type { Readiness } from '../src/web/server/health.js'
 import { listenForOperator } from '../src/web/server/listen.js'
@@ -25,6 +28,7 @@ import { notifyHandlers } from './handlers/notify.js'
 import { outboundHandlers, outboundSlowHandlers, relayHandlers } from './handlers/outbound.js'
 import { keepUploadsSwept, photoHandlers } from './handlers/photos.js'
 import { showJobFigures } from './job-metrics.js'
+import { runPeriodically } from './run-periodically.js'
 import { type RunningWorkers, startWorkers, type WorkersHealth } from './start-workers.js'
 import { showCryptoMetrics } from './threads/crypto-metrics.js'
 import { openCryptoPool } from './threads/crypto-pool.js'
@@ -70,6 +74,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
     direct: directHandlers,
   })
   const uploads = keepsPictures ? keepUploadsSwept(pod) : undefined
+  const backups = config.workerQueues.includes('maintenance') ? keepBackupsMade(pod) : undefined
   const metrics = openMetrics(pod)
   showCryptoMetrics(metrics.registry, crypto)
   showBackups(metrics.registry, pod)
@@ -96,12 +101,25 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   return async () => {
     pod.log.info('worker stopping, running jobs finish')
     watchdog.stop()
-    await Promise.all([uploads?.stop(), workers.close()])
+    await Promise.all([uploads?.stop(), backups?.stop(), workers.close()])
     await closeApp(operator, 0)
     await figures.close()
     await heartbeat.close()
     await crypto.close()
     await pod.close()
+  }
+}
+
+/** Checks each minute whether the daily backup is due. */
+function keepBackupsMade(pod: Pod): { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  const program = new URL(`../bin/pod${extname(import.meta.url)}`, import.meta.url)
+  const checks = runPeriodically(60_000, () => makeDueBackup(pod, program, stopping.signal))
+  return {
+    stop() {
+      stopping.abort()
+      return checks.stop()
+    },
   }
 }
 

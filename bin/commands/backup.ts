@@ -6,12 +6,13 @@ import { messageOf } from '../../src/errors/thrown.js'
 import { withBackupLock } from '../../src/operations/backup/backup-lock.js'
 import { createBackup } from '../../src/operations/backup/create-backup.js'
 import { generateBackupKey, readIdentities, readRecipients } from '../../src/operations/backup/encryption.js'
-import { forgetBackups } from '../../src/operations/backup/forget-backups.js'
+import { type Forgotten, forgetBackups } from '../../src/operations/backup/forget-backups.js'
 import { type ListedBackup, listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
 import { type Manifest, requireManifest } from '../../src/operations/backup/manifest.js'
 import { openRepository, type Repository } from '../../src/operations/backup/repository.js'
 import { type Restored, restoreBackup } from '../../src/operations/backup/restore-backup.js'
 import { checkRestore } from '../../src/operations/backup/restore-checks.js'
+import type { Retention } from '../../src/operations/backup/retention.js'
 import { verifyBackup } from '../../src/operations/backup/verify-backup.js'
 import { borrowDatabase } from '../borrow-database.js'
 import { CommandError } from '../command-error.js'
@@ -21,6 +22,7 @@ import { readCount } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { describeBytes, showProgress } from '../progress.js'
 import { readCommandConfig } from '../read-command-config.js'
+import { startRestoredCopy } from '../start-restored-copy.js'
 import { withPod } from '../with-pod.js'
 
 interface FromOption {
@@ -34,7 +36,12 @@ interface IdentityOption {
 interface CreateOptions extends OutputOptions {
   readonly to?: string
   readonly plain?: boolean
+  readonly forget?: boolean
   readonly yes?: boolean
+}
+
+interface VerifyOptions extends OutputOptions, FromOption, IdentityOption {
+  readonly start?: boolean
 }
 
 interface ForgetOptions extends OutputOptions, FromOption {
@@ -69,6 +76,7 @@ export function backupCommands(program: Command): void {
     .option('--to <folder>', 'where backups are stored; default: BACKUP_TO')
     .option('--plain', 'without encryption')
     .option('--yes', 'confirm --plain')
+    .option('--forget', 'then remove old backups, as BACKUP_KEEP says')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod backup create --to /mnt/backups')
     .action(create)
@@ -87,6 +95,7 @@ export function backupCommands(program: Command): void {
     .option('--from <folder>', 'where backups are stored; default: BACKUP_TO')
     .option('--identity <file>', 'file with the identity that opens the backup')
     .option('--json', 'print JSON')
+    .option('--start', 'also restore it into a temporary database, and check pages and keys of the copy')
     .addHelpText('after', '\nExample:\n  pod backup verify 20260731T033000Z-5f0c --identity identity.txt')
     .action(verify)
 
@@ -129,7 +138,7 @@ async function keygen(options: OutputOptions): Promise<void> {
   }
 }
 
-async function create({ to, plain, yes, ...options }: CreateOptions): Promise<void> {
+async function create({ to, plain, yes, forget: removeOld, ...options }: CreateOptions): Promise<void> {
   const config = readConfig(process.env)
   const repository = repositoryOf(to, config)
   const recipients = plain ? [] : await readRecipients(config.backupRecipients)
@@ -155,9 +164,12 @@ async function create({ to, plain, yes, ...options }: CreateOptions): Promise<vo
         }),
       ),
   ).finally(progress.end)
-  print(options, { ...summaryOf(manifest), missing_pictures: manifest.pictures.missing }, [
+  const forgotten = removeOld ? await removeOldBackups(repository, config.backupKeep, false) : undefined
+  const removed = forgotten && { forgotten: forgotten.forgotten }
+  print(options, { ...summaryOf(manifest), missing_pictures: manifest.pictures.missing, ...removed }, [
     `Backup ${manifest.id} is complete: ${manifest.rows} rows and ${manifest.pictures.count} pictures, ${describeBytes(manifest.bytes)}, of which ${describeBytes(manifest.bytes_new)} are new.`,
     ...(manifest.pictures.missing > 0 ? [`${manifest.pictures.missing} photos had no file on the pod.`] : []),
+    ...(forgotten === undefined ? [] : [`${forgotten.forgotten.length} old backups are removed.`]),
   ])
 }
 
@@ -189,17 +201,22 @@ function summaryOf({ id, started_at: created_at, version, rows, bytes_new, bytes
   return { id, created_at, version, rows, bytes_new, bytes }
 }
 
-async function verify(id: string, { from, identity, ...options }: OutputOptions & FromOption & IdentityOption) {
+async function verify(id: string, { from, identity, start, ...options }: VerifyOptions): Promise<void> {
   const repository = repositoryOf(from, readConfig(process.env))
   const manifest = await requireManifest(repository, id)
   const identities = await identitiesOf(identity)
+  if (start && identities === undefined && manifest.recipients.length > 0) {
+    throw new CommandError('--start decrypts the backup: name the file of its identity with --identity.')
+  }
   const progress = showProgress()
-  const faults = await interruptible('Nothing was changed.', (signal) =>
-    verifyBackup(manifest, { repository, identities, signal, report: progress.report }),
-  ).finally(progress.end)
+  const faults = await interruptible('Nothing was changed.', async (signal) => {
+    const work = { repository, identities, signal, report: progress.report }
+    const found = await verifyBackup(manifest, work)
+    return start && found.length === 0 ? startRestoredCopy(manifest, work) : found
+  }).finally(progress.end)
   if (faults.length === 0) await recordVerification(repository, id, new Date())
   const isOpened = identities !== undefined || manifest.recipients.length === 0
-  print(options, { id, faults, decrypted: isOpened }, [
+  print(options, { id, faults, decrypted: isOpened, started: start ?? false }, [
     ...faults,
     ...(faults.length > 0
       ? []
@@ -207,10 +224,13 @@ async function verify(id: string, { from, identity, ...options }: OutputOptions 
           isOpened
             ? `Backup ${id} is whole: all files were opened, with ${manifest.rows} rows and ${manifest.pictures.count} pictures.`
             : `All files of backup ${id} are there and unchanged. With --identity they are also decrypted.`,
+          ...(start ? ['A restored copy was started: its pages, a picture and its keys are right.'] : []),
         ]),
   ])
   if (faults.length > 0)
-    throw new CommandError(faults.length === 1 ? 'One file is faulty.' : `${faults.length} files are faulty.`)
+    throw new CommandError(
+      faults.length === 1 ? 'The backup has one fault.' : `The backup has ${faults.length} faults.`,
+    )
 }
 
 async function forget({
@@ -225,15 +245,17 @@ async function forget({
     throw new CommandError('Say which backups are kept: --keep-daily, --keep-weekly or --keep-monthly.')
   }
   const repository = repositoryOf(from, readConfig(process.env))
-  const { kept, forgotten, pictures } = await interruptible('The next run removes the rest.', (signal) =>
-    withPod((pod) =>
-      withBackupLock(pod, () => forgetBackups(repository, { daily, weekly, monthly }, { dryRun, signal })),
-    ),
-  )
+  const { kept, forgotten, pictures } = await removeOldBackups(repository, { daily, weekly, monthly }, dryRun)
   print(options, { kept, forgotten, pictures, dry_run: dryRun }, [
     ...forgotten.map((id) => `${dryRun ? 'would be removed' : 'removed'}: ${id}`),
     `${forgotten.length} of ${forgotten.length + kept.length} backups and ${pictures} pictures ${dryRun ? 'would be' : 'are'} removed.`,
   ])
+}
+
+function removeOldBackups(repository: Repository, retention: Retention, dryRun: boolean): Promise<Forgotten> {
+  return interruptible('The next run removes the rest.', (signal) =>
+    withPod((pod) => withBackupLock(pod, () => forgetBackups(repository, retention, { dryRun, signal }))),
+  )
 }
 
 async function restore(target: string, id: string, options: RestoreOptions): Promise<void> {

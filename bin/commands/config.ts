@@ -74,8 +74,18 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   allowPrivateAddresses: (allowed) => ({
     ALLOW_PRIVATE_ADDRESSES: typeof allowed === 'string' ? String(allowed === 'all') : [...allowed].join(','),
   }),
+  retention: ({ posts, withComments, notifications, dead, tombstones }) => ({
+    RETENTION_POSTS_DAYS: posts,
+    RETENTION_WITH_COMMENTS: withComments ? 'on' : 'off',
+    RETENTION_NOTIFICATIONS_DAYS: notifications,
+    RETENTION_DEAD_DAYS: dead,
+    RETENTION_TOMBSTONES_DAYS: tombstones,
+  }),
+  isolated: (isolated) => ({ ISOLATED: String(isolated) }),
   backupTo: (place) => ({ BACKUP_TO: place ?? null }),
   backupRecipients: (recipients) => ({ BACKUP_RECIPIENTS: recipients }),
+  backupAt: (time) => ({ BACKUP_AT: time ?? 'off' }),
+  backupKeep: ({ daily, weekly, monthly }) => ({ BACKUP_KEEP: `${daily}d${weekly}w${monthly}m` }),
   usernameBlacklist: (names) => ({ USERNAME_BLACKLIST: names.join(',') }),
 }
 

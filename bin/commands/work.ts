@@ -5,6 +5,7 @@ import { type RecentActivity, recentActivity } from '../../src/jobs/operations/r
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
+import { readBackupFigures } from '../../src/persistence/operations/backup-runs.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { CommandError } from '../command-error.js'
 import { readDuration } from '../options.js'
@@ -35,8 +36,17 @@ export function workCommands(program: Command): void {
 }
 
 async function status(options: OutputOptions): Promise<void> {
-  const { facts, past } = await withPod(async (pod) => ({ facts: await factsOf(pod), past: await recentActivity(pod) }))
-  print(options, { ...facts, lately: past }, [...describe(facts, past), '', ...describePast(past)])
+  const { facts, past, backup } = await withPod(async (pod) => ({
+    facts: await factsOf(pod),
+    past: await recentActivity(pod),
+    backup: await readBackupFigures(pod.db),
+  }))
+  print(options, { ...facts, lately: past, backup }, [
+    ...describe(facts, past),
+    ...table([['last backup', backup.age === null ? 'never' : `${age(backup.age)} ago`]]),
+    '',
+    ...describePast(past),
+  ])
 }
 
 async function waitIdle(options: OutputOptions & { timeout: number }): Promise<void> {

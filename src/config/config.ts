@@ -90,6 +90,24 @@ export interface Config {
   readonly backupTo: string | undefined
   /** Recipients in the age format for whom backups are encrypted. */
   readonly backupRecipients: string
+  /** Time of the daily backup in UTC, as HH:MM; undefined: none is made. */
+  readonly backupAt: string | undefined
+  /** How many days, weeks and months keep their last backup. */
+  readonly backupKeep: { readonly daily: number; readonly weekly: number; readonly monthly: number }
+  /** Days for which old rows are kept; 0: forever. */
+  readonly retention: {
+    /** Remote posts that no person of this pod has touched. */
+    readonly posts: number
+    /** Whether these posts may have comments. */
+    readonly withComments: boolean
+    /** Read notifications. */
+    readonly notifications: number
+    /** Outbox rows and deliveries that were given up. */
+    readonly dead: number
+    readonly tombstones: number
+  }
+  /** No request to other pods leaves this copy of the pod, and its workers do only local work. */
+  readonly isolated: boolean
   /** Private addresses that the pod may connect to, for tests and development. */
   readonly allowPrivateAddresses: AllowPrivate
 }
@@ -143,9 +161,19 @@ interface Environment {
   readonly WRITE_LIMIT: number
   readonly CLIENT_API_DIALECT: ClientApiDialect
   readonly USERNAME_BLACKLIST: string
+  readonly RETENTION_POSTS_DAYS: number
+  readonly RETENTION_WITH_COMMENTS: 'on' | 'off'
+  readonly RETENTION_NOTIFICATIONS_DAYS: number
+  readonly RETENTION_DEAD_DAYS: number
+  readonly RETENTION_TOMBSTONES_DAYS: number
+  readonly ISOLATED: 'true' | 'false'
   readonly BACKUP_TO?: string
   readonly BACKUP_RECIPIENTS: string
+  readonly BACKUP_AT: string
+  readonly BACKUP_KEEP: string
 }
+
+const KEEP_PATTERN = /^(?=.)(?:([0-9]{1,4})d)?(?:([0-9]{1,4})w)?(?:([0-9]{1,4})m)?$/
 
 /** One line per setting; the description ends the sentence "NAME must be …" when the value is wrong. */
 const settings = {
@@ -236,12 +264,34 @@ const settings = {
     default:
       'admin,administrator,hostmaster,info,postmaster,root,ssl-admin,ssladmin,ssladministrator,sslwebmaster,sysadmin,webmaster',
   },
+  RETENTION_POSTS_DAYS: {
+    ...{ type: 'integer', minimum: 0, maximum: 36_500, default: 0, not: { minimum: 1, maximum: 29 } },
+    description: 'a number of days from 30, or 0 for ever',
+  },
+  RETENTION_WITH_COMMENTS: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
+  RETENTION_NOTIFICATIONS_DAYS: retentionDays(365, 0),
+  RETENTION_DEAD_DAYS: retentionDays(30, 1),
+  // A retraction may come back from a pod that was away for long.
+  RETENTION_TOMBSTONES_DAYS: retentionDays(400, 90),
+  ISOLATED: { type: 'string', enum: ['true', 'false'], default: 'false', description: 'true or false' },
   BACKUP_TO: { type: 'string', minLength: 1, description: 'the path of a folder' },
   BACKUP_RECIPIENTS: {
     type: 'string',
     default: '',
     pattern: '^[\\s,]*(age1[0-9a-z]+[\\s,]*)*$',
     description: 'age recipients (age1…), separated by commas',
+  },
+  BACKUP_AT: {
+    type: 'string',
+    default: '03:30',
+    pattern: '^(([01][0-9]|2[0-3]):[0-5][0-9]|off)$',
+    description: 'a time like 03:30, or off',
+  },
+  BACKUP_KEEP: {
+    type: 'string',
+    default: '7d5w12m',
+    pattern: KEEP_PATTERN.source,
+    description: 'numbers of days, weeks and months like 7d5w12m',
   },
 } as const satisfies Record<keyof Environment, object>
 
@@ -289,7 +339,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     redisUrl: given.REDIS_URL,
     // A fail-over by Sentinel without an acknowledged replica would lose accepted messages.
     redisReplicas: given.REDIS_REPLICAS ?? (redis?.kind === 'sentinel' ? 1 : 0),
-    workerQueues,
+    workerQueues: given.ISOLATED === 'true' ? workerQueues.filter((queue) => LOCAL_QUEUES.has(queue)) : workerQueues,
     workerConcurrency,
     cryptoThreads: given.CRYPTO_THREADS ?? availableParallelism(),
     inboundBytes: given.INBOUND_BYTES,
@@ -319,11 +369,34 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     },
     writeLimit: given.WRITE_LIMIT,
     clientApiDialect: given.CLIENT_API_DIALECT,
+    retention: {
+      posts: given.RETENTION_POSTS_DAYS,
+      withComments: given.RETENTION_WITH_COMMENTS === 'on',
+      notifications: given.RETENTION_NOTIFICATIONS_DAYS,
+      dead: given.RETENTION_DEAD_DAYS,
+      tombstones: given.RETENTION_TOMBSTONES_DAYS,
+    },
+    isolated: given.ISOLATED === 'true',
     allowPrivateAddresses,
     backupTo: given.BACKUP_TO,
     backupRecipients: given.BACKUP_RECIPIENTS,
+    backupAt: given.BACKUP_AT === 'off' ? undefined : given.BACKUP_AT,
+    backupKeep: readBackupKeep(given.BACKUP_KEEP),
     usernameBlacklist: list(given.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
   }
+}
+
+/** Queues whose jobs cause no request to another pod. */
+const LOCAL_QUEUES: ReadonlySet<QueueName> = new Set(['inbound', 'inbound-private', 'notify', 'photos'])
+
+function readBackupKeep(text: string): Config['backupKeep'] {
+  const [, daily = 0, weekly = 0, monthly = 0] = KEEP_PATTERN.exec(text) ?? []
+  return { daily: Number(daily), weekly: Number(weekly), monthly: Number(monthly) }
+}
+
+function retentionDays(days: number, least: number) {
+  const description = `a number of days from ${least === 0 ? '0, which is for ever,' : least} to 36500`
+  return { type: 'integer', minimum: least, maximum: 36_500, default: days, description } as const
 }
 
 function rateLimit(limit: number) {

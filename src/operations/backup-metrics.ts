@@ -2,6 +2,8 @@ import { Gauge, type Registry } from 'prom-client'
 import { type BackupFigures, readBackupFigures } from '../persistence/operations/backup-runs.js'
 import type { Pod } from '../pod/pod.js'
 import { singleFlight } from '../throttling/single-flight.js'
+import { findNewestVerified } from './backup/list-backups.js'
+import { openRepository } from './backup/repository.js'
 
 /** Metrics of the backups of this pod, from the database. Without a place for backups there are none. */
 export function showBackups(registry: Registry, { db, log, config }: Pick<Pod, 'db' | 'log' | 'config'>): void {
@@ -10,6 +12,13 @@ export function showBackups(registry: Registry, { db, log, config }: Pick<Pod, '
   const read = singleFlight(() =>
     readBackupFigures(db).catch((err: unknown) => {
       log.debug({ err }, 'metrics without the backups')
+      return undefined
+    }),
+  )
+  const { backupTo } = config
+  const verified = singleFlight(() =>
+    findNewestVerified(openRepository(backupTo)).catch((err: unknown) => {
+      log.debug({ err }, 'metrics without the verified backup')
       return undefined
     }),
   )
@@ -28,5 +37,15 @@ export function showBackups(registry: Registry, { db, log, config }: Pick<Pod, '
   gauge('age', 'pod_backup_age_seconds', 'Since the start of the last complete backup.')
   gauge('duration', 'pod_backup_duration_seconds', 'Time of the last complete backup.')
   gauge('bytes', 'pod_backup_bytes', 'Size of the last complete backup, with the pictures it shares with others.')
+  new Gauge({
+    name: 'pod_backup_verified_age_seconds',
+    help: 'Since the start of the newest backup that was verified.',
+    registers: [registry],
+    async collect() {
+      const startedAt = await verified()
+      if (startedAt === undefined) this.remove()
+      else this.set((Date.now() - startedAt.getTime()) / 1_000)
+    },
+  })
   gauge('failures', 'pod_backup_failures_total', 'Backups that have failed or were killed.')
 }

@@ -7,6 +7,7 @@ import { readSoftware } from '../config/software.js'
 import { bindPrivateKeys, unsealPrivateKey } from '../domain/accounts/private-keys.js'
 import { StartError } from '../errors/start-error.js'
 import { messageOf } from '../errors/thrown.js'
+import { openIsolatedRemotePods } from '../federation/remote-pod/isolated-remote-pods.js'
 import { openRemotePods } from '../federation/remote-pod/remote-pods.js'
 import { openJobQueues } from '../jobs/queues/job-queues.js'
 import { openLog } from '../logging/log.js'
@@ -73,7 +74,9 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
     const jobs = await openJobQueues({ redisUrl, redisReplicas, databaseUrl, log, prefix: queuePrefix(config) })
     const replica = openReplica(config, databaseUrl, kind, log)
     const { name, version } = readSoftware()
-    const remote = openRemotePods({ allowPrivate: config.allowPrivateAddresses, userAgent: `${name}/${version}`, log })
+    const remote = config.isolated
+      ? openIsolatedRemotePods()
+      : openRemotePods({ allowPrivate: config.allowPrivateAddresses, userAgent: `${name}/${version}`, log })
     return {
       config,
       db,

@@ -50,7 +50,7 @@ describe('pod backup on the embedded database', { timeout: 180_000 }, () => {
     const key = await pod(['backup', 'keygen'], {})
     writeFileSync(identity, key.stdout)
     const [, recipient = ''] = /public key: (age1\S+)/.exec(key.stdout) ?? []
-    settings = { DATA_DIR: dataDir, BACKUP_TO: target, BACKUP_RECIPIENTS: recipient }
+    settings = { DATA_DIR: dataDir, BACKUP_TO: target, BACKUP_RECIPIENTS: recipient, BACKUP_AT: 'off' }
   })
   afterAll(() => folder.remove())
 
@@ -76,7 +76,10 @@ describe('pod backup on the embedded database', { timeout: 180_000 }, () => {
 
     const { id } = await json(['backup', 'create'], settings)
     expect(await json(['backup', 'list'], settings)).toMatchObject([{ id, complete: true, verified_at: null }])
-    expect(await json(['backup', 'verify', id, '--identity', identity], settings)).toMatchObject({ faults: [] })
+    expect(await json(['backup', 'verify', id, '--identity', identity, '--start'], settings)).toMatchObject({
+      faults: [],
+      started: true,
+    })
     expect(await json(['backup', 'list'], settings)).toMatchObject([{ id, verified_at: expect.any(String) }])
     before.child.kill('SIGTERM')
     await before.ended
@@ -98,7 +101,8 @@ describe('pod backup on the embedded database', { timeout: 180_000 }, () => {
     expect(readdirSync(join(dataDir, 'uploads', 'images')).sort()).toEqual(pictures)
     expect(readFileSync(join(dataDir, 'secret-key'), 'utf8')).toBe(key)
 
-    const after = await startPod(settings)
+    const daily = join(folder.path, 'daily')
+    const after = await startPod({ ...settings, BACKUP_TO: daily, BACKUP_AT: '00:00' })
     const post = await request(after.address, `/posts/${guid}`)
     expect(await post.json()).toMatchObject({ body: 'Kept in a backup #kept' })
     const next = await request(after.address, '/posts', {
@@ -108,6 +112,9 @@ describe('pod backup on the embedded database', { timeout: 180_000 }, () => {
     })
     expect(next.status).toBe(200)
     await signInAsAlice()
+    await until(() => filesBelow(daily).some((file) => file.endsWith('manifest.json')))
+    expect(await json(['backup', 'list', '--from', daily], settings)).toMatchObject([{ complete: true }])
+    expect(await json(['status'], settings)).toMatchObject({ backup: { age: expect.any(Number), failures: 0 } })
 
     const running = await pod(
       ['backup', 'restore', target, id, '--identity', identity, '--replace', '--confirm', 'localhost:3000'],

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
@@ -8,6 +8,7 @@ import { readConfig } from '../../src/config/config.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { listPhotoFiles } from '../../src/domain/photos/photos.js'
 import { loadJob } from '../../src/jobs/outbox/outbox.js'
+import { checkRestoredPod } from '../../src/operations/backup/check-restored-pod.js'
 import { generateBackupKey } from '../../src/operations/backup/encryption.js'
 import { forgetBackups } from '../../src/operations/backup/forget-backups.js'
 import { listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
@@ -16,7 +17,9 @@ import { openRepository } from '../../src/operations/backup/repository.js'
 import { verifyBackup } from '../../src/operations/backup/verify-backup.js'
 import { showBackups } from '../../src/operations/backup-metrics.js'
 import { Photo } from '../../src/persistence/models/photo.js'
+import { claimDailyBackup } from '../../src/persistence/operations/backup-runs.js'
 import { openPod } from '../../src/pod/open-pod.js'
+import { buildApp } from '../../src/web/server/app.js'
 import { photoHandlers } from '../../workers/handlers/photos.js'
 import { addPost } from '../support/databases/rows.js'
 import { viewerOf } from '../support/people/local-users.js'
@@ -44,6 +47,12 @@ async function addPhotos({ pod, uploadsDir }: BackedUpPod, authorId: number, cou
 async function viewers(source: BackedUpPod) {
   const { ann, ben } = await source.people('ann', 'ben')
   return { ann: await viewerOf(source.pod, ann), ben: await viewerOf(source.pod, ben) }
+}
+
+function newPublicKey(): string {
+  return generateKeyPairSync('rsa', { modulusLength: 1024 })
+    .publicKey.export({ type: 'spki', format: 'pem' })
+    .toString()
 }
 
 function filesBelow(folder: string): string[] {
@@ -143,6 +152,42 @@ describe('a backup', () => {
     await pod.close()
 
     expect(readFileSync(join(place.dataDir, 'secret-key'), 'utf8')).toBe(SECRET_KEY)
+  })
+
+  it('is started as an isolated copy, whose pages and keys are checked; no request leaves it', async () => {
+    await using place = await openRestorePlace()
+    await place.restore(manifest, { repository: source.repository, identities: [source.identity] })
+    const config = readConfig({
+      POD_URL: 'https://pod.example',
+      DATA_DIR: place.dataDir,
+      DATABASE_URL: place.url,
+      LOG_LEVEL: 'silent',
+      ISOLATED: 'true',
+    })
+    const pod = await openPod(config, 'command', { crypto: fixedKeyCrypto() })
+    try {
+      expect(await checkRestoredPod(pod)).toEqual([])
+      await expect(pod.remote.get('https://other.example/', { maxBytes: 1 })).rejects.toThrow('isolated')
+      await expect(pod.remote.post('https://other.example/', 'text/plain', '')).rejects.toThrow('isolated')
+      const app = await buildApp(pod)
+      const pages = await Promise.all(['/', '/users/sign_in', '/health/ready'].map((url) => app.inject(url)))
+      await app.close()
+      expect(pages.map(({ body }) => /This copy of the pod is isolated|"isolated":true/.test(body))).toEqual([
+        true,
+        true,
+        true,
+      ])
+      expect(config.workerQueues).toEqual(['inbound', 'inbound-private', 'notify', 'photos'])
+
+      await place.db('people').where({ address: 'ben@pod.example' }).update({ publicKey: newPublicKey() })
+      for (const file of readdirSync(join(place.uploadsDir, 'images'))) rmSync(join(place.uploadsDir, 'images', file))
+      expect(await checkRestoredPod(pod)).toEqual([
+        expect.stringMatching(/^\/uploads\/images\/.* is answered with 404\.$/),
+        expect.stringMatching(/^The private key of user \d+ does not fit the public key\.$/),
+      ])
+    } finally {
+      await pod.close()
+    }
   })
 
   it('holds no address, name, key or text that can be read without the identity', () => {
@@ -355,7 +400,15 @@ describe('the repository', () => {
       )
     }
     const during: Promise<string>[] = []
+    const { repository } = source
     const manifest = await source.backUp({
+      repository: {
+        ...repository,
+        write: async (path, bytes) => {
+          if (path.endsWith('manifest.json')) await during[0]
+          return repository.write(path, bytes)
+        },
+      },
       report: ({ step }) => {
         if (step === 'pictures' && during.length === 0) {
           during.push(Photo.query(db).deleteById(photo.id).then(remove))
@@ -404,7 +457,10 @@ describe('the repository', () => {
     const manifest = await source.backUp()
     await source.backUp({ recipients: ['age1wrong'] }).catch(() => undefined)
 
+    expect(await registry.metrics()).not.toMatch(/^pod_backup_verified_age_seconds \d/m)
+    await recordVerification(source.repository, manifest.id, new Date())
     const text = await registry.metrics()
+    expect(text).toMatch(/^pod_backup_verified_age_seconds \d/m)
     expect(text).toMatch(/^pod_backup_age_seconds \d/m)
     expect(text).toMatch(/^pod_backup_duration_seconds \d/m)
     expect(text).toMatch(new RegExp(`^pod_backup_bytes ${manifest.bytes}$`, 'm'))
@@ -413,6 +469,25 @@ describe('the repository', () => {
     const without = new Registry()
     showBackups(without, { db, log, config: { ...config, backupTo: undefined } })
     expect(await without.metrics()).toBe('\n')
+  })
+
+  it('is due once after its time among all workers, and again an hour after a run that failed', async () => {
+    const { db } = source.pod
+    const claim = (at = '00:00') => claimDailyBackup(db, at)
+
+    expect((await Promise.all([claim(), claim(), claim()])).filter(Boolean)).toHaveLength(1)
+    await source.backUp({ recipients: ['age1wrong'] }).catch(() => undefined)
+    expect(await claim()).toBe(false)
+    await db('periodic')
+      .where({ name: 'daily-backup' })
+      .update({ lastRunAt: db.raw(`now() - interval '61 minutes'`) })
+    expect(await claim()).toBe(true)
+
+    await source.backUp()
+    await db('periodic').where({ name: 'daily-backup' }).delete()
+    expect(await claim()).toBe(false)
+    await db('backup_runs').update({ startedAt: db.raw(`started_at - interval '1 day'`) })
+    expect(await claim()).toBe(true)
   })
 
   it('is checked by the doctor', async () => {

@@ -1,4 +1,5 @@
 import { notifyOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
+import { continuePrune } from '../../src/domain/operations/prune.js'
 import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
 import {
   birthdaysJob,
@@ -18,6 +19,8 @@ import type { Pod } from '../../src/pod/pod.js'
 import { runPeriodically } from '../run-periodically.js'
 
 const ROWS_A_TURN = 1_000
+/** One job removes for so long; its deadline is 45 s, and the next one goes on. */
+const SCHEDULED_PRUNE_MS = 20_000
 /** PostgreSQL loses no schedule, and each check costs a request for each of them. */
 const LOOK_AFTER_EVERY = { redis: 10_000, postgresql: 60_000 }
 
@@ -43,7 +46,7 @@ export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
   'wake-waiting': (pod, { data }) => resumeWaiting(pod, data.things),
 }
 
-/** Conditions of expired rows by table. A dead letter is kept for 30 days, a tombstone for 400. */
+/** Conditions of expired rows by table. Rows with a retention setting are removed by `continuePrune`. */
 const leftovers = {
   access_tokens: `expires_at < now() - interval '1 day'`,
   refresh_tokens: `expires_at < now() - interval '1 day'`,
@@ -53,11 +56,8 @@ const leftovers = {
   clients: `created_at < now() - interval '30 days'
     and not exists (select from authorizations where authorizations.client_id = clients.id)`,
   invitations: `used_at is null and expires_at < now() - interval '30 days'`,
-  outbox: `failed_at < now() - interval '30 days'`,
-  deliveries: `state = 'dead' and died_at < now() - interval '30 days'`,
   outbound_messages: `created_at < now() - interval '1 day'
     and not exists (select from deliveries where deliveries.message_id = outbound_messages.id)`,
-  tombstones: `created_at < now() - interval '400 days'`,
   // A trigger deletes their files.
   photos: `pending and created_at < now() - interval '1 day'`,
   refused_uploads: `created_at < now() - interval '1 hour'`,
@@ -75,6 +75,9 @@ const leftovers = {
 /** Deletes in small batches, so that other transactions do not wait long for its locks. */
 export async function prune(pod: Pod): Promise<void> {
   for (let given = ROWS_A_TURN; given === ROWS_A_TURN; ) given = await giveUpDeliveries(pod.db, ROWS_A_TURN)
+  for (const [category, rows] of Object.entries(await continuePrune(pod, SCHEDULED_PRUNE_MS))) {
+    if (rows > 0) pod.log.info({ category, rows }, 'pruned')
+  }
   for (const [table, isLeftover] of Object.entries(leftovers)) {
     let deleted = ROWS_A_TURN
     while (deleted === ROWS_A_TURN) {

@@ -1,4 +1,4 @@
-import { findManifest, folderOf, listBackupIds, type Manifest, partsOf } from './manifest.js'
+import { findManifest, folderOf, listBackupIds, type Manifest, partsOf, startOf } from './manifest.js'
 import type { Repository } from './repository.js'
 
 export interface ListedBackup {
@@ -29,6 +29,14 @@ async function isComplete(repository: Repository, manifest: Manifest): Promise<b
     if ((await repository.size(path)) !== size) return false
   }
   return true
+}
+
+/** The start of the newest backup that `verify` has found whole. */
+export async function findNewestVerified(repository: Repository): Promise<Date | undefined> {
+  for (const id of [...(await listBackupIds(repository))].reverse()) {
+    if ((await repository.size(verificationPath(id))) !== undefined) return startOf(id)
+  }
+  return undefined
 }
 
 const verificationPath = (id: string) => `${folderOf(id)}/verified`

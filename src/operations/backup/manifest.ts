@@ -59,6 +59,11 @@ function isBackupId(text: string): boolean {
   return ID.test(text)
 }
 
+/** The start of a backup, from its id. */
+export function startOf(id: string): Date {
+  return new Date(id.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z.*$/, '$1-$2-$3T$4:$5:$6Z'))
+}
+
 export function folderOf(id: string): string {
   return `${FOLDER}/${id}`
 }

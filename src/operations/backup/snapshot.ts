@@ -15,7 +15,14 @@ import type { LocalPhoto } from './pictures.js'
 import { splitRows } from './rows.js'
 
 /** What a backup leaves out: sessions, figures, and what only the running pod needs. */
-const LEFT_OUT = new Set(['backup_runs', 'figures', 'idempotency_keys', 'oidc_records', 'refused_uploads'])
+const LEFT_OUT = new Set([
+  'backup_runs',
+  'figures',
+  'idempotency_keys',
+  'oidc_records',
+  'prune_progress',
+  'refused_uploads',
+])
 
 /** Rows that are left out. The uploads of these jobs are not in the backup. */
 const CONDITIONS: Readonly<Record<string, string>> = { outbox: `name <> 'make-photo'` }

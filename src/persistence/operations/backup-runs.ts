@@ -38,6 +38,30 @@ export async function recordBackupEnd(db: Knex, id: string, result: BackupResult
 }
 
 /**
+ * Claims the daily backup for this process. False: there is a complete backup since the last scheduled time, or a process has
+ * claimed it in the last hour. A run that fails is therefore repeated each hour. `at` is a time in UTC as HH:MM.
+ */
+export async function claimDailyBackup(db: Knex, at: string): Promise<boolean> {
+  const { rows } = await db.raw(claimBackup, { at })
+  return rows.length > 0
+}
+
+const claimBackup = `
+  with today as (
+    select (date_trunc('day', now() at time zone 'UTC') + cast(:at as time)) at time zone 'UTC' as scheduled
+  ), latest as (
+    select case when scheduled > now() then scheduled - interval '1 day' else scheduled end as scheduled from today
+  )
+  insert into periodic (name, last_run_at)
+  select 'daily-backup', date_trunc('milliseconds', now()) from latest
+  where not exists (
+    select from backup_runs where ended_at is not null and fault is null and started_at >= latest.scheduled
+  )
+  on conflict (name) do update set last_run_at = excluded.last_run_at
+    where periodic.last_run_at <= now() - interval '1 hour'
+  returning name`
+
+/**
  * Whether a backup is running that may still read pictures. A backup of more than a day is stuck, and pictures are deleted
  * nevertheless.
  */

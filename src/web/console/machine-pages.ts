@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { isNearlyFull, storageFacts } from '../../domain/operations/storage.js'
+import { type BackupFigures, readBackupFigures } from '../../persistence/operations/backup-runs.js'
 import { type DatabaseFacts, readDatabaseFacts } from '../../persistence/operations/database-facts.js'
 import { listProcesses, type PodProcess } from '../../persistence/operations/processes.js'
 import { html, type Markup } from '../pages/markup.js'
@@ -42,7 +43,7 @@ ${jobTable(processes, pod.now())}`,
   })
 
   app.get('/admin/storage', { config, schema }, async (request, reply) => {
-    const folders = await storageFacts(pod)
+    const [folders, backup] = await Promise.all([storageFacts(pod), readBackupFigures(pod.db)])
     return sendConsolePage(request, reply, {
       title: 'Storage',
       content: html`<section class="card">${dataTable({
@@ -63,9 +64,19 @@ ${jobTable(processes, pod.now())}`,
               ? stateWord('nearly full', 'bad')
               : stateWord('enough space', 'good'),
         ]),
-      })}</section>`,
+      })}</section>
+<section class="card"><h2>Backups</h2>${backupFacts(backup)}</section>`,
     })
   })
+}
+
+/** The figures of the last complete backup. */
+function backupFacts({ age, duration, bytes: size, failures }: BackupFigures): Markup {
+  return factList([
+    ['Last complete backup', age === null ? 'never' : `${seconds(age)} ago`],
+    ...(age === null ? [] : [['Its duration', seconds(duration)] as const, ['Its size', bytes(size)] as const]),
+    ['Runs that failed', count(failures)],
+  ])
 }
 
 function processTable(processes: readonly PodProcess[], now: Date): Markup {

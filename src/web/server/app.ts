@@ -18,6 +18,7 @@ import { siteFileRoutes } from '../routes/pages/site-files.js'
 import { answerNotFound, handleError } from './error-handler.js'
 import { addHeaders } from './headers.js'
 import { addHealthRoutes, type Readiness } from './health.js'
+import { addIsolationNotice } from './isolation-notice.js'
 import { HTTP_LIMITS, type HttpLimits } from './limits.js'
 import { networkRoutes } from './network-routes.js'
 import { webReadiness } from './readiness.js'
@@ -112,6 +113,7 @@ export async function buildApp(
       done()
     })
     addAuthentication(publicApp, pod)
+    if (pod.config.isolated) addIsolationNotice(publicApp)
 
     await addApiDocs(publicApp)
     await publicApp.register(api, { prefix: '/api/v1' })

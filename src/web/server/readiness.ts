@@ -11,7 +11,12 @@ export function webReadiness(pod: Pod, isClosing: () => boolean): () => Promise<
       isDatabaseReachable(pod.db, HTTP_LIMITS.readinessTimeoutMs),
       queueReachable(pod),
     ])
-    return { ready: database, database: database ? 'ok' : 'away', queue: queue ? 'ok' : 'away' }
+    return {
+      ready: database,
+      database: database ? 'ok' : 'away',
+      queue: queue ? 'ok' : 'away',
+      ...(pod.config.isolated && { isolated: true }),
+    }
   }
 }
 

@@ -1,0 +1,101 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import {
+  PRUNE_CATEGORIES,
+  type PruneCategory,
+  type PruneReport,
+  previewPrune,
+  prune,
+  retentionDays,
+} from '../../src/domain/operations/prune.js'
+import { CommandError } from '../command-error.js'
+import { interruptible } from '../interruptible.js'
+import { readCount } from '../options.js'
+import { type OutputOptions, print, table } from '../output.js'
+import { describeBytes, showProgress } from '../progress.js'
+import { withPod } from '../with-pod.js'
+
+interface PruneCommandOptions extends OutputOptions {
+  readonly dryRun?: boolean
+  readonly category?: PruneCategory
+  readonly olderThan?: number
+  readonly limit?: number
+  readonly withComments?: boolean
+  readonly includeUnfetchable?: boolean
+}
+
+/** The shortest retention that the command accepts, in days. */
+const SHORTEST: Readonly<Record<PruneCategory, number>> = { posts: 30, notifications: 1, dead: 1, tombstones: 90 }
+
+export function pruneCommand(program: Command): void {
+  program
+    .command('prune')
+    .description(
+      'Removes old rows: remote posts that no person of this pod has touched, read notifications, dead letters, tombstones.',
+    )
+    .option('--dry-run', 'remove nothing, and show what would be removed and what stays')
+    .addOption(new Option('--category <name>', 'only this category').choices([...PRUNE_CATEGORIES]))
+    .option('--older-than <days>', 'instead of the days of the settings, like 90d; needs --category', readDays)
+    .option('--limit <rows>', 'remove at most so many rows of each category', readCount)
+    .option('--with-comments', 'also posts with comments, which cannot be fetched again from every pod')
+    .option('--include-unfetchable', 'also private posts, and posts of pods and accounts that are gone')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod prune --category posts --older-than 90d --dry-run')
+    .action(run)
+}
+
+async function run({ dryRun = false, category, olderThan, limit, ...options }: PruneCommandOptions): Promise<void> {
+  if (olderThan !== undefined) {
+    if (category === undefined) throw new CommandError('--older-than needs --category.')
+    if (olderThan < SHORTEST[category]) {
+      throw new CommandError(`--older-than must be at least ${SHORTEST[category]} days for ${category}.`)
+    }
+  }
+  const progress = showProgress()
+  const reports = await interruptible('What was removed is removed; the next run removes the rest.', (signal) =>
+    withPod(async (pod) => {
+      const done: PruneReport[] = []
+      for (const each of category === undefined ? PRUNE_CATEGORIES : [category]) {
+        const days = olderThan ?? retentionDays(pod.config, each)
+        if (days === 0) continue
+        const work = {
+          category: each,
+          days,
+          withComments: options.withComments ?? pod.config.retention.withComments,
+          includeUnfetchable: options.includeUnfetchable ?? false,
+          limit,
+          signal,
+          report: (rows: number) => progress.report({ step: each, done: rows, total: undefined }),
+        }
+        done.push(await (dryRun ? previewPrune : prune)(pod, work))
+        signal.throwIfAborted()
+      }
+      return done
+    }),
+  ).finally(progress.end)
+  print(options, { dry_run: dryRun, categories: reports }, describe(reports, dryRun))
+}
+
+function describe(reports: readonly PruneReport[], dryRun: boolean): string[] {
+  if (reports.length === 0) return ['Nothing is removed: RETENTION_POSTS_DAYS is 0. Use --older-than.']
+  return [
+    ...table([
+      ['category', 'older than', dryRun ? 'would be removed' : 'removed', ...(dryRun ? ['size', 'oldest'] : [])],
+      ...reports.map(({ category, days, rows, bytes, oldest }) => [
+        category,
+        `${days} days`,
+        String(rows),
+        ...(dryRun ? [describeBytes(bytes), oldest?.toISOString() ?? '-'] : []),
+      ]),
+    ]),
+    ...reports.flatMap(({ category, kept }) =>
+      Object.entries(kept).map(([reason, rows]) => `${rows} old ${category} stay: ${reason}`),
+    ),
+    ...(dryRun ? ['PostgreSQL keeps the space of removed rows for new ones.'] : []),
+  ]
+}
+
+function readDays(text: string): number {
+  const [, days] = /^([1-9][0-9]{0,4})d$/.exec(text.trim()) ?? []
+  if (days === undefined) throw new InvalidArgumentError('It must be a number of days like 90d.')
+  return Number(days)
+}

@@ -1,0 +1,163 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Config } from '../../config/config.js'
+import {
+  type PostChunk,
+  type PostRetention,
+  previewPosts,
+  prunePosts,
+} from '../../persistence/retention/prune-posts.js'
+import { findPruneStart, recordPruneProgress } from '../../persistence/retention/prune-progress.js'
+import { deleteRows, previewRows, type RowCategory } from '../../persistence/retention/prune-rows.js'
+import type { Pod } from '../../pod/pod.js'
+
+/** Rows of one transaction. */
+const ROWS_AT_ONCE = 500
+/** Rows that one statement of a preview reads. */
+const PREVIEW_ROWS = 2_000
+/** The removal rests so many times as long as it works: it is busy for a fifth of the time. */
+const REST_FACTOR = 4
+
+export const PRUNE_CATEGORIES = ['posts', 'notifications', 'dead', 'tombstones'] as const
+export type PruneCategory = (typeof PRUNE_CATEGORIES)[number]
+
+type PrunedPod = Pick<Pod, 'db'>
+
+export interface PruneOptions {
+  readonly category: PruneCategory
+  readonly days: number
+  readonly withComments: boolean
+  readonly includeUnfetchable: boolean
+  /** Removes at most so many rows. Undefined: all. */
+  readonly limit?: number | undefined
+  readonly signal: AbortSignal
+  /** Called after each chunk with the number of removed rows so far. */
+  readonly report?: (rows: number) => void
+}
+
+export interface PruneReport {
+  readonly category: PruneCategory
+  readonly days: number
+  /** That are removed, or would be. */
+  readonly rows: number
+  readonly bytes: number
+  readonly oldest: Date | null
+  /** The number of old rows that stay, by reason. */
+  readonly kept: Readonly<Record<string, number>>
+}
+
+/** The days of the settings; 0: nothing is removed. */
+export function retentionDays({ retention }: Pick<Config, 'retention'>, category: PruneCategory): number {
+  return retention[category]
+}
+
+/** Counts what `prune` would remove, and what stays for which reason. Writes nothing. */
+export async function previewPrune({ db }: PrunedPod, options: PruneOptions): Promise<PruneReport> {
+  const { category, days, signal } = options
+  if (category !== 'posts') return { category, days, ...(await previewRows(db, category, days)), kept: {} }
+  let report = emptyReport(options)
+  for (let after = 0; ; ) {
+    signal.throwIfAborted()
+    const chunk = await previewPosts(db, options, after, PREVIEW_ROWS)
+    report = addChunk(report, chunk)
+    if (chunk.lastId === null) return report
+    after = chunk.lastId
+  }
+}
+
+/** Removes old rows in small transactions, and is busy for a fifth of the time. An interrupted run is continued by the next one. */
+export async function prune(pod: PrunedPod, options: PruneOptions): Promise<PruneReport> {
+  return options.category === 'posts' ? pruneOldPosts(pod, options, 0) : pruneRows(pod, options, options.category)
+}
+
+/** Categories whose old rows are found by an index, so that they need not wait for the next day. */
+const INDEXED: ReadonlySet<PruneCategory> = new Set(['dead', 'tombstones'])
+
+/**
+ * Continues the daily removal of what the settings limit, for so many milliseconds. Returns the number of removed rows by category.
+ */
+export async function continuePrune(
+  pod: Pick<Pod, 'db' | 'config'>,
+  within: number,
+): Promise<Readonly<Partial<Record<PruneCategory, number>>>> {
+  const signal = AbortSignal.timeout(within)
+  const { withComments } = pod.config.retention
+  const removed: Partial<Record<PruneCategory, number>> = {}
+  for (const category of PRUNE_CATEGORIES) {
+    const days = retentionDays(pod.config, category)
+    if (days === 0 || signal.aborted) continue
+    const start = INDEXED.has(category) ? 0 : await findPruneStart(pod.db, category)
+    if (start === undefined) continue
+    const options = { category, days, withComments, includeUnfetchable: false, signal }
+    const onRead = (lastId: number | null) => recordPruneProgress(pod.db, category, lastId)
+    if (category === 'posts') {
+      removed.posts = (await pruneOldPosts(pod, options, start, onRead)).rows
+    } else {
+      removed[category] = (await pruneRows(pod, options, category)).rows
+      if (!INDEXED.has(category) && !signal.aborted) await onRead(null)
+    }
+  }
+  return removed
+}
+
+/** `onRead` is called with the last id of each chunk, and null at the end. */
+async function pruneOldPosts(
+  { db }: PrunedPod,
+  options: PruneOptions,
+  start: number,
+  onRead?: (lastId: number | null) => Promise<void>,
+): Promise<PruneReport> {
+  const { limit = Number.POSITIVE_INFINITY, signal } = options
+  const retention: PostRetention = options
+  let report = emptyReport(options)
+  for (let after = start; report.rows < limit && !signal.aborted; ) {
+    const began = performance.now()
+    const rows = Math.min(ROWS_AT_ONCE, limit - report.rows)
+    const chunk = await prunePosts(db, retention, after, rows)
+    await onRead?.(chunk.lastId)
+    report = addChunk(report, chunk)
+    options.report?.(report.rows)
+    if (chunk.lastId === null) break
+    after = chunk.lastId
+    await rest(began, signal)
+  }
+  return report
+}
+
+async function pruneRows({ db }: PrunedPod, options: PruneOptions, category: RowCategory): Promise<PruneReport> {
+  const { days, limit = Number.POSITIVE_INFINITY, signal } = options
+  let removed = 0
+  while (removed < limit && !signal.aborted) {
+    const began = performance.now()
+    const rows = await deleteRows(db, category, days, Math.min(ROWS_AT_ONCE, limit - removed))
+    removed += rows
+    options.report?.(removed)
+    if (rows === 0) break
+    await rest(began, signal)
+  }
+  return { ...emptyReport(options), rows: removed }
+}
+
+/** Waits four times as long as the work took, so that the database serves others meanwhile. */
+async function rest(began: number, signal: AbortSignal): Promise<void> {
+  const busy = performance.now() - began
+  await pause(busy * REST_FACTOR, undefined, { signal }).catch(() => undefined)
+}
+
+function emptyReport({ category, days }: PruneOptions): PruneReport {
+  return { category, days, rows: 0, bytes: 0, oldest: null, kept: {} }
+}
+
+function addChunk(report: PruneReport, { groups }: PostChunk): PruneReport {
+  let { rows, bytes, oldest } = report
+  const kept: Record<string, number> = { ...report.kept }
+  for (const group of groups) {
+    if (group.reason !== null) {
+      kept[group.reason] = (kept[group.reason] ?? 0) + group.rows
+      continue
+    }
+    rows += group.rows
+    bytes += group.bytes
+    oldest = oldest === null || group.oldest < oldest ? group.oldest : oldest
+  }
+  return { ...report, rows, bytes, oldest, kept }
+}

@@ -1,0 +1,70 @@
+import { createPrivateKey, createPublicKey } from 'node:crypto'
+import { unsealPrivateKey } from '../../domain/accounts/private-keys.js'
+import { UPLOADS_PATH } from '../../domain/photos/photos.js'
+import { messageOf } from '../../errors/thrown.js'
+import { Person } from '../../persistence/models/person.js'
+import { Photo } from '../../persistence/models/photo.js'
+import { UserSecrets } from '../../persistence/models/user.js'
+import type { Pod } from '../../pod/pod.js'
+import { OIDC_PATHS } from '../../web/oidc/paths.js'
+import { buildApp } from '../../web/server/app.js'
+
+const KEYS_CHECKED = 10
+
+/** Serves a restored pod inside this process, without a port, and returns the faults of its main pages and keys in sentences. */
+export async function checkRestoredPod(pod: Pod): Promise<readonly string[]> {
+  const app = await buildApp(pod)
+  try {
+    const faults: string[] = []
+    for (const path of await listPathsToCheck(pod)) {
+      const { statusCode } = await app.inject({ url: path, headers: { host: pod.config.host } })
+      if (statusCode !== 200) faults.push(`${path} is answered with ${statusCode}.`)
+    }
+    return [...faults, ...(await findKeyFaults(pod))]
+  } finally {
+    await app.close()
+  }
+}
+
+/** One address of each kind: WebFinger and page of a person, a post, a picture, and the sign-in page. */
+async function listPathsToCheck({ db }: Pod): Promise<readonly string[]> {
+  const person = await Person.query(db)
+    .whereIn('id', db('users').whereNull('closedAt').select('personId'))
+    .orderBy('id')
+    .first()
+  const post = await db('posts')
+    .where({ public: true })
+    .whereIn('authorId', db('users').select('personId'))
+    .orderBy('id')
+    .first('guid')
+  const photo = await Photo.query(db).whereNull('remotePath').where({ pending: false }).orderBy('id').first()
+  return [
+    '/health/ready',
+    OIDC_PATHS.signIn,
+    ...(person === undefined
+      ? []
+      : [`/.well-known/webfinger?resource=acct:${encodeURIComponent(person.address)}`, `/people/${person.guid}`]),
+    ...(post === undefined ? [] : [`/posts/${post.guid}`]),
+    ...(photo === undefined ? [] : [`${UPLOADS_PATH}${photo.name}`]),
+  ]
+}
+
+/** Opens some sealed private keys, and compares them with the public keys of their people. */
+async function findKeyFaults({ db, secrets }: Pod): Promise<readonly string[]> {
+  const sealed = await UserSecrets.query(db).orderBy('userId').limit(KEYS_CHECKED)
+  const faults: string[] = []
+  for (const row of sealed) {
+    const person = await Person.query(db)
+      .whereIn('id', db('users').where({ id: row.userId }).select('personId'))
+      .first()
+    try {
+      const publicKey = createPublicKey(createPrivateKey(unsealPrivateKey(secrets, row)))
+      if (person === undefined || !publicKey.equals(createPublicKey(person.publicKey))) {
+        faults.push(`The private key of user ${row.userId} does not fit the public key.`)
+      }
+    } catch (error) {
+      faults.push(`The private key of user ${row.userId} cannot be opened (${messageOf(error)}).`)
+    }
+  }
+  return faults
+}

@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
+import { continuePrune, type PruneOptions, previewPrune, prune } from '../../src/domain/operations/prune.js'
+import type { Person } from '../../src/persistence/models/person.js'
+import type { Post } from '../../src/persistence/models/post.js'
+import { addPost, addUserRow, countRows } from '../support/databases/rows.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
+
+const OLD = new Date(Date.now() - 100 * 86_400_000)
+const signal = new AbortController().signal
+
+let test: TestPod
+let author: Person
+let local: { readonly userId: number; readonly personId: number }
+
+beforeAll(async () => {
+  test = await buildPod()
+  author = await addRemotePerson(test.pod, 'quin@q.example')
+  const user = await addUserRow(test.pod, 'ann')
+  local = { userId: user.id, personId: user.personId }
+})
+afterAll(() => test.close())
+
+/** A post of another pod that was written, stored and last commented on before the limit. */
+async function addOldPost(fields: Partial<Post> = {}, by: Person = author): Promise<Post> {
+  const post = await addPost(test.pod, by, { createdAt: OLD, ...fields })
+  await makeOld('posts', post.id)
+  return post
+}
+
+async function makeOld(table: string, id: number): Promise<void> {
+  const columns = table === 'posts' ? { createdAt: OLD, storedAt: OLD, interactedAt: OLD } : { createdAt: OLD }
+  await test.pod.db(table).where({ id }).update(columns)
+}
+
+async function insert(table: string, row: object): Promise<number> {
+  const [{ id } = { id: 0 }] = await test.pod.db(table).insert(row).returning('id')
+  return id
+}
+
+const options = (more: Partial<PruneOptions> = {}): PruneOptions => ({
+  category: 'posts',
+  days: 90,
+  withComments: false,
+  includeUnfetchable: false,
+  signal,
+  ...more,
+})
+
+/** Ties of local people, and other reasons for which an old post stays. */
+const reasons: Readonly<Record<string, () => Promise<Post>>> = {
+  async liked() {
+    const post = await addOldPost()
+    await insert('likes', { guid: newGuid(), authorId: local.personId, postId: post.id })
+    return post
+  },
+  async 'liked: a comment under it'() {
+    const post = await addOldPost()
+    const commentId = await insert('comments', { guid: newGuid(), authorId: author.id, postId: post.id, text: 'x' })
+    await insert('likes', { guid: newGuid(), authorId: local.personId, commentId })
+    return post
+  },
+  async voted() {
+    const post = await addOldPost()
+    const pollId = await insert('polls', { guid: newGuid(), postId: post.id, question: 'Which?' })
+    const pollAnswerId = await insert('poll_answers', { guid: newGuid(), pollId, position: 0, answer: 'This' })
+    await insert('poll_participations', { guid: newGuid(), pollId, pollAnswerId, authorId: local.personId })
+    return post
+  },
+  async commented() {
+    const post = await addOldPost()
+    await insert('comments', { guid: newGuid(), authorId: local.personId, postId: post.id, text: 'x' })
+    return post
+  },
+  async participated() {
+    const post = await addOldPost()
+    await insert('participations', { guid: newGuid(), authorId: local.personId, postId: post.id })
+    return post
+  },
+  async reshared() {
+    const post = await addOldPost()
+    await addPost(test.pod, { id: local.personId }, { type: 'Reshare', rootId: post.id, text: '' })
+    return post
+  },
+  async 'mentions_local_person: in a comment'() {
+    const post = await addOldPost()
+    const commentId = await insert('comments', { guid: newGuid(), authorId: author.id, postId: post.id, text: 'x' })
+    await insert('mentions', { personId: local.personId, commentId })
+    return post
+  },
+  async followed_author() {
+    const followed = await addRemotePerson(test.pod, 'followed@q.example')
+    await insert('contacts', { userId: local.userId, personId: followed.id, receiving: true })
+    return addOldPost({}, followed)
+  },
+  async followed_tag() {
+    const post = await addOldPost()
+    const tagId = await insert('tags', { name: 'followed' })
+    await test.pod.db('tagFollowings').insert({ userId: local.userId, tagId })
+    await insert('taggings', { tagId, postId: post.id, createdAt: OLD })
+    return post
+  },
+  async notified() {
+    const post = await addOldPost()
+    await insert('notifications', { guid: newGuid(), userId: local.userId, type: 'also_commented', postId: post.id })
+    return post
+  },
+  async hidden_or_muted() {
+    const post = await addOldPost()
+    await test.pod.db('hiddenPosts').insert({ userId: local.userId, postId: post.id })
+    return post
+  },
+  async reshare_of_local_post() {
+    const root = await addPost(test.pod, { id: local.personId }, { resharesCount: 1 })
+    return addOldPost({ type: 'Reshare', rootId: root.id, text: '' })
+  },
+  async private() {
+    return addOldPost({ public: false })
+  },
+  async pod_gone() {
+    const gone = await addRemotePerson(test.pod, 'gone@gone.example')
+    await test.pod
+      .db('pods')
+      .where({ host: 'gone.example' })
+      .update({ offlineSince: test.pod.db.raw(`now() - interval '20 days'`) })
+    return addOldPost({}, gone)
+  },
+  async author_closed() {
+    const closed = await addRemotePerson(test.pod, 'closed@q.example')
+    await test.pod.db('people').where({ id: closed.id }).update({ closedAt: OLD })
+    return addOldPost({}, closed)
+  },
+  async comments() {
+    const post = await addOldPost()
+    await insert('comments', { guid: newGuid(), authorId: author.id, postId: post.id, text: 'x' })
+    return post
+  },
+}
+
+async function isStored({ id }: Post): Promise<boolean> {
+  return (await test.pod.db('posts').where({ id })).length === 1
+}
+
+it('an old remote post is removed; one that a local person has touched, or that cannot be fetched again, stays', async () => {
+  const untouched = await addOldPost()
+  await insert('likes', { guid: newGuid(), authorId: author.id, postId: untouched.id })
+  const fetchedYesterday = await addPost(test.pod, author, { createdAt: OLD })
+  await test.pod.db('posts').where({ id: fetchedYesterday.id }).update({ interactedAt: OLD })
+  const own = await addPost(test.pod, { id: local.personId })
+  await makeOld('posts', own.id)
+  const kept = new Map<string, Post>()
+  for (const [reason, make] of Object.entries(reasons)) kept.set(reason, await make())
+  const counted = async () => {
+    const root = await test.pod.db('posts').where({ resharesCount: 1 })
+    return { root: root.length, rows: await countRows(test.pod, ['outbox', 'tombstones', 'notifications', 'people']) }
+  }
+  const before = await counted()
+
+  const preview = await previewPrune(test.pod, options())
+  expect(preview).toMatchObject({ rows: 1, oldest: OLD })
+  const expected: Record<string, number> = {}
+  for (const key of Object.keys(reasons)) {
+    const [reason = ''] = key.split(':')
+    expected[reason] = (expected[reason] ?? 0) + 1
+  }
+  expect(preview.kept).toEqual(expected)
+  expect(await previewPrune(test.pod, options())).toEqual(preview)
+  expect(await isStored(untouched)).toBe(true)
+
+  expect(await prune(test.pod, options())).toEqual(preview)
+
+  expect(await isStored(untouched)).toBe(false)
+  for (const [reason, post] of [...kept, ['fetched yesterday', fetchedYesterday], ['own', own]] as const) {
+    expect({ reason, stored: await isStored(post) }).toEqual({ reason, stored: true })
+  }
+  expect(await counted()).toEqual(before)
+
+  const { rows } = await prune(test.pod, options({ withComments: true, includeUnfetchable: true }))
+  expect(rows).toBe(4)
+  for (const [reason, post] of kept) {
+    const goes = ['private', 'pod_gone', 'author_closed', 'comments'].includes(reason)
+    expect({ reason, stored: await isStored(post) }).toEqual({ reason, stored: !goes })
+  }
+})
+
+it('removes at most as many rows as wanted, and goes on with the rest', async () => {
+  const posts = [await addOldPost(), await addOldPost(), await addOldPost()]
+
+  expect(await prune(test.pod, options({ limit: 2 }))).toMatchObject({ rows: 2 })
+  expect((await Promise.all(posts.map(isStored))).filter(Boolean)).toHaveLength(1)
+  expect(await prune(test.pod, options())).toMatchObject({ rows: 1 })
+})
+
+it('leaves a post that another transaction has locked for the next run', async () => {
+  const post = await addOldPost()
+  await test.pod.db.transaction(async (transaction) => {
+    await transaction.raw('select from posts where id = ? for key share', [post.id])
+    expect(await prune(test.pod, options())).toMatchObject({ rows: 0 })
+  })
+  expect(await prune(test.pod, options())).toMatchObject({ rows: 1 })
+})
+
+it('removes daily what the settings limit, once a day', async () => {
+  const retention = { posts: 90, withComments: false, notifications: 90, dead: 30, tombstones: 90 }
+  const pod = { ...test.pod, config: { ...test.pod.config, retention } }
+  const { db } = test.pod
+  await addOldPost()
+  const kept = await insert('notifications', notification(false))
+  await insert('notifications', notification(true))
+  await db('tombstones').insert({ targetType: 'Post', guid: newGuid(), deletedById: author.id, createdAt: OLD })
+  await insert('outbox', { queue: 'outbound', name: 'dispatch', data: {}, failedAt: OLD })
+
+  expect(await continuePrune(pod, 20_000)).toEqual({ posts: 1, notifications: 1, dead: 1, tombstones: 1 })
+  expect(await db('notifications').where({ type: 'contacts_birthday' }).pluck('id')).toEqual([kept])
+
+  await addOldPost()
+  expect(await continuePrune(pod, 20_000)).toEqual({ dead: 0, tombstones: 0 })
+  await db('prune_progress').update({ finishedAt: db.raw(`now() - interval '25 hours'`) })
+  expect(await continuePrune(pod, 20_000)).toMatchObject({ posts: 1 })
+})
+
+function notification(read: boolean) {
+  const day = read ? '2026-01-01' : '2026-01-02'
+  return {
+    ...{ guid: newGuid(), userId: local.userId, type: 'contacts_birthday', personId: author.id, day },
+    ...{ read, createdAt: OLD, updatedAt: OLD },
+  }
+}
