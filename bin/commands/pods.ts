@@ -28,13 +28,13 @@ export function podsCommands(program: Command): void {
     .action(list)
 
   command('show', 'Shows one pod with everything that is known about it.', show)
-  command('probe', 'Looks how a pod is now, and keeps what was found.', probe)
+  command('probe', 'Checks a pod now and stores the result.', probe)
   command(
     'sleep',
-    'Discards pending deliveries to a pod and queues no more until it responds again.',
+    'Gives up pending deliveries and stores no more until the pod responds; those of the last 14 days are then sent.',
     (place, options) => change(place, options, putPodToSleep),
   )
-  command('wake', 'Forgets that a pod was away: what is due goes out now.', (place, options) =>
+  command('wake', 'Clears the failures of a pod and sends what is due.', (place, options) =>
     change(place, options, wakePod),
   )
   command(
@@ -44,7 +44,11 @@ export function podsCommands(program: Command): void {
   )
     .option('--purge', 'also delete its people and everything they sent; needs --yes')
     .option('--yes', 'confirm')
-  command('unblock', 'Lets a pod in again.', (place, options) => change(place, options, unblockPod))
+  command(
+    'unblock',
+    'Allows traffic with a blocked pod again. Deliveries that were given up stay so.',
+    (place, options) => change(place, options, unblockPod),
+  )
 
   function command(
     name: string,

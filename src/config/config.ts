@@ -64,7 +64,7 @@ export interface Config {
   /** The networks that may use the console; empty: all. */
   readonly consoleNetworks: string
   readonly podName: string
-  /** The account that signs participations; not set: the first administrator, else the first account. */
+  /** The account that signs participations; not set: the account of the pod. */
   readonly podminAccount: string | undefined
   /** Who may sign up; published in NodeInfo. */
   readonly registrations: 'open' | 'invite' | 'closed'

@@ -134,7 +134,7 @@ export const discoverSignersJob = defineJob<{ readonly host: string }>()(
   startOnly,
 )
 
-/** The same for a person who is only mentioned: with a lower priority, and without a retry. */
+/** Discovers a mentioned person, with a lower priority. Protocol faults are not retried. */
 export const discoverMentionedJob = defineJob<{
   readonly address: string
   /** A local public text, which is sent to the people it mentions. */

@@ -128,8 +128,8 @@ function hasOwn(due: readonly DueDelivery[]): boolean {
 }
 
 /**
- * While local users write, relays and participations take at most half of the time: each has its own signature, and signing keeps the
- * processors from all other work.
+ * Pauses after a round of relays and participations while local users write: as long as the round, at most `relayPauseMs`. Each relay
+ * and participation has its own signature, and signing keeps the processors from all other work.
  */
 async function pauseFor(roundMs: number, { signal, limits }: LeasedDelivery): Promise<void> {
   await pause(Math.min(roundMs, limits.relayPauseMs), undefined, { signal }).catch(() => undefined)

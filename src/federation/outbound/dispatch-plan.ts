@@ -45,7 +45,7 @@ interface Source {
 
 type RecordType = OutgoingRecord['record']
 
-/** Recipients and signer of each record: FEDERATION.md, "Who gets what". */
+/** Recipients and signer of each record: FEDERATION.md, "Recipients". */
 const planFunctions: {
   readonly [Type in RecordType]: (
     source: Source,

@@ -8,9 +8,9 @@ export const DELIVERY_LIMITS = {
   podFailures: 9,
   /** Rows of one pod read at a time. An envelope may have megabytes. */
   rowsAtOnce: 20,
-  /** Time in which the relays and participations of a round start: so long a message of a local user waits. */
+  /** Time in which the relays and participations of a round start. A message of a local user waits for the end of the round. */
   relayRoundMs: 250,
-  /** The maximum pause after such a round while local users write. It is as long as the round: a flood takes half of the time. */
+  /** The maximum pause after such a round while local users write. A shorter round has a pause as long as itself. */
   relayPauseMs: 60,
   /** Local users write if a message of theirs was sent within this time. */
   ownRecentMs: 2_000,

@@ -36,7 +36,7 @@ export const WAITING_LIMITS = {
   longestUnprovenBytes: 2 * 1024 * 1024,
   /** … but all of these share this size; the oldest is dropped for a new one. */
   longUnprovenBytes: 32 * 1024 * 1024,
-  /** Waiting time of an unproven message if no pod has ever answered at its host. The three attempts of a look-up take 5.5 minutes, longer if limits of this pod delay them. */
+  /** Waiting time of an unproven message if no pod is known at its host, or the known pod is offline. The three attempts of a look-up take 5.5 minutes, longer if limits of this pod delay them. */
   unprovenWaitSeconds: 20 * 60,
   /** Dead letters, and the bytes of those with a payload. Unproven ones are kept without payload. */
   deadMessages: 100_000,
@@ -55,7 +55,7 @@ export const SIGNER_LIMITS = {
   sources: 20_000,
   /** Concurrent look-ups at one host; one until the host has answered. */
   atOnce: 4,
-  /** At a host that has never answered. A slower first answer is not worth a slot. */
+  /** At a host without a known pod, or with an offline one. A slower first answer is not worth a slot. */
   unknownHostMs: 6_000,
   knownHostMs: 15_000,
   /** Attempts of one look-up, and the waits between them in seconds. */

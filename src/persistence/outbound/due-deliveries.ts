@@ -186,7 +186,7 @@ export interface FailedDelivery {
   readonly id: number
   readonly status: number | undefined
   readonly fault: string
-  /** Counts as an attempt: the pod answered and refused this delivery. */
+  /** Counts as an attempt: the delivery was refused, forbidden, unsealed, or answered with 500. */
   readonly counts: boolean
   /** Seconds until the next attempt. Undefined: as soon as the pod may be contacted. */
   readonly seconds: number | undefined
