@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fastify } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readConfig, SettingsError } from '../src/config/config.js'
+import { namesOfSettings, readConfig, SettingsError } from '../src/config/config.js'
 import { QUEUES } from '../src/jobs/queues/queue-names.js'
 
 function faultsOf(environment: NodeJS.ProcessEnv): readonly string[] {
@@ -267,5 +267,15 @@ describe('backups and retention', () => {
     ]) {
       expect(() => readConfig(wrong)).toThrow(`${Object.keys(wrong)[0]} must be`)
     }
+  })
+})
+
+describe('each setting', () => {
+  const allSettings = namesOfSettings(new Proxy({}, { get: () => 'set' }))
+
+  it.each(['README.md', '.env.example'])('stands in %s', async (path) => {
+    const text = await readFile(join(import.meta.dirname, '..', path), 'utf8')
+    expect(allSettings.length).toBeGreaterThan(30)
+    expect(allSettings.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([])
   })
 })

@@ -147,6 +147,15 @@ export function addEntityOfBatch(entity: ReceivableEntity, { root }: References,
       if (!conversations.has(entity.guid)) conversations.set(entity.guid, entity)
       addTarget(targetTypesOf.conversation, entity.guid, entity)
       break
+    case 'message':
+    case 'retraction':
+    case 'profile':
+    case 'contact':
+    case 'account_deletion':
+    case 'account_migration':
+      break
+    default:
+      entity satisfies never
   }
 }
 

@@ -22,7 +22,15 @@ export function parentsOf(entity: ReceivableEntity): readonly ParentReference[] 
       return [{ kind: 'poll', guid: entity.parent_guid }]
     case 'reshare':
       return entity.root_guid === undefined ? [] : [{ kind: 'post', guid: entity.root_guid }]
-    default:
+    case 'status_message':
+    case 'photo':
+    case 'conversation':
+    case 'message':
+    case 'retraction':
+    case 'profile':
+    case 'contact':
+    case 'account_deletion':
+    case 'account_migration':
       return []
   }
 }

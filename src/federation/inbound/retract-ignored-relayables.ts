@@ -4,7 +4,7 @@ import { findPostReferences } from '../../persistence/inbound/post-references.js
 import { Person } from '../../persistence/models/person.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import type { Pod } from '../../pod/pod.js'
-import type { ReceivableEntity } from '../../protocol/entities/registry.js'
+import type { ReceivableEntity, ReceivedEntity } from '../../protocol/entities/registry.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
 import type { RejectedMessage } from './batch.js'
 import { groupGuidsByKind, parentsOf } from './entity-references.js'
@@ -55,12 +55,9 @@ export async function retractIgnoredRelayables(
 
 function relayableIn(arrival: RejectedMessage['arrival']): Relayable[] {
   const entity = arrival?.entity
-  switch (entity?.type) {
-    case 'comment':
-    case 'like':
-    case 'poll_participation':
-      return [entity]
-    default:
-      return []
-  }
+  return entity !== undefined && isRelayableOfPost(entity) ? [entity] : []
+}
+
+function isRelayableOfPost(entity: ReceivedEntity): entity is Relayable {
+  return Object.hasOwn(targetTypes, entity.type)
 }

@@ -31,7 +31,11 @@ export function isRetracted(
     case 'participation':
     case 'conversation':
       return hasTombstone(targetTypesOf[entity.type], entity.guid, [entity.author], tombstones)
-    default:
+    case 'message':
+    case 'profile':
+    case 'contact':
+    case 'account_deletion':
+    case 'account_migration':
       return false
   }
 }

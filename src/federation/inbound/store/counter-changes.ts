@@ -30,6 +30,19 @@ export function counterChangesOf(records: readonly StoredRecord[], now: Date): C
       case 'reshare':
         if (entity.root_guid !== undefined) postCountIn(posts, entity.root_guid).reshares += 1
         break
+      case 'status_message':
+      case 'photo':
+      case 'participation':
+      case 'conversation':
+      case 'message':
+      case 'retraction':
+      case 'profile':
+      case 'contact':
+      case 'account_deletion':
+      case 'account_migration':
+        break
+      default:
+        entity satisfies never
     }
   }
   return { posts: [...posts.values()], comments: [...comments.values()], answers: [...answers.values()] }

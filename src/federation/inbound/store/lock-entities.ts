@@ -53,7 +53,12 @@ function storedKeys({ entity }: Arrival<ReceivableEntity>): EntityKey[] {
     case 'conversation':
     case 'message':
       return [`${entity.type}:${entity.guid}`]
-    default:
-      return [] // no message waits for an entity that only changes another one
+    // No message waits for an entity that only changes another one.
+    case 'retraction':
+    case 'profile':
+    case 'contact':
+    case 'account_deletion':
+    case 'account_migration':
+      return []
   }
 }
