@@ -105,8 +105,8 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
     await closeApp(operator, 0)
     await figures.close()
     await heartbeat.close()
-    await crypto.close()
     await pod.close()
+    await crypto.close()
   }
 }
 

@@ -9,21 +9,22 @@ export interface WatchdogTimes {
 }
 
 /**
- * Ends a process whose workers get no answer for two minutes although the stores answer. Clients of a queue have lost their
- * connection for good while all else was healthy. During an outage of the stores a new process would not help.
+ * Ends a process whose workers get no answer for three minutes although the stores answer: a worker counts as unresponsive after one
+ * minute, and the process ends two minutes later. Clients of a queue have lost their connection for good while all else was healthy.
+ * During an outage of the stores a new process would not help.
  */
 export function endWhenStuck(
   workers: Pick<RunningWorkers, 'unresponsive' | 'health'>,
   end: (health: WorkersHealth) => void,
   { every, after }: WatchdogTimes = { every: LOOK_EVERY, after: STUCK_AFTER },
 ): { stop(): void } {
-  let wellAt = performance.now()
+  let lastHealthyAt = performance.now()
   const timer = setInterval(async () => {
     // The stores are checked only when a worker gets no answer.
     const now = workers.unresponsive().length > 0 ? await workers.health() : undefined
     const isStuck = now?.database && now.queue && now.unresponsive.length > 0
-    if (!isStuck) wellAt = performance.now()
-    else if (performance.now() - wellAt >= after) end(now)
+    if (!isStuck) lastHealthyAt = performance.now()
+    else if (performance.now() - lastHealthyAt >= after) end(now)
   }, every)
   timer.unref()
   return { stop: () => clearInterval(timer) }

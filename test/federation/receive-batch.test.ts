@@ -13,6 +13,7 @@ import { countQueries } from '../support/assertions/statement-count.js'
 import { photoBy, postBy, reshareBy } from '../support/federation/entities.js'
 import { envelopeOf } from '../support/federation/envelopes.js'
 import type { FakePerson } from '../support/federation/fake-pods.js'
+import { privateMessage } from '../support/federation/inbound-messages.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
 let pod: FederationPod
@@ -108,10 +109,27 @@ describe('a batch', () => {
 
     expect(recordedLog.entries().filter(({ level }) => level === 30)).toEqual([
       expect.objectContaining({
-        ...{ msg: 'inbound batch stored', queue: 'inbound', messages: 4, ms: expect.any(Number) },
+        ...{ msg: 'inbound batch processed', queue: 'inbound', messages: 4, ms: expect.any(Number) },
         ...{ stored: 2, repeated: 1, rejected: 1 },
       }),
     ])
+  })
+
+  it('logs the claimed sender and the recipient of a private message that is rejected', async () => {
+    const recordedLog = openRecordedLog()
+    const { ann } = await pod.localUsers('ann')
+    const forged = { ...remy, address: quin.address }
+
+    await receiveBatch({ ...pod, log: recordedLog.log }, [
+      privateMessage(forged, ann, postBy(forged, { public: false })),
+    ])
+
+    expect(recordedLog.entries()).toContainEqual(
+      expect.objectContaining({
+        ...{ msg: 'inbound message rejected', fault: 'InvalidSignature' },
+        ...{ sender: quin.address, recipientGuid: ann.guid },
+      }),
+    )
   })
 
   it('of two hundred posts needs no more statements than one of two', async () => {

@@ -14,11 +14,15 @@ export function logRejectedAndIgnored(
   for (const one of ignored) log.debug({ ...identityOf(one), reason: one.reason }, 'inbound message ignored')
 }
 
-/** Sender, type and guid, never the contents. The sender of an unopened envelope is only a claim. */
-function identityOf({ message, arrival }: RejectedMessage | IgnoredMessage): object {
-  if (arrival === undefined) return { sender: peekEnvelope(message.envelope).sender }
+/** Sender, recipient, type and guid, never the contents. The sender of an unopened envelope is only a claim. */
+function identityOf({ message, envelope, arrival }: RejectedMessage | IgnoredMessage): object {
+  const { recipientGuid } = message
+  if (arrival === undefined) {
+    const readable = envelope ?? (recipientGuid === undefined ? message.envelope : undefined)
+    return { sender: readable && peekEnvelope(readable).sender, recipientGuid }
+  }
   const { sender, entity } = arrival
-  return { sender, entity: entity.type, guid: 'guid' in entity ? entity.guid : undefined }
+  return { sender, recipientGuid, entity: entity.type, guid: 'guid' in entity ? entity.guid : undefined }
 }
 
 /** One line for a batch: the number of messages by their ends, and the duration. */
@@ -28,6 +32,6 @@ export function logBatch(log: Logger, messages: readonly InboundMessage[], ends:
   const counts = Object.entries(countEnds(messages, ends)).filter(([, count]) => count > 0)
   log.info(
     { queue: queueOf(first), messages: messages.length, ...Object.fromEntries(counts), ms: Math.round(ms) },
-    'inbound batch stored',
+    'inbound batch processed',
   )
 }

@@ -74,6 +74,8 @@ export interface RejectedMessage {
   readonly message: InboundMessage
   readonly fault: ProtocolFault
   readonly reason: string
+  /** The readable envelope of a private message that was decrypted but not opened. */
+  readonly envelope?: string
   /** Set once the envelope is open. */
   readonly arrival?: Arrival
 }
@@ -82,6 +84,8 @@ export interface RejectedMessage {
 export interface IgnoredMessage {
   readonly message: InboundMessage
   readonly reason: string
+  /** The readable envelope of a private message that was decrypted but not opened. */
+  readonly envelope?: string
   /** Set once the envelope is open. */
   readonly arrival?: Arrival
 }

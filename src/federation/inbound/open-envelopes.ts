@@ -22,7 +22,7 @@ export async function openEnvelopes(
   const ignored: IgnoredMessage[] = []
   const ofBlockedPods = await findPeopleOfBlockedPods(pod, opened.values())
   for (const each of decrypted) {
-    const { message, recipient } = each
+    const { message, envelope, recipient } = each
     const result = opened.get(each)
     switch (result?.state) {
       case 'open': {
@@ -52,15 +52,16 @@ export async function openEnvelopes(
         break
       }
       case 'rejected':
-        rejected.push({ message, fault: result.fault, reason: result.reason })
+        rejected.push({ message, envelope, fault: result.fault, reason: result.reason })
         break
       case 'needs_key':
         if (signers.has(result.of)) {
-          rejected.push({ message, fault: 'SenderKeyNotFound', reason: `the key of ${result.of} cannot be used` })
+          const reason = `the key of ${result.of} cannot be used`
+          rejected.push({ message, envelope, fault: 'SenderKeyNotFound', reason })
         } else {
           const { of, sender = of } = result
           if (ofBlockedPods.has(of)) {
-            ignored.push({ message, reason: `the pod of ${of} is blocked` })
+            ignored.push({ message, envelope, reason: `the pod of ${of} is blocked` })
             break
           }
           const signed = result.sender !== undefined
@@ -101,8 +102,8 @@ function firstSignedBy(
 }
 
 /**
- * Opens the envelopes with the keys of the signers that their headers claim. Opening may reveal another signer, such as the
- * author of an encrypted entity; those envelopes are opened once more, with that key.
+ * Opens the envelopes with the keys of the signers that they claim. Opening may reveal an author whom `peekEnvelope` did not find; those
+ * envelopes are opened once more, with that key.
  */
 async function verifyEnvelopes(pod: Pod, envelopes: readonly DecryptedMessage[]) {
   const opened = new Map<DecryptedMessage, Opened>()

@@ -28,7 +28,7 @@ export async function claimResumedMessages(
   }
 }
 
-/** Parks the waiting messages and resumes those that waited for a stored entity. The same statement raises the counters. */
+/** Parks the waiting messages. Returns the entities that are stored by now; `raiseCountsAndResume` resumes their messages. */
 export function parkWaitingMessages(
   pod: Pod,
   transaction: Knex.Transaction,

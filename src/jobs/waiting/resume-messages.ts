@@ -28,7 +28,8 @@ export function mayWaitAgain({ times, last }: Pick<ResumedMessage, 'times' | 'la
 
 /**
  * Raises the counters of what was stored, and turns messages that wait for these entities into outbox rows. One statement for both:
- * a batch of one message stays within its number of statements.
+ * a batch of one message stays within its number of statements. Each stored entity that raises a counter has a key of its own, so that
+ * without keys nothing is to be counted.
  */
 export async function raiseCountsAndResume(
   pod: Pick<Pod, 'jobs'>,
@@ -36,7 +37,11 @@ export async function raiseCountsAndResume(
   counts: Counts,
   entityKeys: readonly EntityKey[],
 ): Promise<void> {
-  if (entityKeys.length === 0) return
+  if (entityKeys.length === 0) {
+    if (Object.values(counts).some((list) => list.length > 0))
+      throw new Error('Counters change without a stored entity.')
+    return
+  }
   const resumed = await resume(transaction, entityKeys, counts)
   handOverAfter(pod, transaction, resumed)
   if (resumed.length === RESUMED_AT_ONCE)
