@@ -3,6 +3,7 @@ import { benchApi } from './api.js'
 import type { Bench } from './bench.js'
 import { benchCrash } from './crash.js'
 import { benchDiscovery } from './discovery.js'
+import { benchFilters } from './filters.js'
 import { benchHostile } from './hostile.js'
 import { benchIdle } from './idle.js'
 import { benchInbound } from './inbound.js'
@@ -18,6 +19,7 @@ import { benchProtocol } from './protocol.js'
 /** By name, in the order in which they run when none is named. */
 export const benches: ReadonlyMap<string, Bench> = new Map<string, Bench>([
   ['limits', benchLimits],
+  ['filters', benchFilters],
   ['lived', benchLived],
   ['protocol', benchProtocol],
   ['peer', benchPeer],

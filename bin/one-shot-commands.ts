@@ -9,6 +9,7 @@ import { deliveryCommands } from './commands/deliveries.js'
 import { doctorCommand } from './commands/doctor.js'
 import { envelopeCommands } from './commands/envelope.js'
 import { federationCommands } from './commands/federation.js'
+import { filterCommands } from './commands/filters.js'
 import { inspectCommand } from './commands/inspect.js'
 import { invitationCommands } from './commands/invitations.js'
 import { notificationCommands } from './commands/notifications.js'
@@ -45,4 +46,5 @@ export const passingCommands = [
   auditCommands,
   reportCommands,
   contentCommands,
+  filterCommands,
 ] as const

@@ -87,6 +87,15 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   MODERATION_LIMITS: {
     reasonCharacters: '422',
     reports: '429',
+    filters: '422',
+    filterCharacters: '422',
+    patternWordCharacters: 'only so many are compared',
+    patternComparisons: 'the other patterns are not compared',
+    hitsKept: 'the older ones are deleted',
+    excerptCharacters: 'the rest is left out',
+    dryRunRows: 'a partial answer',
+    dryRunSeconds: 'a partial answer',
+    dryRunDays: '422',
     mostPageItems: 'as many',
   },
   TEXT_LIMITS: {

@@ -5,6 +5,7 @@ import { showCryptoMetrics } from '../workers/threads/crypto-metrics.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type Config, readConfig } from './config/config.js'
 import { keepAddress } from './config/kept-address.js'
+import { keepFiltersLoaded } from './domain/moderation/filters/active-filters.js'
 import { endUnstarted, StartError } from './errors/start-error.js'
 import { keepHeartbeat } from './jobs/operations/heartbeat.js'
 import { persistCounters } from './jobs/operations/persisted-counters.js'
@@ -48,6 +49,7 @@ async function startWeb(config: Config): Promise<() => Promise<void>> {
   const app = await buildApp(pod, { metrics })
   const figures = persistCounters(pod, metrics.registry)
   const heartbeat = keepHeartbeat(pod, { kind: 'web' })
+  const filters = keepFiltersLoaded(pod)
   const operator = await buildOperatorApp({ log: pod.log, metrics, readiness: app.readiness })
 
   const address = await listen(
@@ -67,6 +69,7 @@ async function startWeb(config: Config): Promise<() => Promise<void>> {
     await closeApp(app, HTTP_LIMITS.closeTimeoutMs)
     await closeApp(operator, 0)
     await figures.close()
+    filters.close()
     await heartbeat.close()
     await pod.close()
     await crypto.close()

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { extname } from 'node:path'
 import type { Logger } from 'pino'
 import { type Config, readConfig } from '../src/config/config.js'
+import { keepFiltersLoaded } from '../src/domain/moderation/filters/active-filters.js'
 import { endUnstarted, StartError } from '../src/errors/start-error.js'
 import { registerReceiveMetrics } from '../src/federation/inbound/receive-metrics.js'
 import { registerDeliveryMetrics } from '../src/federation/outbound/delivery-metrics.js'
@@ -88,6 +89,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
     queues: config.workerQueues,
     runningJobs: workers.runningJobs,
   })
+  const filters = keepFiltersLoaded(pod)
   const operator = await buildOperatorApp({
     log: pod.log,
     metrics,
@@ -104,6 +106,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
     await Promise.all([uploads?.stop(), backups?.stop(), workers.close()])
     await closeApp(operator, 0)
     await figures.close()
+    filters.close()
     await heartbeat.close()
     await pod.close()
     await crypto.close()

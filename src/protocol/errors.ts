@@ -23,6 +23,7 @@ export const outcomeOf = {
   AuthorIgnored: 'drop',
   NotAllowed: 'drop',
   RecipientClosed: 'drop',
+  Filtered: 'drop',
   DiscoveryFailed: 'retry',
   NotFetchable: 'wait',
   TargetNotFound: 'wait',

@@ -1,3 +1,4 @@
+import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
 import { notifyOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
 import { continuePrune } from '../../src/domain/operations/prune.js'
 import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
@@ -13,6 +14,7 @@ import { type JobContext, sweepAllNow } from '../../src/jobs/outbox/outbox.js'
 import type { Schedule } from '../../src/jobs/queues/schedule-jobs.js'
 import { resumeWaiting } from '../../src/jobs/waiting/resume-messages.js'
 import { readDatabaseTime, recordRun } from '../../src/persistence/database/periodic-runs.js'
+import { pruneFilterHits } from '../../src/persistence/moderation/filters.js'
 import { giveUpDeliveries } from '../../src/persistence/outbound/due-deliveries.js'
 import { purgeDeletedPosts } from '../../src/persistence/posts/delete-posts.js'
 import type { Pod } from '../../src/pod/pod.js'
@@ -86,6 +88,7 @@ export async function prune(pod: Pod): Promise<void> {
       if (deleted > 0) pod.log.info({ table, rows: deleted }, 'pruned')
     }
   }
+  await pruneFilterHits(pod.db, MODERATION_LIMITS.hitsKept)
   await recordRun(pod.db, 'prune')
 }
 

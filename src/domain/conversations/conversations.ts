@@ -18,6 +18,8 @@ import type { Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { TEXT_LIMITS } from '../limits.js'
+import { requireUnfiltered } from '../moderation/filters/check-documents.js'
+import { messageDocument } from '../moderation/filters/filter-document.js'
 import { newGuid } from '../new-guid.js'
 import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
@@ -39,6 +41,10 @@ export async function startConversation(pod: Pod, viewer: Viewer, input: NewConv
   requireText(text)
 
   const guid = newGuid()
+  const messageGuid = newGuid()
+  const checked = await requireUnfiltered(pod, viewer, (author) =>
+    messageDocument({ guid: messageGuid, author }, [subject, text]),
+  )
   const createdAt = pod.now()
   await inTransaction(pod, async (transaction) => {
     const { address: author } = await Person.query(transaction).findById(viewer.personId).throwIfNotFound()
@@ -47,8 +53,9 @@ export async function startConversation(pod: Pod, viewer: Viewer, input: NewConv
     await insertNewConversations(transaction, [
       { guid, author, subject, participants, unknownParticipants: [], createdAt, arrivedAt: createdAt },
     ])
-    const first = { guid: newGuid(), conversationGuid: guid, author, text, createdAt, arrivedAt: createdAt }
+    const first = { guid: messageGuid, conversationGuid: guid, author, text, createdAt, arrivedAt: createdAt }
     await addMessages(pod, transaction, [first], [newDispatchJob(viewer.personId, { record: 'conversation', guid })])
+    await checked.record(transaction)
   })
   return findConversation(pod, viewer, guid)
 }
@@ -64,6 +71,7 @@ export async function createMessage(
   requireText(text)
 
   const guid = newGuid()
+  const checked = await requireUnfiltered(pod, viewer, (author) => messageDocument({ guid, author }, [text]))
   const createdAt = pod.now()
   const {
     address,
@@ -76,6 +84,7 @@ export async function createMessage(
     const dispatch = newDispatchJob(viewer.personId, { record: 'message', guid })
     const [written] = await addMessages(pod, transaction, [message], [dispatch])
     if (written === undefined) throw conversationNotFound()
+    await checked.record(transaction)
   })
   return { guid, text, createdAt, author: { guid: authorGuid, address, name, avatarUrl } }
 }

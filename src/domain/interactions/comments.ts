@@ -11,6 +11,8 @@ import { Tag } from '../../persistence/models/tag.js'
 import type { Page, TimePage } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
 import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
+import { requireUnfiltered } from '../moderation/filters/check-documents.js'
+import { commentDocument } from '../moderation/filters/filter-document.js'
 import { newGuid } from '../new-guid.js'
 import { enqueueDispatchAndAnnouncement } from '../notifications/announcements.js'
 import { notifyAbout } from '../notifications/notifications.js'
@@ -58,6 +60,9 @@ export async function createComment(
   }
 
   const guid = newGuid()
+  const checked = await requireUnfiltered(pod, viewer, (author) =>
+    commentDocument({ guid, author, isPublic: post.public }, text),
+  )
   const createdAt = pod.now()
   const signature = await signRelayable(pod, viewer, post, (author) => ({
     type: 'comment',
@@ -101,6 +106,7 @@ export async function createComment(
       { record: 'comment', guid },
       { notifications },
     )
+    await checked.record(transaction)
     return comment
   })
 }

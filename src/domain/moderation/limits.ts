@@ -10,4 +10,23 @@ export const MODERATION_LIMITS = {
   /** Items of a page of the admin API without and with `per_page`. */
   pageItems: 50,
   mostPageItems: 100,
+  filters: 1_000,
+  /** Of the value of a filter. */
+  filterCharacters: 100,
+  /** A pattern has so many characters in a row without `*`: the search begins with them. */
+  patternPieceCharacters: 3,
+  /** Of a word on each side of the part that a pattern names. */
+  patternWordCharacters: 100,
+  /** Comparisons of words with patterns for one text. */
+  patternComparisons: 20_000,
+  /** Latest hits kept of each filter, and shown with it. */
+  hitsKept: 50,
+  hitDays: 30,
+  /** Of the text of a hit or a sample. */
+  excerptCharacters: 200,
+  /** A dry run ends after so many rows or seconds, newest rows first. */
+  dryRunRows: 200_000,
+  dryRunSeconds: 20,
+  dryRunDays: 30,
+  dryRunSamples: 50,
 } as const

@@ -6,6 +6,8 @@ import { isBirthday, isName } from '../../protocol/values.js'
 import { isCleanText } from '../../protocol/xml/xml.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { TEXT_LIMITS } from '../limits.js'
+import { requireUnfiltered } from '../moderation/filters/check-documents.js'
+import { profileDocument } from '../moderation/filters/filter-document.js'
 import { normaliseTagName } from '../posts/tags.js'
 import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
@@ -28,6 +30,10 @@ export interface ProfileChange {
 /** Changes the profile in one transaction. The profile is sent to contacts only if a field has a new value. */
 export async function changeProfile(pod: Pod, viewer: Viewer, change: ProfileChange): Promise<OwnProfile> {
   const wanted = validateChange(change)
+  const { firstName, bio, tags } = wanted
+  const checked = await requireUnfiltered(pod, viewer, (author, guid) =>
+    profileDocument({ guid, author }, { name: firstName ?? '', bio: bio ?? '', tags: tags ?? [] }),
+  )
   await inTransaction(pod, async (transaction) => {
     const { personId } = viewer
     await Person.lock(transaction, personId)
@@ -35,6 +41,7 @@ export async function changeProfile(pod: Pod, viewer: Viewer, change: ProfileCha
     if (isUnchanged(profile, wanted)) return
     await Person.updateProfile(transaction, personId, { ...wanted, updatedAt: pod.now() })
     await enqueueJobs(pod, transaction, [newDispatchJob(personId, { record: 'profile', personId })])
+    await checked.record(transaction)
   })
   return findOwnProfile(pod, viewer)
 }

@@ -10,6 +10,8 @@ import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { ownAspectIds } from '../contacts/aspects.js'
 import { TEXT_LIMITS } from '../limits.js'
+import { requireUnfiltered } from '../moderation/filters/check-documents.js'
+import { postDocument } from '../moderation/filters/filter-document.js'
 import { newGuid } from '../new-guid.js'
 import { enqueueDispatchAndAnnouncement } from '../notifications/announcements.js'
 import { notifyAbout } from '../notifications/notifications.js'
@@ -41,6 +43,13 @@ type PublishPostRefusal =
 export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Promise<Post> {
   validatePost(viewer, input)
   const location = input.location?.address.trim() === '' ? undefined : input.location
+  const guid = newGuid()
+  const checked = await requireUnfiltered(pod, viewer, (author) =>
+    postDocument(
+      { guid, author, isPublic: input.public },
+      { text: input.text, poll: input.poll && [input.poll.question, ...input.poll.answers] },
+    ),
+  )
 
   return inTransaction(pod, async (transaction) => {
     const aspectIds = input.public ? [] : await requireOwnAspects(transaction, viewer, input.aspectIds ?? [])
@@ -52,7 +61,7 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
 
     const post = await Post.query(transaction)
       .insert({
-        guid: newGuid(),
+        guid,
         authorId: viewer.personId,
         type: 'StatusMessage',
         public: input.public,
@@ -82,6 +91,7 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
       { record: 'post', guid: post.guid },
       { notifications, posts: [post.id] },
     )
+    await checked.record(transaction)
     return post
   })
 }

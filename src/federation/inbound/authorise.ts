@@ -1,12 +1,12 @@
 import { isRelayable, type ReceivableEntity } from '../../protocol/entities/registry.js'
 import { faultOfArrival } from '../../protocol/envelopes/sender-rules.js'
-import type { Arrival, IgnoredMessage, RejectedMessage, StepResult } from './batch.js'
+import type { IgnoredMessage, RejectedMessage, StepResult } from './batch.js'
 import type { Signer } from './find-signers.js'
 import type { ResolvedArrival } from './resolve-references.js'
 
 /** Decides which entities their senders may send, from the resolved facts alone: no I/O. */
-export function authorise(resolved: readonly ResolvedArrival[]): StepResult<Arrival<ReceivableEntity>> {
-  const ready: Arrival<ReceivableEntity>[] = []
+export function authorise(resolved: readonly ResolvedArrival[]): StepResult<ResolvedArrival> {
+  const ready: ResolvedArrival[] = []
   const rejected: RejectedMessage[] = []
   const ignored: IgnoredMessage[] = []
   for (const arrival of resolved) {

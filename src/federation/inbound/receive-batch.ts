@@ -10,6 +10,7 @@ import { authorise } from './authorise.js'
 import type { Arrival, IgnoredMessage, InboundMessage, RejectedMessage, StepResult, StoredRecord } from './batch.js'
 import { logBatch, logRejectedAndIgnored } from './batch-log.js'
 import { countDailyBytes, ignoreOverDailyBytes } from './daily-bytes.js'
+import { type FilteredArrivals, filterArrivals, recordFilteredArrivals } from './filter-arrivals.js'
 import { followUp } from './follow-up.js'
 import { openEnvelopes } from './open-envelopes.js'
 import { countBatch, timeStep } from './receive-metrics.js'
@@ -37,20 +38,21 @@ export async function receiveBatch(pod: Pod, messages: readonly InboundMessage[]
   const withinLimit = ignoreOverDailyBytes(pod, opened.ready)
   const resolved = await timeStep('resolve', () => resolveReferences(pod, withinLimit.ready))
   const authorised = authorise(resolved.ready)
+  const filtered = await filterArrivals(pod, authorised.ready)
 
-  const steps = [opened, withinLimit, resolved, authorised]
+  const steps = [opened, withinLimit, resolved, authorised, filtered]
   const unresolved = steps.flatMap((step) => step.waiting)
   const waiting = unresolved.filter(({ message: { resumed } }) => resumed === undefined || mayWaitAgain(resumed))
   const givenUp = unresolved.filter((each) => !waiting.includes(each))
   const sorted = {
-    ready: authorised.ready,
+    ready: filtered.ready,
     waiting,
     rejected: steps.flatMap((step) => step.rejected),
     ignored: steps.flatMap((step) => step.ignored),
   }
   // Logged before the commit: a worker that dies in between logs these messages twice rather than never.
   logRejectedAndIgnored(pod.log, sorted)
-  const committed = await timeStep('store', () => commitBatch(pod, sorted))
+  const committed = await timeStep('store', () => commitBatch(pod, sorted, filtered.filtered))
   logRejectedAndIgnored(pod.log, committed)
   await countDailyBytes(
     pod,
@@ -78,7 +80,11 @@ interface CommittedBatch {
  * One transaction for a batch: stores the authorised entities with their follow-up work, parks the waiting messages, and deletes
  * the rows of resumed ones. A resumed message without its row has been received by another worker and is skipped.
  */
-export async function commitBatch(pod: Pod, batch: SortedBatch): Promise<CommittedBatch> {
+export async function commitBatch(
+  pod: Pod,
+  batch: SortedBatch,
+  filtered: FilteredArrivals = new Map(),
+): Promise<CommittedBatch> {
   if (needsNoTransaction(batch)) return { records: [], rejected: [], ignored: [] }
   const now = pod.now()
   return inTransaction(pod, async (transaction) => {
@@ -96,6 +102,7 @@ export async function commitBatch(pod: Pod, batch: SortedBatch): Promise<Committ
     await followUp(pod, transaction, stored.records, notifications)
     await retractIgnoredRelayables(pod, transaction, [...rejected, ...stored.rejected])
     await requestChecksOfOfflinePods(transaction, ready)
+    await recordFilteredArrivals(pod, transaction, filtered, stored.records)
     return stored
   })
 }

@@ -8,6 +8,7 @@ import { Aspect } from '../schemas/aspects.js'
 import { Comment, NewComment } from '../schemas/comments.js'
 import { Conversation, Message, StartedConversation } from '../schemas/conversations.js'
 import { ErrorBody, ErrorReasonName } from '../schemas/error-body.js'
+import { DryRunSchema, FilterSchema, WholeFilterSchema } from '../schemas/filters.js'
 import { LiveMessage, StreamEventData, StreamEvents, StreamReset } from '../schemas/live.js'
 import { AuditEntrySchema, ListedCaseSchema, OwnReportSchema, WholeCaseSchema } from '../schemas/moderation.js'
 import { Notification } from '../schemas/notifications.js'
@@ -96,6 +97,7 @@ const NAMED_SCHEMAS = [
   ...[LiveMessage, StreamReset, StreamEvents, StreamEventData],
   ...[AuditEntrySchema, ListedCaseSchema, WholeCaseSchema, OwnReportSchema],
   ...[QueueSchema, QueueJobSchema],
+  ...[FilterSchema, WholeFilterSchema, DryRunSchema],
 ]
 
 /** Describes the routes that are registered after it, so it must come first. */

@@ -53,7 +53,7 @@ function documentationOf({ paths, components }: Document): ApiDocument {
 
   return {
     check(method, path, answer) {
-      const call = calls.find(({ pattern }) => pattern.test(path))
+      const call = calls.find((each) => each.path === path) ?? calls.find(({ pattern }) => pattern.test(path))
       const operation = call?.operations[method.toLowerCase()]
       const status = String(answer.statusCode)
       const wrong = (what: string) =>

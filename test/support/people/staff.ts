@@ -10,6 +10,7 @@ export interface StaffClient {
   get(path: string): Promise<ApiAnswer>
   post(path: string, body?: object): Promise<ApiAnswer>
   put(path: string, body?: object): Promise<ApiAnswer>
+  call(method: 'PATCH' | 'DELETE', path: string, body?: object): Promise<ApiAnswer>
 }
 
 export async function makeStaff(api: ApiPod, name: string, role: 'moderator' | 'admin'): Promise<StaffClient> {
@@ -18,9 +19,16 @@ export async function makeStaff(api: ApiPod, name: string, role: 'moderator' | '
   await changeRole(api.pod, COMMAND_ACTOR, person.guid, { role, reason: 'For a test', confirm: name })
   const scopes = [role === 'admin' ? 'administration' : 'moderation'] as const
   const { accessToken: token } = await mintToken(api.pod, name, { scopes, lifetime: 3_600 })
-  const send = (method: 'GET' | 'POST' | 'PUT') => (path: string, body?: object) =>
+  const send = (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE') => (path: string, body?: object) =>
     api.call({ method, path: adminPath(path), token, ...(body !== undefined && { body }) })
-  return { token, person, get: send('GET'), post: send('POST'), put: send('PUT') }
+  return {
+    token,
+    person,
+    get: send('GET'),
+    post: send('POST'),
+    put: send('PUT'),
+    call: (method, path, body) => send(method)(path, body),
+  }
 }
 
 function adminPath(path: string): string {

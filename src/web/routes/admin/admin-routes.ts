@@ -8,6 +8,7 @@ import { addValidation } from '../../server/validation.js'
 import { auditRoutes } from './audit.js'
 import { caseRoutes } from './cases.js'
 import { contentRoutes } from './content.js'
+import { filterRoutes } from './filters.js'
 import { queueRoutes } from './queues.js'
 import { roleRoutes } from './roles.js'
 
@@ -21,6 +22,7 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   addCompression(app)
   await app.register(caseRoutes)
   await app.register(contentRoutes)
+  await app.register(filterRoutes)
   await app.register(auditRoutes)
   await app.register(roleRoutes)
   await app.register(queueRoutes)

@@ -68,6 +68,7 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
           post_not_found: 404,
           comment_not_found: 404,
           text_invalid: 422,
+          filtered: 422,
           blocked_by_author: 422,
           invalid: 422,
           malformed: 422,

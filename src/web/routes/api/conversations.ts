@@ -82,7 +82,14 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: {
         scopes,
-        refusals: { malformed: 422, invalid: 422, subject_invalid: 422, text_invalid: 422, recipients_invalid: 422 },
+        refusals: {
+          malformed: 422,
+          invalid: 422,
+          subject_invalid: 422,
+          text_invalid: 422,
+          filtered: 422,
+          recipients_invalid: 422,
+        },
       },
     },
     async (request, reply) => {
@@ -193,7 +200,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
         body: Type.Object({ body: Type.String({ description: 'Markdown, 1 to 65 535 characters.' }) }),
         response: { 201: refTo(Message, 'The new message.') },
       },
-      config: { scopes, refusals: { ...missing, malformed: 422, invalid: 422, text_invalid: 422 } },
+      config: { scopes, refusals: { ...missing, malformed: 422, invalid: 422, text_invalid: 422, filtered: 422 } },
     },
     async (request, reply) => {
       const { guid: conversationGuid } = request.params

@@ -51,6 +51,7 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
           insufficient_scope: { status: 422, field: 'public' },
           text_required: 422,
           text_invalid: 422,
+          filtered: 422,
           aspects_required: 422,
           photos_invalid: 422,
           poll_invalid: 422,

@@ -67,6 +67,7 @@ export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
         refusals: {
           invalid: 400,
           name_invalid: 400,
+          filtered: 422,
           bio_invalid: 400,
           location_invalid: 400,
           gender_invalid: 400,

@@ -1,0 +1,167 @@
+import { type Command, Option } from 'commander'
+import { dryRunFilter } from '../../src/domain/moderation/filters/dry-run.js'
+import {
+  addFilter,
+  changeFilter,
+  type FilterInput,
+  type FilterOutcome,
+  listModerationFilters,
+  type NewFilter,
+  removeFilter,
+} from '../../src/domain/moderation/filters/filters.js'
+import {
+  FILTER_ACTIONS,
+  FILTER_FIELDS,
+  FILTER_KINDS,
+  FILTER_ORIGINS,
+  FILTER_STATES,
+  type FilterRule,
+} from '../../src/persistence/moderation/filters.js'
+import { presentDryRun, presentFilter } from '../../src/web/presenters/filters.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
+import { CommandError } from '../command-error.js'
+import { readCount } from '../options.js'
+import { print, printable, table } from '../output.js'
+import { withPod } from '../with-pod.js'
+
+const FILTERS_SHOWN = 100
+
+interface RuleOptions extends ActorOptions {
+  readonly fields?: FilterRule['fields'][number][]
+  readonly origin?: FilterRule['origin']
+  readonly accountAge?: number
+  readonly followed?: boolean
+  readonly private?: boolean
+  readonly action?: FilterRule['action']
+  readonly state?: FilterRule['state']
+}
+
+export function filterCommands(program: Command): void {
+  const filters = program.command('filters').description('Filters of posts, comments, profiles and messages.')
+  const kindArgument = FILTER_KINDS.join(', ')
+
+  withActorOptions(filters.command('list'))
+    .description('Lists filters, newest first, with their hits of 30 days.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod filters list')
+    .action(list)
+
+  withRuleOptions(filters.command('add'))
+    .argument('<kind>', kindArgument)
+    .argument('<value>', 'what is searched')
+    .description('Adds a filter. In the state "trial", the default, its hits are only counted.')
+    .addHelpText('after', '\nExample:\n  pod filters add link_host spam.example --action flag --reason "Spam wave"')
+    .action(add)
+
+  withRuleOptions(filters.command('test'))
+    .argument('<kind>', kindArgument)
+    .argument('<value>', 'what is searched')
+    .option('--days <number>', 'read the content of so many days', readCount, 7)
+    .description('Shows what a filter would have hit. Changes nothing.')
+    .addHelpText('after', '\nExample:\n  pod filters test word casino --days 30')
+    .action(test)
+
+  withRuleOptions(filters.command('set'))
+    .argument('<id>', 'the number of the filter', readCount)
+    .description('Changes a filter. Options that are not given stay unchanged.')
+    .addHelpText('after', '\nExample:\n  pod filters set 7 --state active --reason "No wrong hits in a week"')
+    .action((id: number, options: RuleOptions) =>
+      change(options, (pod, actor) => changeFilter(pod, actor, id, inputOf(options), options)),
+    )
+
+  withActorOptions(filters.command('remove'))
+    .argument('<id>', 'the number of the filter', readCount)
+    .description('Removes a filter with its hits. What it has done stays.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod filters remove 7 --reason "Too many wrong hits"')
+    .action((id: number, options: ActorOptions) =>
+      change(options, (pod, actor) => removeFilter(pod, actor, id, options)),
+    )
+}
+
+function withRuleOptions(command: Command): Command {
+  return withActorOptions(command)
+    .addOption(new Option('--fields <field...>', 'what is searched; default: everything').choices(FILTER_FIELDS))
+    .addOption(new Option('--origin <origin>', 'of which people; default: both').choices(FILTER_ORIGINS))
+    .option('--account-age <days>', 'only people known for less than so many days', readCount)
+    .option('--followed', 'also people whom a local user follows')
+    .option('--no-followed', 'not people whom a local user follows (default)')
+    .option('--private', 'private content too; no text of it is kept')
+    .option('--no-private', 'only public content (default)')
+    .addOption(new Option('--action <action>', 'what a hit causes; default: count').choices(FILTER_ACTIONS))
+    .addOption(new Option('--state <state>', 'default: trial').choices(FILTER_STATES))
+    .option('--json', 'print JSON')
+}
+
+function inputOf({
+  fields,
+  origin,
+  accountAge,
+  followed,
+  private: isPrivate,
+  action,
+  state,
+}: RuleOptions): FilterInput {
+  return {
+    ...(fields !== undefined && { fields }),
+    ...(origin !== undefined && { origin }),
+    ...(accountAge !== undefined && { accountAgeDays: accountAge }),
+    ...(followed !== undefined && { exemptFollowed: !followed }),
+    ...(isPrivate !== undefined && { isPrivate }),
+    ...(action !== undefined && { action }),
+    ...(state !== undefined && { state }),
+  }
+}
+
+function newFilterOf(kind: string, value: string, options: RuleOptions): NewFilter {
+  const known = FILTER_KINDS.find((each) => each === kind)
+  if (known === undefined) throw new CommandError(`There are these kinds of filters: ${FILTER_KINDS.join(', ')}.`)
+  return { action: 'count', ...inputOf(options), kind: known, value }
+}
+
+async function list(options: ActorOptions): Promise<void> {
+  const filters = await withPod(async (pod) => {
+    const actor = await actorOf(pod, options, 'moderation')
+    return (await listModerationFilters(pod, actor, { limit: FILTERS_SHOWN })).items.map(presentFilter)
+  })
+  const rows = filters.map(({ id, kind, value, action, state, hits_30_days: hits }) => {
+    return [String(id), kind, value, action, state, String(hits)]
+  })
+  print(options, filters, [
+    ...table([['filter', 'kind', 'value', 'action', 'state', 'hits'], ...rows]).map(printable),
+    filters.length === 1 ? '1 filter' : `${filters.length} filters`,
+  ])
+}
+
+async function add(kind: string, value: string, options: RuleOptions): Promise<void> {
+  const filter = newFilterOf(kind, value, options)
+  await change(options, (pod, actor) => addFilter(pod, actor, filter, options))
+}
+
+async function test(kind: string, value: string, options: RuleOptions & { readonly days: number }): Promise<void> {
+  const filter = newFilterOf(kind, value, options)
+  const result = await withPod(async (pod) =>
+    presentDryRun(await dryRunFilter(pod, await actorOf(pod, options, 'moderation'), filter, options)),
+  )
+  const { hits, authors, pods, followed, samples, scanned_from: from, complete } = result
+  print(options, result, [
+    ...table(samples.map(({ type, author, text }) => [type, author, (text ?? '-').replaceAll('\n', ' ')])).map(
+      printable,
+    ),
+    `${hits} hits by ${authors} people of ${pods} pods; local users follow ${followed} of them.`,
+    complete ? `All content since ${from} was read.` : `Only content since ${from} was read: the limit is reached.`,
+  ])
+}
+
+type Change = (
+  pod: Parameters<Parameters<typeof withPod>[0]>[0],
+  actor: Awaited<ReturnType<typeof actorOf>>,
+) => Promise<FilterOutcome>
+
+async function change(options: ActorOptions, run: Change): Promise<void> {
+  const { changed, filter } = await withPod(async (pod) => run(pod, await actorOf(pod, options, 'moderation')))
+  const { id, kind, value, action, state } = filter
+  print(options, { changed, filter: presentFilter(filter) }, [
+    printable(`Filter ${id} (${kind}: ${value}, ${action}, ${state}) ${changed ? 'changed' : 'is unchanged'}.`),
+  ])
+}

@@ -1,0 +1,56 @@
+import { listUsedFilters, readFiltersVersion } from '../../../persistence/moderation/filters.js'
+import type { Pod } from '../../../pod/pod.js'
+import { compileFilters, type FilterMatcher } from './filter-matcher.js'
+
+/** Milliseconds between two comparisons of the loaded filters with the stored ones. */
+const RELOAD_EVERY_MS = 3_000
+
+interface LoadedFilters {
+  readonly version: string
+  readonly matcher: FilterMatcher
+}
+
+/** One entry for each open pod of this process. */
+const loaded = new WeakMap<Pod['jobs'], Promise<LoadedFilters>>()
+
+/** The filters of this process, loaded at the first use. Later changes arrive by `reloadFilters`. */
+export async function activeFilters(pod: Pick<Pod, 'db' | 'jobs'>): Promise<FilterMatcher> {
+  const { matcher } = await (loaded.get(pod.jobs) ?? load(pod))
+  return matcher
+}
+
+/** Loads the filters again if one of them has changed. */
+export async function reloadFilters(pod: Pick<Pod, 'db' | 'jobs'>): Promise<void> {
+  const known = await loaded.get(pod.jobs)
+  if (known === undefined || known.version !== (await readFiltersVersion(pod.db))) await load(pod)
+}
+
+/** Keeps the filters of a process up to date, also while it receives nothing. */
+export function keepFiltersLoaded(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): { close(): void } {
+  const reload = () => void reloadFilters(pod).catch((err) => pod.log.debug({ err }, 'filters not reloaded'))
+  reload()
+  const timer = setInterval(reload, RELOAD_EVERY_MS)
+  return { close: () => clearInterval(timer) }
+}
+
+function load({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): Promise<LoadedFilters> {
+  const loading = readFilters(db)
+  const before = loaded.get(jobs)
+  loaded.set(jobs, loading)
+  loading.catch(() => {
+    if (loaded.get(jobs) === loading) restore(jobs, before)
+  })
+  return loading
+}
+
+/** After a failure the filters of before stay in force. */
+function restore(jobs: Pod['jobs'], before: Promise<LoadedFilters> | undefined): void {
+  if (before === undefined) loaded.delete(jobs)
+  else loaded.set(jobs, before)
+}
+
+/** The version is read first: a change in between is then loaded again. */
+async function readFilters(db: Pod['db']): Promise<LoadedFilters> {
+  const version = await readFiltersVersion(db)
+  return { version, matcher: compileFilters(await listUsedFilters(db)) }
+}

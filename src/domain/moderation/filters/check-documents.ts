@@ -1,0 +1,162 @@
+import type { Knex } from 'knex'
+import { Person } from '../../../persistence/models/person.js'
+import {
+  type FilterEffect,
+  type FilteredAuthor,
+  findFilteredAuthors,
+  insertFilterHits,
+  type NewFilterHit,
+  openFilterCases,
+  type StoredFilter,
+} from '../../../persistence/moderation/filters.js'
+import type { Pod } from '../../../pod/pod.js'
+import type { Viewer } from '../../accounts/viewers.js'
+import { Refusal } from '../../refusals.js'
+import { MODERATION_LIMITS } from '../limits.js'
+import { activeFilters } from './active-filters.js'
+import type { FilterDocument } from './filter-document.js'
+import type { FilterMatch } from './filter-matcher.js'
+
+/** A document with the filters that apply to it. */
+export interface FilteredDocument<Document extends FilterDocument = FilterDocument> {
+  readonly document: Document
+  readonly matches: readonly FilterMatch[]
+}
+
+/**
+ * Returns the documents to which filters apply. Reads the authors of those that match with one statement, and nothing if no document
+ * matches.
+ */
+export async function checkDocuments<Document extends FilterDocument>(
+  pod: Pick<Pod, 'db' | 'jobs' | 'now'>,
+  documents: readonly Document[],
+): Promise<readonly FilteredDocument<Document>[]> {
+  const filters = await activeFilters(pod)
+  if (filters.size === 0) return []
+  const found = documents.flatMap((document) => {
+    const matches = filters.match(document)
+    return matches.length === 0 ? [] : [{ document, matches }]
+  })
+  return keepApplicable(pod, found)
+}
+
+/** Leaves out the matches whose conditions do not hold for the author. */
+export async function keepApplicable<Document extends FilterDocument>(
+  { db, now }: Pick<Pod, 'db' | 'now'>,
+  found: readonly FilteredDocument<Document>[],
+): Promise<readonly FilteredDocument<Document>[]> {
+  if (found.length === 0) return []
+  const addresses = [...new Set(found.map(({ document }) => document.author))]
+  const authors = new Map((await findFilteredAuthors(db, addresses)).map((author) => [author.address, author]))
+  const at = now()
+  return found.flatMap(({ document, matches }) => {
+    const author = authors.get(document.author)
+    if (author === undefined) return []
+    const applicable = matches.filter(({ filter }) => holdsFor(filter, author, at))
+    if (applicable.length === 0) return []
+    // A received profile names its author by the address alone.
+    return [
+      { document: document.type === 'person' ? { ...document, guid: author.guid } : document, matches: applicable },
+    ]
+  })
+}
+
+const DAY_MS = 24 * 3_600 * 1_000
+
+function holdsFor({ origin, accountAgeDays, exemptFollowed }: StoredFilter, author: FilteredAuthor, at: Date): boolean {
+  if (author.isStaff || (exemptFollowed && author.isFollowed)) return false
+  if (origin !== 'both' && (origin === 'local') !== author.isLocal) return false
+  return accountAgeDays === null || at.getTime() - author.firstSeenAt.getTime() < accountAgeDays * DAY_MS
+}
+
+export function isRejected({ matches }: FilteredDocument): boolean {
+  return matches.some(({ filter }) => effectOf(filter) === 'rejected')
+}
+
+const EFFECTS = { count: 'counted', flag: 'flagged', reject: 'rejected' } as const
+
+function effectOf({ state, action }: StoredFilter): FilterEffect {
+  return state === 'active' ? EFFECTS[action] : 'counted'
+}
+
+/** Records the hits of stored and of rejected documents, and opens the cases of stored ones. Nothing if there are none. */
+export async function recordHits(
+  db: Knex,
+  {
+    stored,
+    rejected,
+  }: { readonly stored: readonly FilteredDocument[]; readonly rejected: readonly FilteredDocument[] },
+  at: Date,
+): Promise<void> {
+  const hits = [...stored, ...rejected].flatMap(hitsOf)
+  if (hits.length === 0) return
+  await insertFilterHits(db, hits, latestOfEach(hits), at)
+  const flagged = stored.flatMap(hitsOf).filter(({ effect }) => effect === 'flagged')
+  if (flagged.length > 0) await openFilterCases(db as Knex.Transaction, flagged, at)
+}
+
+function hitsOf({ document, matches }: FilteredDocument): readonly NewFilterHit[] {
+  const { type, guid, author, isPublic, texts } = document
+  return matches.map(({ filter, field }) => ({
+    filterId: filter.id,
+    targetType: type,
+    targetGuid: guid,
+    authorAddress: author,
+    field,
+    excerpt: isPublic ? excerptOf(texts.find((text) => text.field === field)?.text ?? '') : null,
+    isPublic,
+    effect: effectOf(filter),
+  }))
+}
+
+export function excerptOf(text: string): string {
+  return [...text.slice(0, 2 * MODERATION_LIMITS.excerptCharacters)]
+    .slice(0, MODERATION_LIMITS.excerptCharacters)
+    .join('')
+}
+
+/** A flood of hits stores as many rows as are shown. */
+function latestOfEach(hits: readonly NewFilterHit[]): readonly NewFilterHit[] {
+  const counts = new Map<number, number>()
+  return hits
+    .toReversed()
+    .filter(({ filterId }) => {
+      const count = (counts.get(filterId) ?? 0) + 1
+      counts.set(filterId, count)
+      return count <= MODERATION_LIMITS.hitsKept
+    })
+    .toReversed()
+}
+
+/** Filters that apply to a text of a local person. `record` is called in the transaction that stores the text. */
+export interface CheckedText {
+  record(transaction: Knex.Transaction): Promise<void>
+}
+
+/**
+ * Throws `filtered` for a text that a filter rejects. The message does not name the word: it would help to avoid it. Without filters
+ * nothing is read.
+ */
+export async function requireUnfiltered(
+  pod: Pick<Pod, 'db' | 'jobs' | 'now'>,
+  { personId }: Pick<Viewer, 'personId'>,
+  documentOf: (author: string, authorGuid: string) => FilterDocument,
+): Promise<CheckedText> {
+  const found = await checkDocument(pod, personId, documentOf)
+  if (found.some(isRejected)) {
+    await recordHits(pod.db, { stored: [], rejected: found }, pod.now())
+    throw new Refusal('filtered', 'This text is not accepted on this pod.')
+  }
+  return { record: (transaction) => recordHits(transaction, { stored: found, rejected: [] }, pod.now()) }
+}
+
+async function checkDocument(
+  pod: Pick<Pod, 'db' | 'jobs' | 'now'>,
+  personId: number,
+  documentOf: (author: string, authorGuid: string) => FilterDocument,
+): Promise<readonly FilteredDocument[]> {
+  const filters = await activeFilters(pod)
+  if (filters.size === 0 || filters.match(documentOf('', '')).length === 0) return []
+  const { address, guid } = await Person.query(pod.db).findById(personId).throwIfNotFound()
+  return checkDocuments(pod, [documentOf(address, guid)])
+}

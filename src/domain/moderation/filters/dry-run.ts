@@ -1,0 +1,64 @@
+import { findFilteredAuthors } from '../../../persistence/moderation/filters.js'
+import type { Pod } from '../../../pod/pod.js'
+import { splitAddress } from '../../../protocol/address.js'
+import { Refusal } from '../../refusals.js'
+import { type Actor, requirePower } from '../actor.js'
+import { MODERATION_LIMITS } from '../limits.js'
+import { excerptOf, type FilteredDocument } from './check-documents.js'
+import { type NewFilter, readFilterRule, requirePowerOver } from './filters.js'
+import { scanDocuments } from './scan-documents.js'
+
+export interface DryRunSample {
+  readonly type: FilteredDocument['document']['type']
+  readonly guid: string
+  readonly author: string
+  readonly field: string
+  /** Null for private content. */
+  readonly excerpt: string | null
+}
+
+export interface DryRun {
+  readonly hits: number
+  readonly authors: number
+  readonly pods: number
+  /** Authors whom a local user follows. */
+  readonly followed: number
+  readonly samples: readonly DryRunSample[]
+  readonly scannedFrom: Date
+  readonly complete: boolean
+}
+
+const DAY_MS = 24 * 3_600 * 1_000
+
+/** What a filter would have hit in the last days. Changes nothing. */
+export async function dryRunFilter(
+  pod: Pick<Pod, 'db' | 'now'>,
+  actor: Actor,
+  input: NewFilter,
+  { days = 7 }: { readonly days?: number | undefined },
+): Promise<DryRun> {
+  requirePower(actor, 'moderation')
+  const rule = readFilterRule(input)
+  requirePowerOver(actor, rule)
+  if (days < 1 || days > MODERATION_LIMITS.dryRunDays) {
+    throw new Refusal('days_invalid', `A dry run reads 1 to ${MODERATION_LIMITS.dryRunDays} days.`)
+  }
+  const { found, scannedFrom, complete } = await scanDocuments(pod, rule, new Date(pod.now().getTime() - days * DAY_MS))
+  const authors = [...new Set(found.map(({ document }) => document.author))]
+  const followed = (await findFilteredAuthors(pod.db, authors)).filter(({ isFollowed }) => isFollowed)
+  return {
+    hits: found.length,
+    authors: authors.length,
+    pods: new Set(authors.map((address) => splitAddress(address)?.host)).size,
+    followed: followed.length,
+    samples: found.slice(0, MODERATION_LIMITS.dryRunSamples).map(sampleOf),
+    scannedFrom,
+    complete,
+  }
+}
+
+function sampleOf({ document: { type, guid, author, isPublic, texts }, matches }: FilteredDocument): DryRunSample {
+  const field = matches[0]?.field ?? ''
+  const text = texts.find((each) => each.field === field)?.text ?? ''
+  return { type, guid, author, field, excerpt: isPublic ? excerptOf(text) : null }
+}

@@ -1,0 +1,200 @@
+import type { Knex } from 'knex'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import {
+  deleteFilter,
+  FILTER_FIELDS,
+  type FilterDay,
+  type FilterHit,
+  type FilterRule,
+  findFilter,
+  insertFilter,
+  type ListedFilter,
+  listFilters,
+  lockAndCountFilters,
+  lockFilter,
+  readFilterHits,
+  type StoredFilter,
+  updateFilter,
+} from '../../../persistence/moderation/filters.js'
+import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
+import type { Pod } from '../../../pod/pod.js'
+import { Refusal } from '../../refusals.js'
+import { type Actor, requirePower } from '../actor.js'
+import { MODERATION_LIMITS } from '../limits.js'
+import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
+import { reloadFilters } from './active-filters.js'
+import { readFilterValue } from './filter-values.js'
+
+type FilterPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+
+/** A filter as it is given. What is missing has its default, or stays as it is. */
+export type FilterInput = Partial<FilterRule>
+export type NewFilter = FilterInput & Pick<FilterRule, 'kind' | 'value' | 'action'>
+
+export interface FilterOutcome extends ActionOutcome {
+  readonly filter: ListedFilter
+}
+
+export interface WholeFilter extends ListedFilter {
+  readonly days: readonly FilterDay[]
+  readonly latest: readonly FilterHit[]
+}
+
+/** The rule that an input means. Throws `filter_invalid` for a value that does not fit its kind. */
+export function readFilterRule(input: NewFilter): FilterRule {
+  const { kind, value, action } = input
+  const fields = kind === 'tag' ? (['tag'] as const) : [...new Set(input.fields ?? FILTER_FIELDS)]
+  if (fields.length === 0) throw new Refusal('filter_invalid', 'A filter needs at least one field.')
+  return {
+    kind,
+    value: readFilterValue(kind, value),
+    fields,
+    origin: input.origin ?? 'both',
+    accountAgeDays: input.accountAgeDays ?? null,
+    exemptFollowed: input.exemptFollowed ?? true,
+    isPrivate: input.isPrivate ?? false,
+    action,
+    state: input.state ?? 'trial',
+  }
+}
+
+/** Lists filters, newest first. */
+export async function listModerationFilters(
+  { db }: Pick<Pod, 'db'>,
+  actor: Actor,
+  page: IdPage,
+): Promise<IdPageResult<ListedFilter>> {
+  requirePower(actor, 'moderation')
+  return listFilters(db, page)
+}
+
+/** Reads a filter with its latest hits. */
+export async function readModerationFilter({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<WholeFilter> {
+  requirePower(actor, 'moderation')
+  const filter = await findFilter(db, id)
+  if (filter === undefined) throw filterNotFound()
+  return { ...filter, ...(await readFilterHits(db, id, MODERATION_LIMITS.hitsKept)) }
+}
+
+export async function addFilter(
+  pod: FilterPod,
+  actor: Actor,
+  input: NewFilter,
+  options: ActionOptions,
+): Promise<FilterOutcome> {
+  requirePower(actor, 'moderation')
+  const rule = readFilterRule(input)
+  requirePowerOver(actor, rule)
+  const reason = requireReason(options)
+  const outcome = await inTransaction(pod, async (transaction) => {
+    if ((await lockAndCountFilters(transaction)) >= MODERATION_LIMITS.filters) {
+      throw new Refusal('too_many_filters', `There are ${MODERATION_LIMITS.filters} filters, and no more are possible.`)
+    }
+    const id = await insertFilter(transaction, rule, { createdBy: actor.name, at: pod.now() })
+    const filter = await requireFilter(transaction, id)
+    const action = await recordFilterAction(pod, transaction, actor, { kind: 'filter.add', filter, reason, options })
+    return { changed: true, filter, action }
+  })
+  await reloadFilters(pod)
+  return outcome
+}
+
+export async function changeFilter(
+  pod: FilterPod,
+  actor: Actor,
+  id: number,
+  input: FilterInput,
+  options: ActionOptions,
+): Promise<FilterOutcome> {
+  requirePower(actor, 'moderation')
+  const outcome = await inTransaction(pod, async (transaction) => {
+    const before = await lockFilter(transaction, id)
+    if (before === undefined) throw filterNotFound()
+    const rule = readFilterRule({ ...before, ...definedOf(input) })
+    requirePowerOver(actor, before)
+    requirePowerOver(actor, rule)
+    const reason = requireReason(options)
+    if (isSameRule(before, rule)) return { changed: false, filter: await requireFilter(transaction, id) }
+    await updateFilter(transaction, id, rule, pod.now())
+    const filter = await requireFilter(transaction, id)
+    const kind = 'filter.change'
+    const action = await recordFilterAction(pod, transaction, actor, { kind, filter, before, reason, options })
+    return { changed: true, filter, action }
+  })
+  await reloadFilters(pod)
+  return outcome
+}
+
+export async function removeFilter(
+  pod: FilterPod,
+  actor: Actor,
+  id: number,
+  options: ActionOptions,
+): Promise<FilterOutcome> {
+  requirePower(actor, 'moderation')
+  const outcome = await inTransaction(pod, async (transaction) => {
+    const before = await lockFilter(transaction, id)
+    if (before === undefined) throw filterNotFound()
+    requirePowerOver(actor, before)
+    const reason = requireReason(options)
+    const filter = await requireFilter(transaction, id)
+    await deleteFilter(transaction, id)
+    const kind = 'filter.remove'
+    const action = await recordFilterAction(pod, transaction, actor, { kind, filter, before, reason, options })
+    return { changed: true, filter, action }
+  })
+  await reloadFilters(pod)
+  return outcome
+}
+
+/** Only admins reject content and read private content. */
+export function requirePowerOver(actor: Actor, { action, isPrivate }: Pick<FilterRule, 'action' | 'isPrivate'>): void {
+  if (action === 'reject' || isPrivate) requirePower(actor, 'administration')
+}
+
+async function recordFilterAction(
+  pod: FilterPod,
+  transaction: Knex.Transaction,
+  actor: Actor,
+  change: {
+    readonly kind: string
+    readonly filter: StoredFilter
+    readonly before?: StoredFilter
+    readonly reason: string
+    readonly options: ActionOptions
+  },
+) {
+  const { kind, filter, before, reason, options } = change
+  return recordAction(pod, transaction, actor, {
+    kind,
+    target: { type: 'filter', guid: String(filter.id), label: `${filter.kind}: ${filter.value}` },
+    reason,
+    caseId: options.caseId,
+    undo: { possible: false },
+    ...(before && { before: { ...ruleOf(before) } }),
+    ...(kind !== 'filter.remove' && { after: { ...ruleOf(filter) } }),
+  })
+}
+
+function ruleOf(filter: StoredFilter): FilterRule {
+  const { kind, value, fields, origin, accountAgeDays, exemptFollowed, isPrivate, action, state } = filter
+  return { kind, value, fields, origin, accountAgeDays, exemptFollowed, isPrivate, action, state }
+}
+
+function isSameRule(filter: StoredFilter, rule: FilterRule): boolean {
+  return JSON.stringify(ruleOf(filter)) === JSON.stringify(rule)
+}
+
+function definedOf(input: FilterInput): FilterInput {
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
+}
+
+async function requireFilter(transaction: Knex.Transaction, id: number): Promise<ListedFilter> {
+  const filter = await findFilter(transaction, id)
+  if (filter === undefined) throw filterNotFound()
+  return filter
+}
+
+export function filterNotFound(): Refusal {
+  return new Refusal('filter_not_found', 'There is no filter with this number.')
+}

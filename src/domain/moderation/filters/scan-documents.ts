@@ -1,0 +1,93 @@
+import { type FilterRow, type FilterSource, readFilterRows } from '../../../persistence/moderation/filter-rows.js'
+import type { FilterRule, StoredFilter } from '../../../persistence/moderation/filters.js'
+import type { Pod } from '../../../pod/pod.js'
+import { MODERATION_LIMITS } from '../limits.js'
+import { type FilteredDocument, keepApplicable } from './check-documents.js'
+import {
+  commentDocument,
+  type FilterDocument,
+  messageDocument,
+  postDocument,
+  profileDocument,
+} from './filter-document.js'
+import { compileFilters } from './filter-matcher.js'
+
+const ROWS_AT_ONCE = 2_000
+
+export interface ScanResult {
+  /** Stored content that the filter applies to, newest first within its kind. */
+  readonly found: readonly FilteredDocument[]
+  /** The time of the oldest row that was read. */
+  readonly scannedFrom: Date
+  /** False: the scan reached the limit of rows or seconds first. */
+  readonly complete: boolean
+}
+
+interface SourceScan {
+  readonly source: FilterSource
+  before: number
+  isOver: boolean
+}
+
+/** Compares stored content since a time with one filter: the newest rows of each table first, up to the limits of a dry run. */
+export async function scanDocuments(
+  pod: Pick<Pod, 'db' | 'now'>,
+  rule: FilterRule,
+  since: Date,
+  { rows: mostRows = MODERATION_LIMITS.dryRunRows }: { readonly rows?: number } = {},
+): Promise<ScanResult> {
+  const filter: StoredFilter = { ...rule, id: 0, version: 0, createdBy: '', createdAt: pod.now(), changedAt: pod.now() }
+  const { match } = compileFilters([filter])
+  const until = performance.now() + MODERATION_LIMITS.dryRunSeconds * 1_000
+  const scans = sourcesOf(rule).map(
+    (source): SourceScan => ({ source, before: Number.MAX_SAFE_INTEGER, isOver: false }),
+  )
+  const found: FilteredDocument[] = []
+  let oldest = pod.now()
+  let scanned = 0
+  for (let open = scans; open.length > 0 && scanned < mostRows && performance.now() < until; ) {
+    for (const scan of open) {
+      const limit = Math.min(ROWS_AT_ONCE, mostRows - scanned)
+      const rows = await readFilterRows(pod.db, scan.source, { ...scan, withPrivate: rule.isPrivate, limit })
+      const recent = rows.filter(({ createdAt }) => createdAt >= since)
+      scanned += rows.length
+      scan.before = rows.at(-1)?.id ?? 0
+      scan.isOver = (rows.length < limit && limit > 0) || (rows.length > 0 && recent.length === 0)
+      for (const { createdAt } of recent) if (createdAt < oldest) oldest = createdAt
+      const matches = recent
+        .map((row) => documentOf(scan.source, row))
+        .flatMap((document) => {
+          const matched = match(document)
+          return matched.length === 0 ? [] : [{ document, matches: matched }]
+        })
+      found.push(...(await keepApplicable(pod, matches)))
+    }
+    open = scans.filter(({ isOver }) => !isOver)
+  }
+  const complete = scans.every(({ isOver }) => isOver)
+  return { found, scannedFrom: complete ? since : oldest, complete }
+}
+
+/** The tables that have the fields of a filter. */
+function sourcesOf({ fields, isPrivate }: FilterRule): readonly FilterSource[] {
+  const has = (...wanted: FilterRule['fields'][number][]) => wanted.some((field) => fields.includes(field))
+  return [
+    ...(has('post', 'poll', 'tag') ? (['posts'] as const) : []),
+    ...(has('comment', 'tag') ? (['comments'] as const) : []),
+    ...(has('name', 'bio', 'tag') ? (['people'] as const) : []),
+    ...(isPrivate && has('message') ? (['messages'] as const) : []),
+  ]
+}
+
+function documentOf(source: FilterSource, { guid, author, isPublic, text, more, name }: FilterRow): FilterDocument {
+  switch (source) {
+    case 'posts':
+      return postDocument({ guid, author, isPublic }, { text, poll: more ?? undefined })
+    case 'comments':
+      return commentDocument({ guid, author, isPublic }, text)
+    case 'people':
+      return profileDocument({ guid, author }, { name: name ?? '', bio: text, tags: more ?? [] })
+    case 'messages':
+      return messageDocument({ guid, author }, [text])
+  }
+}

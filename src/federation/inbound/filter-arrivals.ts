@@ -1,0 +1,102 @@
+import type { Knex } from 'knex'
+import { activeFilters } from '../../domain/moderation/filters/active-filters.js'
+import {
+  checkDocuments,
+  type FilteredDocument,
+  isRejected,
+  recordHits,
+} from '../../domain/moderation/filters/check-documents.js'
+import {
+  commentDocument,
+  type FilterDocument,
+  messageDocument,
+  postDocument,
+  profileDocument,
+} from '../../domain/moderation/filters/filter-document.js'
+import type { Pod } from '../../pod/pod.js'
+import { readTags } from '../../protocol/mentions.js'
+import type { Arrival, StepResult, StoredRecord } from './batch.js'
+import type { ResolvedArrival } from './resolve-references.js'
+
+/** Arrivals that match filters. */
+export type FilteredArrivals = ReadonlyMap<Arrival, FilteredDocument>
+
+interface FilterStep extends StepResult<ResolvedArrival> {
+  readonly filtered: FilteredArrivals
+}
+
+/**
+ * Compares a batch with the filters of this pod. Without filters it does nothing, and without a match it reads nothing from the
+ * database.
+ */
+export async function filterArrivals(pod: Pod, arrivals: readonly ResolvedArrival[]): Promise<FilterStep> {
+  const filtered = await findFiltered(pod, arrivals)
+  const rejects = (arrival: ResolvedArrival) => {
+    const found = filtered.get(arrival)
+    return found !== undefined && isRejected(found)
+  }
+  return {
+    ready: filtered.size === 0 ? arrivals : arrivals.filter((arrival) => !rejects(arrival)),
+    rejected: arrivals.filter(rejects).map((arrival) => {
+      return {
+        message: arrival.message,
+        arrival,
+        fault: 'Filtered',
+        reason: 'a filter of this pod rejects it',
+      } as const
+    }),
+    ignored: [],
+    waiting: [],
+    filtered,
+  }
+}
+
+async function findFiltered(pod: Pod, arrivals: readonly ResolvedArrival[]): Promise<FilteredArrivals> {
+  if ((await activeFilters(pod)).size === 0) return new Map()
+  const documents = arrivals.flatMap((arrival) => {
+    const document = documentOf(arrival)
+    return document === undefined ? [] : [{ ...document, arrival }]
+  })
+  const found = await checkDocuments(pod, documents)
+  return new Map(found.map((each) => [each.document.arrival, each]))
+}
+
+/** Records the hits of a batch in its transaction. A repeated message counts once, a rejected one each time. */
+export async function recordFilteredArrivals(
+  pod: Pick<Pod, 'now'>,
+  transaction: Knex.Transaction,
+  filtered: FilteredArrivals,
+  records: readonly StoredRecord[],
+): Promise<void> {
+  if (filtered.size === 0) return
+  const stored = records.flatMap(({ arrival }) => filtered.get(arrival) ?? [])
+  await recordHits(transaction, { stored, rejected: [...filtered.values()].filter(isRejected) }, pod.now())
+}
+
+/** The guid of a profile is added with the facts about its author. */
+function documentOf({ entity, references }: ResolvedArrival): FilterDocument | undefined {
+  switch (entity.type) {
+    case 'status_message': {
+      const { guid, author, text, poll } = entity
+      const pollTexts = poll && [poll.question, ...poll.poll_answers.map(({ answer }) => answer)]
+      return postDocument({ guid, author, isPublic: entity.public }, { text, poll: pollTexts })
+    }
+    case 'comment': {
+      const { guid, author, text } = entity
+      return commentDocument({ guid, author, isPublic: references.root?.public ?? false }, text)
+    }
+    case 'profile': {
+      const { author, first_name: first = '', last_name: last = '', bio = '', tag_string: tags = '' } = entity
+      return profileDocument({ guid: '', author }, { name: `${first} ${last}`.trim(), bio, tags: readTags(tags) })
+    }
+    case 'conversation': {
+      const { guid, author, subject, messages } = entity
+      const texts = [subject, ...messages.map(({ text }) => text)]
+      return messageDocument({ guid: messages[0]?.guid ?? guid, author }, texts)
+    }
+    case 'message':
+      return messageDocument({ guid: entity.guid, author: entity.author }, [entity.text])
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,264 @@
+import type { Knex } from 'knex'
+import { queryPreparedRow } from '../database/database.js'
+import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+
+export const FILTER_KINDS = ['word', 'phrase', 'pattern', 'link_host', 'link_prefix', 'tag'] as const
+export type FilterKind = (typeof FILTER_KINDS)[number]
+export const FILTER_FIELDS = ['post', 'poll', 'comment', 'tag', 'name', 'bio', 'message'] as const
+export type FilterField = (typeof FILTER_FIELDS)[number]
+export const FILTER_ORIGINS = ['local', 'remote', 'both'] as const
+export const FILTER_ACTIONS = ['count', 'flag', 'reject'] as const
+export type FilterAction = (typeof FILTER_ACTIONS)[number]
+export const FILTER_STATES = ['trial', 'active', 'off'] as const
+
+/** What a filter searches, in which content, and what it does. */
+export interface FilterRule {
+  readonly kind: FilterKind
+  /** In the form in which texts are compared. */
+  readonly value: string
+  readonly fields: readonly FilterField[]
+  readonly origin: (typeof FILTER_ORIGINS)[number]
+  /** Only people who are known for less time. */
+  readonly accountAgeDays: number | null
+  /** Not people whom a local user follows. */
+  readonly exemptFollowed: boolean
+  /** Private content too; no text of it is kept. */
+  readonly isPrivate: boolean
+  readonly action: FilterAction
+  /** `trial` only counts. */
+  readonly state: (typeof FILTER_STATES)[number]
+}
+
+export interface StoredFilter extends FilterRule {
+  readonly id: number
+  readonly version: number
+  readonly createdBy: string
+  readonly createdAt: Date
+  readonly changedAt: Date
+}
+
+/** A value that differs after every committed change of a filter. */
+export async function readFiltersVersion(db: Knex): Promise<string> {
+  const { version } = await queryPreparedRow<{ version: string }>(
+    db,
+    'filters-version',
+    `select concat_ws(' ', count(*), max(id), sum(version)) as version from filters`,
+    [],
+  )
+  return version
+}
+
+export async function listUsedFilters(db: Knex): Promise<readonly StoredFilter[]> {
+  return db('filters').whereNot({ state: 'off' }).orderBy('id')
+}
+
+export interface ListedFilter extends StoredFilter {
+  readonly hitsIn30Days: number
+}
+
+/** Lists filters, newest first, with their hits of 30 days. */
+export async function listFilters(db: Knex, page: IdPage): Promise<IdPageResult<ListedFilter>> {
+  return readIdPage(db('filters').select('filters.*', db.raw(`${SUM_OF_HITS} as "hitsIn30Days"`)), page)
+}
+
+export async function findFilter(db: Knex, id: number): Promise<ListedFilter | undefined> {
+  return db('filters')
+    .where({ id })
+    .first('filters.*', db.raw(`${SUM_OF_HITS} as "hitsIn30Days"`))
+}
+
+const SUM_OF_HITS = `(
+  select coalesce(sum(hits), 0)::integer from filter_days where filter_id = filters.id and day > current_date - 30
+)`
+
+/** Locks the filter, so that its version and its rights are those of the change. */
+export async function lockFilter(transaction: Knex.Transaction, id: number): Promise<StoredFilter | undefined> {
+  return transaction('filters').where({ id }).forUpdate().first()
+}
+
+/** Locks the number of filters until the commit. */
+export async function lockAndCountFilters(transaction: Knex.Transaction): Promise<number> {
+  await transaction.raw(`select pg_advisory_xact_lock(hashtext('filters'))`)
+  const [row] = await transaction('filters').count({ count: '*' })
+  return Number(row?.count ?? 0)
+}
+
+export async function insertFilter(
+  transaction: Knex.Transaction,
+  { fields, ...rule }: FilterRule,
+  { createdBy, at }: { readonly createdBy: string; readonly at: Date },
+): Promise<number> {
+  const row = { ...rule, fields: [...fields], createdBy, createdAt: at, changedAt: at }
+  const [inserted]: readonly { id: number }[] = await transaction('filters').insert(row).returning('id')
+  if (inserted === undefined) throw new Error('A filter was inserted and not returned.')
+  return inserted.id
+}
+
+export async function updateFilter(
+  transaction: Knex.Transaction,
+  id: number,
+  { fields, ...rule }: FilterRule,
+  at: Date,
+): Promise<void> {
+  await transaction('filters')
+    .where({ id })
+    .update({ ...rule, fields: [...fields], changedAt: at })
+    .increment('version', 1)
+}
+
+export async function deleteFilter(transaction: Knex.Transaction, id: number): Promise<void> {
+  await transaction('filters').where({ id }).delete()
+}
+
+/** What the conditions of filters need to know of an author. */
+export interface FilteredAuthor {
+  readonly address: string
+  readonly guid: string
+  readonly firstSeenAt: Date
+  readonly isLocal: boolean
+  /** A moderator or admin of this pod. */
+  readonly isStaff: boolean
+  /** A local user follows the person. */
+  readonly isFollowed: boolean
+}
+
+export async function findFilteredAuthors(db: Knex, addresses: readonly string[]): Promise<readonly FilteredAuthor[]> {
+  const { rows } = await db.raw(
+    `select
+       people.address, people.guid, people.created_at as "firstSeenAt", people.pod_id is null as "isLocal",
+       exists (select from users where users.person_id = people.id and users.role is not null) as "isStaff",
+       exists (select from contacts where contacts.person_id = people.id and contacts.receiving) as "isFollowed"
+     from people where people.address = any(?)`,
+    [[...addresses]],
+  )
+  return rows
+}
+
+export type FilterEffect = 'counted' | 'flagged' | 'rejected'
+
+export interface NewFilterHit {
+  readonly filterId: number
+  readonly targetType: 'post' | 'comment' | 'person' | 'message'
+  readonly targetGuid: string
+  readonly authorAddress: string
+  readonly field: FilterField
+  /** Null for private content. */
+  readonly excerpt: string | null
+  readonly isPublic: boolean
+  readonly effect: FilterEffect
+}
+
+/** Counts hits by filter and day, and keeps those of `kept`. Filters are locked in the order of their ids. */
+export async function insertFilterHits(
+  db: Knex,
+  hits: readonly Pick<NewFilterHit, 'filterId'>[],
+  kept: readonly NewFilterHit[],
+  at: Date,
+): Promise<void> {
+  await db.raw(
+    `with given as (
+       select filters.id, count(*) as hits
+       from unnest(cast(:filterIds as bigint[])) as given(id) join filters using (id)
+       group by filters.id order by filters.id
+     ), counted as (
+       insert into filter_days (filter_id, day, hits) select id, cast(:at as date), hits from given
+       on conflict (filter_id, day) do update set hits = filter_days.hits + excluded.hits
+     )
+     insert into filter_hits (
+       filter_id, at, target_type, target_guid, author_address, field, excerpt, is_public, effect
+     )
+     select filters.id, :at, kept."targetType", kept."targetGuid", kept."authorAddress", kept.field, kept.excerpt, kept."isPublic", kept.effect
+     from json_to_recordset(cast(:kept as json)) as kept(
+       "filterId" bigint, "targetType" text, "targetGuid" text, "authorAddress" text, field text, excerpt text, "isPublic" boolean,
+       effect text
+     )
+     join filters on filters.id = kept."filterId"`,
+    { at, filterIds: hits.map(({ filterId }) => filterId), kept: JSON.stringify(kept) },
+  )
+}
+
+export interface FilterHit extends Omit<NewFilterHit, 'filterId'> {
+  readonly id: number
+  readonly at: Date
+}
+
+export interface FilterDay {
+  readonly day: string
+  readonly hits: number
+}
+
+/** The hits of 30 days by day, and the latest ones, both newest first. */
+export async function readFilterHits(
+  db: Knex,
+  filterId: number,
+  limit: number,
+): Promise<{ readonly days: readonly FilterDay[]; readonly latest: readonly FilterHit[] }> {
+  const days = await db('filter_days')
+    .where({ filterId })
+    .whereRaw('day > current_date - 30')
+    .orderBy('day', 'desc')
+    .select(db.raw(`to_char(day, 'YYYY-MM-DD') as day`), 'hits')
+  const latest = await db('filter_hits').where({ filterId }).orderBy('id', 'desc').limit(limit)
+  return { days, latest }
+}
+
+/**
+ * Opens a case for each of these things, or notes the hit in its history. Private content is without text. One statement for any
+ * number of them.
+ */
+export async function openFilterCases(
+  transaction: Knex.Transaction,
+  things: readonly Pick<NewFilterHit, 'targetType' | 'targetGuid' | 'filterId'>[],
+  at: Date,
+): Promise<void> {
+  await transaction.raw(
+    `with flagged as (
+       select "targetType" as type, "targetGuid" as guid, string_agg(distinct cast("filterId" as text), ', ') as filters
+       from json_to_recordset(cast(:things as json)) as flagged("targetType" text, "targetGuid" text, "filterId" bigint)
+       group by 1, 2
+     ), things as (
+       select flagged.type, posts.guid, author_id, public, text, null as parent_guid, posts.created_at,
+         array(select photos.guid from photos where photos.post_id = posts.id order by photos.position, photos.id) as photo_guids
+       from flagged join posts using (guid) where flagged.type = 'post'
+       union all
+       select flagged.type, comments.guid, comments.author_id, posts.public, comments.text, posts.guid, comments.created_at, '{}'
+       from flagged join comments using (guid) join posts on posts.id = comments.post_id where flagged.type = 'comment'
+       union all
+       select flagged.type, people.guid, people.id, true, concat_ws(e'\\n\\n', nullif(people.name, ''), nullif(profiles.bio, '')), null, people.created_at, '{}'
+       from flagged join people using (guid) left join profiles on profiles.person_id = people.id where flagged.type = 'person'
+       union all
+       select flagged.type, messages.guid, messages.author_id, false, null, conversations.guid, messages.created_at, '{}'
+       from flagged join messages using (guid) join conversations on conversations.id = messages.conversation_id where flagged.type = 'message'
+     ), cases as (
+       insert into moderation_cases (
+         kind, target_type, target_guid, author_id, author_guid, author_address, public, text, parent_guid, photo_guids,
+         target_created_at, first_reported_at, last_reported_at, changed_at
+       )
+       select 'filter', type, things.guid, people.id, people.guid, people.address, public, case when public then text end,
+         parent_guid, photo_guids, things.created_at, :at, :at, :at
+       from things join people on people.id = author_id
+       order by type, things.guid
+       on conflict (target_type, target_guid) do update set last_reported_at = excluded.last_reported_at
+       returning id, target_type, target_guid
+     )
+     insert into moderation_case_events (case_id, at, event, text)
+     select cases.id, :at, 'reported', 'filter ' || flagged.filters
+     from cases join flagged on flagged.type = cases.target_type and flagged.guid = cases.target_guid`,
+    { things: JSON.stringify(things), at },
+  )
+}
+
+/** Deletes all hits but the latest of each filter, and days that are over. */
+export async function pruneFilterHits(db: Knex, kept: number): Promise<void> {
+  await db.raw(
+    `delete from filter_hits using (
+       select filters.id as filter_id, (
+         select id from filter_hits where filter_id = filters.id order by id desc offset ? limit 1
+       ) as last from filters
+     ) as surplus
+     where filter_hits.filter_id = surplus.filter_id and filter_hits.id <= surplus.last`,
+    [kept],
+  )
+  await db.raw(`delete from filter_hits where at < now() - interval '30 days'`)
+  await db.raw('delete from filter_days where day <= current_date - 30')
+}

@@ -1,0 +1,189 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { type Static, Type } from 'typebox'
+import { dryRunFilter } from '../../../domain/moderation/filters/dry-run.js'
+import {
+  addFilter,
+  changeFilter,
+  type FilterInput,
+  type FilterOutcome,
+  listModerationFilters,
+  readModerationFilter,
+  removeFilter,
+} from '../../../domain/moderation/filters/filters.js'
+import { cursorPaging } from '../../api/cursor-paging.js'
+import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
+import { presentDryRun, presentFilter, presentWholeFilter } from '../../presenters/filters.js'
+import {
+  changedFilterBody,
+  DryRunSchema,
+  FilterSchema,
+  newFilterBody,
+  WholeFilterSchema,
+} from '../../schemas/filters.js'
+import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
+import { refTo } from '../../schemas/references.js'
+import { actorOf } from './actor-of.js'
+
+const tags = ['Filters']
+const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
+const changeAnswer = (description: string) =>
+  Type.Object({ action: Type.Optional(ActionSummary), changed: Changed, filter: refTo(FilterSchema) }, { description })
+
+const ChangedBody = Type.Object({ ...changedFilterBody, ...actionBody })
+
+/** Filters of posts, comments, profiles and messages. */
+export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const read = { scopes: ['moderation'], refusals: { role_needed: 403 } } as const
+  const refusals = { ...actionRefusals, filter_invalid: 422 } as const
+
+  app.get(
+    '/filters',
+    {
+      schema: {
+        operationId: 'listFilters',
+        tags,
+        summary: 'List filters',
+        description: 'Newest first, with their hits of the last 30 days.',
+        querystring: Type.Object(cursorPaging),
+        response: { 200: Type.Array(refTo(FilterSchema), { description: 'The filters.' }) },
+      },
+      config: read,
+    },
+    async (request, reply) => {
+      const actor = await actorOf(request, 'moderation')
+      const page = await listModerationFilters(app.pod, actor, readIdPaging(request.query))
+      linkIdPages(request, reply, page)
+      return page.items.map(presentFilter)
+    },
+  )
+
+  app.get(
+    '/filters/:id',
+    {
+      schema: {
+        operationId: 'getFilter',
+        tags,
+        summary: 'Read a filter',
+        description: 'With its hits by day and the latest hits.',
+        params,
+        response: { 200: refTo(WholeFilterSchema, 'The filter.') },
+      },
+      config: { ...read, refusals: { role_needed: 403, filter_not_found: 404 } },
+    },
+    async (request) =>
+      presentWholeFilter(await readModerationFilter(app.pod, await actorOf(request, 'moderation'), request.params.id)),
+  )
+
+  app.post(
+    '/filters',
+    {
+      schema: {
+        operationId: 'addFilter',
+        tags,
+        summary: 'Add a filter',
+        description:
+          'In force in all processes within 5 seconds. Texts are compared in lower case, in Unicode form NFKC and without invisible characters. In the state `trial`, the default, hits are only counted.',
+        body: Type.Object({ ...newFilterBody, ...actionBody }),
+        response: { 201: changeAnswer('The filter is added.') },
+      },
+      config: { scopes: ['moderation'], refusals: { ...refusals, too_many_filters: 422 } },
+    },
+    async (request, reply) => {
+      const { kind, value, action, ...body } = request.body
+      const actor = await actorOf(request, 'moderation')
+      const input = { ...readInput(body), kind, value, action }
+      return reply.code(201).send(present(await addFilter(request.pod, actor, input, readOptions(body))))
+    },
+  )
+
+  app.patch(
+    '/filters/:id',
+    {
+      schema: {
+        operationId: 'changeFilter',
+        tags,
+        summary: 'Change a filter',
+        description: 'Missing fields stay unchanged. In force in all processes within 5 seconds.',
+        params,
+        body: ChangedBody,
+        response: { 200: changeAnswer('The filter now.') },
+      },
+      config: { scopes: ['moderation'], refusals: { ...refusals, filter_not_found: 404 } },
+    },
+    async (request) => {
+      const {
+        body,
+        params: { id },
+      } = request
+      const actor = await actorOf(request, 'moderation')
+      return present(await changeFilter(request.pod, actor, id, readInput(body), readOptions(body)))
+    },
+  )
+
+  app.delete(
+    '/filters/:id',
+    {
+      schema: {
+        operationId: 'removeFilter',
+        tags,
+        summary: 'Remove a filter',
+        description: 'Its hits are deleted too. What it has done stays.',
+        params,
+        querystring: Type.Object({ reason: actionBody.reason }),
+        response: { 200: changeAnswer('The filter that was removed.') },
+      },
+      config: { scopes: ['moderation'], refusals: { ...actionRefusals, filter_not_found: 404 } },
+    },
+    async (request) => {
+      const actor = await actorOf(request, 'moderation')
+      return present(await removeFilter(request.pod, actor, request.params.id, { reason: request.query.reason }))
+    },
+  )
+
+  app.post(
+    '/filters/dry_run',
+    {
+      schema: {
+        operationId: 'dryRunFilter',
+        tags,
+        summary: 'Try a filter',
+        description:
+          'Compares stored content of the last days with a filter that need not be saved. Changes nothing. Reads at most 200 000 rows in 20 seconds, newest first.',
+        body: Type.Object({
+          ...newFilterBody,
+          days: Type.Optional(Type.Integer({ minimum: 1, maximum: 30, description: 'Default: 7.' })),
+        }),
+        response: { 200: refTo(DryRunSchema, 'What the filter would have hit.') },
+      },
+      config: { scopes: ['moderation'], refusals: { role_needed: 403, filter_invalid: 422, days_invalid: 422 } },
+    },
+    async (request) => {
+      const { kind, value, action, days, ...body } = request.body
+      const actor = await actorOf(request, 'moderation')
+      return presentDryRun(
+        await dryRunFilter(request.pod, actor, { ...readInput(body), kind, value, action }, { days }),
+      )
+    },
+  )
+}
+
+type InputBody = Omit<Static<typeof ChangedBody>, 'reason' | 'case_id'>
+
+function readInput({ kind, value, fields, origin, action, state, ...body }: InputBody): FilterInput {
+  return Object.fromEntries(
+    Object.entries({
+      ...{ kind, value, fields, origin, action, state },
+      accountAgeDays: body.account_age_days,
+      exemptFollowed: body.exempt_followed,
+      isPrivate: body.private,
+    }).filter(([, given]) => given !== undefined),
+  )
+}
+
+function readOptions({ reason, case_id: caseId }: Pick<Static<typeof ChangedBody>, 'reason' | 'case_id'>) {
+  return { reason, caseId }
+}
+
+function present({ filter, ...outcome }: FilterOutcome) {
+  return { ...outcome, filter: presentFilter(filter) }
+}

@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { makeStaff, type StaffClient } from '../../support/people/staff.js'
+import { publish, type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
+
+let api: SampleApiPod
+let mod: StaffClient
+let adm: StaffClient
+beforeAll(async () => {
+  api = await startSampleApiPod({ environment: { WRITE_LIMIT: '0' } })
+  mod = await makeStaff(api, 'mod', 'moderator')
+  adm = await makeStaff(api, 'adm', 'admin')
+})
+afterAll(() => api.close())
+beforeEach(async () => {
+  for (const { id } of (await adm.get('/filters')).body) await adm.call('DELETE', `/filters/${id}?reason=Over`)
+})
+
+const reason = 'Spam wave'
+const word = { kind: 'word', value: 'Casino', action: 'flag', reason }
+
+describe('filters', () => {
+  it('are added, listed, changed and removed, and each change is in the audit log', async () => {
+    const { status, body } = await mod.post('/filters', word)
+    const { id } = body.filter
+
+    expect(status).toBe(201)
+    expect(body).toMatchObject({
+      changed: true,
+      action: { kind: 'filter.add' },
+      filter: { kind: 'word', value: 'casino', state: 'trial', origin: 'both', exempt_followed: true, private: false },
+    })
+    expect((await mod.get('/filters')).body).toEqual([body.filter])
+    const change = { state: 'active', reason }
+    expect((await mod.call('PATCH', `/filters/${id}`, change)).body).toMatchObject({
+      changed: true,
+      filter: { state: 'active' },
+    })
+    expect((await mod.call('PATCH', `/filters/${id}`, change)).body).toMatchObject({ changed: false })
+    expect((await mod.get(`/filters/${id}`)).body).toMatchObject({ hits_30_days: 0, days: [], latest: [] })
+    expect((await mod.call('DELETE', `/filters/${id}?reason=Over`)).body).toMatchObject({ changed: true })
+    expect((await mod.get(`/filters/${id}`)).body).toMatchObject({ code: 404, reason: 'filter_not_found' })
+    const entries = (await mod.get(`/audit?target=${id}`)).body
+    expect(entries.map(({ action }: { action: string }) => action)).toEqual([
+      'filter.remove',
+      'filter.change',
+      'filter.add',
+    ])
+    expect(entries[1]).toMatchObject({ before: { state: 'trial' }, after: { state: 'active' } })
+  })
+
+  it('need a reason and a value that fits', async () => {
+    expect((await mod.post('/filters', { ...word, reason: ' ' })).body).toMatchObject({
+      code: 422,
+      reason: 'reason_needed',
+    })
+    expect((await mod.post('/filters', { ...word, kind: 'pattern' })).body).toMatchObject({
+      code: 422,
+      reason: 'filter_invalid',
+      field: 'value',
+    })
+  })
+
+  it('that reject or see private text are for admins', async () => {
+    for (const more of [{ action: 'reject' }, { private: true }]) {
+      expect((await mod.post('/filters', { ...word, ...more })).body).toMatchObject({
+        code: 403,
+        reason: 'role_needed',
+      })
+      expect((await mod.post('/filters/dry_run', { ...word, reason: undefined, ...more })).body.code).toBe(403)
+      const { id } = (await adm.post('/filters', { ...word, ...more })).body.filter
+      expect((await mod.call('PATCH', `/filters/${id}`, { state: 'off', reason })).body).toMatchObject({ code: 403 })
+      expect((await mod.call('DELETE', `/filters/${id}?reason=x`)).body).toMatchObject({ code: 403 })
+    }
+    const { id } = (await mod.post('/filters', word)).body.filter
+    expect((await mod.call('PATCH', `/filters/${id}`, { action: 'reject', reason })).body.code).toBe(403)
+  })
+})
+
+describe('a filter that rejects', () => {
+  beforeEach(async () => {
+    await adm.post('/filters', { ...word, action: 'reject', state: 'active', exempt_followed: false })
+  })
+
+  it('refuses texts of local people without naming the word', async () => {
+    const { alice, bob } = api
+    const guid = await publish(api, bob, { text: 'Good morning', public: true })
+    const refused = { code: 422, reason: 'filtered', message: expect.not.stringMatching(/casino/i) }
+
+    expect((await alice.post('/posts', { body: 'My Casino', public: true })).body).toMatchObject(refused)
+    expect((await alice.post(`/posts/${guid}/comments`, { body: 'My casino' })).body).toMatchObject(refused)
+    expect((await alice.patch('/user', { bio: 'My casino' })).body).toMatchObject(refused)
+    const [{ id }] = (await mod.get('/filters')).body
+    expect((await mod.get(`/filters/${id}`)).body).toMatchObject({
+      hits_30_days: 3,
+      latest: [
+        { type: 'person', guid: alice.guid, text: 'My casino' },
+        { type: 'comment' },
+        { type: 'post', effect: 'rejected' },
+      ],
+    })
+  })
+
+  it('exempts moderators and admins', async () => {
+    expect((await mod.person.post('/posts', { body: 'About the casino', public: true })).status).toBe(200)
+  })
+})
+
+describe('a filter that flags', () => {
+  it('opens a case about a local post', async () => {
+    await mod.post('/filters', { ...word, state: 'active', exempt_followed: false })
+
+    const guid = await publish(api, api.alice, { text: 'Royal casino', public: true })
+
+    const [found] = (await mod.get(`/cases?author=${api.alice.guid}`)).body
+    expect(found).toMatchObject({ kind: 'filter', state: 'open', target: { type: 'post', guid } })
+  })
+})
+
+describe('a dry run', () => {
+  it('answers with samples, and changes nothing', async () => {
+    await publish(api, api.carol, { text: 'A roulette for sale', public: true })
+
+    const { status, body } = await mod.post('/filters/dry_run', {
+      kind: 'word',
+      value: 'roulette',
+      action: 'flag',
+      days: 1,
+    })
+
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ hits: 1, authors: 1, pods: 1, complete: true })
+    expect(body.samples).toMatchObject([{ type: 'post', author: api.carol.address, text: 'A roulette for sale' }])
+    expect((await mod.get('/filters')).body).toEqual([])
+  })
+})

@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest'
+import { commentDocument, messageDocument, postDocument } from '../../src/domain/moderation/filters/filter-document.js'
+import { compileFilters } from '../../src/domain/moderation/filters/filter-matcher.js'
+import { type NewFilter, readFilterRule } from '../../src/domain/moderation/filters/filters.js'
+
+const identity = { guid: 'a'.repeat(32), author: 'rita@r.example', isPublic: true }
+
+function compile(...inputs: readonly Omit<NewFilter, 'action'>[]) {
+  const stored = inputs.map((input, index) => ({
+    ...readFilterRule({ ...input, action: 'count' }),
+    ...{ id: index, version: 1, createdBy: 'mod', createdAt: new Date(), changedAt: new Date() },
+  }))
+  return compileFilters(stored)
+}
+
+const idsIn = (matcher: ReturnType<typeof compile>, text: string) =>
+  matcher.match(postDocument(identity, { text })).map(({ filter }) => filter.id)
+
+/** Whether a single filter finds a text. */
+const finds = (kind: NewFilter['kind'], value: string, text: string) => idsIn(compile({ kind, value }), text).length > 0
+
+describe('a filter', () => {
+  it.each([
+    ['word', 'ass', 'what an ass', true],
+    ['word', 'ass', 'Ass!', true],
+    ['word', 'ass', 'class', false],
+    ['word', 'ass', 'assets', false],
+    ['word', 'c++', 'I like c++, really', true],
+    ['phrase', 'cheap  Watches', 'buy CHEAP\nwatches now', true],
+    ['phrase', '安い時計', 'とても安い時計です', true],
+    ['pattern', 'cas*no', 'my caaas1no', false],
+    ['pattern', 'cas*no', 'the best cas1n0no here', true],
+    ['pattern', '*agra', 'try v1agra', true],
+    ['pattern', '*agra', 'viagras', false],
+    ['pattern', 'viag*', 'viag ra', true],
+    ['pattern', 'a*bcd*z', 'abcdz', true],
+    ['pattern', 'a*bcd*z', 'abcd', false],
+    ['link_host', 'spam.example', 'see https://x.SPAM.example/a', true],
+    ['link_host', 'spam.example', 'see https://notspam.example', false],
+    ['link_host', 'spam.example', 'see https://good.example@spam.example:8080/a', true],
+    ['link_host', 'spam.example', 'see https://good.example/?u=spam.example', false],
+    ['link_host', '*.spam.example', '[here](http://spam.example.)', true],
+    ['link_host', 'spam.example', 'www.spam.example', true],
+    ['link_host', 'bücher.example', 'https://xn--bcher-kva.example/', true],
+    ['link_host', 'spam.example', 'https:\\\\spam.example\\a', true],
+    ['link_prefix', 'https://shop.example/sale', 'http://shop.example/Sale/1', true],
+    ['link_prefix', 'https://shop.example/sale', 'http://shop.example/about', false],
+    ['tag', '#Casino', 'hello #casino', true],
+    ['tag', 'casino', 'hello #casinos casino', false],
+  ] as const)('%s %s in "%s": %s', (kind, value, text, expected) => {
+    expect(finds(kind, value, text)).toBe(expected)
+  })
+
+  it('finds words in other Unicode forms, and with invisible characters', () => {
+    for (const text of ['ca\u200bsino', 'ｃａｓｉｎｏ', '𝐜𝐚𝐬𝐢𝐧𝐨', 'cas\u00adino', 'CAS\u2060INO\ufe0f']) {
+      expect([text, finds('word', 'casino', text)]).toEqual([text, true])
+    }
+  })
+
+  it('searches its fields only', () => {
+    const inPolls = compile({ kind: 'word', value: 'casino', fields: ['poll'] })
+
+    expect(idsIn(inPolls, 'casino')).toEqual([])
+    expect(inPolls.match(postDocument(identity, { text: '', poll: ['Casino?'] }))).toMatchObject([{ field: 'poll' }])
+    expect(inPolls.match(commentDocument(identity, 'casino'))).toEqual([])
+  })
+
+  it('does not see private content unless it may', () => {
+    const message = messageDocument({ guid: 'a', author: 'rita@r.example' }, ['casino'])
+
+    expect(compile({ kind: 'word', value: 'casino' }).match(message)).toEqual([])
+    expect(compile({ kind: 'word', value: 'casino', isPrivate: true }).match(message)).toHaveLength(1)
+  })
+
+  it('is refused if its value does not fit the kind', () => {
+    const refused: readonly (readonly [NewFilter['kind'], string])[] = [
+      ['word', '  '],
+      ['word', 'two words'],
+      ['word', 'x'.repeat(101)],
+      ['phrase', '\u200b'],
+      ['pattern', 'casino'],
+      ['pattern', 'a*b'],
+      ['pattern', '(a+)+*b'],
+      ['link_host', 'localhost'],
+      ['link_host', 'a.example/b'],
+      ['link_prefix', '/path'],
+      ['tag', '#'],
+    ]
+    for (const [kind, value] of refused) {
+      expect(() => readFilterRule({ kind, value, action: 'count' }), `${kind} ${value}`).toThrow(
+        expect.objectContaining({ reason: 'filter_invalid' }),
+      )
+    }
+  })
+})
+
+describe('many filters', () => {
+  it('are all found in one pass, also where one is part of another', () => {
+    const values = ['he', 'she', 'hers', 'his', 'usher']
+    const matcher = compile(...values.map((value) => ({ kind: 'phrase' as const, value })))
+
+    expect(idsIn(matcher, 'an usher').sort()).toEqual(
+      [0, 1, 2, 4].filter((id) => 'an usher'.includes(values[id] ?? '')),
+    )
+    expect(idsIn(matcher, 'ushers').sort()).toEqual([0, 1, 2, 4])
+  })
+
+  it('find what a search for each value finds, in random texts', () => {
+    let seed = 7
+    const random = (below: number) => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
+      return seed % below
+    }
+    const word = () => Array.from({ length: 1 + random(4) }, () => 'abc'[random(3)]).join('')
+    const values = [...new Set(Array.from({ length: 60 }, word))]
+    const matcher = compile(...values.map((value) => ({ kind: 'phrase' as const, value })))
+    for (let round = 0; round < 200; round += 1) {
+      const text = Array.from({ length: random(30) }, () => 'abc '[random(4)]).join('')
+      const expected = values.flatMap((value, id) => (text.replace(/\s+/g, ' ').includes(value) ? [id] : []))
+      expect(idsIn(matcher, text).sort((one, other) => one - other)).toEqual(expected)
+    }
+  })
+})
