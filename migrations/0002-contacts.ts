@@ -13,7 +13,7 @@ export const contacts: Migration = {
       create unique index aspects_name on aspects (user_id, lower(name));
       create index aspects_position on aspects (user_id, position, id);
 
-      -- Null: nobody is followed back without being asked.
+      -- Null: the user follows no person back automatically.
       alter table users add column follow_back_aspect_id bigint references aspects on delete set null;
       create index users_follow_back_aspect_id on users (follow_back_aspect_id) where follow_back_aspect_id is not null;
 

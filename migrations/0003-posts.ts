@@ -12,12 +12,12 @@ export const posts: Migration = {
         text text not null default '',
         provider_display_name text,
         embed jsonb,
-        -- Reshares only; null once the root is gone.
+        -- Reshares only; null after the root was deleted.
         root_id bigint references posts on delete set null,
         comments_count integer not null default 0 check (comments_count >= 0),
         likes_count integer not null default 0 check (likes_count >= 0),
         reshares_count integer not null default 0 check (reshares_count >= 0),
-        -- In no index: a comment would then write every index of the post.
+        -- In no index: otherwise each comment would write every index of the post.
         interacted_at timestamptz(3) not null default ${now},
         created_at timestamptz(3) not null default ${now},
         check (type = 'StatusMessage' or public),
@@ -33,13 +33,13 @@ export const posts: Migration = {
         guid text collate "C" not null unique check (length(guid) between 16 and 255),
         author_id bigint not null references people,
         post_id bigint references posts on delete cascade,
-        -- The post a photo from another pod names, while that post is not here.
+        -- The post that a remote photo names, until that post arrives.
         post_guid text collate "C",
         position smallint not null default 0,
         public boolean not null default false,
         pending boolean not null default false,
         text text,
-        -- Null: the file lies on this pod.
+        -- Null: the file is stored on this pod.
         remote_path text,
         name text not null,
         height integer,
@@ -51,7 +51,7 @@ export const posts: Migration = {
       create index photos_of_author on photos (author_id, created_at desc, id desc);
       create index photos_pending on photos (created_at) where pending;
 
-      -- Coordinates are texts: they are sent on exactly as they came.
+      -- Coordinates are texts: they are relayed exactly as received.
       create table locations (
         post_id bigint primary key references posts on delete cascade,
         address text not null,
@@ -73,11 +73,11 @@ export const posts: Migration = {
         position smallint not null,
         answer text not null,
         vote_count integer not null default 0 check (vote_count >= 0),
-        -- What a vote refers to: an answer of this very poll.
+        -- The key of votes: an answer of one poll.
         unique (poll_id, id)
       );
 
-      -- The aspects something private was shared with.
+      -- The aspects with which private content was shared.
       create table post_aspects (
         post_id bigint not null references posts on delete cascade,
         aspect_id bigint not null references aspects on delete cascade,
@@ -91,7 +91,7 @@ export const posts: Migration = {
       );
       create index photo_aspects_aspect_id on photo_aspects (aspect_id);
 
-      -- The local people something private was delivered to.
+      -- The local people who received private content.
       create table post_visibilities (
         user_id bigint not null references users on delete cascade,
         post_id bigint not null references posts on delete cascade,
@@ -113,7 +113,7 @@ export const posts: Migration = {
       );
       create index hidden_posts_post_id on hidden_posts (post_id);
 
-      -- No notification about these posts for these people.
+      -- Posts about which these users get no notification.
       create table muted_posts (
         user_id bigint not null references users on delete cascade,
         post_id bigint not null references posts on delete cascade,

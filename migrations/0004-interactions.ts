@@ -1,8 +1,8 @@
 import { type Migration, now } from './migration.js'
 
 /**
- * Kept as long as a relayable may be sent again: the author's mark, and every element that was received, known or not, as
- * [name, text] in the order in which it was signed.
+ * Data for relaying an entity again: the signature of the author, and every received element, known or not, as [name, text] in the
+ * signed order.
  */
 const signature = `
       author_signature text,
@@ -25,14 +25,14 @@ export const interactions: Migration = {
       create index comments_under_post on comments (post_id, created_at, id);
       create index comments_author_id on comments (author_id, post_id);
 
-      -- Two columns for the target instead of type and id: what is deleted takes its likes along.
+      -- Two columns for the target instead of type and id: the foreign keys delete the likes with their target.
       create table likes (
         id bigint generated always as identity primary key,
         guid text collate "C" not null unique check (length(guid) between 16 and 255),
         author_id bigint not null references people,
         post_id bigint references posts on delete cascade,
         comment_id bigint references comments on delete cascade,
-        -- False: a dislike; it counts nowhere.
+        -- False: a dislike, which is not counted.
         positive boolean not null default true,
         ${signature}
         created_at timestamptz(3) not null default ${now},
@@ -62,7 +62,7 @@ export const interactions: Migration = {
         guid text collate "C" not null unique check (length(guid) between 16 and 255),
         post_id bigint not null references posts on delete cascade,
         author_id bigint not null references people,
-        -- How many subscriptions, comments, likes, votes and reshares hold it.
+        -- The number of subscriptions, comments, likes, votes and reshares that keep this row.
         count integer not null default 1 check (count > 0),
         created_at timestamptz(3) not null default ${now},
         unique (post_id, author_id)

@@ -3,7 +3,7 @@ import { type Migration, now } from './migration.js'
 export const tagsAndMentions: Migration = {
   async up(db) {
     await db.raw(`
-      -- The order of bytes lets the unique index answer "begins with".
+      -- Byte order, so that the unique index serves prefix searches.
       create table tags (
         id bigint generated always as identity primary key,
         name text collate "C" not null unique
@@ -22,7 +22,7 @@ export const tagsAndMentions: Migration = {
         tag_id bigint not null references tags on delete cascade,
         post_id bigint references posts on delete cascade,
         comment_id bigint references comments on delete cascade,
-        -- Copied from the post, which never changes it: a page of a tag reads one index.
+        -- Copied from the post, where it never changes, so that a page of a tag reads one index.
         created_at timestamptz(3) not null,
         check (num_nonnulls(post_id, comment_id) = 1)
       );

@@ -12,12 +12,12 @@ export const notifications: Migration = {
         comment_id bigint references comments on delete cascade,
         mention_id bigint references mentions on delete cascade,
         person_id bigint references people on delete cascade,
-        -- What it is about: a type always speaks of the same kind of thing.
+        -- The target. Notifications of one type have targets of one kind.
         target_id bigint not null generated always as (coalesce(mention_id, comment_id, post_id, person_id)) stored,
         -- Birthdays only: at most one per person and day.
         day date,
         read boolean not null default false,
-        -- Marked unread while a newer one of its kind is unread too: it stays unread, but nothing is added to it.
+        -- Marked unread while a newer notification of the same target is unread. It stays unread, and gets no new actors.
         superseded boolean not null default false,
         created_at timestamptz(3) not null default ${now},
         updated_at timestamptz(3) not null default ${now},

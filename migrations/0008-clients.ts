@@ -10,18 +10,18 @@ export const clients: Migration = {
         secret_hash bytea,
         name text,
         redirect_uris text[] not null check (cardinality(redirect_uris) > 0),
-        -- All else a registration may say; nothing here is ever asked for by its content.
+        -- The other members of a registration. No statement searches in them.
         metadata jsonb not null default '{}' check (jsonb_typeof(metadata) = 'object'),
         created_at timestamptz(3) not null default ${now},
         updated_at timestamptz(3) not null default ${now}
       );
       create index clients_created_at on clients (created_at);
 
-      -- Scopes belong here and not to the tokens: consenting again changes the tokens there are.
+      -- Scopes are stored here and not in the tokens, so that a new consent also changes existing tokens.
       create table authorizations (
         id bigint generated always as identity primary key,
         user_id bigint not null references users on delete cascade,
-        -- Null: made by the operator; each of these stands for itself.
+        -- Null: created by the operator. A user may have several.
         client_id bigint references clients on delete cascade,
         grant_id text collate "C" unique,
         scopes text[] not null,
@@ -67,7 +67,7 @@ export const clients: Migration = {
       create index authorization_codes_authorization_id on authorization_codes (authorization_id);
       create index authorization_codes_expires_at on authorization_codes (expires_at);
 
-      -- Whatever else the authorization server remembers: sessions, interactions, grants.
+      -- Other state of the authorization server: sessions, interactions, grants.
       create table oidc_records (
         model text not null,
         id_hash bytea not null check (length(id_hash) = 32),

@@ -1,6 +1,6 @@
 import { type Migration, now } from './migration.js'
 
-/** Rows that live for seconds: room for updates in their page, and dead ones are cleared away early. */
+/** Storage options for rows that exist for seconds: free space for updates in each page, and an early vacuum. */
 const shortLived = `with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02)`
 
 export const work: Migration = {
@@ -11,7 +11,7 @@ export const work: Migration = {
         queue text not null,
         name text not null,
         data jsonb not null default '{}',
-        -- Only for a message that waited: its body as its job carried it.
+        -- Only for a message that has waited: its body.
         payload text,
         accepted_at timestamptz(3),
         created_at timestamptz(3) not null default ${now},
@@ -27,7 +27,7 @@ export const work: Migration = {
         recipient_guid text collate "C",
         payload text not null,
         accepted_at timestamptz(3) not null,
-        -- Of channel, recipient and payload: the same message waits once.
+        -- Hash of channel, recipient and payload, so that the same message waits once.
         digest bytea not null unique check (length(digest) = 32),
         times smallint not null default 1 check (times > 0),
         created_at timestamptz(3) not null default ${now},
@@ -38,18 +38,18 @@ export const work: Migration = {
 
       create table outbound_messages (
         id bigint generated always as identity primary key,
-        -- What is sent, of which record, and whether it comes or goes.
+        -- The type and guid of the record, and what is done with it: create, retract, …
         record text not null,
         guid text collate "C" not null,
         verb text not null,
         sender_id bigint not null references people,
         public boolean not null,
         entity text not null,
-        -- Signed by the first delivery that needs it.
+        -- Null until the first delivery, which signs it.
         envelope text,
         created_at timestamptz(3) not null default ${now}
       );
-      -- These two are sent again whenever they change.
+      -- Profiles and contacts are sent again after each change.
       create unique index outbound_messages_once on outbound_messages (record, guid, verb)
         where record not in ('profile', 'contact');
       create index outbound_messages_sender_id on outbound_messages (sender_id);
@@ -58,14 +58,14 @@ export const work: Migration = {
         id bigint generated always as identity primary key,
         message_id bigint not null references outbound_messages on delete cascade,
         pod_id bigint not null references pods on delete cascade,
-        -- Null: public, one for the whole pod.
+        -- Null: a public delivery, one for the whole pod.
         person_id bigint references people on delete cascade,
         state text not null default 'waiting' check (state in ('waiting', 'dead')),
         attempts smallint not null default 0 check (attempts >= 0),
         due_at timestamptz(3) not null default ${now},
         last_status smallint,
         last_fault text,
-        -- The encrypted bytes, once a first try has failed: a retry sends the same.
+        -- The encrypted bytes after the first failed attempt. A retry sends the same bytes.
         encrypted_envelope text,
         died_at timestamptz(3),
         created_at timestamptz(3) not null default ${now},

@@ -3,10 +3,10 @@ import type { Migration } from './migration.js'
 export const meetingOthers: Migration = {
   async up(db) {
     await db.raw(`
-      -- What a pod says it runs; null: not asked yet, or it does not say.
+      -- The software that the NodeInfo of the pod names; null: not requested yet, or not named.
       alter table pods add column software text, add column software_version text;
 
-      -- A key belongs to one person; a hash, because a key is longer than an entry of another index may be.
+      -- A key belongs to one person. A hash index, because a key is longer than an entry of a B-tree may be.
       create index people_public_key on people using hash (public_key);
     `)
   },

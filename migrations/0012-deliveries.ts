@@ -4,21 +4,21 @@ export const deliveries: Migration = {
   async up(db) {
     await db.raw(`
       alter table pods
-        -- Deliveries in a row that were answered with a redirect: it lives elsewhere by now.
+        -- Successive deliveries that were answered with a redirect: the pod has probably moved.
         add column redirects smallint not null default 0 check (redirects >= 0),
-        -- The process that delivers to it, and until when all others leave it alone.
+        -- The process that delivers to the pod, and the end of its lease.
         add column drained_by uuid,
         add column drained_until timestamptz(3),
         add check ((drained_by is null) = (drained_until is null)),
-        -- Each drain changes its row twice.
+        -- Each run of deliveries updates the row twice.
         set (fillfactor = 70);
 
       alter table outbound_messages
-        -- What it refers to, and what must have arrived before: texts inside are escaped, so none of them can look like an element.
+        -- The guid of the entity that this one refers to, which must be delivered before. Texts in the entity are escaped, so none can look like an element.
         add column about text collate "C" generated always as (
           substring(entity from '<(\\?:parent_guid|target_guid|conversation_guid|root_guid)>([^<]+)</')
         ) stored,
-        -- How many deliveries it has ever had: one that has arrived is gone.
+        -- The number of deliveries ever written; the rows of completed ones are deleted.
         add column sent_to integer not null default 0 check (sent_to >= 0);
       create index outbound_messages_guid on outbound_messages (guid);
 
@@ -32,7 +32,7 @@ export const deliveries: Migration = {
       create trigger count_deliveries after insert on deliveries
         referencing new table as new_deliveries for each statement execute function count_deliveries();
 
-      -- A pod that is away has a hundred thousand of them: whether anything is due is asked pod by pod.
+      -- An unreachable pod may have 100 000 waiting deliveries, so due ones are searched pod by pod.
       create index deliveries_due on deliveries (pod_id, due_at) where state = 'waiting';
       drop index deliveries_due_at;
     `)

@@ -3,7 +3,7 @@ import { type Migration, now } from './migration.js'
 export const conversationStrangers: Migration = {
   async up(db) {
     await db.raw(`
-      -- Who takes part in a conversation and is not known here yet: as soon as somebody finds out who it is, the person does.
+      -- Participants of a conversation that are still unknown to this pod. After their discovery they become participants.
       create table conversation_strangers (
         conversation_id bigint not null references conversations on delete cascade,
         address text collate "C" not null check (address = lower(address) and length(address) <= 255),

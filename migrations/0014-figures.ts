@@ -3,8 +3,7 @@ import type { Migration } from './migration.js'
 export const figures: Migration = {
   async up(db) {
     await db.raw(`
-      -- What the processes of this pod have counted, minute by minute. Written every few seconds: a killed process takes its
-      -- last ones along.
+      -- Counters of all processes by minute. Written every few seconds, so a killed process loses its latest counts.
       create table figures (
         minute timestamptz(0) not null,
         name text collate "C" not null,

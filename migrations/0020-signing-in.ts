@@ -3,15 +3,15 @@ import { type Migration, now } from './migration.js'
 export const signingIn: Migration = {
   async up(db) {
     await db.raw(`
-      -- The payload has them already.
+      -- The payload contains these columns.
       alter table authorization_codes drop column redirect_uri, drop column nonce, drop column code_challenge;
 
-      -- Nothing has ever written one.
+      -- This column was never written.
       drop table invitations;
       create table invitations (
         id bigint generated always as identity primary key,
         code_hash bytea not null unique check (length(code_hash) = 32),
-        -- What the operator wants to remember about it.
+        -- A note of the operator.
         note text,
         expires_at timestamptz(3) not null,
         used_at timestamptz(3),

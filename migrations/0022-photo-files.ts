@@ -1,8 +1,8 @@
 import { type Migration, now } from './migration.js'
 
 /**
- * Photos go in many ways: by themselves, with their post, with their author, by age. Wherever a row goes, its transaction asks
- * for the deletion of the files, so that none stays behind.
+ * Photos are deleted in many ways: alone, with their post, with their author, by age. A trigger writes an outbox row that deletes the
+ * files in the transaction that deletes the row, so that no file is left.
  */
 export const photoFiles: Migration = {
   async up(db) {
@@ -17,7 +17,7 @@ export const photoFiles: Migration = {
       create trigger remove_photo_files after delete on photos
         for each row when (old.remote_path is null) execute function remove_photo_files();
 
-      -- Why no photo came of an upload, for the client that waits for it.
+      -- Why an upload was refused, for the client that waits for its photo.
       create table refused_uploads (
         guid text collate "C" primary key,
         reason text not null,

@@ -1,15 +1,15 @@
 import { type Migration, now } from './migration.js'
 
 /**
- * What a stream is ordered by stands beside that by which it is found, so that a page reads one index in its own order: a
- * copy of the creation time of the post, which never changes, or of the time of its last comment.
+ * The sort key of a stream is stored beside its search key, so that a page reads one index in its order. It is a copy of the creation
+ * time of the post, which never changes, or of the time of its last comment.
  */
 export const streams: Migration = {
   async up(db) {
     await db.raw(`
       create index contacts_receiving on contacts (user_id, person_id) where receiving;
 
-      -- Nobody lists comments by their tags.
+      -- No list selects comments by their tags.
       drop index taggings_of_tag;
       create index taggings_of_tag on taggings (tag_id, created_at desc, post_id desc) where post_id is not null;
 
@@ -18,7 +18,7 @@ export const streams: Migration = {
       alter table mentions add check ((created_at is null) = (post_id is null));
       create index mentions_of_person on mentions (person_id, created_at desc, post_id desc) where post_id is not null;
 
-      -- Who moves takes the copies along.
+      -- The copies follow a person that moves.
       alter table post_visibilities add column author_id bigint, add column created_at timestamptz(3);
       update post_visibilities set author_id = posts.author_id, created_at = posts.created_at
       from posts where posts.id = post_visibilities.post_id;
@@ -27,7 +27,7 @@ export const streams: Migration = {
       create index post_visibilities_of_author
         on post_visibilities (user_id, author_id, created_at desc, post_id desc);
 
-      -- Only for local people: remote people have no streams here.
+      -- Only for local people: remote people have no streams on this pod.
       alter table likes add column post_created_at timestamptz(3);
       update likes set post_created_at = posts.created_at from posts, users
       where posts.id = likes.post_id and users.person_id = likes.author_id;
@@ -39,7 +39,7 @@ export const streams: Migration = {
       create index comments_of_person on comments (author_id, post_created_at desc, post_id desc)
         where post_created_at is not null;
 
-      -- The posts that users have written or once took part in. Not in posts: there a comment would write every index.
+      -- The posts that users have written or interacted with. Not a column of posts: each comment would write every index.
       create table involvements (
         user_id bigint not null references users on delete cascade,
         post_id bigint not null references posts on delete cascade,

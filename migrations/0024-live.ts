@@ -8,9 +8,9 @@ export const live: Migration = {
       create table announcements (
         id bigint generated always as identity primary key,
         kind text not null check (kind in ('notification', 'message', 'post')),
-        -- The id of what is new; by the time somebody looks it may be gone.
+        -- The id of the new row; it may be deleted before a client reads it.
         subject_id bigint not null,
-        -- Null: everybody in whose main stream the post is.
+        -- Null: all users who have the post in their main stream.
         user_id bigint references users on delete cascade,
         created_at timestamptz(3) not null default ${now},
         check (kind = 'post' or user_id is not null)

@@ -3,16 +3,16 @@ import { type Migration, now } from './migration.js'
 export const idempotency: Migration = {
   async up(db) {
     await db.raw(`
-      -- What clients may ask a second time without doing it twice.
+      -- Requests with an Idempotency-Key, which take effect once.
       create table idempotency_keys (
         authorization_id bigint not null references authorizations on delete cascade,
         key text collate "C" not null check (length(key) between 1 and 255),
-        -- Whoever works on it at the moment, or has answered it.
+        -- The request that runs with this key, or has answered.
         claim uuid not null default gen_random_uuid(),
         claimed_at timestamptz(3) not null default ${now},
-        -- Something was done that lasts: nobody does it again, also if no answer ever comes.
+        -- The request has taken effect. It is not run again, even if its response was lost.
         done boolean not null default false,
-        -- Of method, path and body. Null, as all that follows, until it is answered.
+        -- Hash of method, path and body. Null, like the following columns, until the response is stored.
         fingerprint bytea check (length(fingerprint) = 32),
         status smallint,
         headers jsonb,

@@ -1,8 +1,8 @@
 import type { Migration } from './migration.js'
 
 /**
- * People are listed by the name they are shown by, also where thousands have a part of it in common: the first of these are
- * read from one index, without looking at their rows. A part that few have is found by its trigrams.
+ * People are listed by their display name, even if thousands of names match: the first ones are read from one index, without their
+ * rows. A rare part of a name is found by its trigrams.
  */
 export const namesOfPeople: Migration = {
   async up(db) {

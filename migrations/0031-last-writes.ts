@@ -4,10 +4,10 @@ export const lastWrites: Migration = {
   async up(db) {
     await db.raw(`
       -- The WAL position of the last write or event of a user: a replica
-      -- that is not as far would show them a past. Unlogged: it is over within seconds, and a replica must not have it.
+      -- that has not replayed it would show an old state. Unlogged: the rows count for seconds, and a replica must not have them.
       create unlogged table last_writes (
         user_id bigint primary key references users on delete cascade,
-        -- Bytes of the log.
+        -- Position in the log in bytes.
         position bigint not null,
         noted_at timestamptz(3) not null
       ) with (fillfactor = 70);

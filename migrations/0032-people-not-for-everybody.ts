@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js'
 
-/** Who marks all they write as not for everybody is asked for with each list of posts. They are few. */
+/** Each list of posts selects the people who mark all their posts as not safe for work. They are few. */
 export const peopleNotForEverybody: Migration = {
   async up(db) {
     await db.raw('create index profiles_nsfw on profiles (person_id) where nsfw')

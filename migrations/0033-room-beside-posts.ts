@@ -1,8 +1,8 @@
 import type { Migration } from './migration.js'
 
 /**
- * Counting on a post writes its row again. With room for it on the same page none of the indexes is touched; nearly all that is said
- * under a post is said while it is new, so pages that are full already may stay as they are.
+ * A changed counter writes the row of a post again. With free space on the same page no index is written. Most comments arrive soon
+ * after the post, so existing full pages may stay as they are.
  */
 export const roomBesidePosts: Migration = {
   async up(db) {

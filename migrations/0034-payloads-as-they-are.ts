@@ -1,8 +1,8 @@
 import type { Migration } from './migration.js'
 
 /**
- * A payload is base64 of what nobody can shorten, and has two or three thousand letters: the server tried to compress each, and moved it
- * to a table beside this one. It stays in its row, as it is; rows that wait are never changed, so their pages may be full.
+ * Payloads are base64 of signed or encrypted data and do not compress. With two or three thousand characters PostgreSQL tried to compress
+ * each one, and moved it to the TOAST table. Now it stays in its row. Waiting rows are never changed, so their pages may be full.
  * The outbox first: transactions that store a message lock its outbox row before rows of waiting messages.
  */
 export const payloadsAsTheyAre: Migration = {

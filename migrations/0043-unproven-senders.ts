@@ -1,7 +1,7 @@
 import { type Migration, now } from './migration.js'
 
 /**
- * Waiting messages carry what their bounds count: the host that the envelope names as its sender's, the network address that
+ * Waiting messages have the columns that their limits count: the host that the envelope names as its sender's, the network address that
  * posted it, whether a signature was verified, and the size. `signer_lookups` are the unknown signers that are still to be
  * looked up; one job for each host works through them.
  */
@@ -14,7 +14,7 @@ export const unprovenSenders: Migration = {
         add column signed boolean not null default true,
         add column bytes integer not null default 0;
       update waiting set bytes = octet_length(payload);
-      -- A bound is looked at by host, the newest first; the sizes are in the index so that no payload is read.
+      -- A limit is checked by host, the newest first. The sizes are in the index, so that no payload is read.
       create index waiting_of_sender on waiting (sender_host, signed, id desc) include (bytes, source);
       create index waiting_unsigned on waiting (id) include (bytes) where not signed;
 

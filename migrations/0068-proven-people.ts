@@ -1,8 +1,8 @@
 import { type Migration, now } from './migration.js'
 
 /**
- * A guid that two people of other pods claim belongs to the one who has signed something. Anybody may list the key of another
- * person: without the private key that gains nothing, so keys are not looked for any more.
+ * A guid that two remote people claim belongs to the first one with a valid signature. A person may publish the key of another person:
+ * without the private key that has no use, so keys are no longer unique.
  */
 export const provenPeople: Migration = {
   async up(db) {
@@ -16,7 +16,7 @@ export const provenPeople: Migration = {
         add column guid_at_pod text collate "C" check (length(guid_at_pod) between 16 and 255 and guid_at_pod <> guid);
       create index people_guid_at_pod on people (guid_at_pod) where guid_at_pod is not null;
 
-      -- What is stored of a person of another pod was signed by them.
+      -- All stored content of a remote person has a valid signature of that person.
       update people set proven_at = ${now}
       where pod_id is not null and (
         exists (select from posts where author_id = people.id)

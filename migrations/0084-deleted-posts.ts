@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js'
 
-/** A soft-deleted post has no author; it is purged with what is under it in transactions of bounded size. */
+/** A soft-deleted post has no author; it is purged with its comments and likes in transactions of bounded size. */
 export const deletedPosts: Migration = {
   async up(db) {
     await db.raw(`

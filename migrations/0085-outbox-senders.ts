@@ -1,10 +1,10 @@
 import type { Migration } from './migration.js'
 
-/** What a person of this pod has written is dispatched in the order of writing. */
+/** Entities of one local person are dispatched in the order of writing. */
 export const outboxSenders: Migration = {
   async up(db) {
     await db.raw(`
-      -- The person who has written what is to be dispatched.
+      -- The local author of the entity to dispatch.
       alter table outbox add column sender_id bigint;
       create index outbox_of_sender on outbox (sender_id, id) where sender_id is not null;
     `)

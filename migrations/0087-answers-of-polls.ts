@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js'
 
-/** A vote names poll and answer, so the guid of an answer is its own within the poll only. */
+/** A vote names poll and answer, so the guid of an answer is unique within its poll only. */
 export const answersOfPolls: Migration = {
   async up(db) {
     await db.raw(`

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js'
 
-/** A refresh token ends after 400 days without use; those without an end get one that begins now. */
+/** A refresh token ends after 400 days without use; existing ones without an end get 400 days from now. */
 export const endOfAccess: Migration = {
   async up(db) {
     await db.raw(`

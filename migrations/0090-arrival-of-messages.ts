@@ -1,6 +1,6 @@
 import { type Migration, now } from './migration.js'
 
-/** Messages are listed in the order in which they arrived here; their own time is that of another clock. */
+/** Messages are listed in the order of arrival; their own time is by the clock of another pod. */
 export const arrivalOfMessages: Migration = {
   async up(db) {
     await db.raw(`

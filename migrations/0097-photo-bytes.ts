@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js'
 
-/** What the sizes of a photo take on the disk of this pod; of photos that were uploaded before, it is not known. */
+/** Disk space of all sizes of a photo; unknown for photos that were uploaded before. */
 export const photoBytes: Migration = {
   async up(db) {
     await db.raw('alter table photos add column bytes bigint not null default 0 check (bytes >= 0)')

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js'
 
-/** What the people of other pods have sent in a day, by the host of their addresses. */
+/** Bytes that the people of other pods have sent in a day, by the host of their addresses. */
 export const podBytes: Migration = {
   async up(db) {
     await db.raw(`

@@ -9,7 +9,7 @@ export const plainNames: Migration = {
       alter table involvements rename to activity_entries;
       alter index involvements_latest rename to activity_entries_latest;
     `)
-    // Databases that were made before this migration have the tenth column of deliveries under its first name.
+    // Older databases have the tenth column of deliveries under its former name.
     const { rows } = await db.raw(
       `select attname as name from pg_attribute where attrelid = 'deliveries'::regclass and attnum = 10 and attname <> ?`,
       ['encrypted_envelope'],

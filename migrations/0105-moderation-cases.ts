@@ -1,6 +1,6 @@
 import { type Migration, now } from './migration.js'
 
-/** All reports of one thing are one case. Cases and reports outlive the thing, its author and the author's pod. */
+/** All reports of one target are one case. Cases and reports stay when the target, its author or the author's pod is deleted. */
 export const moderationCases: Migration = {
   async up(db) {
     await db.raw(`
@@ -10,7 +10,7 @@ export const moderationCases: Migration = {
         target_type text not null check (target_type in ('post', 'comment', 'person', 'message', 'cluster')),
         target_guid text collate "C" not null,
         state text not null default 'open' check (state in ('open', 'taken', 'resolved', 'dismissed')),
-        -- The thing as it was when it was reported first.
+        -- Copy of the target at the first report.
         author_id bigint references people on delete set null,
         author_guid text collate "C",
         author_address text collate "C",
@@ -107,7 +107,7 @@ export const moderationCases: Migration = {
       create unique index reports_case_once on reports (case_id, user_id);
       create index reports_of_user on reports (user_id, created_at desc, id desc);
 
-      -- Runs only for things that were reported: the foreign keys above change these rows.
+      -- Runs only for reported targets: the foreign keys above change these rows.
       create function note_deleted_report_target() returns trigger language plpgsql as $$
       begin
         with noted as (

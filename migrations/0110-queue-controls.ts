@@ -1,10 +1,10 @@
 import { type Migration, now } from './migration.js'
 
-/** What operators want of the queues, and the processes of the pod. */
+/** The requested states of queues, and the processes of the pod. */
 export const queueControls: Migration = {
   async up(db) {
     await db.raw(`
-      -- Outlives the queue store: workers pause a queue again whose store was emptied. No row: running.
+      -- Kept outside of the queue store: workers pause a queue again after its store was emptied. No row: running.
       create table queue_controls (
         queue text primary key,
         state text not null check (state in ('running', 'paused', 'draining')),
@@ -14,7 +14,7 @@ export const queueControls: Migration = {
         changed_at timestamptz(3) not null default ${now}
       );
 
-      -- Heartbeats, written every few seconds. Unlogged: they cost no write-ahead log, and are worthless after a crash.
+      -- Heartbeats, written every few seconds. Unlogged: they need no write-ahead log, and mean nothing after a crash.
       create unlogged table processes (
         id uuid primary key,
         kind text not null,

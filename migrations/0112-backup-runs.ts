@@ -3,7 +3,7 @@ import { type Migration, now } from './migration.js'
 export const backupRuns: Migration = {
   async up(db) {
     await db.raw(`
-      -- Backups that this pod has begun. Not part of a backup.
+      -- Backups that this pod has started. Not part of a backup.
       create table backup_runs (
         id text collate "C" primary key,
         -- Host and process, for the message that refuses a second run.

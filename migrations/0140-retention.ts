@@ -3,10 +3,10 @@ import { type Migration, now } from './migration.js'
 export const retention: Migration = {
   async up(db) {
     await db.raw(`
-      -- When the post came to this pod; posts that were here before have the time of this migration.
+      -- When the post was stored on this pod; older posts have the time of this migration.
       alter table posts add column stored_at timestamptz(3) not null default ${now};
 
-      -- How far the running removal of old rows has come, by category. Finished: the next one begins a day later.
+      -- Progress of the running removal of old rows, by category. Finished: the next run starts a day later.
       create table prune_progress (
         category text collate "C" primary key,
         last_id bigint not null default 0,

@@ -50,7 +50,10 @@ import { filters } from './0130-filters.js'
 import { retention } from './0140-retention.js'
 import type { Migration } from './migration.js'
 
-/** In the order in which they run. The names are remembered by the database: without an ending, so that TypeScript and JavaScript have one history. */
+/**
+ * Migrations in the order in which they run. Not every number is used. The database records the names, which have no ending, so that
+ * TypeScript and JavaScript share one history.
+ */
 export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0001-people', people],
   ['0002-contacts', contacts],

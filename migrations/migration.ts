@@ -5,5 +5,5 @@ export interface Migration {
   down(db: Knex): Promise<void>
 }
 
-/** Milliseconds, cut off: what is stored is what a page link can carry. */
+/** The time in whole milliseconds, because page links carry milliseconds. */
 export const now = `date_trunc('milliseconds', now())`
