@@ -79,7 +79,7 @@ async function completesJob(pod: Pod, work: LoadedJob | undefined, outcome: Outc
       pod.log.debug('job already done')
       return true
     case 'drop':
-      pod.log.warn({ err: outcome.error, fault: outcome.fault }, 'dropped')
+      pod.log.warn({ err: outcome.error, fault: outcome.fault }, 'job dropped')
       await work?.finishIfOpen()
       return true
     case 'retry':
@@ -96,7 +96,7 @@ export async function endOfFailure(pod: Pod, job: Job, failure: unknown): Promis
   const fault = 'fault' in outcome ? outcome.fault : 'internal'
   const error = 'error' in outcome ? outcome.error : undefined
   const isDead = outcome.kind === 'dead' || !hasFurtherTries(job)
-  if (isDead || fault === 'internal') log.error({ err: error, fault, dead: isDead }, 'failed')
+  if (isDead || fault === 'internal') log.error({ err: error, fault, dead: isDead }, 'job failed')
   else log.info({ fault, reason: error instanceof Error ? error.message : undefined }, 'job failed, will be retried')
 
   const outboxId = outboxIdOf(job.data)

@@ -77,7 +77,7 @@ export async function sweep(pod: Pod): Promise<void> {
     if (rows.length > 0) {
       await pod.jobs.handOver(rows, ADD_AGAIN)
       await postponeSweep(transaction, rows)
-      pod.log.info({ rows: rows.length }, 'swept')
+      pod.log.info({ rows: rows.length }, 'outbox rows enqueued again')
     }
     await enqueueDeliveriesAgain(pod, transaction)
     await lookUpSignersAgain(pod, transaction)

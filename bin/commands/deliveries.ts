@@ -29,7 +29,7 @@ async function reportPost(guid: string, options: OutputOptions): Promise<void> {
 }
 
 function describe(reports: readonly DeliveryReport[]): string[] {
-  if (reports.length === 0) return ['Nothing is on its way. What has arrived everywhere is forgotten after a day.']
+  if (reports.length === 0) return ['No delivery is pending. Records of completed deliveries are deleted after a day.']
   return reports.flatMap((report) => {
     const missing = (state: MissingDelivery['state']) => report.missing.filter((delivery) => delivery.state === state)
     const [waiting, dead] = [missing('waiting'), missing('dead')]

@@ -75,7 +75,7 @@ function linesOf(examined: Examined): readonly string[] {
   return [
     `A ${way} message from ${sender}, signature valid: ${entity.entity_type}.`,
     ...(signature === 'absent' ? [] : [`The signature inside is ${signature}.`]),
-    ...(needsOwnPost(examined) ? ['A pod takes it so only for a post that is by the sender, too.'] : []),
+    ...(needsOwnPost(examined) ? ['A pod accepts this only for a post of the same sender.'] : []),
     JSON.stringify(entity, null, 2),
   ]
 }

@@ -8,7 +8,7 @@ import type { Pod } from '../../src/pod/pod.js'
 import { entityToJson } from '../../src/protocol/entities/entity-json.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
 import { CommandError } from '../command-error.js'
-import { describeEnd, describeSteps, type ToldStep } from '../inspect/describe.js'
+import { describeResult, describeSteps, type StepReport } from '../inspect/describe.js'
 import { type DryRun, dryRun } from '../inspect/dry-run.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
 import { readInput } from '../read-input.js'
@@ -19,8 +19,8 @@ interface InspectOptions extends OutputOptions {
   readonly fetch?: boolean
 }
 
-/** Missing things to fetch for one message: a key, a parent and its author. Longer chains are not followed. */
-const MOST_FETCHED = 6
+/** Missing entities and people to fetch for one message: a key, a parent and its author. Longer chains are not followed. */
+const MAX_FETCHES = 6
 
 export function inspectCommand(program: Command): void {
   program
@@ -47,21 +47,21 @@ async function inspect(file: string | undefined, options: InspectOptions, comman
     return options.fetch ? fetchAndRun(pod, message) : { run: await dryRun(pod, message), fetched: [] }
   })
   const steps = [...fetched, ...describeSteps(run)]
-  const lines = [...table(steps.map(({ step, message }) => [step, message])), '', describeEnd(run)]
+  const lines = [...table(steps.map(({ step, message }) => [step, message])), '', describeResult(run)]
   print(options, jsonOf(run, steps), lines.map(printable))
   if (run.rejected !== undefined) throw new CommandError(`This pod rejects the message: ${run.rejected.fault}.`)
 }
 
-/** Fetches missing things one by one; what cannot be fetched stays missing. */
+/** Fetches missing entities and people one by one. Those that cannot be fetched stay missing. */
 async function fetchAndRun(
   pod: Pod,
   message: InboundMessage,
-): Promise<{ readonly run: DryRun; readonly fetched: readonly ToldStep[] }> {
-  const fetched = new Map<string, ToldStep>()
+): Promise<{ readonly run: DryRun; readonly fetched: readonly StepReport[] }> {
+  const fetched = new Map<string, StepReport>()
   for (;;) {
     const run = await dryRun(pod, message)
     const { waiting } = run
-    const isNew = waiting?.fetchFrom !== undefined && !fetched.has(waiting.waitsFor) && fetched.size < MOST_FETCHED
+    const isNew = waiting?.fetchFrom !== undefined && !fetched.has(waiting.waitsFor) && fetched.size < MAX_FETCHES
     if (!isNew) return { run, fetched: [...fetched.values()] }
     fetched.set(waiting.waitsFor, { step: 'fetch', message: await fetchMissing(pod, waiting) })
   }
@@ -92,7 +92,7 @@ async function guidOf(pod: Pod, name: string): Promise<string> {
   return person.guid
 }
 
-function jsonOf({ arrival, rejected, ignored, waiting, effects }: DryRun, steps: readonly ToldStep[]): object {
+function jsonOf({ arrival, rejected, ignored, waiting, effects }: DryRun, steps: readonly StepReport[]): object {
   const { tables, notifications, outgoing, jobs } = effects
   const end = rejected ? 'refused' : waiting ? 'waits' : ignored || tables.length === 0 ? 'nothing' : 'stored'
   return {

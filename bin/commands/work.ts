@@ -144,7 +144,7 @@ function whatIsLeft(facts: QueueFacts, seconds: number): string {
     ...counted(facts.outbox.waiting, 'outbox row', 'outbox rows'),
     ...counted(facts.deliveries.due, 'due delivery', 'due deliveries'),
   ]
-  return `Work is left after ${seconds} s: ${left.join(', ') || 'it was about to end'}.`
+  return `Work is left after ${seconds} s: ${left.join(', ') || 'the last job ended meanwhile'}.`
 }
 
 function counted(count: number, one: string, many: string): string[] {

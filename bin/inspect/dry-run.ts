@@ -16,36 +16,36 @@ import { beginCounting, type Effects } from './effects.js'
 
 export type StepName = 'open' | 'resolve' | 'authorise' | 'store'
 
-/** How far one message came, and what it would have changed. */
+/** The steps that one message passed, and its effects. */
 export interface DryRun {
-  /** The step that let it go no further; undefined: it went through all of them. */
+  /** The step that stopped the message. Undefined: it passed all steps. */
   readonly stoppedAt: StepName | undefined
   readonly arrival: Arrival | undefined
   readonly resolved: ResolvedArrival | undefined
-  /** One of these at most. */
+  /** At most one of the next three is set. */
   readonly rejected: RejectedMessage | undefined
   readonly ignored: IgnoredMessage | undefined
   readonly waiting: WaitingMessage | undefined
   readonly effects: Effects
 }
 
-/** Does with a message all that is done with one that comes in, and takes everything back: nothing stays, and nothing leaves. */
+/** Receives a message in a transaction that is rolled back. No row is kept and nothing is sent. */
 export async function dryRun(pod: Pod, message: InboundMessage): Promise<DryRun> {
   try {
     return await inTransaction(pod, async (transaction) => {
-      // What others commit meanwhile must not look like an effect of the message.
+      // Concurrent commits must not count as effects of the message.
       await transaction.raw('set transaction isolation level repeatable read')
-      throw new Undone(await walk({ ...pod, db: transaction }, transaction, message))
+      throw new RolledBack(await runSteps({ ...pod, db: transaction }, transaction, message))
     })
   } catch (error) {
-    if (error instanceof Undone) return error.result
+    if (error instanceof RolledBack) return error.result
     throw error
   }
 }
 
-/** The way back out of a transaction that must not be kept. */
-class Undone extends Error {
-  override name = 'Undone'
+/** Rolls the transaction back and carries the result. */
+class RolledBack extends Error {
+  override name = 'RolledBack'
   readonly result: DryRun
 
   constructor(result: DryRun) {
@@ -54,8 +54,8 @@ class Undone extends Error {
   }
 }
 
-/** The steps that only look are taken one by one first, to see what each of them finds. */
-async function walk(pod: Pod, transaction: Knex.Transaction, message: InboundMessage): Promise<DryRun> {
+/** Runs the read-only steps first, to report the result of each. */
+async function runSteps(pod: Pod, transaction: Knex.Transaction, message: InboundMessage): Promise<DryRun> {
   const effects = await beginCounting(transaction)
   const opened = await openEnvelopes(pod, [message])
   const resolved = await resolveReferences(pod, opened.ready)
@@ -74,11 +74,13 @@ async function walk(pod: Pod, transaction: Knex.Transaction, message: InboundMes
   }
 }
 
-interface Looked {
+interface StepOutput {
   readonly ready: readonly unknown[]
 }
 
-function stepThatStopped(steps: Readonly<Record<'opened' | 'resolved' | 'authorised', Looked>>): StepName | undefined {
+function stepThatStopped(
+  steps: Readonly<Record<'opened' | 'resolved' | 'authorised', StepOutput>>,
+): StepName | undefined {
   if (steps.opened.ready.length === 0) return 'open'
   if (steps.resolved.ready.length === 0) return 'resolve'
   return steps.authorised.ready.length === 0 ? 'authorise' : undefined

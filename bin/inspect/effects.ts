@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** What a transaction has done so far, for people. */
+/** The effects of a transaction so far, in words for operators. */
 export interface Effects {
   readonly tables: readonly {
     readonly table: string
@@ -10,14 +10,14 @@ export interface Effects {
   }[]
   /** Notifications of local users. */
   readonly notifications: readonly { readonly user: string; readonly type: string }[]
-  /** Envelopes that would leave, and for how many pods or people. */
+  /** Envelopes that would be sent, with their number of deliveries. */
   readonly outgoing: readonly {
     readonly record: string
     readonly guid: string
     readonly verb: string
     readonly deliveries: number
   }[]
-  /** Work for later. */
+  /** Enqueued jobs. */
   readonly jobs: readonly { readonly name: string; readonly data: unknown }[]
 }
 
@@ -41,7 +41,7 @@ export async function beginCounting(transaction: Knex.Transaction): Promise<() =
     const since = async (statement: string, id: number) => (await transaction.raw(statement, [id])).rows
     return {
       tables,
-      notifications: await since(toldSince, last.actors),
+      notifications: await since(notifiedSince, last.actors),
       outgoing: await since(outgoingSince, last.messages),
       jobs: await since(jobsSince, last.outbox),
     }
@@ -66,7 +66,7 @@ const newest = `
     (select coalesce(max(id), 0) from outbound_messages) as messages,
     (select coalesce(max(id), 0) from outbox) as outbox`
 
-const toldSince = `
+const notifiedSince = `
   select users.username as user, notifications.type
   from notification_actors
   join notifications on notifications.id = notification_actors.notification_id

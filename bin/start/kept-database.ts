@@ -45,14 +45,14 @@ export async function keepDatabase(config: Config, log: Logger, listener: { move
           `The pod stops: its database crashed again and again. See ${config.dataDir}/postgres.log.`,
         )
       }
-      log.error({ process: 'database' }, 'the database ended; it is started again')
+      log.error({ process: 'database' }, 'database ended, will be restarted')
       await pause(wait)
       if (stopping) return new Promise<never>(() => undefined)
       const { url } = server
       server = await startServer(config.dataDir)
       startedAt = performance.now()
       if (stopping) await server.stop()
-      log.info({ process: 'database', pid: server.pid }, 'the database works again')
+      log.info({ process: 'database', pid: server.pid }, 'database restarted')
       if (server.url !== url) listener.moved()
     }
   }

@@ -78,13 +78,13 @@ export function keepRunning(plan: ProcessPlan, log: Logger): KeptProcess {
       const { pid } = started
       if (isRefused(message)) refusal = message.refused
       if (!isReady(message) || pid === undefined) return
-      if (lastReady !== undefined) log.info({ process: plan.name, pid }, `${plan.name} works again`)
+      if (lastReady !== undefined) log.info({ process: plan.name, pid }, `${plan.name} restarted`)
       readyAt = performance.now()
       lastReady = { address: message.address, admin: message.admin, pid }
       becomeReady(lastReady)
     })
     started.on('error', (error) => {
-      log.error({ process: plan.name, err: error }, 'trouble with a process')
+      log.error({ process: plan.name, err: error }, 'process error')
       if (started.pid === undefined) ended(null, null) // spawn failed, so there is no exit event
     })
     started.once('exit', ended)

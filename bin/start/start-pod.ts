@@ -121,7 +121,7 @@ async function queueWarnings(config: Config, database: KeptDatabase, log: Logger
   const queues = await openJobQueues({ redisUrl, redisReplicas, databaseUrl: database.url(), log })
   try {
     if (await queueAnswers(queues)) return await queues.warnings()
-    return ['The queue does not answer: until it does, messages of other pods are turned away. Check REDIS_URL.']
+    return ['The queue does not answer: until it does, messages of other pods get 503. Check REDIS_URL.']
   } finally {
     await queues.close()
   }

@@ -143,7 +143,7 @@ describe('the command that inspects a message', { timeout: 60_000 }, () => {
 
     const { stdout } = await inspect(envelopeOf(quin, comment))
 
-    expect(stdout).toContain(`It refers to a public post of ${quin.address}, who lives elsewhere.`)
+    expect(stdout).toContain(`It refers to a public post of ${quin.address}, a remote person.`)
     expect(stdout).toContain('comments (1 new)')
     expect(stdout).toContain('It would be stored.')
   })

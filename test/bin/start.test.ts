@@ -99,7 +99,7 @@ describe('pod start', { timeout: 60_000 }, () => {
   })
 
   it('starts the web process again, at the same address, when that is killed', async () => {
-    const again = started.logged((line) => line.process === 'web' && line.msg === 'web works again')
+    const again = started.logged((line) => line.process === 'web' && line.msg === 'web restarted')
     process.kill(started.pids.web, 'SIGKILL')
     await again
 
@@ -108,7 +108,7 @@ describe('pod start', { timeout: 60_000 }, () => {
   })
 
   it('starts the worker again when that is killed', async () => {
-    const again = started.logged((line) => line.process === 'worker' && line.msg === 'worker works again')
+    const again = started.logged((line) => line.process === 'worker' && line.msg === 'worker restarted')
     process.kill(started.pids.worker, 'SIGKILL')
     await again
 
@@ -117,7 +117,7 @@ describe('pod start', { timeout: 60_000 }, () => {
   })
 
   it('starts the database again when that is killed, and answers as before', async () => {
-    const again = started.logged((line) => line.process === 'database' && line.msg === 'the database works again')
+    const again = started.logged((line) => line.process === 'database' && line.msg === 'database restarted')
     process.kill(started.pids.database, 'SIGKILL')
     await again
 

@@ -71,7 +71,7 @@ export async function ifPossible(pod: Pod, work: () => Promise<unknown>): Promis
     await work()
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
-    pod.log.info({ fault: error.fault, reason: error.message }, 'not found')
+    pod.log.info({ fault: error.fault, reason: error.message }, 'look-up failed, not retried')
   }
 }
 

@@ -20,8 +20,8 @@ import { purgeDeletedPosts } from '../../src/persistence/posts/delete-posts.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { runPeriodically } from '../run-periodically.js'
 
-const ROWS_A_TURN = 1_000
-/** One job removes for so long; its deadline is 45 s, and the next one goes on. */
+const ROWS_AT_ONCE = 1_000
+/** Time that one job spends on rows with a retention setting. Its deadline is 45 s; the next job continues. */
 const SCHEDULED_PRUNE_MS = 20_000
 /** PostgreSQL loses no schedule, and each check costs a request for each of them. */
 const LOOK_AFTER_EVERY = { redis: 10_000, postgresql: 60_000 }
@@ -49,7 +49,7 @@ export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
 }
 
 /** Conditions of expired rows by table. Rows with a retention setting are removed by `continuePrune`. */
-const leftovers = {
+const expiredRows = {
   access_tokens: `expires_at < now() - interval '1 day'`,
   refresh_tokens: `expires_at < now() - interval '1 day'`,
   authorization_codes: `expires_at < now() - interval '1 day'`,
@@ -76,16 +76,19 @@ const leftovers = {
 
 /** Deletes in small batches, so that other transactions do not wait long for its locks. */
 export async function prune(pod: Pod): Promise<void> {
-  for (let given = ROWS_A_TURN; given === ROWS_A_TURN; ) given = await giveUpDeliveries(pod.db, ROWS_A_TURN)
+  let givenUp = ROWS_AT_ONCE
+  while (givenUp === ROWS_AT_ONCE) givenUp = await giveUpDeliveries(pod.db, ROWS_AT_ONCE)
   for (const [category, rows] of Object.entries(await continuePrune(pod, SCHEDULED_PRUNE_MS))) {
-    if (rows > 0) pod.log.info({ category, rows }, 'pruned')
+    if (rows > 0) pod.log.info({ category, rows }, 'old rows deleted')
   }
-  for (const [table, isLeftover] of Object.entries(leftovers)) {
-    let deleted = ROWS_A_TURN
-    while (deleted === ROWS_A_TURN) {
-      const bite = `delete from ${table} where ctid = any(array(select ctid from ${table} where ${isLeftover} limit ${ROWS_A_TURN}))`
-      deleted = (await pod.db.raw(bite)).rowCount
-      if (deleted > 0) pod.log.info({ table, rows: deleted }, 'pruned')
+  for (const [table, isExpired] of Object.entries(expiredRows)) {
+    let deleted = ROWS_AT_ONCE
+    while (deleted === ROWS_AT_ONCE) {
+      const deleteChunk = `
+        delete from ${table}
+        where ctid = any(array(select ctid from ${table} where ${isExpired} limit ${ROWS_AT_ONCE}))`
+      deleted = (await pod.db.raw(deleteChunk)).rowCount
+      if (deleted > 0) pod.log.info({ table, rows: deleted }, 'expired rows deleted')
     }
   }
   await pruneFilterHits(pod.db, MODERATION_LIMITS.hitsKept)

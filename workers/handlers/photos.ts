@@ -41,7 +41,7 @@ async function makePhoto(pod: Pod, work: JobContext & { readonly data: Upload })
   try {
     const bytes = await readUpload(uploadsDir, file)
     const format = detectPictureFormat(bytes)
-    if (format === undefined) throw new Refusal('image_invalid', 'The file is no picture any more.')
+    if (format === undefined) throw new Refusal('image_invalid', 'The file is no longer a picture.')
     const { width, height, files } = await makePicture(bytes, format)
     for (const [prefix, picture] of files) drafts.set(`${prefix}${name}`, await writeDraft(uploadsDir, picture))
     const kept = [...files].reduce((sum, [, picture]) => sum + picture.length, 0)
@@ -49,7 +49,7 @@ async function makePhoto(pod: Pod, work: JobContext & { readonly data: Upload })
   } catch (error) {
     await deleteUploads(uploadsDir, drafts.values())
     if (!(error instanceof Refusal)) throw error
-    pod.log.info({ err: error.cause, reason: error.message }, 'no photo came of an upload')
+    pod.log.info({ err: error.cause, reason: error.message }, 'upload refused')
     await refuseUploadedPhoto(pod, work, error)
   }
   await deleteUploads(uploadsDir, [file])
@@ -60,9 +60,9 @@ export function keepUploadsSwept({ config, log }: Pick<Pod, 'config' | 'log'>): 
   return runPeriodically(PHOTO_LIMITS.sweepEveryMs, async () => {
     try {
       const uploads = await deleteOldUploads(config.uploadsDir, new Date(Date.now() - PHOTO_LIMITS.uploadAgeMs))
-      if (uploads > 0) log.info({ uploads }, 'uploads that nothing has become of are deleted')
+      if (uploads > 0) log.info({ uploads }, 'abandoned uploads deleted')
     } catch (err) {
-      log.error({ err }, 'could not look after the uploads')
+      log.error({ err }, 'abandoned uploads not deleted')
     }
   })
 }

@@ -29,6 +29,6 @@ export async function recordOperation(
     await appendAuditEntry(transaction, { ...entry, ...auditContext(actor) }, pod.now())
     return true
   })
-  if (changed) pod.log.info({ action: operation.action, target: target.label }, 'operation')
+  if (changed) pod.log.info({ action: operation.action, target: target.label }, 'operator action')
   return changed
 }

@@ -11,6 +11,6 @@ export function throttledLog(log: Logger, now: () => number = Date.now): (where:
     if (last !== undefined && now() - last < INTERVAL) return
     if (written.size > 100) written.clear()
     written.set(kind, now())
-    log.warn({ err: error, where }, 'the queue is out of reach or in trouble')
+    log.warn({ err: error, where }, 'queue error')
   }
 }

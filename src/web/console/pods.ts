@@ -136,7 +136,7 @@ ${actionsFor(request, other)}`,
   async function podIn({ params }: FastifyRequest): Promise<KnownPod> {
     const { host } = params as { readonly host: string } // part of every route with it
     const found = await findPodByName(pod, host)
-    if (found === undefined) throw new RequestFault(404, 'No pod at this address has been met.')
+    if (found === undefined) throw new RequestFault(404, 'No pod at this address is known.')
     return found
   }
 
