@@ -215,6 +215,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     jobsUnderWay: 'the next job collects messages',
     acknowledgedMs: '503 with `Retry-After`',
     queuedMessages: '503 with `Retry-After`',
+    messagesTogether: 'separate jobs, behind those of other sources',
     messagesApart: 'separate jobs, behind those of other sources',
     bytesApart: 'separate jobs, behind those of other sources',
     bytesPercentOfSource: '429 with `Retry-After`',

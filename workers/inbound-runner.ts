@@ -27,6 +27,12 @@ const MESSAGES = {
   'inbound-private': { items: 64, enough: 1 },
 } as const
 
+/**
+ * Messages of sources that send more than their share are stored one small batch at a time, beside the batches of all others. In
+ * one batch with them, a message of another source would wait for hundreds of theirs.
+ */
+const APART = { atOnce: 1, items: 64 } as const
+
 export type InboundQueue = keyof typeof MESSAGES
 
 export function isInbound(queue: QueueName): queue is InboundQueue {
@@ -40,22 +46,19 @@ type Failures = ReadonlyMap<InboundMessage, unknown>
 export function inboundRunner(pod: Pod, queue: InboundQueue, options: RunnerOptions): (job: Job) => Promise<void> {
   setMaxListeners(0, options.stopping) // every batch under way listens
   const messagesOf = messageReader(pod)
-  const receiveMerged = groupCommit({ ...BATCHES, ...MESSAGES[queue] }, (messages: readonly InboundMessage[]) =>
-    receiveWithBisection(pod, options, messages),
-  )
+  const receiveTogether = (messages: readonly InboundMessage[]) => receiveWithBisection(pod, options, messages)
+  const receiveMerged = groupCommit({ ...BATCHES, ...MESSAGES[queue] }, receiveTogether)
+  const receiveApart = groupCommit({ ...BATCHES, ...APART }, receiveTogether)
   const runOther = jobRunner(pod, options)
 
   async function run(job: Job): Promise<void> {
     const messages = await retryAfterOutages(pod, options.stopping, () => messagesOf(job))
     if (isSuspect(job) && messages.length > 1) return splitJob(pod, job, messages, { alone: false })
     if (isSuspect(job)) {
-      return options.suspects(job, async () =>
-        endJob(pod, job, messages, await receiveWithBisection(pod, options, messages)),
-      )
+      return options.suspects(job, async () => endJob(pod, job, messages, await receiveTogether(messages)))
     }
-    const failures = await (job.data.alone === true
-      ? receiveWithBisection(pod, options, messages)
-      : receiveMerged(messages))
+    const receiveShared = isPackedApart(job) ? receiveApart : receiveMerged
+    const failures = await (job.data.alone === true ? receiveTogether : receiveShared)(messages)
     await endJob(pod, job, messages, failures)
   }
 
@@ -67,6 +70,11 @@ export function inboundRunner(pod: Pod, queue: InboundQueue, options: RunnerOpti
       throw await endOfFailure(pod, job, error)
     }
   }
+}
+
+/** Jobs of messages that were packed apart have a priority (see pack-messages.ts). */
+function isPackedApart({ opts }: Job): boolean {
+  return (opts.priority ?? 0) > 0
 }
 
 async function receiveWithBisection(

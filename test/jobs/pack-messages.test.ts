@@ -62,6 +62,18 @@ describe.each(queueBackends)('the packing of messages into jobs, with the queue 
     expect(taken.jobs.length).toBeLessThanOrEqual(6)
   })
 
+  it('packs messages of a source apart that sends more than its share of a second', async () => {
+    const { added, pod } = cannedQueue({ inbound: 0 })
+    const packing = openPacking(pod, { ...RECEIVE_LIMITS, bytes: 1e9, messagesTogether: 3 })
+    const fast = { ip: '2001:db8::1:2' }
+    for (const number of [1, 2, 3, 4]) await packing.acceptPublic(`message ${number}`, fast)
+    await packing.acceptPublic('from its site', { ip: '2001:db8:0:1::1' })
+    await packing.acceptPublic('from another site', { ip: '2001:db8:1::1' })
+
+    packing.close()
+    expect(added.map(({ priority }) => priority)).toEqual([undefined, undefined, undefined, 10, 10, undefined])
+  })
+
   it('gives other sources precedence over a source that fills the queue', async () => {
     const packing = openPacking(pod, { ...RECEIVE_LIMITS, bytes: 1e9, fairFromMessages: 2, messagesApart: 3 })
     const flooder = { ip: '2001:db8::1:2' }

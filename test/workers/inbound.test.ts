@@ -75,8 +75,12 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
   const guidsOf = (posts: readonly StatusMessageEntity[]) => posts.map(({ guid }) => guid).sort()
 
   /** Public messages in one job, as the inbound endpoint packs concurrent ones. */
-  async function pack(pod: InboundPod, envelopes: readonly string[]): Promise<void> {
-    await pod.jobs.enqueue(receivePublicJob, { acceptedAt: new Date().toISOString(), messages: envelopes })
+  async function pack(
+    pod: InboundPod,
+    envelopes: readonly string[],
+    options: { readonly priority?: number } = {},
+  ): Promise<void> {
+    await pod.jobs.enqueue(receivePublicJob, { acceptedAt: new Date().toISOString(), messages: envelopes }, options)
   }
 
   /** The threads of the pod, which behave differently for these envelopes. */
@@ -148,6 +152,36 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     expect(await postGuids(pod)).toEqual(guidsOf([first, ...rest]))
     expect(Math.max(...sizes)).toBeGreaterThan(100)
     expect(Math.max(...sizes)).toBeLessThanOrEqual(256)
+  })
+
+  it('do not wait for the batches of a source whose messages are packed apart', async () => {
+    const sizes: number[] = []
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const pod = await start({
+      crypto: cryptoWith(async (envelopes) => {
+        sizes.push(envelopes.length)
+        if (envelopes.length > 1) await held
+      }),
+    })
+    const quin = await known(pod)
+    const flood = Array.from({ length: 200 }, () => postBy(quin))
+    const other = postBy(quin)
+    for (let from = 0; from < flood.length; from += 20) {
+      const envelopes = flood.slice(from, from + 20).map((post) => envelopeOf(quin, post))
+      await pack(pod, envelopes, { priority: 10 })
+    }
+    await vi.waitFor(async () => expect(await pod.jobs.counts('inbound')).toMatchObject({ active: 10 }))
+
+    await pack(pod, [envelopeOf(quin, other)])
+    await vi.waitFor(async () => expect(await postGuids(pod)).toEqual(guidsOf([other])))
+    release()
+    await pod.settled()
+
+    expect(await postGuids(pod)).toEqual(guidsOf([...flood, other]))
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(64)
   })
 
   it('of a batch are stored except for the one that fails, which is retried alone', async () => {

@@ -1,7 +1,9 @@
+import { siteOf } from '../../networks/network-source.js'
+import { openWindowCounter } from '../../throttling/rate-counters.js'
 import type { JobQueues } from '../queues/job-queues.js'
 import { type InboundQueueSize, openInboundQueueSize } from './inbound-queue-size.js'
 import type { RECEIVE_LIMITS } from './limits.js'
-import { type NetworkSource, openSourceShares } from './source-shares.js'
+import { type NetworkSource, networkOf, openSourceShares } from './source-shares.js'
 
 /** Why a message is not accepted now: the queue is full, or its source has used up its share. */
 export type Refusal = 'full' | 'over_share'
@@ -9,6 +11,7 @@ export type Refusal = 'full' | 'over_share'
 export type BacklogLimits = Pick<
   { readonly [Name in keyof typeof RECEIVE_LIMITS]: number },
   | 'queuedMessages'
+  | 'messagesTogether'
   | 'fairFromMessages'
   | 'fairFromBytes'
   | 'messagesApart'
@@ -37,7 +40,10 @@ export interface Backlog extends Pick<InboundQueueSize, 'add' | 'close'> {
   refusalOf(source: NetworkSource): Refusal | undefined
   /** Adds bytes of this source that this process holds, or removes them where they are negative. */
   hold(bytes: number, source: NetworkSource): void
-  /** Counts a message of this source; true when it has to be packed apart, behind the messages of others. */
+  /**
+   * Counts a message of this source; true when it has to be packed apart, behind the messages of others: the source is fast, or it has
+   * used up its share of a long queue.
+   */
   isApart(source: NetworkSource, bytes: number): boolean
   facts(): BacklogFacts
 }
@@ -50,7 +56,17 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits:
     countEveryMs: limits.lookEveryMs,
     onCounted: () => void (isLong() || shares.clearSent()),
   })
+  const countInSecond = openWindowCounter<string>({
+    perMs: 1_000,
+    sources: limits.sources,
+    now: () => performance.now(),
+  })
   let held = 0
+
+  function isFast(source: NetworkSource): boolean {
+    const name = siteOf(source.ip ?? '') ?? networkOf(source)
+    return name !== undefined && countInSecond(name).count > limits.messagesTogether
+  }
 
   /** A few large messages are as much work as many small ones. */
   function isLong(): boolean {
@@ -74,7 +90,10 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits:
       shares.hold(source, bytes)
     },
 
-    isApart: (source, bytes) => isLong() && shares.count(source, bytes),
+    isApart(source, bytes) {
+      const isOverShare = isLong() && shares.count(source, bytes)
+      return isFast(source) || isOverShare
+    },
 
     facts() {
       const { messages, bytes } = queue.total()
