@@ -560,6 +560,19 @@ describe('the order', () => {
     expect(await sentTo(other)).toEqual(order)
   })
 
+  it('lets messages of local users wait for few relays while more of them are written', async () => {
+    const other = await otherPod()
+    const recordedLog = openRecordedLog()
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+    for (let count = 0; count < 20; count += 1)
+      await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id], priority: 1 })
+
+    await run(other.id, {}, { ...pod, log: recordedLog.log })
+
+    const rounds = recordedLog.entries().filter(({ msg }) => msg === 'delivery round')
+    expect(rounds.map(({ deliveries }) => deliveries)).toEqual([1, 8, 8, 4])
+  })
+
   it('puts messages of local users behind the relay that they refer to', async () => {
     const other = await otherPod()
     const relay = { ...retraction(newGuid()), target_type: 'Comment' } as Entity

@@ -92,7 +92,7 @@ async function drainPod(leased: LeasedDelivery, until: number, participatedIn: s
     // The first round is a probe with one delivery: an unreachable pod costs one request.
     const began = performance.now()
     const rows = await findDue({ podId: other.id, limit: hasResponded ? limits.rowsAtOnce : 1 })
-    const due = selectForRound(rows)
+    const due = selectForRound(rows, isOwnRoundRecent() ? limits.relaysBesideOwn : limits.rowsAtOnce)
     const sealed = await sealDeliveries(
       pod,
       due.filter(({ held }) => !held),
@@ -119,8 +119,8 @@ async function drainPod(leased: LeasedDelivery, until: number, participatedIn: s
 }
 
 /** Messages of local users are sent before relays and participations, in rounds of their own. */
-function selectForRound(due: readonly DueDelivery[]): readonly DueDelivery[] {
-  return hasOwn(due) ? due.filter(({ priority }) => priority === DELIVERY_PRIORITY.own) : due
+function selectForRound(due: readonly DueDelivery[], relays: number): readonly DueDelivery[] {
+  return hasOwn(due) ? due.filter(({ priority }) => priority === DELIVERY_PRIORITY.own) : due.slice(0, relays)
 }
 
 function hasOwn(due: readonly DueDelivery[]): boolean {

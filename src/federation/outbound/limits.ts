@@ -10,6 +10,8 @@ export const DELIVERY_LIMITS = {
   rowsAtOnce: 20,
   /** Time in which the relays and participations of a round start. A message of a local user waits for the end of the round. */
   relayRoundMs: 250,
+  /** Relays and participations of such a round while local users write: two for each concurrent request. */
+  relaysBesideOwn: 8,
   /** The maximum pause after such a round while local users write. A shorter round has a pause as long as itself. */
   relayPauseMs: 60,
   /** Local users write if a message of theirs was sent within this time. */
