@@ -14,6 +14,13 @@ export interface DirectHandler {
   open(pod: Pod, limits: DirectLimits): DirectRun
 }
 
+/** Deliveries that need no job in the process that has written them. */
+export interface DirectDelivery {
+  /** Pods that may be delivered to at a time; the others get jobs. */
+  readonly atOnce: number
+  run(pod: Pod, podId: number, signal: AbortSignal): Promise<void>
+}
+
 interface DirectLimits {
   /** Milliseconds a run has. */
   readonly deadline: number

@@ -21,7 +21,7 @@ import type { Pod } from '../src/pod/pod.js'
 import { closeApp } from '../src/web/server/close-app.js'
 import type { Readiness } from '../src/web/server/health.js'
 import { listenForOperator } from '../src/web/server/listen.js'
-import { directHandlers } from './handlers/direct.js'
+import { directDelivery, directHandlers } from './handlers/direct.js'
 import { fetchHandlers } from './handlers/fetch.js'
 import { unprovenHandlers } from './handlers/fetch-unproven.js'
 import { maintenanceHandlers } from './handlers/maintenance.js'
@@ -73,6 +73,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
       maintenance: maintenanceHandlers,
     },
     direct: directHandlers,
+    directDelivery,
   })
   const uploads = keepsPictures ? keepUploadsSwept(pod) : undefined
   const backups = config.workerQueues.includes('maintenance') ? keepBackupsMade(pod) : undefined

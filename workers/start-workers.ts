@@ -9,7 +9,8 @@ import { findSecondsSinceRun } from '../src/persistence/database/periodic-runs.j
 import type { RunningJob } from '../src/persistence/operations/processes.js'
 import type { Pod } from '../src/pod/pod.js'
 import { openAdaptiveConcurrency } from './adaptive-concurrency.js'
-import type { DirectHandler } from './direct-runs.js'
+import { withDeadline } from './deadline.js'
+import type { DirectDelivery, DirectHandler } from './direct-runs.js'
 import { keepSchedules } from './handlers/maintenance.js'
 import { inboundRunner, isInbound } from './inbound-runner.js'
 import { openRunCounters } from './run-counters.js'
@@ -60,6 +61,8 @@ export interface WorkersOptions {
   readonly handlers: Readonly<Partial<Record<QueueName, HandlerTable>>>
   /** Work that this process does without a job after it has written the row; of the served queues only. */
   readonly direct?: readonly DirectHandler[]
+  /** The same for deliveries. */
+  readonly directDelivery?: DirectDelivery
   /** Not set: those of the configuration. */
   readonly queues?: readonly QueueName[]
   /** Replaces single times; for tests, which cannot wait for minutes. */
@@ -117,6 +120,15 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
     return worker
   }
 
+  function deliverDirectly({ atOnce, run }: DirectDelivery): () => void {
+    const deliver = (podId: number) =>
+      withDeadline(timing.deadline, stopping.signal, (signal) => run(pod, podId, signal))
+    return pod.jobs.directRuns.deliveries.serve({
+      atOnce: Math.min(atOnce, pod.config.workerConcurrency.outbound ?? atOnce),
+      run: (podId) => counters.runDirectly('outbound', 'deliver', () => deliver(podId)),
+    })
+  }
+
   const workers = queues.map((queue) => {
     const handlers: HandlerTable = { probe: async () => {}, ...options.handlers[queue] }
     const runner = { handlers, suspects, deadline: timing.deadline, stopping: stopping.signal }
@@ -138,6 +150,9 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
         run: (row) => counters.runDirectly(queue, name, () => run(row)),
       })
     })
+  if (options.directDelivery !== undefined && queues.includes('outbound')) {
+    endDirectRuns.push(deliverDirectly(options.directDelivery))
+  }
   const servesMaintenance = queues.includes('maintenance')
   const schedules = servesMaintenance ? keepSchedules(pod) : undefined
   const sweeping = servesMaintenance ? startSweeping(pod) : undefined

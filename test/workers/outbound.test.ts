@@ -13,6 +13,7 @@ import { Person } from '../../src/persistence/models/person.js'
 import type { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import { findOverduePods } from '../../src/persistence/outbound/due-deliveries.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
+import { directDelivery } from '../../workers/handlers/direct.js'
 import { maintenanceHandlers, prune } from '../../workers/handlers/maintenance.js'
 import { outboundHandlers, outboundSlowHandlers } from '../../workers/handlers/outbound.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
@@ -99,6 +100,22 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
 
     expect([fresh, proven].map(({ received: got }) => got.length)).toEqual([1, 1])
     expect((await fresh.row()).lastSuccessAt).toEqual(expect.any(Date))
+  })
+
+  it('have no job for a proven pod in the process that has written its deliveries', async () => {
+    const [fresh, proven] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
+    workers = startTestWorkers(pod, { handlers, queues, directDelivery })
+    const enqueueEach = vi.spyOn(pod.jobs, 'enqueueEach')
+    await write(fresh, proven)
+
+    await enqueueFor(fresh, proven)
+    await untilIdle(pod)
+    await workers.close()
+
+    expect([fresh, proven].map(({ received }) => received.length)).toEqual([1, 1])
+    const jobs = enqueueEach.mock.calls.flatMap(([job, each]) => each.map(() => job.queue))
+    expect(jobs).toEqual(['outbound-slow'])
+    enqueueEach.mockRestore()
   })
 
   it('deliver nothing of a transaction that is rolled back', async () => {

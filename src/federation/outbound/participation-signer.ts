@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { findOrMakePodAccount } from '../../domain/accounts/pod-account.js'
-import { Person } from '../../persistence/models/person.js'
+import { findOpenAccount } from '../../persistence/accounts/open-account.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 
@@ -15,10 +15,10 @@ export interface ParticipationSigner {
 /** Returns the account that PODMIN_ACCOUNT names, if it is open, else the account of the pod. Undefined: the pod has no open account. */
 export async function findParticipationSigner(pod: Pod): Promise<ParticipationSigner | undefined> {
   const named = pod.config.podminAccount ?? ''
-  const account = await openAccounts(pod.db).orderByRaw('username = ? desc, id', [named]).first()
+  const account = await findOpenAccount(pod.db, named)
   if (account === undefined) return undefined
   if (account.username !== named) return { personId: null, ...(await findOrMakePodAccount(pod)) }
-  const { id: personId, guid, address } = await Person.query(pod.db).findById(account.personId).throwIfNotFound()
+  const { personId, guid, address } = account
   return { personId, guid, address }
 }
 

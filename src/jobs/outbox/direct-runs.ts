@@ -1,5 +1,6 @@
 import type { OutboxJob } from '../queues/add-jobs.js'
 import type { QueueName } from '../queues/queue-names.js'
+import { type DirectDeliveries, openDirectDeliveries } from './direct-deliveries.js'
 
 /** Runs the work of one outbox row; rejects when a job of the queue has to do it instead. */
 export type DirectRun = (row: Pick<OutboxJob, 'id' | 'data'>) => Promise<void>
@@ -17,6 +18,8 @@ interface DirectRunOptions {
  * commands more than the work of such a row. When the process dies, the sweeper adds a job for the row.
  */
 export interface DirectRuns {
+  /** Deliveries have no outbox rows. */
+  readonly deliveries: Pick<DirectDeliveries, 'serve' | 'start'>
   /** Runs rows of this queue and name from now on, until the returned function is called. */
   serve(options: DirectRunOptions): () => void
   /** From now on, rows of these queues get jobs, and rows of all others run here. */
@@ -31,6 +34,7 @@ interface Server extends DirectRunOptions {
 
 export function openDirectRuns(): DirectRuns {
   const servers = new Map<string, Server>()
+  const deliveries = openDirectDeliveries()
   let stopped: ReadonlySet<QueueName> = new Set()
 
   async function runRow(server: Server, row: OutboxJob, onFailure: (row: OutboxJob) => void): Promise<void> {
@@ -44,6 +48,8 @@ export function openDirectRuns(): DirectRuns {
   }
 
   return {
+    deliveries,
+
     serve(options) {
       const key = keyOf(options)
       servers.set(key, { ...options, running: 0 })
@@ -52,6 +58,7 @@ export function openDirectRuns(): DirectRuns {
 
     stopFor(queues) {
       stopped = new Set(queues)
+      deliveries.stop(stopped.has('outbound'))
     },
 
     start(rows, onFailure) {

@@ -22,17 +22,19 @@ export const enqueueDeliveriesAfterCommit = afterCommit<DuePod>((pod, duePods) =
 )
 
 /**
- * Adds one job for each pod, and one more for a pod with a running job, which may have read its deliveries already. Several proven pods
- * share a job, unless the jobs are added again: then each pod has its own, which is not added twice.
+ * Starts deliveries to proven pods in this process, as far as it has capacity for them. Adds one job for each of the other pods, and
+ * one more for a pod with a running job, which may have read its deliveries already. Several proven pods share a job, unless the jobs
+ * are added again: then each pod has its own, which is not added twice.
  */
 export async function enqueueDeliveries(
   { jobs }: Pick<Pod, 'jobs'>,
   duePods: readonly DuePod[],
   options: AddOptions = {},
 ): Promise<void> {
-  const proven = idsOf(duePods.filter((duePod) => duePod.proven))
+  const allProven = idsOf(duePods.filter((duePod) => duePod.proven))
+  const proven = options.again ? allProven : jobs.directRuns.deliveries.start(allProven)
   const unproven = idsOf(duePods.filter((duePod) => !duePod.proven))
-  const isShared = proven.length > 1 && options.again !== true
+  const isShared = proven.length > 1 && !options.again
   await Promise.all([
     isShared
       ? jobs.enqueueAll(

@@ -1,7 +1,9 @@
 import type { Knex } from 'knex'
+import { queryPrepared } from '../database/database.js'
 import { selectPlacesLeft } from '../outbound/delivery-places.js'
 import { DELIVERY_PRIORITY } from '../outbound/delivery-priority.js'
 import { UNDELIVERED_LIMITS } from '../outbound/limits.js'
+import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRow } from '../sql/row-by-row.js'
 
 /** A public post of a person of another pod. */
@@ -24,14 +26,13 @@ export async function findPostsToParticipateIn(
   transaction: Knex.Transaction,
   guids: readonly string[],
 ): Promise<readonly PostOfPod[]> {
-  const { rows } = await transaction.raw(postsToParticipateIn, [[...guids]])
-  return rows
+  return queryPrepared<PostOfPod>(transaction, 'posts-to-participate-in', postsToParticipateIn, [guids])
 }
 
 const postsToParticipateIn = `
   with wanted as materialized (
     select posts.id, posts.guid, posts.author_id, pods.id as pod_id, pods.participation_at is null as is_first
-    from unnest(?::text[]) as given(guid)
+    from unnest(${opaqueParam('$1', 'text[]')}) as given(guid)
     ${rowByRow('posts', 'posts.guid = given.guid and posts.public')}
     ${rowByRow('people', 'people.id = posts.author_id')}
     ${rowByRow('pods', 'pods.id = people.pod_id')}
@@ -72,8 +73,11 @@ export async function findNextPosts(
   db: Knex,
   { podId, postGuids, isFirstOfPod }: ArrivedParticipations,
 ): Promise<readonly string[]> {
-  const { rows } = await db.raw(nextPosts, [[...postGuids], isFirstOfPod ? podId : null])
-  return rows.map(({ guid }: { guid: string }) => guid)
+  const rows = await queryPrepared<{ guid: string }>(db, 'next-posts', nextPosts, [
+    postGuids,
+    isFirstOfPod ? podId : null,
+  ])
+  return rows.map(({ guid }) => guid)
 }
 
 const AUTHORS_OF_NEW_POD = 100
@@ -82,14 +86,14 @@ const POSTS_OF_AUTHOR = 50
 const nextPosts = `
   with given as materialized (
     select posts.id, posts.author_id
-    from unnest(?::text[]) as given(guid)
+    from unnest(${opaqueParam('$1', 'text[]')}) as given(guid)
     ${rowByRow('posts', 'posts.guid = given.guid')}
   ), authors as (
     select author_id, max(id) as after from given group by author_id
     union all
     (
       select people.id, (select min(id) from given) from people
-      where people.pod_id = cast(? as bigint) and people.id not in (select author_id from given)
+      where people.pod_id = ${opaqueParam('$2', 'bigint')} and people.id not in (select author_id from given)
       limit ${AUTHORS_OF_NEW_POD}
     )
   )

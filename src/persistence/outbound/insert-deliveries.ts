@@ -1,4 +1,6 @@
 import type { Knex } from 'knex'
+import { queryPrepared } from '../database/database.js'
+import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRow } from '../sql/row-by-row.js'
 import { selectPlacesLeft } from './delivery-places.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
@@ -68,8 +70,9 @@ export async function insertPersonalDeliveries(
   messages: readonly (NewOutboundMessage & { readonly personId: number })[],
 ): Promise<readonly ReachedPod[]> {
   if (messages.length === 0) return []
-  const { rows } = await transaction.raw(insertPersonalDeliveryRows, [JSON.stringify(messages)])
-  return rows
+  return queryPrepared<ReachedPod>(transaction, 'personal-deliveries', insertPersonalDeliveryRows, [
+    JSON.stringify(messages),
+  ])
 }
 
 /** A relayable of another pod, under a local post, for the subscribers of the post. */
@@ -87,8 +90,7 @@ export async function insertRelays(
   relays: readonly NewRelay[],
 ): Promise<readonly ReachedPod[]> {
   if (relays.length === 0) return []
-  const { rows } = await transaction.raw(insertRelayDeliveries, [JSON.stringify(relays)])
-  return rows
+  return queryPrepared<ReachedPod>(transaction, 'relay-deliveries', insertRelayDeliveries, [JSON.stringify(relays)])
 }
 
 /** Queries for the ids of recipients; ids can repeat. */
@@ -203,7 +205,7 @@ function insertDeliveriesTo(audience: string): string {
 
 const insertPersonalDeliveryRows = `
   with given as (
-    select * from json_to_recordset(?::json) as row(
+    select * from json_to_recordset(${opaqueParam('$1', 'json')}) as row(
       record text, guid text, verb text, "senderId" bigint, public boolean, entity text, "personId" bigint,
       priority smallint
     )
@@ -239,7 +241,7 @@ const insertPersonalDeliveryRows = `
  */
 const insertRelayDeliveries = `
   with relays as (
-    select * from json_to_recordset(?::json) as row(
+    select * from json_to_recordset(${opaqueParam('$1', 'json')}) as row(
       record text, guid text, verb text, "senderId" bigint, public boolean, entity text, priority smallint,
       "postId" bigint, "commentId" bigint, "authorId" bigint
     )

@@ -1,0 +1,32 @@
+import type { Knex } from 'knex'
+import { queryPrepared } from '../database/database.js'
+import { opaqueParam } from '../sql/opaque-param.js'
+
+/** An open account of a user. */
+export interface OpenAccount {
+  readonly username: string
+  readonly personId: number
+  readonly guid: string
+  readonly address: string
+}
+
+/** Returns the account with this name if it is open, else the oldest open account. Undefined: there is none. */
+export async function findOpenAccount(db: Knex, username: string): Promise<OpenAccount | undefined> {
+  const [account] = await queryPrepared<OpenAccount>(db, 'open-account', openAccount, [username])
+  return account
+}
+
+/** Two lookups by index: one sort by name and id would read all accounts. */
+const openAccount = `
+  select accounts.username, people.id as "personId", people.guid, people.address
+  from (
+    (
+      select username, person_id, 1 as place from users
+      where username = ${opaqueParam('$1', 'text')} and closed_at is null and locked_at is null
+    )
+    union all
+    (select username, person_id, 2 from users where closed_at is null and locked_at is null order by id limit 1)
+  ) as accounts
+  join people on people.id = accounts.person_id
+  order by accounts.place
+  limit 1`
