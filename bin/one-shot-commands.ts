@@ -1,3 +1,4 @@
+import { actionCommands } from './commands/actions.js'
 import { auditCommands } from './commands/audit.js'
 import { backupCommands } from './commands/backup.js'
 import { clientCommands } from './commands/clients.js'
@@ -47,4 +48,5 @@ export const passingCommands = [
   reportCommands,
   contentCommands,
   filterCommands,
+  actionCommands,
 ] as const

@@ -46,6 +46,7 @@ import { auditLog } from './0104-audit-log.js'
 import { moderationCases } from './0105-moderation-cases.js'
 import { queueControls } from './0110-queue-controls.js'
 import { backupRuns } from './0112-backup-runs.js'
+import { hiddenContent } from './0120-hidden-content.js'
 import { filters } from './0130-filters.js'
 import { retention } from './0140-retention.js'
 import type { Migration } from './migration.js'
@@ -103,6 +104,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0105-moderation-cases', moderationCases],
   ['0110-queue-controls', queueControls],
   ['0112-backup-runs', backupRuns],
+  ['0120-hidden-content', hiddenContent],
   ['0130-filters', filters],
   ['0140-retention', retention],
 ])

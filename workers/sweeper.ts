@@ -1,3 +1,4 @@
+import { endTemporaryActions } from '../src/domain/moderation/actions.js'
 import { enqueueDeliveries } from '../src/jobs/outbox/enqueue-deliveries.js'
 import { failUnknownQueues, findOverdueRows, postponeSweep } from '../src/jobs/outbox/outbox.js'
 import { QUEUES, type QueueName } from '../src/jobs/queues/queue-names.js'
@@ -23,7 +24,8 @@ export function startSweeping(pod: Pod, every = LOOK_EVERY_MS): { stop(): Promis
   let boundedAt = Number.NEGATIVE_INFINITY
   return runPeriodically(every, async () => {
     try {
-      const { due, silent, waits } = await look(pod)
+      const { due, ended, silent, waits } = await look(pod)
+      if (ended) await endTemporaryActions(pod)
       if (due) await sweep(pod)
       else if (silent) await recordRun(pod.db, 'sweep')
       if (waits && performance.now() - boundedAt >= WAITING_LIMITS.lookEveryMs) {
@@ -39,6 +41,8 @@ export function startSweeping(pod: Pod, every = LOOK_EVERY_MS): { stop(): Promis
 interface Look {
   /** Something is due. */
   readonly due: boolean
+  /** A temporary action of a moderator has ended. */
+  readonly ended: boolean
   /** The last run was noted too long ago: health reads that note. */
   readonly silent: boolean
   /** There are waiting messages or dead letters, which have bounds. */
@@ -52,6 +56,9 @@ const anythingDue = `
     or exists (select from signer_lookups where ${FORGOTTEN_LOOKUPS})
     or exists (select ${OVERDUE_PODS})
     as due,
+    exists (
+      select from moderation_actions where until <= now() and can_be_undone and undone_by_id is null
+    ) as ended,
     not exists (select from periodic where name = 'sweep' and last_run_at > now() - interval '20 seconds') as silent,
     exists (select from waiting) or exists (select from outbox where failed_at is not null) as waits`
 

@@ -37,7 +37,7 @@ export async function createLike(
 ): Promise<Like> {
   const post = await requirePost(pod, viewer, target.postGuid)
   const { commentGuid } = target
-  const comment = commentGuid === undefined ? undefined : await requireComment(pod, post, commentGuid)
+  const comment = commentGuid === undefined ? undefined : await requireComment(pod, viewer, post, commentGuid)
   if (await isViewerBlockedBy(pod, post.authorId, viewer)) {
     throw refusal('blocked_by_author', 'The author of this post has blocked you.')
   }

@@ -33,6 +33,16 @@ export const COMMAND_ACTOR: Actor = {
   via: 'command',
 }
 
+/** The pod itself, for actions that end by time. */
+export const SYSTEM_ACTOR: Actor = {
+  userId: null,
+  personId: null,
+  guid: null,
+  name: 'system',
+  role: 'system',
+  via: 'system',
+}
+
 function hasPower(role: Role | null | 'command' | 'system', power: Power): boolean {
   return role !== null && (power === 'moderation' || role !== 'moderator')
 }

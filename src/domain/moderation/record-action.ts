@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { type AuditTarget, type AuditValues, appendAuditEntry } from '../../persistence/moderation/audit-log.js'
+import { addCaseEvent, findCase } from '../../persistence/moderation/cases.js'
 import type { Pod } from '../../pod/pod.js'
 import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
@@ -10,6 +11,8 @@ import { MODERATION_LIMITS } from './limits.js'
 export interface ActionOptions {
   readonly reason?: string | undefined
   readonly caseId?: number | undefined
+  /** The action is undone at this time. */
+  readonly until?: Date | undefined
 }
 
 /** What every action returns. `action` is undefined if nothing changed. */
@@ -40,8 +43,11 @@ export interface NewAction {
   /** What the undo needs. */
   readonly details?: AuditValues
   readonly caseId?: number | undefined
+  readonly until?: Date | undefined
   /** The action that this one undoes. */
   readonly undoes?: number
+  /** Runs with the id of the action, before the audit entry is written. */
+  readonly effect?: (actionId: number) => Promise<unknown>
 }
 
 /** Returns the trimmed reason. Every action needs one. */
@@ -55,14 +61,18 @@ export function requireReason({ reason = '' }: ActionOptions): string {
   return text
 }
 
-/** Stores an action and its audit entry in the transaction of the action. Call it last: it takes the lock of the audit log. */
+/**
+ * Stores an action, its event in the history of the case, and its audit entry in the transaction of the action. Call it last: it takes
+ * the lock of the audit log.
+ */
 export async function recordAction(
   pod: Pick<Pod, 'now' | 'log'>,
   transaction: Knex.Transaction,
   actor: Actor,
-  { kind, target, reason, undo, before, after, details = {}, caseId, undoes }: NewAction,
+  { kind, target, reason, undo, before, after, details = {}, caseId, until, undoes, effect }: NewAction,
 ): Promise<RecordedAction> {
   const createdAt = pod.now()
+  if (caseId !== undefined) await requireCase(transaction, actor, caseId)
   const [row]: readonly { readonly id: number }[] = await transaction('moderation_actions')
     .insert({
       kind,
@@ -73,16 +83,34 @@ export async function recordAction(
       reason,
       caseId: caseId ?? null,
       details: JSON.stringify(details),
+      until: until ?? null,
       canBeUndone: undo.possible,
       createdAt,
     })
     .returning('id')
   if (row === undefined) throw new Error('A moderation action was inserted and not returned.')
   if (undoes !== undefined) await transaction('moderation_actions').where({ id: undoes }).update({ undoneById: row.id })
+  await effect?.(row.id)
+  if (caseId !== undefined) {
+    const event = undoes === undefined ? 'action' : 'undone'
+    await addCaseEvent(transaction, {
+      caseId,
+      event,
+      actorId: actor.userId,
+      text: reason,
+      actionId: row.id,
+      at: createdAt,
+    })
+  }
   const entry = { action: kind, target, reason, before, after, caseId, undoes }
   await appendAuditEntry(transaction, { ...entry, ...auditContext(actor) }, createdAt)
   pod.log.info({ action: row.id, kind }, 'moderation action')
   return { id: row.id, kind, undo }
+}
+
+async function requireCase(transaction: Knex.Transaction, { personId }: Actor, caseId: number): Promise<void> {
+  const found = await findCase(transaction, caseId, personId)
+  if (found === undefined) throw new Refusal('case_not_found', 'There is no case with this number.')
 }
 
 /** The fields of an audit entry that are about the actor. */

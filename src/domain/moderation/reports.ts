@@ -40,7 +40,8 @@ export async function createReport(
   input: { readonly postGuid: string; readonly commentGuid?: string | undefined; readonly reason: string },
 ): Promise<void> {
   const post = await requirePost(pod, viewer, input.postGuid)
-  const comment = input.commentGuid === undefined ? undefined : await requireComment(pod, post, input.commentGuid)
+  const comment =
+    input.commentGuid === undefined ? undefined : await requireComment(pod, viewer, post, input.commentGuid)
   const { guid, text, createdAt, authorId } = comment ?? post
   const author = await Person.query(pod.db).findById(authorId).throwIfNotFound()
   const photos = comment ? [] : await Photo.query(pod.db).where({ postId: post.id }).orderBy(['position', 'id'])

@@ -24,7 +24,7 @@ export async function deletePost(pod: Pod, viewer: Viewer, guid: string): Promis
     throw postNotFound()
   }
   if (!isOwn) throw refusal('not_author', 'This post is not yours.')
-  if (!post.public && !viewer.scopes.has('private:modify')) {
+  if (!Post.isSentPublicly(post) && !viewer.scopes.has('private:modify')) {
     throw refusal('insufficient_scope', 'Deleting a private post needs the scope private:modify.')
   }
   const deleted = await inTransaction(pod, (transaction) =>
@@ -40,7 +40,7 @@ export async function deleteComment(
   target: { readonly postGuid: string; readonly commentGuid: string },
 ): Promise<void> {
   const post = await requirePost(pod, viewer, target.postGuid)
-  const comment = await requireComment(pod, post, target.commentGuid)
+  const comment = await requireComment(pod, viewer, post, target.commentGuid)
   if (![comment.authorId, post.authorId].includes(viewer.personId)) {
     throw refusal('not_author', 'Neither this comment nor its post is yours.')
   }
@@ -65,7 +65,7 @@ export async function deleteLike(
     await Post.lock(transaction, post.id)
     const { id, guid, authorId } = like
     return retractEntity(pod, transaction, {
-      ...{ kind: 'like', type: 'Like', id, guid, authorId, public: post.public, retractedById: authorId },
+      ...{ kind: 'like', type: 'Like', id, guid, authorId, public: Post.isSentPublicly(post), retractedById: authorId },
       recipients: recipientsUnderPost(post, []),
     })
   })
@@ -98,7 +98,7 @@ async function findLike(
   commentGuid: string | undefined,
 ): Promise<Like | undefined> {
   if (commentGuid === undefined) return Like.query(pod.db).findOne({ authorId: viewer.personId, postId: post.id })
-  const comment = await requireComment(pod, post, commentGuid)
+  const comment = await requireComment(pod, viewer, post, commentGuid)
   return Like.query(pod.db).findOne({ authorId: viewer.personId, commentId: comment.id })
 }
 

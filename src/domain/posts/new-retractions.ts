@@ -1,17 +1,18 @@
 import type { Knex } from 'knex'
 import type { Comment } from '../../persistence/models/comment.js'
 import { Mention } from '../../persistence/models/mention.js'
-import type { Post } from '../../persistence/models/post.js'
+import { Post } from '../../persistence/models/post.js'
 import type { RecipientSelector } from '../outbound/outgoing-messages.js'
 import type { EntityToRetract } from './retract.js'
 
 /** The retraction of a post by its author. */
 export function newPostRetraction(
-  { id, guid, public: isPublic }: Pick<Post, 'id' | 'guid' | 'public'>,
+  post: Pick<Post, 'id' | 'guid' | 'public'> & Partial<Pick<Post, 'publicBeforeHiding'>>,
   authorId: number,
 ): EntityToRetract {
+  const { id, guid } = post
   return {
-    ...{ kind: 'post', type: 'Post', id, guid, authorId, retractedById: authorId, public: isPublic },
+    ...{ kind: 'post', type: 'Post', id, guid, authorId, retractedById: authorId, public: Post.isSentPublicly(post) },
     recipients: { of: 'post', postId: id },
   }
 }
@@ -23,10 +24,11 @@ export async function newCommentRetraction(
   post: Post,
   retractedById: number,
 ): Promise<EntityToRetract> {
-  const mentioned = post.public ? await Mention.query(transaction).select('personId').where({ commentId: id }) : []
+  const isPublic = Post.isSentPublicly(post)
+  const mentioned = isPublic ? await Mention.query(transaction).select('personId').where({ commentId: id }) : []
   const others = [authorId, ...mentioned.map(({ personId }) => personId)].filter((other) => other !== retractedById)
   return {
-    ...{ kind: 'comment', type: 'Comment', id, guid, authorId, retractedById, public: post.public },
+    ...{ kind: 'comment', type: 'Comment', id, guid, authorId, retractedById, public: isPublic },
     recipients: recipientsUnderPost(post, others),
   }
 }

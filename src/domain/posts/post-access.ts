@@ -13,10 +13,15 @@ export async function requirePost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: st
   return post
 }
 
-/** Returns a comment of this post. */
-export async function requireComment(pod: Pick<Pod, 'db'>, { id }: Post, guid: string): Promise<Comment> {
+/** Returns a comment of this post. Only its author finds a hidden one. */
+export async function requireComment(
+  pod: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  { id }: Post,
+  guid: string,
+): Promise<Comment> {
   const comment = await Comment.query(pod.db).findOne({ guid, postId: id })
-  if (!comment) throw commentNotFound()
+  if (!comment || (comment.hidden && comment.authorId !== viewer.personId)) throw commentNotFound()
   return comment
 }
 

@@ -148,7 +148,7 @@ export async function findCommentPage(pod: Source, post: Post, position?: PagePo
     Comment.query(pod.db)
       .select('id', 'guid', 'authorId', 'createdAt')
       .select(raw('left(text, ?)', [PUBLIC_POST_LIMITS.excerptCharacters + 1]).as('text'))
-      .where({ postId: post.id })
+      .where({ postId: post.id, hidden: false })
       .withGraphFetched('author')
   return readPage(comments, { position, first: 'oldest', limit: PUBLIC_POST_LIMITS.commentsOnPage })
 }
@@ -159,7 +159,9 @@ export async function findCommentPosition(
   post: Pick<Post, 'id'>,
   guid: string,
 ): Promise<PagePosition | undefined> {
-  const comment = await Comment.query(pod.db).select('id', 'createdAt').findOne({ postId: post.id, guid })
+  const comment = await Comment.query(pod.db)
+    .select('id', 'createdAt')
+    .findOne({ postId: post.id, guid, hidden: false })
   return comment && { side: 'after', time: comment.createdAt, id: comment.id - 1 }
 }
 

@@ -158,7 +158,7 @@ const newVisibilities = `
   with wanted as (
     select distinct arrived."userId" as user_id, posts.id as post_id, posts.author_id, posts.created_at
     from json_to_recordset(?::json) as arrived(guid text, author text, "userId" bigint)
-    join posts on posts.guid = arrived.guid and not posts.public
+    join posts on posts.guid = arrived.guid and not posts.public and posts.public_before_hiding is null
     join people on people.id = posts.author_id and people.address = arrived.author
   ), photos_shown as (
     insert into photo_visibilities (user_id, photo_id)

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
+import { SENT_PUBLICLY } from '../posts/visibility.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 
 /** The post of a stored entity: the post itself, or the post of a comment or a poll. */
@@ -83,14 +84,14 @@ const roots = `
       )
     ) end as readers
   from (
-    select 'post' as kind, guid, author_id, public, id as post_id from unnest(${opaqueParam('$1', 'text[]')}) as guid join posts using (guid)
+    select 'post' as kind, guid, author_id, ${SENT_PUBLICLY} as public, id as post_id from unnest(${opaqueParam('$1', 'text[]')}) as guid join posts using (guid)
     union all
-    select 'comment', comments.guid, posts.author_id, posts.public, posts.id
+    select 'comment', comments.guid, posts.author_id, ${SENT_PUBLICLY}, posts.id
     from unnest(${opaqueParam('$2', 'text[]')}) as guid join comments using (guid)
     join posts on posts.id = comments.post_id
     where ${isNotEmpty('$2')}
     union all
-    select 'poll', polls.guid, posts.author_id, posts.public, posts.id
+    select 'poll', polls.guid, posts.author_id, ${SENT_PUBLICLY}, posts.id
     from unnest(${opaqueParam('$3', 'text[]')}) as guid join polls using (guid)
     join posts on posts.id = polls.post_id
     where ${isNotEmpty('$3')}

@@ -93,7 +93,7 @@ const selectTargets = `
   select
     found.type, found.guid, found.id, found.author_id as "authorId", authors.address as author,
     case when roots.id is not null then json_build_object(
-      'postId', roots.id, 'public', roots.public, 'authorId', roots.author_id,
+      'postId', roots.id, 'public', coalesce(roots.public_before_hiding, roots.public), 'authorId', roots.author_id,
       'author', root_authors.address, 'local', root_authors.pod_id is null
     ) end as root
   from found

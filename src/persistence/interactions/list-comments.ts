@@ -14,6 +14,7 @@ import { type Visibility, visibilityCondition } from '../posts/visibility.js'
 import {
   type AggregatedColumns,
   aggregateColumns,
+  booleanColumn,
   numberColumn,
   textColumn,
   timeColumn,
@@ -23,6 +24,8 @@ import { keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-p
 
 /** What a client is shown of a comment. */
 export interface ListedComment extends Pick<Comment, 'id' | 'guid' | 'text' | 'likesCount' | 'createdAt'> {
+  /** Only the author is shown a hidden comment. */
+  readonly isHidden: boolean
   readonly author: PersonSummary
   readonly mentionedPeople: readonly PersonSummary[]
   /** Actions of the reader. */
@@ -43,7 +46,7 @@ export async function listCommentsOfPost(
   const place = { time: 'created_at', id: 'id', orderWithoutKey: 'oldest first', firstValue: 3 } as const
   const { name, maxRows, condition, order } = keysetClauses(page, values, place)
   const post = `select posts.id from posts where posts.guid = $3 and ${visibilityCondition[visibility]}`
-  const some = `select * from comments where post_id = (${post}) ${condition} ${order}`
+  const some = `select * from comments where post_id = (${post}) and (not hidden or author_id = $2) ${condition} ${order}`
   const which = `select * from (${some}) as found limit ${maxRows}`
   return toPage(await queryComments(db, reader, { name: `comments ${visibility} ${name}`, which, values }), page)
 }
@@ -67,6 +70,7 @@ const commentAggregate = aggregateColumns({
   id: numberColumn('id'),
   likesCount: numberColumn('likes_count'),
   createdAt: timeColumn('created_at'),
+  isHidden: booleanColumn('hidden'),
   authorId: numberColumn('author_id'),
   guid: textColumn('guid'),
   text: textColumn('text'),
@@ -96,7 +100,7 @@ async function queryComments(
   { name, which, values }: CommentQuery,
 ): Promise<readonly ListedComment[]> {
   const all = await queryPreparedRow<Found>(db, name, () => commentsStatement(which), [userId, personId, ...values])
-  const { id: ids, guid, text, likesCount, createdAt, authorId } = commentAggregate.decode(all.comments)
+  const { id: ids, guid, text, likesCount, createdAt, authorId, isHidden } = commentAggregate.decode(all.comments)
   const person = decodePeople(all.people)
   const mentionedIn = groupPeopleByOwner(mentionAggregate.decode(all.mentions), person)
   const { liked, reported } = viewerActions.decode(all.actions)
@@ -106,6 +110,7 @@ async function queryComments(
     text: valueAt(text, place),
     likesCount: valueAt(likesCount, place),
     createdAt: new Date(valueAt(createdAt, place)),
+    isHidden: valueAt(isHidden, place),
     author: person(valueAt(authorId, place)),
     own: { liked: liked.has(id), reported: reported.has(id) },
     mentionedPeople: mentionedIn(id),

@@ -17,7 +17,7 @@ const TARGET = opaqueParam('$2', 'bigint')
 const REACTION_SOURCES = {
   'likes-of-post': `likes where post_id = ${TARGET} and positive`,
   'likes-of-comment': `likes where comment_id = ${TARGET} and positive`,
-  'reshares-of-post': `posts where root_id = ${TARGET}`,
+  'reshares-of-post': `posts where root_id = ${TARGET} and public`,
 } as const
 
 /** Lists the reader's own reaction first, then the others, oldest first. */

@@ -16,6 +16,8 @@ export class Comment extends Model {
   declare authorId: number
   declare text: string
   declare likesCount: number
+  /** Only its author reads a hidden comment. It is not counted. */
+  declare hidden: boolean
   declare authorSignature: string | null
   declare signedElements: SignedElements | null
   declare createdAt: Date

@@ -25,6 +25,8 @@ export class Post extends Model {
   declare authorId: number
   declare type: PostType
   declare public: boolean
+  /** Null: the post is not hidden. Otherwise whether it was public. */
+  declare publicBeforeHiding: boolean | null
   /** Empty for a reshare. */
   declare text: string
   declare providerDisplayName: string | null
@@ -129,6 +131,14 @@ export class Post extends Model {
       },
     },
   })
+
+  /** Whether other pods know the post as public. A hidden post is not public here. */
+  static isSentPublicly({
+    public: isPublic,
+    publicBeforeHiding,
+  }: Pick<Post, 'public'> & Partial<Pick<Post, 'publicBeforeHiding'>>): boolean {
+    return publicBeforeHiding ?? isPublic
+  }
 
   /** Finds a post that the user may read: public, their own, or delivered to them. */
   static findReadable(

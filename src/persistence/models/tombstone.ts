@@ -11,6 +11,8 @@ export class Tombstone extends Model {
   declare targetType: string
   declare guid: string
   declare deletedById: number
+  /** Left by a moderator: it is not pruned. */
+  declare permanent: boolean
   declare createdAt: Date
 
   declare deletedBy?: Person
@@ -29,6 +31,15 @@ export class Tombstone extends Model {
     tombstones: readonly { readonly type: string; readonly guid: string; readonly by: string }[],
   ): Promise<void> {
     if (tombstones.length > 0) await transaction.raw(newTombstones, [JSON.stringify(tombstones)])
+  }
+
+  /** Inserts tombstones of moderators, which are not pruned. Returns those that did not exist. */
+  static async insertPermanent(
+    transaction: Knex.Transaction,
+    tombstones: readonly { readonly type: string; readonly guid: string; readonly by: string }[],
+  ): Promise<readonly Pick<Tombstone, 'targetType' | 'guid' | 'deletedById'>[]> {
+    const { rows } = await transaction.raw(newPermanentTombstones, [JSON.stringify(tombstones)])
+    return rows
   }
 }
 
@@ -56,10 +67,20 @@ export function isRetracted(table: keyof typeof names, guid: string, by: readonl
   )`
 }
 
-const newTombstones = `
-  insert into tombstones (target_type, guid, deleted_by_id)
+const leftBehind = `
   select left_behind.type, left_behind.guid, people.id
   from json_to_recordset(?::json) as left_behind(type text, guid text, "by" text)
-  ${rowByRow('people', `people.address = left_behind."by"`)}
+  ${rowByRow('people', `people.address = left_behind."by"`)}`
+
+const newTombstones = `
+  insert into tombstones (target_type, guid, deleted_by_id)
+  ${leftBehind}
   order by 1, 2, 3
   on conflict do nothing`
+
+const newPermanentTombstones = `
+  insert into tombstones (target_type, guid, deleted_by_id, permanent)
+  select *, true from (${leftBehind}) as left_behind
+  order by 1, 2, 3
+  on conflict (target_type, guid, deleted_by_id) do update set permanent = true where not tombstones.permanent
+  returning target_type as "targetType", guid, deleted_by_id as "deletedById"`

@@ -56,6 +56,10 @@ function causedNotifications(steps: string, occurrences: string, moveActivity: b
         select from muted_posts
         where muted_posts.user_id = occurrence.user_id and muted_posts.post_id = occurrence.post_id
       )
+      -- Hidden posts cause no notifications.
+      and not exists (
+        select from posts where posts.id = occurrence.post_id and posts.public_before_hiding is not null
+      )
   ), subject as (
     select
       replace(gen_random_uuid()::text, '-', '') as guid, user_id, type, target_id, post_id, comment_id, mention_id, person_id

@@ -53,7 +53,7 @@ const statements: Readonly<Record<FetchableKind, string>> = {
     join posts on posts.id = comments.post_id
     ${joinPersonAndPod('author', 'comments.author_id')}
     ${joinPersonAndPod('post_author', 'posts.author_id')}
-    where comments.guid = $1 and posts.public`,
+    where comments.guid = $1 and posts.public and not comments.hidden`,
 }
 
 function joinPersonAndPod(name: string, id: string): string {

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
+import { SENT_PUBLICLY } from '../posts/visibility.js'
 import { rowByRow } from '../sql/row-by-row.js'
 import { selectPlacesLeft } from './delivery-places.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
@@ -97,7 +98,7 @@ export async function insertRelays(
 const recipientQueries: Readonly<Record<RecipientSelector['of'], string>> = {
   post: selectSubscribers('cast(:postId as bigint)', 'cast(:commentId as bigint)'),
   photo: `
-    with photo as (select id, author_id, public from photos where id = cast(:photoId as bigint))
+    with photo as (select id, author_id, coalesce(public_before_hiding, public) as public from photos where id = cast(:photoId as bigint))
     select contacts.person_id as id from photo
       join users on users.person_id = photo.author_id
       join contacts on contacts.user_id = users.id
@@ -118,7 +119,7 @@ const recipientQueries: Readonly<Record<RecipientSelector['of'], string>> = {
  */
 function selectSubscribers(postId: string, commentId: string): string {
   return `
-    with post as (select id, author_id, root_id, public from posts where id = ${postId})
+    with post as (select id, author_id, root_id, ${SENT_PUBLICLY} as public from posts where id = ${postId})
     select contacts.person_id as id from post
       join users on users.person_id = post.author_id
       join contacts on contacts.user_id = users.id

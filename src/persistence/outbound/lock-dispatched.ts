@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { SENT_PUBLICLY } from '../posts/visibility.js'
 
 /** A record of a local person, locked until the end of the transaction so that it is not deleted while it is dispatched. */
 export interface DispatchedPost {
@@ -96,14 +97,14 @@ async function first<Row>(transaction: Knex.Transaction, statement: string, guid
 }
 
 const post = `
-  select posts.id, posts.author_id as "authorId", posts.public, posts.text
+  select posts.id, posts.author_id as "authorId", ${SENT_PUBLICLY} as public, posts.text
   from posts
   join people on people.id = posts.author_id and ${isLocal('people')}
   where posts.guid = ?
   for key share of posts`
 
 const photo = `
-  select photos.id, photos.author_id as "authorId", photos.public, photos.post_id as "postId"
+  select photos.id, photos.author_id as "authorId", coalesce(photos.public_before_hiding, photos.public) as public, photos.post_id as "postId"
   from photos
   join people on people.id = photos.author_id and ${isLocal('people')}
   where photos.guid = ? and not photos.pending
@@ -151,7 +152,7 @@ function relayable({ table, root, text = `''` }: RelayableTable, guids: '= ?' | 
     ${text} as text,
     json_build_object(
       'id', posts.id,
-      'public', posts.public,
+      'public', ${SENT_PUBLICLY},
       'author', json_build_object('id', root_author.id, 'isLocal', ${isLocal('root_author')})
     ) as root
   from ${table} as record

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { findLargePosts, softDeletePosts } from './delete-posts.js'
+import { SENT_PUBLICLY } from './visibility.js'
 
 /** A deleted row, by the record name of its deliveries. */
 export interface Destroyed {
@@ -118,14 +119,14 @@ const destroyStatements = {
       select id from posts where id in (select post_id from comments join given using (id))
       order by id for no key update
     ), locked as (
-      select id, guid, author_id, post_id from comments
+      select id, guid, author_id, post_id, hidden from comments
       where id in (select id from given) and post_id in (select id from parents)
       order by id for update
     ), deleted as (
       delete from comments using locked where comments.id = locked.id
     ), counted as (
       update posts set comments_count = greatest(0, comments_count - lost.count)
-      from (select post_id, count(*) from locked group by post_id) as lost
+      from (select post_id, count(*) from locked where not hidden group by post_id) as lost
       where posts.id = lost.post_id
     )
     select 'comment' as record, id, guid, post_id as "participatedPostId", author_id as "participantId" from locked
@@ -232,7 +233,7 @@ const selectEmptyPosts = `
   with given as (
     select unnest(?::bigint[]) as id
   )
-  select posts.id, posts.guid, posts.public
+  select posts.id, posts.guid, ${SENT_PUBLICLY} as public
   from posts
   where posts.id in (select post_id from photos join given using (id))
     and posts.type = 'StatusMessage'

@@ -27,7 +27,7 @@ export async function findReadablePost(
 const selectReadablePost = `
   select
     posts.id, posts.public,
-    (select comments.id from comments where comments.guid = $4 and comments.post_id = posts.id) as "commentId"
+    (select comments.id from comments where comments.guid = $4 and comments.post_id = posts.id and (not comments.hidden or comments.author_id = $2)) as "commentId"
   from posts
   where posts.guid = $3 and (
     posts.public or posts.author_id = $2

@@ -36,6 +36,8 @@ export interface ListedPost extends Omit<PostContent, 'poll'>, Counters {
   readonly mentionedPeople: readonly PersonSummary[]
   readonly photos: readonly Pick<Photo, 'name' | 'remotePath' | 'height' | 'width' | 'text'>[]
   readonly poll: ListedPoll | null
+  /** Only the author is shown a hidden post. */
+  readonly isHidden: boolean
   /** What the reader has done with the post. */
   readonly own: {
     readonly liked: boolean
@@ -125,7 +127,7 @@ function findOriginal({ rootId }: BuiltPost, posts: ReadonlyMap<number, BuiltPos
   for (let depth = 0; nextId !== null && depth < MAX_RESHARE_CHAIN; depth += 1) {
     const root = posts.get(nextId)
     if (root === undefined) return undefined
-    if (root.type === 'StatusMessage') return root.public ? root : undefined
+    if (root.type === 'StatusMessage') return root.public && !root.isHidden ? root : undefined
     nextId = root.rootId
   }
   return undefined
@@ -191,6 +193,7 @@ function postBuilder(row: PostsRow) {
       resharesCount: valueAt(rows.resharesCount, index),
       interactedAt: new Date(valueAt(rows.interactedAt, index)),
       author: findPerson(valueAt(rows.authorId, index)),
+      isHidden: valueAt(rows.isHidden, index),
       own: {
         liked: actions.liked.has(id),
         reshared: actions.reshared.has(id),

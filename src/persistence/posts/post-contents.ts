@@ -3,8 +3,9 @@ import { LRUCache } from 'lru-cache'
 import { queryPreparedRow } from '../database/database.js'
 import type { Poll, PollAnswer } from '../models/poll.js'
 import type { Location, Post, PostType } from '../models/post.js'
+import { SENT_PUBLICLY } from './visibility.js'
 
-/** The columns of a post that never change. */
+/** The columns of a post that never change. `public`: as it was sent; a hidden post is not public here. */
 export interface PostContent
   extends Pick<Post, 'id' | 'guid' | 'public' | 'text' | 'providerDisplayName' | 'createdAt'> {
   readonly type: PostType
@@ -83,7 +84,7 @@ const selectContents = `
   select json_agg(content) as contents
   from (
     select
-      posts.id, posts.guid, posts.type, posts.public, posts.text,
+      posts.id, posts.guid, posts.type, ${SENT_PUBLICLY} as public, posts.text,
       posts.provider_display_name as "providerDisplayName", posts.created_at as "createdAt",
       (
         select row_to_json(location)

@@ -37,6 +37,7 @@ export const postAggregate = aggregateColumns({
   interactedAt: timeColumn('interacted_at'),
   authorId: numberColumn('author_id'),
   rootId: nullableNumberColumn('root_id'),
+  isHidden: booleanColumn('public_before_hiding is not null'),
 })
 
 /** The authors of the posts and of their roots, and the people mentioned in them. */
@@ -146,7 +147,7 @@ export function reshareChainQuery(reshareIds: readonly number[]): PostQuery {
 
 const columns = `
   posts.id, posts.created_at, posts.comments_count, posts.likes_count, posts.reshares_count, posts.interacted_at,
-  posts.author_id, posts.root_id`
+  posts.author_id, posts.root_id, posts.public_before_hiding`
 
 /** `offset 0` keeps the ids computed once. The partial index `profiles_nsfw` holds only the few profiles that are marked. */
 const people = `(

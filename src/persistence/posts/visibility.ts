@@ -16,3 +16,6 @@ export const visibilityCondition: Readonly<Record<Visibility, string>> = {
     or ${hasRow(`post_visibilities as visible where visible.user_id = ${READER_USER_ID} and visible.post_id = posts.id`)}
   )`,
 }
+
+/** Whether other pods know a row of `posts` as public. A hidden post is not public here. */
+export const SENT_PUBLICLY = 'coalesce(posts.public_before_hiding, posts.public)'

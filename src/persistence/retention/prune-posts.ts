@@ -124,6 +124,7 @@ const selectOldPosts = `
 /** For each post the first reason for which it stays. Each exists() reads an index of the table by post, comment or person. */
 const selectReasons = `
   select posts.id, pg_column_size(posts.*) as bytes, posts.created_at as "createdAt", case
+    when posts.public_before_hiding is not null then 'hidden_by_moderator'
     when exists (
       select from comments where post_id = posts.id and ${isLocal('comments.author_id')}
     ) then 'commented'

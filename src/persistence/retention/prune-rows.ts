@@ -18,7 +18,7 @@ const EXPIRING: Readonly<Record<RowCategory, readonly ExpiringRows[]>> = {
     { table: 'outbox', time: 'failed_at', where: 'failed_at is not null' },
     { table: 'deliveries', time: 'died_at', where: `state = 'dead'` },
   ],
-  tombstones: [{ table: 'tombstones', time: 'created_at', where: 'true' }],
+  tombstones: [{ table: 'tombstones', time: 'created_at', where: 'not permanent' }],
 }
 
 export interface RowPreview {

@@ -10,7 +10,14 @@ import { Conversation, Message, StartedConversation } from '../schemas/conversat
 import { ErrorBody, ErrorReasonName } from '../schemas/error-body.js'
 import { DryRunSchema, FilterSchema, WholeFilterSchema } from '../schemas/filters.js'
 import { LiveMessage, StreamEventData, StreamEvents, StreamReset } from '../schemas/live.js'
-import { AuditEntrySchema, ListedCaseSchema, OwnReportSchema, WholeCaseSchema } from '../schemas/moderation.js'
+import {
+  ActionSchema,
+  AuditEntrySchema,
+  ContentSchema,
+  ListedCaseSchema,
+  OwnReportSchema,
+  WholeCaseSchema,
+} from '../schemas/moderation.js'
 import { Notification } from '../schemas/notifications.js'
 import { QueueJobSchema, QueueSchema } from '../schemas/operations.js'
 import { OtherPerson, OwnProfile, PersonSummary } from '../schemas/people.js'
@@ -95,9 +102,9 @@ const NAMED_SCHEMAS = [
   ],
   ...[Conversation, StartedConversation, Message, Notification, Like, Reshare, Aspect],
   ...[LiveMessage, StreamReset, StreamEvents, StreamEventData],
-  ...[AuditEntrySchema, ListedCaseSchema, WholeCaseSchema, OwnReportSchema],
   ...[QueueSchema, QueueJobSchema],
   ...[FilterSchema, WholeFilterSchema, DryRunSchema],
+  ...[ActionSchema, AuditEntrySchema, ContentSchema, ListedCaseSchema, WholeCaseSchema, OwnReportSchema],
 ]
 
 /** Describes the routes that are registered after it, so it must come first. */
@@ -139,6 +146,7 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Live', description: 'Events as they happen.' },
         { name: 'Cases', description: 'Admin API: the reports of users, one case for each thing that was reported.' },
         { name: 'Content', description: 'Admin API: actions on posts and comments.' },
+        { name: 'Actions', description: 'Admin API: the actions that were taken, and their undo.' },
         { name: 'Audit', description: 'Admin API: the log of all actions of moderators and admins.' },
         { name: 'Roles', description: 'Admin API: moderators and admins.' },
         { name: 'Queues', description: 'Admin API: the queues and their jobs.' },

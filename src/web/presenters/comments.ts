@@ -2,6 +2,7 @@ import type { Static } from 'typebox'
 import type { ListedComment } from '../../persistence/interactions/list-comments.js'
 import type { DialectContext } from '../api/dialect.js'
 import type { Comment, NewComment } from '../schemas/comments.js'
+import { HIDDEN } from './moderation.js'
 import { presentPersonSummary } from './people.js'
 
 export function presentComment(comment: ListedComment, podUrl: string): Static<typeof Comment> {
@@ -17,12 +18,13 @@ export function presentNewComment(comment: ListedComment, { url, dialect }: Dial
   return dialect === 'diaspora' ? presentComment(comment, url) : presentWritten(comment, url)
 }
 
-function presentWritten({ guid, createdAt, author, text, mentionedPeople }: ListedComment, podUrl: string) {
+function presentWritten({ guid, createdAt, author, text, mentionedPeople, isHidden }: ListedComment, podUrl: string) {
   return {
     guid,
     created_at: createdAt.toISOString(),
     author: presentPersonSummary(author, podUrl),
     body: text,
     mentioned_people: mentionedPeople.map((person) => presentPersonSummary(person, podUrl)),
+    ...(isHidden && { moderation: HIDDEN }),
   }
 }

@@ -1,6 +1,11 @@
 import type { ListedCase, WholeCase } from '../../domain/moderation/cases.js'
+import type { ContentTarget, FoundContent } from '../../domain/moderation/find-content.js'
+import type { ActionRow } from '../../persistence/moderation/actions.js'
 import type { OwnReport } from '../../persistence/moderation/cases.js'
 import { presentPersonSummary } from './people.js'
+
+/** For the author of hidden content, who alone is shown it. */
+export const HIDDEN = { hidden: true, text: 'A moderator of this pod has hidden this. Only you can see it.' } as const
 
 export function presentListedCase(listed: ListedCase, podUrl: string) {
   const { targetType: type, targetGuid: guid, targetCreatedAt } = listed
@@ -55,6 +60,36 @@ export function presentWholeCase(whole: WholeCase, podUrl: string) {
       text,
       action_id: actionId,
     })),
+  }
+}
+
+export function presentContent({ type, guid }: ContentTarget, found: FoundContent, podUrl: string) {
+  return {
+    type,
+    guid,
+    author: presentPersonSummary(found.author, podUrl),
+    public: found.public,
+    created_at: found.createdAt.toISOString(),
+    text: found.text,
+    hidden: found.isHidden,
+    post: found.postGuid,
+    case_id: found.caseId ?? null,
+  }
+}
+
+export function presentAction(action: ActionRow) {
+  const { targetType: type, targetGuid: guid, targetLabel: label, canBeUndone, undoneById } = action
+  return {
+    id: action.id,
+    kind: action.kind,
+    target: { type, guid, label },
+    actor: action.actor,
+    reason: action.reason,
+    case_id: action.caseId,
+    until: action.until?.toISOString() ?? null,
+    created_at: action.createdAt.toISOString(),
+    undone_by: undoneById,
+    undo: { possible: canBeUndone && undoneById === null },
   }
 }
 

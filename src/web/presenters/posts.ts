@@ -6,6 +6,7 @@ import type { Location, Post as StoredPost } from '../../persistence/models/post
 import type { ListedPoll, ListedPost } from '../../persistence/posts/list-posts.js'
 import type { Poll as PollSchema, Post as PostSchema, Root as RootSchema } from '../schemas/posts.js'
 import { type NameOf, titleOf } from '../text/plain-text.js'
+import { HIDDEN } from './moderation.js'
 import { presentName, presentPersonSummary } from './people.js'
 import { type PhotoFacts, presentPicture } from './photos.js'
 
@@ -38,6 +39,7 @@ function presentListed(post: ListedPost, podUrl: string): Static<typeof RootSche
   )
   if (providerDisplayName !== null) presented.provider_display_name = providerDisplayName
   if (shown.poll) presented.poll = presentPollWithVotes(shown.poll)
+  if (post.isHidden) presented.moderation = HIDDEN
   return presented
 }
 

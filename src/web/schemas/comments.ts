@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { Timestamp } from './formats.js'
+import { Moderation } from './moderation.js'
 import { PersonSummary } from './people.js'
 import { refTo } from './references.js'
 
@@ -9,6 +10,7 @@ const written = {
   author: refTo(PersonSummary),
   body: Type.String({ description: 'Markdown; mentions are written `@{alice@pod.example}`.' }),
   mentioned_people: Type.Array(refTo(PersonSummary)),
+  moderation: Type.Optional(Moderation),
 }
 
 const received = {

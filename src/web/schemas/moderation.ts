@@ -3,14 +3,33 @@ import { Timestamp } from './formats.js'
 import type { PersonSummary } from './people.js'
 import { nullable } from './references.js'
 
+/** Of a post and of a comment, for its author. */
+export const Moderation = Type.Object(
+  { hidden: Type.Boolean(), text: Type.String() },
+  { description: 'Present if a moderator has hidden this: only you can see it.' },
+)
+
 /** The fields of every action. */
 export const actionBody = {
   reason: Type.Optional(Type.String({ description: 'Why, for the audit log: 1 to 2 000 characters. Required.' })),
   case_id: Type.Optional(Type.Integer({ description: 'The case that the action belongs to.' })),
 }
 
+/** The end of a temporary action. */
+export const until = Type.Optional(
+  Type.String({ description: 'The pod undoes the action at this time. Without it the action has no end.' }),
+)
+
 /** The refusals of every action. */
-export const actionRefusals = { reason_needed: 422, reason_invalid: 422, role_needed: 403 } as const
+export const actionRefusals = {
+  reason_needed: 422,
+  reason_invalid: 422,
+  role_needed: 403,
+  case_not_found: 404,
+} as const
+
+/** The refusals of actions on people and their content. */
+export const targetRefusals = { own_account: 422, target_outranks: 403 } as const
 
 export const ActionSummary = Type.Object(
   {
@@ -27,6 +46,40 @@ export const ActionSummary = Type.Object(
 export const Changed = Type.Boolean({
   description: 'False: the action was in force already, and nothing was recorded.',
 })
+
+/** The answer to an action. */
+export const actionAnswer = { action: Type.Optional(ActionSummary), changed: Changed }
+
+export const ContentSchema = Type.Object(
+  {
+    type: Type.Enum(['post', 'comment']),
+    guid: Type.String(),
+    author: Type.Unsafe<Static<typeof PersonSummary>>({ $ref: 'PersonSummary#' }),
+    public: Type.Boolean({ description: 'Whether it is public, or was before it was hidden.' }),
+    created_at: Timestamp,
+    text: Type.String(),
+    hidden: Type.Boolean(),
+    post: Type.String({ description: 'The guid of the post; of a comment, that of its post.' }),
+    case_id: nullable(Type.Integer()),
+  },
+  { $id: 'ModeratedContent', description: 'A post or a comment for moderators.' },
+)
+
+export const ActionSchema = Type.Object(
+  {
+    id: Type.Integer(),
+    kind: Type.String(),
+    target: Type.Object({ type: Type.String(), guid: Type.String(), label: Type.String() }),
+    actor: Type.Object({ guid: nullable(Type.String()), name: Type.String(), role: Type.String() }),
+    reason: Type.String(),
+    case_id: nullable(Type.Integer()),
+    until: nullable(Timestamp),
+    created_at: Timestamp,
+    undone_by: nullable(Type.Integer({ description: 'The action that has undone this one.' })),
+    undo: Type.Object({ possible: Type.Boolean() }),
+  },
+  { $id: 'ModerationAction', description: 'An action of a moderator, an admin, a command or the pod itself.' },
+)
 
 const Values = Type.Unsafe<object | null>({ type: ['object', 'null'], additionalProperties: true })
 

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { Timestamp, Url } from './formats.js'
+import { Moderation } from './moderation.js'
 import { PersonSummary } from './people.js'
 import { nullable, refTo } from './references.js'
 
@@ -80,6 +81,7 @@ const post = {
     ),
   ),
   poll: Type.Optional(refTo(Poll)),
+  moderation: Type.Optional(Moderation),
 }
 
 export const Root = Type.Object(post, { $id: 'Root', description: 'The original post of a reshare.' })

@@ -42,6 +42,7 @@ export const ERROR_REASONS = {
   notification_not_found: 'You have no notification with this guid.',
   root_not_found: 'The original post of this reshare was deleted.',
   message_not_found: 'The conversation has no message with this guid.',
+  action_not_found: 'There is no action with this number.',
   case_not_found: 'There is no case with this number, or it is about you.',
   filter_not_found: 'There is no filter with this number.',
   answer_not_found: 'The post has no poll, or its poll has no such answer.',
@@ -85,6 +86,8 @@ export const ERROR_REASONS = {
   filter_invalid: 'The kind of the filter does not accept its value, or it has no field.',
   too_many_filters: 'The pod has as many filters as are possible.',
   days_invalid: 'The number of days is out of range.',
+  not_undoable: 'The action is final, or a later action has changed the same; `action_id` names that one.',
+  not_remote: 'The account of this person is on this pod.',
   not_local: 'The account of this person is on another pod.',
 
   // Requests that the state of an object, or its owner, does not allow

@@ -5,6 +5,7 @@ import { addBodyReaders } from '../../server/bodies.js'
 import { addCompression } from '../../server/compression.js'
 import { addEntityTags } from '../../server/entity-tags.js'
 import { addValidation } from '../../server/validation.js'
+import { actionRoutes } from './actions.js'
 import { auditRoutes } from './audit.js'
 import { caseRoutes } from './cases.js'
 import { contentRoutes } from './content.js'
@@ -23,6 +24,7 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   await app.register(caseRoutes)
   await app.register(contentRoutes)
   await app.register(filterRoutes)
+  await app.register(actionRoutes)
   await app.register(auditRoutes)
   await app.register(roleRoutes)
   await app.register(queueRoutes)

@@ -1,49 +1,124 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { removeContent } from '../../../domain/moderation/remove-content.js'
-import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
+import { hideContent } from '../../../domain/moderation/hide-content.js'
+import { purgeContent, removeContent } from '../../../domain/moderation/remove-content.js'
+import { showContent } from '../../../domain/moderation/show-content.js'
+import { presentContent } from '../../presenters/moderation.js'
+import {
+  actionAnswer,
+  actionBody,
+  actionRefusals,
+  ContentSchema,
+  targetRefusals,
+  until,
+} from '../../schemas/moderation.js'
+import { refTo } from '../../schemas/references.js'
+import { readTime } from '../../schemas/times.js'
 import { actorOf } from './actor-of.js'
 
 const CONTENT = { posts: 'post', comments: 'comment' } as const
+const params = Type.Object({ guid: Type.String() })
 
 /** Actions on posts and comments. */
 export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
   for (const [path, type] of Object.entries(CONTENT)) {
+    const name = type === 'post' ? 'Post' : 'Comment'
+    const notFound = type === 'post' ? { post_not_found: 404 } : { comment_not_found: 404 }
+    const tags = ['Content']
+
+    app.get(
+      `/${path}/:guid`,
+      {
+        schema: {
+          operationId: `getModerated${name}`,
+          tags,
+          summary: `Read a ${type} as a moderator`,
+          description: `Also a hidden ${type}. Private content must have been reported; reading it is recorded in the audit log.`,
+          params,
+          response: { 200: refTo(ContentSchema, `The ${type}.`) },
+        },
+        config: { scopes: ['moderation'], writes: true, refusals: { role_needed: 403, ...notFound } },
+      },
+      async (request) => {
+        const target = { type, guid: request.params.guid }
+        const actor = await actorOf(request, 'moderation')
+        return presentContent(target, await showContent(request.pod, actor, target), app.pod.config.url)
+      },
+    )
+
+    app.post(
+      `/${path}/:guid/hide`,
+      {
+        schema: {
+          operationId: `hide${name}ForEveryone`,
+          tags,
+          summary: `Hide a ${type}`,
+          description: `The ${type} stays in the database and is shown to its author and to moderators only. Nothing is sent to other pods. Private content must have been reported.`,
+          params,
+          body: Type.Object({ ...actionBody, until }),
+          response: { 200: Type.Object(actionAnswer, { description: `The ${type} is hidden.` }) },
+        },
+        config: { scopes: ['moderation'], refusals: { ...actionRefusals, ...targetRefusals, ...notFound } },
+      },
+      async (request) => {
+        const { reason, case_id: caseId, until: end } = request.body
+        const target = { type, guid: request.params.guid }
+        const options = { reason, caseId, until: end === undefined ? undefined : readTime('until', end) }
+        return hideContent(request.pod, await actorOf(request, 'moderation'), target, options)
+      },
+    )
+
     app.post(
       `/${path}/:guid/remove`,
       {
         schema: {
-          operationId: type === 'post' ? 'removePost' : 'removeComment',
-          tags: ['Content'],
+          operationId: `remove${name}`,
+          tags,
           summary: `Remove a ${type}`,
-          description: `Final. A local author's ${type}, and a comment on a post of a local author, is retracted on other pods too; other content is removed from this pod and kept away. Private content must have been reported.`,
-          params: Type.Object({ guid: Type.String() }),
+          description: `A local author's ${type}, and a comment on a post of a local author, is retracted on other pods too, which is final. Other content is hidden and kept away until the undo. Private content must have been reported.`,
+          params,
           body: Type.Object(actionBody),
           response: {
             200: Type.Object(
-              {
-                action: Type.Optional(ActionSummary),
-                changed: Changed,
-                retracted: Type.Boolean({ description: 'A retraction is sent to other pods.' }),
-              },
+              { ...actionAnswer, retracted: Type.Boolean({ description: 'A retraction is sent to other pods.' }) },
               { description: `The ${type} is removed.` },
             ),
           },
         },
-        config: {
-          scopes: ['moderation'],
-          refusals: {
-            ...actionRefusals,
-            ...(type === 'post' ? { post_not_found: 404 } : { comment_not_found: 404 }),
-            own_account: 422,
-            target_outranks: 403,
-          },
-        },
+        config: { scopes: ['moderation'], refusals: { ...actionRefusals, ...targetRefusals, ...notFound } },
       },
       async (request) => {
         const { reason, case_id: caseId } = request.body
         const target = { type, guid: request.params.guid }
         return removeContent(request.pod, await actorOf(request, 'moderation'), target, { reason, caseId })
+      },
+    )
+
+    app.post(
+      `/${path}/:guid/purge`,
+      {
+        schema: {
+          operationId: `purge${name}`,
+          tags,
+          summary: `Delete a remote ${type} for good`,
+          description: `Deletes the ${type} with everything below it. It is not accepted again.`,
+          params,
+          body: Type.Object({
+            ...actionBody,
+            confirm: Type.Optional(Type.String({ description: `The guid of the ${type}.` })),
+          }),
+          response: { 200: Type.Object(actionAnswer, { description: `The ${type} is deleted.` }) },
+        },
+        config: {
+          scopes: ['administration'],
+          refusals: { ...actionRefusals, ...notFound, not_remote: 422, confirmation_needed: 409 },
+        },
+      },
+      async (request) => {
+        const { reason, case_id: caseId, confirm } = request.body
+        const target = { type, guid: request.params.guid }
+        const actor = await actorOf(request, 'administration')
+        return purgeContent(request.pod, actor, target, { reason, caseId, confirm })
       },
     )
   }

@@ -1,0 +1,128 @@
+import type { Knex } from 'knex'
+import { inTransaction } from '../../persistence/database/transactions.js'
+import { Tombstone } from '../../persistence/models/tombstone.js'
+import { User } from '../../persistence/models/user.js'
+import {
+  type ActionFilter,
+  type ActionRow,
+  findActionsInForce,
+  findEndedActions,
+  findLaterAction,
+  listActions,
+  lockAction,
+} from '../../persistence/moderation/actions.js'
+import { showContentOfAction } from '../../persistence/moderation/hidden-content.js'
+import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
+import type { Pod } from '../../pod/pod.js'
+import { Refusal } from '../refusals.js'
+import { type Actor, requireActionOn, requirePower, SYSTEM_ACTOR } from './actor.js'
+import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
+
+type UndoPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+
+/** Restores what an action changed. The action is locked and in force. */
+type Undo = (pod: UndoPod, transaction: Knex.Transaction, action: ActionRow) => Promise<void>
+
+/** By the kind of the action. A kind without an entry has no undo. */
+const UNDO_OF_KIND: Readonly<Record<string, Undo>> = {
+  hide: (_pod, transaction, { id }) => showContentOfAction(transaction, id),
+  remove: undoRemoval,
+}
+
+/** Lists actions, newest first. */
+export async function listModerationActions(
+  { db }: Pick<Pod, 'db'>,
+  actor: Actor,
+  filter: ActionFilter,
+  page: IdPage,
+): Promise<IdPageResult<ActionRow>> {
+  requirePower(actor, 'moderation')
+  return listActions(db, filter, page)
+}
+
+/** Undoes an action with all its effects that no later action has changed. An action that was undone before stays as it is. */
+export async function undoAction(
+  pod: UndoPod,
+  actor: Actor,
+  id: number,
+  options: ActionOptions,
+): Promise<ActionOutcome> {
+  requirePower(actor, 'moderation')
+  return inTransaction(pod, async (transaction) => {
+    const action = await lockAction(transaction, id)
+    if (action === undefined) throw new Refusal('action_not_found', 'There is no action with this number.')
+    const reason = requireReason(options)
+    if (action.undoneById !== null) return { changed: false }
+    const undo = action.canBeUndone ? UNDO_OF_KIND[action.kind] : undefined
+    if (undo === undefined) throw notUndoable(`An action of the kind ${action.kind} is final.`)
+    await requireUndoOf(transaction, actor, action)
+    const later = await findLaterAction(transaction, action, ['purge'])
+    if (later !== undefined) throw notUndoable(`Action ${later.id} has deleted what this action changed.`, later.id)
+    const { targetType: type, targetGuid: guid, targetLabel: label } = action
+    const recorded = await recordAction(pod, transaction, actor, {
+      kind: `${action.kind}.undo`,
+      target: { type, guid, label },
+      reason,
+      caseId: options.caseId ?? action.caseId ?? undefined,
+      undo: { possible: false },
+      undoes: action.id,
+      effect: () => undo(pod, transaction, action),
+    })
+    return { changed: true, action: recorded }
+  })
+}
+
+/** Undoes the actions of some kinds that are in force for a target. */
+export async function undoActionsOf(
+  pod: UndoPod,
+  actor: Actor,
+  { type, guid, kinds }: { readonly type: string; readonly guid: string; readonly kinds: readonly string[] },
+  options: ActionOptions,
+): Promise<{ readonly changed: boolean }> {
+  const actions = await findActionsInForce(pod.db, { targetType: type, targetGuid: guid }, kinds)
+  let changed = false
+  for (const { id } of actions) changed = (await undoAction(pod, actor, id, options)).changed || changed
+  return { changed }
+}
+
+const ENDED_AT_ONCE = 100
+
+/** Undoes actions whose time is over, in the name of the pod. Returns how many. */
+export async function endTemporaryActions(pod: UndoPod): Promise<number> {
+  const ids = await findEndedActions(pod.db, pod.now(), ENDED_AT_ONCE)
+  let ended = 0
+  for (const id of ids) {
+    const { changed } = await undoAction(pod, SYSTEM_ACTOR, id, { reason: 'The time of the action is over.' })
+    if (changed) ended += 1
+  }
+  return ended
+}
+
+/** The rights for the undo are those for the action. `details.userId` is the account that the action concerns. */
+async function requireUndoOf(transaction: Knex.Transaction, actor: Actor, { details }: ActionRow): Promise<void> {
+  const { userId } = details
+  const user = typeof userId === 'number' ? await User.query(transaction).findById(userId) : undefined
+  if (user !== undefined) requireActionOn(actor, user)
+}
+
+async function undoRemoval(_pod: UndoPod, transaction: Knex.Transaction, { id, details }: ActionRow): Promise<void> {
+  const { tombstones, caseId } = details as unknown as RemovalDetails
+  for (const { targetType, guid, deletedById } of tombstones) {
+    await Tombstone.query(transaction).where({ targetType, guid, deletedById }).delete()
+  }
+  if (caseId !== null) {
+    await transaction('moderation_cases')
+      .where({ id: caseId, targetDeleted: 'moderator' })
+      .update({ targetDeleted: null })
+  }
+  await showContentOfAction(transaction, id)
+}
+
+interface RemovalDetails {
+  readonly tombstones: readonly Pick<Tombstone, 'targetType' | 'guid' | 'deletedById'>[]
+  readonly caseId: number | null
+}
+
+function notUndoable(message: string, actionId?: number): Refusal {
+  return new Refusal('not_undoable', message, actionId === undefined ? {} : { details: { action_id: actionId } })
+}

@@ -1,0 +1,34 @@
+import { inTransaction } from '../../persistence/database/transactions.js'
+import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
+import type { Pod } from '../../pod/pod.js'
+import { type Actor, requirePower } from './actor.js'
+import { type ContentTarget, contentNotFound, type FoundContent, findContent } from './find-content.js'
+import { auditContext } from './record-action.js'
+
+/** Reads a post or a comment for a moderator, hidden or not. Reading private content is recorded in the audit log. */
+export async function showContent(
+  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  actor: Actor,
+  target: ContentTarget,
+): Promise<FoundContent> {
+  requirePower(actor, 'moderation')
+  return inTransaction(pod, async (transaction) => {
+    const found = await findContent(transaction, target)
+    const isAboutActor = found?.caseId !== undefined && found.author.id === actor.personId
+    if (found === undefined || (!found.public && isAboutActor)) throw contentNotFound(target.type)
+    if (!found.public) {
+      const { type, guid } = target
+      await appendAuditEntry(
+        transaction,
+        {
+          ...auditContext(actor),
+          action: 'case.private_read',
+          caseId: found.caseId,
+          target: { type, guid, label: `case ${found.caseId}` },
+        },
+        pod.now(),
+      )
+    }
+    return found
+  })
+}

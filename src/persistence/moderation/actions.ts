@@ -1,0 +1,96 @@
+import type { Knex } from 'knex'
+import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+import type { AuditActor, AuditValues } from './audit-log.js'
+
+/** An action of a moderator, an admin, a command or the pod itself. */
+export interface ActionRow {
+  readonly id: number
+  readonly kind: string
+  readonly targetType: string
+  readonly targetGuid: string
+  readonly targetLabel: string
+  readonly actor: AuditActor
+  readonly reason: string
+  readonly caseId: number | null
+  readonly until: Date | null
+  /** What the undo needs. */
+  readonly details: AuditValues
+  readonly canBeUndone: boolean
+  readonly undoneById: number | null
+  readonly createdAt: Date
+}
+
+export interface ActionFilter {
+  readonly kind?: string | undefined
+  /** A guid. */
+  readonly target?: string | undefined
+  readonly caseId?: number | undefined
+  readonly inForce?: boolean | undefined
+}
+
+/** Lists actions, newest first. */
+export async function listActions(
+  db: Knex,
+  { kind, target, caseId, inForce }: ActionFilter,
+  page: IdPage,
+): Promise<IdPageResult<ActionRow>> {
+  const query = db('moderation_actions')
+  if (kind !== undefined) query.where({ kind })
+  if (target !== undefined) query.where({ targetGuid: target })
+  if (caseId !== undefined) query.where({ caseId })
+  if (inForce !== undefined) query.whereRaw(`${inForce ? '' : 'not '}(can_be_undone and undone_by_id is null)`)
+  return readIdPage(query, page)
+}
+
+export async function lockAction(transaction: Knex.Transaction, id: number): Promise<ActionRow | undefined> {
+  return transaction('moderation_actions').where({ id }).forUpdate().first()
+}
+
+/** Finds the action of a kind that is in force for a target. Unique index `moderation_actions_in_force`. */
+export async function findActionInForce(
+  db: Knex,
+  target: Pick<ActionRow, 'kind' | 'targetType' | 'targetGuid'>,
+): Promise<ActionRow | undefined> {
+  return db('moderation_actions')
+    .where({ ...target, canBeUndone: true })
+    .whereNull('undoneById')
+    .first()
+}
+
+export async function findActionsInForce(
+  db: Knex,
+  target: Pick<ActionRow, 'targetType' | 'targetGuid'>,
+  kinds: readonly string[],
+): Promise<readonly ActionRow[]> {
+  return db('moderation_actions')
+    .where({ ...target, canBeUndone: true })
+    .whereIn('kind', [...kinds])
+    .whereNull('undoneById')
+    .orderBy('id', 'desc')
+}
+
+/** Finds the last action of a kind on a target after another one. */
+export async function findLaterAction(
+  db: Knex,
+  { id, targetType, targetGuid }: Pick<ActionRow, 'id' | 'targetType' | 'targetGuid'>,
+  kinds: readonly string[],
+): Promise<ActionRow | undefined> {
+  return db('moderation_actions')
+    .where({ targetType, targetGuid })
+    .whereIn('kind', [...kinds])
+    .where('id', '>', id)
+    .whereNull('undoneById')
+    .orderBy('id', 'desc')
+    .first()
+}
+
+/** Finds actions whose time is over. Index `moderation_actions_until`. */
+export async function findEndedActions(db: Knex, now: Date, limit: number): Promise<readonly number[]> {
+  return db('moderation_actions')
+    .where('until', '<=', now)
+    .where({ canBeUndone: true })
+    .whereNull('undoneById')
+    .orderBy('until')
+    .limit(limit)
+    .pluck('id')
+}

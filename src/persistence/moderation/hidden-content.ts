@@ -1,0 +1,199 @@
+import type { Knex } from 'knex'
+import { Post } from '../models/post.js'
+
+/** Ids of posts and comments. */
+export interface ContentIds {
+  readonly postIds: readonly number[]
+  readonly commentIds: readonly number[]
+}
+
+/** Posts and comments that an action hides. Returns how many of them this action hides now. */
+export async function hideContentRows(
+  transaction: Knex.Transaction,
+  actionId: number,
+  { postIds, commentIds }: ContentIds,
+): Promise<number> {
+  const rows = [
+    ...postIds.map((postId) => ({ actionId, postId })),
+    ...commentIds.map((commentId) => ({ actionId, commentId })),
+  ]
+  if (rows.length === 0) return 0
+  const { rowCount }: { rowCount: number } = await transaction.raw(insertReasons, {
+    actionId,
+    postIds: [...postIds],
+    commentIds: [...commentIds],
+  })
+  await hidePosts(transaction, postIds)
+  await hideComments(transaction, commentIds)
+  return rowCount
+}
+
+/** Ends the hiding by an action. Content that another action or the block of its author hides stays hidden. */
+export async function showContentOfAction(transaction: Knex.Transaction, actionId: number): Promise<void> {
+  const { rows }: { rows: readonly { postId: number | null; commentId: number | null }[] } = await transaction.raw(
+    'delete from hidden_content where action_id = ? returning post_id as "postId", comment_id as "commentId"',
+    [actionId],
+  )
+  await showContentRows(transaction, {
+    postIds: rows.flatMap(({ postId }) => postId ?? []),
+    commentIds: rows.flatMap(({ commentId }) => commentId ?? []),
+  })
+}
+
+/** Hides posts: from now on their author alone reads them. */
+export async function hidePosts(transaction: Knex.Transaction, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return
+  await Post.lock(transaction, ...ids)
+  for (const statement of hidePostsStatements) await transaction.raw(statement, { ids: [...ids] })
+}
+
+/** Hides comments and corrects the counters of their posts. */
+export async function hideComments(transaction: Knex.Transaction, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return
+  await transaction.raw(lockPostsOfComments, { ids: [...ids] })
+  await transaction.raw(hideCommentsStatement, { ids: [...ids] })
+  await transaction.raw(moveNotifications(ABOUT_COMMENTS), { ids: [...ids] })
+}
+
+/** Shows content again for which no reason to hide it is left. */
+export async function showContentRows(
+  transaction: Knex.Transaction,
+  { postIds, commentIds }: ContentIds,
+): Promise<void> {
+  if (postIds.length > 0) {
+    await Post.lock(transaction, ...postIds)
+    for (const statement of showPostsStatements) await transaction.raw(statement, { ids: [...postIds] })
+  }
+  if (commentIds.length > 0) {
+    await transaction.raw(lockPostsOfComments, { ids: [...commentIds] })
+    await transaction.raw(showCommentsStatement, { ids: [...commentIds] })
+    await transaction.raw(restoreNotifications('comment_id', 'comments.hidden'), { ids: [...commentIds] })
+  }
+}
+
+const insertReasons = `
+  insert into hidden_content (action_id, post_id, comment_id)
+  select cast(:actionId as bigint), posts.id, null from posts where id = any(:postIds)
+  union all
+  select cast(:actionId as bigint), null, comments.id from comments where id = any(:commentIds)
+  on conflict do nothing`
+
+const GIVEN = 'any(cast(:ids as bigint[]))'
+
+/** Notifications about a comment, and those about all comments of one author under a post if none of these is visible any more. */
+const ABOUT_COMMENTS = `
+  notifications.comment_id = ${GIVEN}
+  or (
+    notifications.type in ('commented_on_post', 'also_commented')
+    and notifications.post_id in (select post_id from comments where id = ${GIVEN})
+    and not exists (
+      select from notification_actors as actors
+      join comments on comments.author_id = actors.person_id and comments.post_id = notifications.post_id and not comments.hidden
+      where actors.notification_id = notifications.id
+    )
+  )`
+
+/** Deletes notifications and keeps what an undo needs. The order of the actors is that of their arrival. */
+function moveNotifications(condition: string): string {
+  return `
+    with moved as (
+      select id, user_id, post_id, comment_id, to_jsonb(notifications) as notification,
+        array(select person_id from notification_actors where notification_id = notifications.id order by notification_actors.id) as actor_ids
+      from notifications where ${condition}
+    ), kept as (
+      insert into hidden_notifications (id, user_id, post_id, comment_id, notification, actor_ids) select * from moved
+      on conflict do nothing
+    )
+    delete from notifications where id in (select id from moved)`
+}
+
+/** Brings notifications back, unless a newer unread one is about the same. `column` names the content, `isHidden` whether it still is. */
+function restoreNotifications(column: 'post_id' | 'comment_id', isHidden: string): string {
+  const table = column === 'post_id' ? 'posts' : 'comments'
+  const columns =
+    'id, guid, user_id, type, post_id, comment_id, mention_id, person_id, day, read, superseded, created_at, updated_at'
+  return `
+    with moved as (
+      delete from hidden_notifications using ${table}
+      where ${table}.id = hidden_notifications.${column === 'post_id' ? 'post_id' : 'comment_id'} and ${table}.id = ${GIVEN} and not (${isHidden})
+      returning hidden_notifications.notification, hidden_notifications.actor_ids
+    ), restored as (
+      insert into notifications (${columns}) overriding system value
+      select ${columns
+        .split(', ')
+        .map((name) => `(row).${name}`)
+        .join(', ')}
+      from (select jsonb_populate_record(cast(null as notifications), notification) as row from moved) as rows
+      on conflict do nothing
+      returning id
+    )
+    insert into notification_actors (notification_id, person_id)
+    select restored.id, actor.person_id
+    from moved
+    join restored on restored.id = cast(moved.notification->>'id' as bigint)
+    cross join unnest(moved.actor_ids) with ordinality as actor (person_id, place)
+    where exists (select from people where people.id = actor.person_id)
+    order by restored.id, actor.place`
+}
+
+const hidePostsStatements = [
+  `update posts set public_before_hiding = public, public = false where id = ${GIVEN} and public_before_hiding is null`,
+  `with moved as (
+     delete from post_visibilities where post_id = ${GIVEN} returning user_id, post_id
+   )
+   insert into hidden_post_visibilities (user_id, post_id) select user_id, post_id from moved on conflict do nothing`,
+  `with moved as (
+     delete from photo_visibilities where photo_id in (select id from photos where post_id = ${GIVEN})
+     returning user_id, photo_id
+   )
+   insert into hidden_photo_visibilities (user_id, photo_id) select user_id, photo_id from moved on conflict do nothing`,
+  `update photos set public_before_hiding = public, public = false
+   where post_id = ${GIVEN} and public_before_hiding is null`,
+  moveNotifications(`notifications.post_id = ${GIVEN}`),
+]
+
+/** No action hides the post. */
+const noReasonForPost = 'not exists (select from hidden_content where hidden_content.post_id = posts.id)'
+
+const showPostsStatements = [
+  `update posts set public = public_before_hiding, public_before_hiding = null
+   where id = ${GIVEN} and public_before_hiding is not null and author_id is not null and ${noReasonForPost}`,
+  `with moved as (
+     delete from hidden_post_visibilities using posts
+     where posts.id = post_id and posts.id = ${GIVEN} and posts.public_before_hiding is null
+     returning hidden_post_visibilities.user_id, posts.id, posts.author_id, posts.created_at
+   )
+   insert into post_visibilities (user_id, post_id, author_id, created_at) select * from moved on conflict do nothing`,
+  `update photos set public = coalesce(photos.public_before_hiding, posts.public), public_before_hiding = null
+   from posts where posts.id = photos.post_id and posts.id = ${GIVEN} and posts.public_before_hiding is null`,
+  `with moved as (
+     delete from hidden_photo_visibilities using photos
+     where photos.id = photo_id and photos.post_id = ${GIVEN} and photos.public_before_hiding is null
+     returning hidden_photo_visibilities.user_id, photos.id
+   )
+   insert into photo_visibilities (user_id, photo_id) select * from moved on conflict do nothing`,
+  restoreNotifications('post_id', 'posts.public_before_hiding is not null'),
+]
+
+/** Posts are locked before their comments, as in all other changes of comments. */
+const lockPostsOfComments = `
+  select id from posts where id in (select post_id from comments where id = ${GIVEN}) order by id for no key update`
+
+const hideCommentsStatement = `
+  with hidden as (
+    update comments set hidden = true where id = ${GIVEN} and not hidden returning post_id
+  )
+  update posts set comments_count = greatest(0, comments_count - lost.count)
+  from (select post_id, count(*) from hidden group by post_id) as lost
+  where posts.id = lost.post_id`
+
+const showCommentsStatement = `
+  with shown as (
+    update comments set hidden = false
+    where id = ${GIVEN} and hidden
+      and not exists (select from hidden_content where hidden_content.comment_id = comments.id)
+    returning post_id
+  )
+  update posts set comments_count = comments_count + gained.count
+  from (select post_id, count(*) from shown group by post_id) as gained
+  where posts.id = gained.post_id`

@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createComment } from '../../../src/domain/interactions/comments.js'
+import { endTemporaryActions } from '../../../src/domain/moderation/actions.js'
+import { newGuid } from '../../../src/domain/new-guid.js'
+import { Comment } from '../../../src/persistence/models/comment.js'
+import type { Person } from '../../../src/persistence/models/person.js'
+import { addPost } from '../../support/databases/rows.js'
+import { sentAbout } from '../../support/federation/outbound-messages.js'
+import { addRemotePerson } from '../../support/people/remote-people.js'
+import { makeStaff, type StaffClient } from '../../support/people/staff.js'
+import { publish, type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
+
+let api: SampleApiPod
+let mod: StaffClient
+let adm: StaffClient
+let rita: Person
+beforeAll(async () => {
+  api = await startSampleApiPod()
+  mod = await makeStaff(api, 'mod', 'moderator')
+  adm = await makeStaff(api, 'adm', 'admin')
+  rita = await addRemotePerson(api.pod, 'rita@r.example')
+})
+afterAll(() => api.close())
+
+const reason = 'Spam'
+const moderation = { hidden: true, text: expect.any(String) }
+
+async function hide(path: string): Promise<number> {
+  const { body } = await mod.post(`${path}/hide`, { reason })
+  expect(body).toMatchObject({ changed: true, action: { kind: 'hide', undo: { possible: true } } })
+  return body.action.id
+}
+
+async function undo(id: number): Promise<void> {
+  expect((await mod.post(`/actions/${id}/undo`, { reason: 'A mistake' })).body).toMatchObject({ changed: true })
+}
+
+const guidsOf = (posts: readonly { readonly guid: string }[]) => posts.map(({ guid }) => guid)
+
+describe('a hidden post', () => {
+  it('is in no list, has no page, and is shown to its author alone until the undo', async () => {
+    const guid = await publish(api, api.bob, { text: 'Cheap #watches for @{alice@pod.example}', public: true })
+    const reshare = (await api.carol.post(`/posts/${guid}/reshares`, {})).body.guid
+    await createComment(api.pod, api.carol.viewer, { postGuid: guid, text: 'Really cheap' })
+    const paths = [
+      ...['/streams/main', '/streams/tags/watches', '/streams/mentions', '/search/posts?tag=watches'],
+      ...[`/users/${api.bob.guid}/posts`, '/notifications', `/posts/${reshare}`],
+    ]
+    const before = await Promise.all(paths.map(async (path) => (await api.alice.get(path)).body))
+    expect(guidsOf(before[0])).toContain(guid)
+    const post = (await api.alice.get(`/posts/${guid}`)).body
+    const notifications = (await api.bob.get('/notifications')).body
+
+    const action = await hide(`/posts/${guid}`)
+
+    const lists = await Promise.all(paths.map(async (path) => JSON.stringify((await api.alice.get(path)).body)))
+    for (const list of lists) expect(list).not.toContain(guid)
+    expect(
+      (await api.bob.get('/notifications')).body.map((each: { target: object }) => each.target),
+    ).not.toContainEqual(expect.objectContaining({ guid }))
+    for (const path of ['', '/comments', '/likes', '/reshares']) {
+      expect((await api.alice.get(`/posts/${guid}${path}`)).status).toBe(404)
+    }
+    for (const path of [`/posts/${guid}`, `/posts/${guid}.json`, `/fetch/post/${guid}`]) {
+      expect([path, (await api.app.inject(path)).statusCode]).toEqual([path, 404])
+    }
+    expect((await api.app.inject(`/people/${api.bob.guid}/stream`)).body).not.toContain(guid)
+    expect((await api.app.inject(`/people/${api.bob.guid}`)).body).not.toContain(guid)
+    expect((await api.alice.get(`/posts/${reshare}`)).body.root).toBeUndefined()
+    expect((await api.bob.get(`/posts/${guid}`)).body).toMatchObject({ guid, public: true, moderation })
+    expect(guidsOf((await api.bob.get(`/users/${api.bob.guid}/posts`)).body)).toContain(guid)
+    expect((await mod.get(`/posts/${guid}`)).body).toMatchObject({
+      hidden: true,
+      text: expect.stringContaining('Cheap'),
+    })
+
+    await undo(action)
+
+    expect(await Promise.all(paths.map(async (path) => (await api.alice.get(path)).body))).toEqual(before)
+    expect((await api.alice.get(`/posts/${guid}`)).body).toEqual(post)
+    expect((await api.bob.get(`/posts/${guid}`)).body.moderation).toBeUndefined()
+    expect((await api.bob.get('/notifications')).body).toEqual(notifications)
+  })
+
+  it('keeps its readers and its photos for the undo, if it is private', async () => {
+    await api.alice.post(`/posts/${api.RB}/report`, { reason })
+    const before = (await api.alice.get(`/posts/${api.RB}`)).body
+
+    const action = await hide(`/posts/${api.RB}`)
+    expect((await api.alice.get(`/posts/${api.RB}`)).status).toBe(404)
+    await undo(action)
+
+    expect((await api.alice.get(`/posts/${api.RB}`)).body).toEqual(before)
+    expect((await api.carol.get(`/posts/${api.RB}`)).status).toBe(404)
+  })
+
+  it('gets comments without notifications; they are shown after the undo', async () => {
+    const action = await hide(`/posts/${api.PB}`)
+    const { id } = await api.pod.db('posts').where({ guid: api.PB }).first('id')
+    await createComment(api.pod, api.bob.viewer, { postGuid: api.PB, text: 'My own post' })
+    expect(await api.pod.db('notifications').where({ postId: id })).toEqual([])
+
+    await undo(action)
+    expect((await api.alice.get(`/posts/${api.PB}/comments`)).body).toMatchObject([{ body: 'My own post' }])
+  })
+
+  it('can be deleted by its author, which retracts it publicly', async () => {
+    const guid = await publish(api, api.bob, { text: 'Soon gone', public: true })
+    const action = await hide(`/posts/${guid}`)
+
+    expect((await api.bob.delete(`/posts/${guid}`)).status).toBe(204)
+    expect(await api.pod.db('tombstones').where({ guid })).toHaveLength(1)
+    await undo(action)
+    expect((await api.alice.get(`/posts/${guid}`)).status).toBe(404)
+  })
+
+  it('is hidden once: the second action changes nothing', async () => {
+    const { guid } = await addPost(api.pod, rita, { public: true, text: 'Rare' })
+    const action = await hide(`/posts/${guid}`)
+
+    expect((await mod.post(`/posts/${guid}/hide`, { reason })).body).toEqual({ changed: false })
+    await undo(action)
+    expect((await mod.post(`/actions/${action}/undo`, { reason })).body).toEqual({ changed: false })
+    const audit = (await mod.get(`/audit?target=${guid}`)).body
+    expect(audit).toMatchObject([{ action: 'hide.undo', undoes: action }, { action: 'hide' }])
+    expect(await sentAbout(api.pod, guid)).toEqual([])
+  })
+
+  it('stays hidden while another action hides it', async () => {
+    const { guid } = await addPost(api.pod, rita, { public: true, text: 'Rare' })
+    const hidden = await hide(`/posts/${guid}`)
+    const removed = (await mod.post(`/posts/${guid}/remove`, { reason })).body.action.id
+
+    await undo(hidden)
+    expect((await api.alice.get(`/posts/${guid}`)).status).toBe(404)
+    await undo(removed)
+    expect((await api.alice.get(`/posts/${guid}`)).status).toBe(200)
+    expect(await api.pod.db('tombstones').where({ guid })).toEqual([])
+  })
+
+  it('is shown again at the end of a temporary action', async () => {
+    const { guid } = await addPost(api.pod, rita, { public: true, text: 'Rare' })
+    const until = new Date(api.pod.now().getTime() + 60_000)
+    await mod.post(`/posts/${guid}/hide`, { reason, until: until.toISOString() })
+
+    expect(await endTemporaryActions(api.pod)).toBe(0)
+    expect(await endTemporaryActions({ ...api.pod, now: () => until })).toBe(1)
+
+    expect((await api.alice.get(`/posts/${guid}`)).status).toBe(200)
+    expect((await mod.get('/audit?actor=system')).body).toMatchObject([{ action: 'hide.undo', via: 'system' }])
+  })
+})
+
+describe('a hidden comment', () => {
+  it('is neither counted nor listed, and is shown to its author', async () => {
+    const postGuid = await publish(api, api.alice, { text: 'Good morning', public: true })
+    const { guid } = await createComment(api.pod, api.bob.viewer, { postGuid, text: 'Buy' })
+    const { guid: other } = await createComment(api.pod, api.carol.viewer, { postGuid, text: 'Hello' })
+    const count = async () => (await api.carol.get(`/posts/${postGuid}`)).body.interaction_counters.comments
+    const before = (await api.carol.get(`/posts/${postGuid}/comments`)).body
+    const notifications = (await api.alice.get('/notifications')).body
+
+    const action = await hide(`/comments/${guid}`)
+
+    expect(await count()).toBe(1)
+    expect(guidsOf((await api.carol.get(`/posts/${postGuid}/comments`)).body)).toEqual([other])
+    expect((await api.carol.get(`/posts/${postGuid}/comments/${guid}/likes`)).status).toBe(404)
+    expect((await api.app.inject(`/fetch/comment/${guid}`)).statusCode).toBe(404)
+    expect((await api.app.inject(`/posts/${postGuid}`)).body).not.toContain('Buy')
+    const own = (await api.bob.get(`/posts/${postGuid}/comments`)).body
+    expect(own).toMatchObject([{ guid, moderation }, { guid: other }])
+    expect(own[1].moderation).toBeUndefined()
+
+    await undo(action)
+    expect(await count()).toBe(2)
+    expect((await api.carol.get(`/posts/${postGuid}/comments`)).body).toEqual(before)
+    expect((await api.alice.get('/notifications')).body).toEqual(notifications)
+
+    await hide(`/comments/${guid}`)
+    expect((await api.bob.delete(`/posts/${postGuid}/comments/${guid}`)).status).toBe(204)
+    expect(await count()).toBe(1)
+  })
+
+  it('of a remote author on a remote post is removed with an undo', async () => {
+    const post = await addPost(api.pod, rita, { public: true, text: 'Remote' })
+    const guid = newGuid()
+    await Comment.query(api.pod.db).insert({ guid, authorId: rita.id, postId: post.id, text: 'Buy' })
+    await api.pod.db('posts').where({ id: post.id }).update({ commentsCount: 1 })
+
+    const { body } = await mod.post(`/comments/${guid}/remove`, { reason })
+    expect(body).toMatchObject({ retracted: false, action: { undo: { possible: true } } })
+    expect((await api.alice.get(`/posts/${post.guid}/comments`)).body).toEqual([])
+    await undo(body.action.id)
+    expect((await api.alice.get(`/posts/${post.guid}/comments`)).body).toMatchObject([{ guid }])
+  })
+})
+
+describe('purging', () => {
+  it('needs the guid as confirmation, is final, and leaves tombstones that stay', async () => {
+    const { guid } = await addPost(api.pod, rita, { public: true, text: 'Rare' })
+    const removal = (await mod.post(`/posts/${guid}/remove`, { reason })).body.action.id
+    expect((await adm.post(`/posts/${guid}/purge`, { reason })).body).toMatchObject({
+      code: 409,
+      reason: 'confirmation_needed',
+      preview: { author: 'rita@r.example' },
+    })
+
+    expect((await adm.post(`/posts/${guid}/purge`, { reason, confirm: guid })).body).toMatchObject({ changed: true })
+
+    expect(await api.pod.db('posts').where({ guid })).toEqual([])
+    expect((await mod.post(`/actions/${removal}/undo`, { reason })).body).toMatchObject({ reason: 'not_undoable' })
+    expect((await api.pod.db('tombstones').where({ guid })).every(({ permanent }) => permanent)).toBe(true)
+    expect((await adm.post(`/posts/${api.PA}/purge`, { reason, confirm: api.PA })).body).toMatchObject({
+      reason: 'not_remote',
+    })
+  })
+
+  it('of a final removal: there is no undo', async () => {
+    const guid = await publish(api, api.bob, { text: 'Retracted', public: true })
+    const { id } = (await mod.post(`/posts/${guid}/remove`, { reason })).body.action
+
+    expect((await mod.post(`/actions/${id}/undo`, { reason })).body).toMatchObject({
+      code: 409,
+      reason: 'not_undoable',
+    })
+    expect((await mod.post('/actions/999999/undo', { reason })).body).toMatchObject({ reason: 'action_not_found' })
+    const listed = (await mod.get(`/actions?target=${guid}`)).body
+    expect(listed).toMatchObject([{ id, kind: 'remove', undo: { possible: false }, actor: { name: 'mod' } }])
+  })
+})
