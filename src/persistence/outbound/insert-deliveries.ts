@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
-import { opaqueParam } from '../sql/opaque-param.js'
 import { SENT_PUBLICLY } from '../posts/visibility.js'
+import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRow } from '../sql/row-by-row.js'
 import { selectPlacesLeft } from './delivery-places.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
