@@ -120,6 +120,8 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   REMOTE_LIMITS: {
     connectMs: 'fault `timeout`',
+    dnsNames: 'the oldest is queried again',
+    tlsSessions: 'the oldest is dropped: a full handshake',
     exchangeMs: 'fault `timeout` (`busy` if the time passed while waiting for a slot)',
     headerBytes: 'fault `bad_answer`',
     discoveryBytes: 'fault `answer_too_large`',
@@ -256,6 +258,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     tries: 'dead letter (`pod dead`); only refusals count',
     triesOfContact: 'dead letter (`pod dead`)',
     podsAtOnce: 'waits for a slot',
+    podsBeyondSlots: 'keeps its slot',
     atOnce: 'waits for a slot',
     exchangeMs: 'the attempt has failed',
     silentAtOnce: 'the slowest yield their slot',

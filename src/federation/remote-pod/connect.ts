@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, isIP, type LookupFunction, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
-import { buildConnector } from 'undici'
+import type { buildConnector } from 'undici'
 import { hasCode, messageOf } from '../../errors/thrown.js'
 import { type AllowPrivate, isPrivateHostAllowed } from '../../networks/private-hosts.js'
 import { isPublicAddress } from '../../networks/public-address.js'
@@ -9,12 +9,13 @@ import type { RemoteLimits } from './limits.js'
 import { RemotePodError } from './remote-pod-error.js'
 import type { ResolveName } from './resolve-name.js'
 import { toRemotePodError } from './system-faults.js'
+import { tlsConnector } from './tls-connector.js'
 
 export type Dial = (options: TcpNetConnectOpts) => Socket
 
 export interface ConnectOptions {
   readonly allowPrivate: AllowPrivate
-  readonly limits: Pick<RemoteLimits, 'connectMs' | 'connectAttemptMs'>
+  readonly limits: Pick<RemoteLimits, 'connectMs' | 'connectAttemptMs' | 'tlsSessions' | 'tlsSessionMs'>
   readonly resolve: ResolveName
   /** True while a request to this origin is running. */
   readonly isWanted: (origin: string) => boolean
@@ -29,12 +30,7 @@ export interface ConnectOptions {
  */
 export function checkedConnector(options: ConnectOptions): buildConnector.connector {
   const { limits, dial = connect } = options
-  const secure = buildConnector({
-    rejectUnauthorized: true,
-    allowH2: false,
-    timeout: 0, // the timeout below covers the handshake too
-    ...(options.ca === undefined ? {} : { ca: options.ca }),
-  })
+  const startTls = tlsConnector(limits, options.ca)
 
   async function open(target: buildConnector.Options): Promise<Socket> {
     const url = new URL(`${target.protocol}//${target.host ?? target.hostname}`)
@@ -97,18 +93,12 @@ export function checkedConnector(options: ConnectOptions): buildConnector.connec
     checkAddress(options.allowPrivate, url, tcp.remoteAddress)
     if (url.protocol === 'http:') return tcp
     try {
-      return await untilAborted(startTls(target, tcp), signal)
+      return await untilAborted(startTls({ hostname: target.hostname, host: url.host }, tcp), signal)
     } catch (error) {
       if (hasCode(error, 'ECONNRESET', 'EPIPE'))
         throw toRemotePodError(error, `${url.host} closed the connection during the TLS handshake`)
       throw new RemotePodError('ssl', `TLS with ${url.host} failed: ${textOf(error)}.`, { cause: error })
     }
-  }
-
-  function startTls(target: buildConnector.Options, tcp: Socket): Promise<Socket> {
-    return new Promise((resolve, reject) =>
-      secure({ ...target, httpSocket: tcp }, (error, socket) => (error === null ? resolve(socket) : reject(error))),
-    )
   }
 
   return (target, callback) => {

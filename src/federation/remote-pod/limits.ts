@@ -4,6 +4,12 @@ export const REMOTE_LIMITS = {
   connectMs: 5_000,
   /** One DNS query; it is sent twice within `connectMs`. */
   dnsTryMs: 1_500,
+  /** Names whose addresses are kept, for as long as their record allows and at most this time. Each use checks the addresses again. */
+  dnsNames: 5_000,
+  dnsKeptMs: 60_000,
+  /** TLS sessions that are kept for the next connection, of one to four kilobytes, and their maximum age. */
+  tlsSessions: 5_000,
+  tlsSessionMs: 60 * 60_000,
   /** Delay before the next address of a name is tried in parallel. The first address may be dead. */
   connectAttemptMs: 1_000,
   /** From the call to the last byte, including redirects and waiting for a slot. */
@@ -18,8 +24,8 @@ export const REMOTE_LIMITS = {
   unreadMs: 1_000,
   /** From http to https, from www to the bare name, and from one owner to the next. */
   redirects: 4,
-  /** Concurrent exchanges of this process. */
-  atOnce: 160,
+  /** Concurrent exchanges of this process: one with each pod that is delivered to, and those of 64 fetches. */
+  atOnce: 768,
   /** A slow pod occupies at most this number of slots. */
   fetchesPerHost: 8,
   deliveriesPerHost: 4,

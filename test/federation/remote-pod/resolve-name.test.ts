@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { nameResolver } from '../../../src/federation/remote-pod/resolve-name.js'
 
 const A = 1
@@ -88,6 +88,28 @@ describe('a name', () => {
   it.each(['nothing.example', 'unknown.example'])('like %s is an error', async (name) => {
     const resolve = nameResolver((await serveNames(script)).servers)
     await expect(resolve(name, asking())).rejects.toMatchObject({ syscall: 'queryA' })
+  })
+
+  it('is queried again only after the time of its record', async () => {
+    const { servers, asked } = await serveNames(script)
+    const resolve = nameResolver(servers)
+    const now = vi.spyOn(performance, 'now').mockReturnValue(0)
+    onTestFinished(() => now.mockRestore())
+    const first = await resolve('both.example', asking())
+    now.mockReturnValue(59_999)
+    expect(await resolve('both.example', asking())).toEqual(first)
+    expect(asked).toEqual(['both.example', 'both.example']) // one query for each address family
+    now.mockReturnValue(60_000)
+    await resolve('both.example', asking())
+    expect(asked).toHaveLength(4)
+  })
+
+  it('without an address is queried each time', async () => {
+    const { servers, asked } = await serveNames(script)
+    const resolve = nameResolver(servers)
+    await expect(resolve('unknown.example', asking())).rejects.toThrow()
+    await expect(resolve('unknown.example', asking())).rejects.toThrow()
+    expect(asked).toHaveLength(4)
   })
 
   it('is cancelled when its request is aborted', async () => {

@@ -104,6 +104,45 @@ describe('https', () => {
   })
 })
 
+describe('a TLS session', () => {
+  /** Answers each request and closes the connection; remembers which connections resumed a session. */
+  async function serveResumable(maxVersion: 'TLSv1.2' | 'TLSv1.3') {
+    const resumed: boolean[] = []
+    const server = createServer({ ...good, maxVersion }, (socket) => {
+      resumed.push(socket.isSessionReused())
+      socket.once('data', () => socket.end('HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\nconnection: close\r\n\r\n'))
+      socket.on('error', () => {})
+    })
+    server.on('tlsClientError', () => {})
+    const port = await new Promise<number>((resolve) =>
+      server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port)),
+    )
+    onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
+    return { port, resumed }
+  }
+
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'is resumed by the next connection to the same host (%s)',
+    async (version) => {
+      const { port, resumed } = await serveResumable(version)
+      const pods = podsOnLoopback(port, { ca })
+      for (const host of ['pod.example', 'pod.example', 'other.example']) {
+        expect((await pods.post(`https://${host}:${port}/`, 'text/plain', 'x')).status).toBe(202)
+      }
+      expect(resumed).toEqual([false, true, false])
+    },
+  )
+
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)('of a certificate for another name is not resumed (%s)', async (version) => {
+    const { port } = await serveResumable(version)
+    const pods = podsOnLoopback(port, { ca })
+    const exchange = () => faultOfExchange(pods.post(`https://third.example:${port}/`, 'text/plain', 'x'))
+    expect(await exchange()).toBe('ssl')
+    expect(await exchange()).toBe('ssl')
+    expect(await exchange()).toBe('ssl')
+  })
+})
+
 describe('plain http after https', () => {
   it('is tried when the setting and the caller allow it', async () => {
     const server = closing(await serveHttp((_request, response) => response.end('plain')))
