@@ -1,7 +1,10 @@
-/** A fixed number of slots. Further callers wait in their order, until a slot is free or their signal aborts. */
+/**
+ * A fixed number of slots. Further callers wait until a slot is free or their signal aborts: in their order within a group, while the
+ * groups take turns.
+ */
 export class Semaphore {
   readonly #slots: number
-  readonly #waiting = new Set<() => void>()
+  readonly #waiting = new Map<unknown, Set<() => void>>()
   #used = 0
 
   constructor(slots: number) {
@@ -12,33 +15,40 @@ export class Semaphore {
     return this.#used === 0
   }
 
-  async acquire(signal: AbortSignal): Promise<void> {
+  async acquire(signal: AbortSignal, group?: object): Promise<void> {
     signal.throwIfAborted()
     if (this.#used < this.#slots) {
       this.#used += 1
       return
     }
     await new Promise<void>((resolve, reject) => {
+      const callers = this.#waiting.get(group) ?? new Set()
+      this.#waiting.set(group, callers)
       const abort = () => {
-        this.#waiting.delete(proceed)
+        callers.delete(proceed)
+        if (callers.size === 0) this.#waiting.delete(group)
         reject(signal.reason)
       }
       const proceed = () => {
         signal.removeEventListener('abort', abort)
         resolve()
       }
-      this.#waiting.add(proceed)
+      callers.add(proceed)
       signal.addEventListener('abort', abort, { once: true })
     })
   }
 
   release(): void {
-    const [proceed] = this.#waiting
-    if (proceed === undefined) {
+    const [next] = this.#waiting
+    if (next === undefined) {
       this.#used -= 1
       return
     }
-    this.#waiting.delete(proceed)
+    const [group, callers] = next
+    this.#waiting.delete(group)
+    const [proceed = () => {}] = callers // a group in the map has callers
+    callers.delete(proceed)
+    if (callers.size > 0) this.#waiting.set(group, callers) // behind the other groups
     proceed() // the next caller takes over the slot, so the number of used slots stays the same
   }
 }

@@ -147,7 +147,9 @@ it('pods that get no slot within the time of a run are enqueued again', async ()
   const pods = await podsWithDeliveries(2)
   const { slots } = sharedDeliveryOf(pod.db)
   const { signal } = new AbortController()
-  const releases = await Promise.all(Array.from({ length: DELIVERY_LIMITS.podsAtOnce }, () => slots.acquire(signal)))
+  const releases = await Promise.all(
+    Array.from({ length: DELIVERY_LIMITS.podsAtOnce }, () => slots.acquire(signal, pods)),
+  )
   const waiting = (await pod.jobs.counts('outbound')).waiting
 
   const running = run(pods, { drainMs: 0.001 })

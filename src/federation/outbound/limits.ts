@@ -18,6 +18,10 @@ export const DELIVERY_LIMITS = {
   ownRecentMs: 2_000,
   /** Proven pods that a process delivers to at the same time. */
   podsAtOnce: 128,
+  /** After this time in its slot a pod passes the slot on and continues: it answers slowly, or much is due. */
+  slotMs: 250,
+  /** Pods that continue in this way at the same time. */
+  podsBeyondSlots: 512,
   /** Concurrent deliveries to one pod, after a first success. The HTTP client has the same limit. */
   atOnce: 4,
   /** Relays per dispatch; each may have hundreds of deliveries. */

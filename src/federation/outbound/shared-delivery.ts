@@ -10,7 +10,7 @@ import {
   leasePods,
   recordDeliveryResults,
 } from '../../persistence/outbound/due-deliveries.js'
-import { Semaphore } from '../../throttling/semaphore.js'
+import { type DeliverySlots, openDeliverySlots } from './delivery-slots.js'
 import { DELIVERY_LIMITS } from './limits.js'
 
 /** What the delivery runs of a process share: slots, and statements. Pods that need a statement at the same time share it. */
@@ -26,11 +26,6 @@ export interface SharedDelivery {
   noteOwnRound(): void
   /** Messages of local users were sent a short time ago. */
   isOwnRoundRecent(): boolean
-}
-
-interface DeliverySlots {
-  /** Waits for a slot; resolves with the function that releases it. */
-  acquire(signal: AbortSignal): Promise<() => void>
 }
 
 /** One for each open database, so that all running jobs share it. */
@@ -53,7 +48,6 @@ const RESULTS: GroupCommitLimits<DeliveryResults> = {
 }
 
 function openSharedDelivery(db: Knex): SharedDelivery {
-  const semaphore = new Semaphore(DELIVERY_LIMITS.podsAtOnce)
   const lease = groupCommit(ONE_AT_A_TIME, async (requests: readonly LeaseRequest[]) => {
     const ofPods = [...new Map(requests.toReversed().map((request) => [request.podId, request])).values()]
     const results = await leasePods(db, ofPods)
@@ -73,12 +67,7 @@ function openSharedDelivery(db: Knex): SharedDelivery {
       lastOwnRound = performance.now()
     },
     isOwnRoundRecent: () => performance.now() - lastOwnRound < DELIVERY_LIMITS.ownRecentMs,
-    slots: {
-      async acquire(signal) {
-        await semaphore.acquire(signal)
-        return () => semaphore.release()
-      },
-    },
+    slots: openDeliverySlots(DELIVERY_LIMITS),
     lease: async (request) => (await lease([request])).get(request.owner),
     findDue: async (request) => (await findDue([request])).get(request.podId) ?? [],
     record: async (results) => (await record([results])).has(results.podId),

@@ -1,0 +1,38 @@
+import { Semaphore } from '../../throttling/semaphore.js'
+import type { DeliveryLimits } from './limits.js'
+
+export interface DeliverySlots {
+  /** Waits for a slot; resolves with the function that releases it. Runs take turns. */
+  acquire(signal: AbortSignal, run: object): Promise<() => void>
+}
+
+/**
+ * Slots for proven pods. Runs take turns, so that a run for one pod does not wait behind a post for thousands. A pod that is not done
+ * after `slotMs` passes its slot on, so that pods that do not answer hold up no other; `podsBeyondSlots` bounds their number.
+ */
+export function openDeliverySlots({
+  podsAtOnce,
+  podsBeyondSlots,
+  slotMs,
+}: Pick<DeliveryLimits, 'podsAtOnce' | 'podsBeyondSlots' | 'slotMs'>): DeliverySlots {
+  const semaphore = new Semaphore(podsAtOnce)
+  let beyond = 0
+  return {
+    async acquire(signal, run) {
+      await semaphore.acquire(signal, run)
+      let isBeyond = false
+      const timer = setInterval(() => {
+        if (beyond >= podsBeyondSlots) return
+        clearInterval(timer)
+        isBeyond = true
+        beyond += 1
+        semaphore.release()
+      }, slotMs)
+      return () => {
+        clearInterval(timer)
+        if (isBeyond) beyond -= 1
+        else semaphore.release()
+      }
+    },
+  }
+}
