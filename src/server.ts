@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { showCryptoMetrics } from '../workers/threads/crypto-metrics.js'
+import { registerCryptoMetrics } from '../workers/threads/crypto-metrics.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type Config, readConfig } from './config/config.js'
 import { keepAddress } from './config/kept-address.js'
@@ -45,7 +45,7 @@ async function startWeb(config: Config): Promise<() => Promise<void>> {
   const crypto = openCryptoPool(config.cryptoThreads) // its threads start with the first key
   const pod = await openPod(config, 'web', { crypto, log })
   const metrics = openMetrics(pod)
-  showCryptoMetrics(metrics.registry, crypto)
+  registerCryptoMetrics(metrics.registry, crypto)
   const app = await buildApp(pod, { metrics })
   const figures = persistCounters(pod, metrics.registry)
   const heartbeat = keepHeartbeat(pod, { kind: 'web' })

@@ -36,7 +36,7 @@ export function countJob(queue: QueueName, end: 'done' | 'failed', ms: number): 
   seconds.observe({ queue, end }, ms / 1_000)
 }
 
-export function showJobFigures(registry: Registry): void {
+export function registerJobMetrics(registry: Registry): void {
   registry.registerMetric(jobs)
   registry.registerMetric(seconds)
   registry.registerMetric(waitSeconds)

@@ -8,10 +8,10 @@ import { registerReceiveMetrics } from '../src/federation/inbound/receive-metric
 import { registerDeliveryMetrics } from '../src/federation/outbound/delivery-metrics.js'
 import { keepHeartbeat } from '../src/jobs/operations/heartbeat.js'
 import { persistCounters } from '../src/jobs/operations/persisted-counters.js'
-import { showWaitingFigures } from '../src/jobs/waiting/waiting-metrics.js'
+import { registerWaitingMetrics } from '../src/jobs/waiting/waiting-metrics.js'
 import { openLog } from '../src/logging/log.js'
 import { makeDueBackup } from '../src/operations/backup/scheduled-backups.js'
-import { showBackups } from '../src/operations/backup-metrics.js'
+import { registerBackupMetrics } from '../src/operations/backup-metrics.js'
 import { openMetrics } from '../src/operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from '../src/operations/operator-server.js'
 import { checkUploadsFolder } from '../src/persistence/photos/picture-files.js'
@@ -28,10 +28,10 @@ import { maintenanceHandlers } from './handlers/maintenance.js'
 import { notifyHandlers } from './handlers/notify.js'
 import { outboundHandlers, outboundSlowHandlers, relayHandlers } from './handlers/outbound.js'
 import { keepUploadsSwept, photoHandlers } from './handlers/photos.js'
-import { showJobFigures } from './job-metrics.js'
+import { registerJobMetrics } from './job-metrics.js'
 import { runPeriodically } from './run-periodically.js'
 import { type RunningWorkers, startWorkers, type WorkersHealth } from './start-workers.js'
-import { showCryptoMetrics } from './threads/crypto-metrics.js'
+import { registerCryptoMetrics } from './threads/crypto-metrics.js'
 import { openCryptoPool } from './threads/crypto-pool.js'
 import { endWhenStuck } from './watchdog.js'
 
@@ -60,7 +60,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   if (keepsPictures) await checkUploadsFolder(config.uploadsDir)
   const crypto = openCryptoPool(config.cryptoThreads)
   const pod = await openPod(config, 'worker', { crypto, log })
-  for (const warning of await pod.jobs.warnings().catch(whatIsMissing)) log.warn(warning)
+  for (const warning of await pod.jobs.warnings().catch(asWarning)) log.warn(warning)
   const workers = startWorkers(pod, {
     handlers: {
       fetch: fetchHandlers,
@@ -78,12 +78,12 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   const uploads = keepsPictures ? keepUploadsSwept(pod) : undefined
   const backups = config.workerQueues.includes('maintenance') ? keepBackupsMade(pod) : undefined
   const metrics = openMetrics(pod)
-  showCryptoMetrics(metrics.registry, crypto)
-  showBackups(metrics.registry, pod)
+  registerCryptoMetrics(metrics.registry, crypto)
+  registerBackupMetrics(metrics.registry, pod)
   registerReceiveMetrics(metrics.registry)
   registerDeliveryMetrics(metrics.registry)
-  showJobFigures(metrics.registry)
-  showWaitingFigures(metrics.registry)
+  registerJobMetrics(metrics.registry)
+  registerWaitingMetrics(metrics.registry)
   const figures = persistCounters(pod, metrics.registry)
   const heartbeat = keepHeartbeat(pod, {
     kind: 'worker',
@@ -128,7 +128,7 @@ function keepBackupsMade(pod: Pod): { stop(): Promise<void> } {
 }
 
 /** An unavailable queue does not stop the process: the workers start when it answers. */
-function whatIsMissing(error: Error): readonly string[] {
+function asWarning(error: Error): readonly string[] {
   return [error.message]
 }
 

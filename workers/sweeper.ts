@@ -14,21 +14,21 @@ import { WORK_LIMITS } from './limits.js'
 import { runPeriodically } from './run-periodically.js'
 
 const ADD_AGAIN = { within: 10_000, again: true } as const
-const LOOK_EVERY_MS = 4_000
+const CHECK_INTERVAL_MS = 4_000
 
 /**
  * Checks every four seconds for work without a job. A timer, not a job: it does not depend on a queue that may be unavailable or
  * emptied, and on an idle pod a check costs one small statement, where a job costs ten.
  */
-export function startSweeping(pod: Pod, every = LOOK_EVERY_MS): { stop(): Promise<void> } {
+export function startSweeping(pod: Pod, every = CHECK_INTERVAL_MS): { stop(): Promise<void> } {
   let boundedAt = Number.NEGATIVE_INFINITY
   return runPeriodically(every, async () => {
     try {
-      const { due, ended, silent, waits } = await look(pod)
-      if (ended) await endTemporaryActions(pod)
-      if (due) await sweep(pod)
-      else if (silent) await recordRun(pod.db, 'sweep')
-      if (waits && performance.now() - boundedAt >= WAITING_LIMITS.lookEveryMs) {
+      const { hasDueWork, hasEndedActions, isRunRecordStale, hasBoundedRows } = await checkForDueWork(pod)
+      if (hasEndedActions) await endTemporaryActions(pod)
+      if (hasDueWork) await sweep(pod)
+      else if (isRunRecordStale) await recordRun(pod.db, 'sweep')
+      if (hasBoundedRows && performance.now() - boundedAt >= WAITING_LIMITS.pollIntervalMs) {
         boundedAt = performance.now()
         await boundMessages(pod)
       }
@@ -38,15 +38,14 @@ export function startSweeping(pod: Pod, every = LOOK_EVERY_MS): { stop(): Promis
   })
 }
 
-interface Look {
-  /** Something is due. */
-  readonly due: boolean
+interface DueWork {
+  readonly hasDueWork: boolean
   /** A temporary action of a moderator has ended. */
-  readonly ended: boolean
-  /** The last run was noted too long ago: health reads that note. */
-  readonly silent: boolean
-  /** There are waiting messages or dead letters, which have bounds. */
-  readonly waits: boolean
+  readonly hasEndedActions: boolean
+  /** The record of the last run is older than 20 seconds; the health check reads it. */
+  readonly isRunRecordStale: boolean
+  /** There are waiting messages or dead letters, which have limits. */
+  readonly hasBoundedRows: boolean
 }
 
 const anythingDue = `
@@ -55,15 +54,15 @@ const anythingDue = `
     or exists (select from waiting where due_at <= now())
     or exists (select from signer_lookups where ${FORGOTTEN_LOOKUPS})
     or exists (select ${OVERDUE_PODS})
-    as due,
+    as "hasDueWork",
     exists (
       select from moderation_actions where until <= now() and can_be_undone and undone_by_id is null
-    ) as ended,
-    not exists (select from periodic where name = 'sweep' and last_run_at > now() - interval '20 seconds') as silent,
-    exists (select from waiting) or exists (select from outbox where failed_at is not null) as waits`
+    ) as "hasEndedActions",
+    not exists (select from periodic where name = 'sweep' and last_run_at > now() - interval '20 seconds') as "isRunRecordStale",
+    exists (select from waiting) or exists (select from outbox where failed_at is not null) as "hasBoundedRows"`
 
-export async function look({ db }: Pick<Pod, 'db'>): Promise<Look> {
-  return queryPreparedRow<Look>(db, 'anything-due', anythingDue, [])
+export async function checkForDueWork({ db }: Pick<Pod, 'db'>): Promise<DueWork> {
+  return queryPreparedRow<DueWork>(db, 'anything-due', anythingDue, [])
 }
 
 /**

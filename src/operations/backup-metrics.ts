@@ -6,7 +6,10 @@ import { findNewestVerified } from './backup/list-backups.js'
 import { openRepository } from './backup/repository.js'
 
 /** Metrics of the backups of this pod, from the database. Without a place for backups there are none. */
-export function showBackups(registry: Registry, { db, log, config }: Pick<Pod, 'db' | 'log' | 'config'>): void {
+export function registerBackupMetrics(
+  registry: Registry,
+  { db, log, config }: Pick<Pod, 'db' | 'log' | 'config'>,
+): void {
   if (config.backupTo === undefined) return
   /** All gauges of one scrape share one statement. */
   const read = singleFlight(() =>

@@ -36,9 +36,9 @@ export interface PodCrypto {
   /** Default: 4096 bits. */
   generateKeyPair(bits?: 2048 | 4096): Promise<KeyPair>
   /** Opens each envelope and verifies its signatures. Results are in order of the messages. */
-  openEnvelopes(messages: readonly SealedMessage[], keys: KnownKeys): Promise<readonly Opened[]>
+  openEnvelopes(messages: readonly ReceivedEnvelope[], keys: KnownKeys): Promise<readonly Opened[]>
   /** Decrypts private envelopes; their signatures are not verified yet. `undefined`: cannot be decrypted. */
-  openEncryptedEnvelopes(messages: readonly EncryptedMessage[]): Promise<readonly (string | undefined)[]>
+  openEncryptedEnvelopes(messages: readonly ReceivedEncryptedEnvelope[]): Promise<readonly (string | undefined)[]>
   /** The author's signature of a relayable. */
   signRelayable(relayable: Relayable, key: KeyObject): Promise<string>
   /** Signs the payload and writes its magic envelope. */
@@ -63,13 +63,13 @@ export interface EnvelopeToEncrypt {
   readonly recipientKeys: readonly KeyObject[]
 }
 
-export interface SealedMessage {
+export interface ReceivedEnvelope {
   readonly envelope: string
   /** The default for missing times of an entity. */
   readonly receivedAt: Date
 }
 
-export interface EncryptedMessage {
+export interface ReceivedEncryptedEnvelope {
   /** The body as it was received. */
   readonly encrypted: string
   readonly recipientKey: KeyObject

@@ -253,7 +253,7 @@ describe('S84: a source that fills the queue', () => {
       fairFromMessages: 10,
       messagesApart: 5,
       messagesOfSource: 20,
-      lookEveryMs: 3_600_000,
+      pollIntervalMs: 3_600_000,
     }
     const packing = openPacking(silent, limits)
     onTestFinished(() => packing.close())

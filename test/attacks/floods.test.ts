@@ -12,7 +12,7 @@ const LIMITS = {
   fairFromMessages: 40,
   messagesApart: 20,
   messagesOfSource: 160,
-  lookEveryMs: 3_600_000,
+  pollIntervalMs: 3_600_000,
 }
 const FLOODER = '198.51.100.1'
 /** The flooder's that are in line before anybody looks at who has sent what, and those that pass as ordinary ones. */

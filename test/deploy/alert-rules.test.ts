@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { registerReceiveMetrics } from '../../src/federation/inbound/receive-metrics.js'
 import { registerDeliveryMetrics } from '../../src/federation/outbound/delivery-metrics.js'
 import { openMetrics } from '../../src/operations/metrics.js'
-import { showJobFigures } from '../../workers/job-metrics.js'
+import { registerJobMetrics } from '../../workers/job-metrics.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let pod: TestPod
@@ -21,7 +21,7 @@ beforeAll(async () => {
   if (metrics === undefined) throw new Error('The web process did not open its metrics.')
   registerReceiveMetrics(metrics.registry)
   registerDeliveryMetrics(metrics.registry)
-  showJobFigures(metrics.registry)
+  registerJobMetrics(metrics.registry)
   scraped = new Set(Array.from((await metrics.text()).matchAll(/^# TYPE (\S+)/gm), ([, name = '']) => name))
 }, 60_000)
 afterAll(() => pod.close())

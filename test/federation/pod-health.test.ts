@@ -3,8 +3,8 @@ import { DELIVERY_LIMITS } from '../../src/federation/outbound/limits.js'
 import {
   assessPod,
   type DeliveryOutcome,
+  deliveryOutcomeOfError,
   failureOf,
-  outcomeOfError,
   retrySeconds,
 } from '../../src/federation/outbound/pod-health.js'
 import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'
@@ -40,7 +40,7 @@ describe('assessPod', () => {
     ['nothing was tried', [untried], 'unknown'],
     ['nothing was sent', [], 'unknown'],
     ['there was no time to wait for an answer', [{ kind: 'silent' }], 'silent'],
-    ['something arrived and something was refused', [refused, arrived, refused], 'well'],
+    ['something arrived and something was refused', [refused, arrived, refused], 'available'],
     ['all was refused', [refused], 'refuses'],
     ['the pod failed after something had arrived', [arrived, away], 'away'],
   ] as const)('when %s', (_, outcomes, kind) => {
@@ -105,13 +105,13 @@ describe('failureOf', () => {
   })
 })
 
-describe('outcomeOfError', () => {
+describe('deliveryOutcomeOfError', () => {
   it('says nothing about the pod where it is we who are too busy', () => {
-    expect(outcomeOfError(new RemotePodError('busy', 'too much'))).toEqual(untried)
+    expect(deliveryOutcomeOfError(new RemotePodError('busy', 'too much'))).toEqual(untried)
   })
 
   it('throws again what is a mistake of ours', () => {
     const mistake = new TypeError('oh')
-    expect(() => outcomeOfError(mistake)).toThrow(mistake)
+    expect(() => deliveryOutcomeOfError(mistake)).toThrow(mistake)
   })
 })

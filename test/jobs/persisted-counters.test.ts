@@ -7,7 +7,7 @@ import { recentActivity } from '../../src/jobs/operations/recent-activity.js'
 import { openMetrics } from '../../src/operations/metrics.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { prune } from '../../workers/handlers/maintenance.js'
-import { showJobFigures } from '../../workers/job-metrics.js'
+import { registerJobMetrics } from '../../workers/job-metrics.js'
 import { NO_EVENT_LOOP_LIMIT } from '../support/pods/build-pod.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
@@ -109,7 +109,7 @@ describe('persisted counters of the processes', () => {
     const { registry } = metrics
     registerReceiveMetrics(registry)
     registerDeliveryMetrics(registry)
-    showJobFigures(registry)
+    registerJobMetrics(registry)
 
     expect(Object.values(PERSISTED_COUNTERS).filter((name) => registry.getSingleMetric(name) === undefined)).toEqual([])
     await app.close()

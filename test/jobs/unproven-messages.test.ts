@@ -4,7 +4,7 @@ import { lockEntityKeys } from '../../src/jobs/waiting/lock-entity-keys.js'
 import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
 import { type ParkedMessage, parkAndResume } from '../../src/jobs/waiting/park-messages.js'
 import { resumeOverdue } from '../../src/jobs/waiting/resume-messages.js'
-import { dueLookups, postponeLookups, spendOfSource } from '../../src/jobs/waiting/signer-lookups.js'
+import { dueLookups, postponeLookups, takeUnprovenSignerBudget } from '../../src/jobs/waiting/signer-lookups.js'
 import { giveUpSigners } from '../../src/jobs/waiting/unproven-messages.js'
 import { limitOfSite } from '../../src/throttling/rate-counters.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
@@ -86,7 +86,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     await meetPod('known.example')
     const budget = SIGNER_LIMITS.unprovenOfSourcePerMinute
     const later = performance.now() + 60_000 // so that the budget is not refilled meanwhile
-    for (let spent = 0; spent < budget; spent += 1) expect(spendOfSource(source, later)).toBe(true)
+    for (let spent = 0; spent < budget; spent += 1) expect(takeUnprovenSignerBudget(source, later)).toBe(true)
 
     await park(
       unproven('over', { source }),
@@ -103,10 +103,12 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     const now = 1_000_000
     const budget = limitOfSite(SIGNER_LIMITS.unprovenOfSourcePerMinute, SIGNER_LIMITS.sources)
 
-    const admitted = Array.from({ length: 2 * budget }, (_, network) => spendOfSource(`${site}${network}`, now))
+    const admitted = Array.from({ length: 2 * budget }, (_, network) =>
+      takeUnprovenSignerBudget(`${site}${network}`, now),
+    )
 
     expect(admitted.filter(Boolean)).toHaveLength(budget)
-    expect(spendOfSource(newSource(), now)).toBe(true)
+    expect(takeUnprovenSignerBudget(newSource(), now)).toBe(true)
   })
 
   it('of one host count as from one address when they come from all networks of one IPv6 /48', async () => {
@@ -127,10 +129,11 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
   it('may name ten new signers a second from an address with a spent budget', () => {
     const source = newSource()
     const now = 1_000_000
-    for (let spent = 0; spent < SIGNER_LIMITS.unprovenOfSourcePerMinute; spent += 1) spendOfSource(source, now)
+    for (let spent = 0; spent < SIGNER_LIMITS.unprovenOfSourcePerMinute; spent += 1)
+      takeUnprovenSignerBudget(source, now)
 
-    expect(spendOfSource(source, now)).toBe(false)
-    const later = Array.from({ length: 20 }, () => spendOfSource(source, now + 1_000))
+    expect(takeUnprovenSignerBudget(source, now)).toBe(false)
+    const later = Array.from({ length: 20 }, () => takeUnprovenSignerBudget(source, now + 1_000))
     expect(later.filter(Boolean)).toHaveLength(10)
   })
 

@@ -15,7 +15,7 @@ import { listBackups, recordVerification } from '../../src/operations/backup/lis
 import type { Manifest } from '../../src/operations/backup/manifest.js'
 import { openRepository } from '../../src/operations/backup/repository.js'
 import { verifyBackup } from '../../src/operations/backup/verify-backup.js'
-import { showBackups } from '../../src/operations/backup-metrics.js'
+import { registerBackupMetrics } from '../../src/operations/backup-metrics.js'
 import { Photo } from '../../src/persistence/models/photo.js'
 import { claimDailyBackup } from '../../src/persistence/operations/backup-runs.js'
 import { openPod } from '../../src/pod/open-pod.js'
@@ -450,7 +450,7 @@ describe('the repository', () => {
   it('has metrics once there is a place for backups', async () => {
     const registry = new Registry()
     const { db, log, config } = source.pod
-    showBackups(registry, { db, log, config: { ...config, backupTo: source.repositoryFolder } })
+    registerBackupMetrics(registry, { db, log, config: { ...config, backupTo: source.repositoryFolder } })
     expect(await registry.metrics()).toMatch(/^pod_backup_failures_total 0$/m)
     expect(await registry.metrics()).not.toMatch(/^pod_backup_age_seconds \d/m)
 
@@ -467,7 +467,7 @@ describe('the repository', () => {
     expect(text).toMatch(/^pod_backup_failures_total 1$/m)
 
     const without = new Registry()
-    showBackups(without, { db, log, config: { ...config, backupTo: undefined } })
+    registerBackupMetrics(without, { db, log, config: { ...config, backupTo: undefined } })
     expect(await without.metrics()).toBe('\n')
   })
 

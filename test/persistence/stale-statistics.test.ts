@@ -56,7 +56,7 @@ import { listPostsOfPerson } from '../../src/persistence/posts/list-posts.js'
 import { listTagNames } from '../../src/persistence/posts/list-tags.js'
 import { listStreamPosts, type Stream } from '../../src/persistence/streams/list-streams.js'
 import type { Pod } from '../../src/pod/pod.js'
-import { look } from '../../workers/sweeper.js'
+import { checkForDueWork } from '../../workers/sweeper.js'
 import {
   commentBy,
   likeBy,
@@ -211,7 +211,7 @@ async function settleOneDelivery(): Promise<unknown> {
   const [due] = await findDueDeliveries(workerDb, [{ podId, limit: 1 }])
   const arrived = due === undefined ? [] : [due.id]
   const settlement = { podId, owner, milliseconds: 60_000, arrived, failed: [], redirects: 3, hasAnswered: true }
-  await recordDeliveryResults(workerDb, [{ ...settlement, podHealth: { kind: 'well' } }])
+  await recordDeliveryResults(workerDb, [{ ...settlement, podHealth: { kind: 'available' } }])
   return releasePod(workerDb, podId, owner)
 }
 
@@ -289,7 +289,7 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['taking an outbox row', () => loadJob(workerDb, { outboxId: 17 })],
   ['deleting outbox rows', () => within((transaction) => deleteOutboxRows(transaction, [17, 18, 19]))],
   ['the messages of outbox rows', () => findMessageRows(workerDb, [MANY + 17])],
-  ['the check for overdue outbox rows', () => look({ db: workerDb })],
+  ['the check for overdue outbox rows', () => checkForDueWork({ db: workerDb })],
   ['storing waiting messages', () => within((transaction) => parkAndResume(pod, transaction, [message()], []))],
   [
     'resuming waiting messages',

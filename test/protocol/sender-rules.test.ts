@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { entityFromJson } from '../../src/protocol/entities/entity-json.js'
 import type { ReceivedEntity } from '../../src/protocol/entities/registry.js'
-import { type Arrival, faultOfArrival, type References } from '../../src/protocol/envelopes/sender-rules.js'
+import { faultOfArrival, type References, type SenderCheck } from '../../src/protocol/envelopes/sender-rules.js'
 
 const guid = '0123456789abcdef'
 const ann = 'ann@here.example'
@@ -21,10 +21,10 @@ function entity(type: string, data: Data): ReceivedEntity {
 function fault(
   type: string,
   data: Data,
-  arrival: Partial<Omit<Arrival, 'entity'>>,
+  arrival: Partial<Omit<SenderCheck, 'entity'>>,
   references: References = {},
 ): string {
-  const complete: Arrival = { sender: quin, signature: 'absent', ...arrival, entity: entity(type, data) }
+  const complete: SenderCheck = { sender: quin, signature: 'absent', ...arrival, entity: entity(type, data) }
   return faultOfArrival(complete, references) ?? 'none'
 }
 

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { pino } from 'pino'
 import { readConfig } from '../../src/config/config.js'
 import { deliver } from '../../src/federation/outbound/deliver.js'
-import type { Lane } from '../../src/federation/outbound/delivery-metrics.js'
+import type { DeliveryQueue } from '../../src/federation/outbound/delivery-metrics.js'
 import { openRemotePods } from '../../src/federation/remote-pod/remote-pods.js'
 import { openPod } from '../../src/pod/open-pod.js'
 import { maintenanceHandlers } from '../../workers/handlers/maintenance.js'
@@ -30,7 +30,7 @@ const remote = openRemotePods({
 })
 const crypto = threads ? openCryptoPool(1) : fixedKeyCrypto()
 const pod = { ...(await openPod(readConfig(environment), 'worker', { crypto, log })), remote }
-const handlersOf = (lane: Lane): { readonly deliver: Handler } => ({
+const handlersOf = (lane: DeliveryQueue): { readonly deliver: Handler } => ({
   deliver: (own, { data }: { readonly data: { readonly podIds: readonly number[] } }, signal) =>
     deliver(own, data.podIds, { lane, signal, limits }),
 })

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client'
 import { afterAll, expect, it } from 'vitest'
-import { showCryptoMetrics } from '../../workers/threads/crypto-metrics.js'
+import { registerCryptoMetrics } from '../../workers/threads/crypto-metrics.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 
 const pool = openCryptoPool(1)
@@ -8,7 +8,7 @@ afterAll(() => pool.close())
 
 it('the metrics show running and waiting tasks of the crypto threads, and how long tasks took', async () => {
   const registry = new Registry()
-  showCryptoMetrics(registry, pool)
+  registerCryptoMetrics(registry, pool)
   const tasks = Promise.all([pool.generateKeyPair(), pool.generateKeyPair(), pool.generateKeyPair()])
 
   const busy = await registry.metrics()

@@ -6,11 +6,11 @@ import {
   recordDeliveryLatency,
   registerDeliveryMetrics,
 } from '../../src/federation/outbound/delivery-metrics.js'
-import { countJob, noteJobWait, showJobFigures } from '../../workers/job-metrics.js'
+import { countJob, noteJobWait, registerJobMetrics } from '../../workers/job-metrics.js'
 
 it('a worker reports the duration of jobs and the age of messages at commit and of deliveries at arrival', async () => {
   const registry = new Registry()
-  for (const show of [registerReceiveMetrics, registerDeliveryMetrics, showJobFigures]) show(registry)
+  for (const show of [registerReceiveMetrics, registerDeliveryMetrics, registerJobMetrics]) show(registry)
   const minuteAgo = new Date(Date.now() - 60_500)
 
   countJob('maintenance', 'done', 2_000)

@@ -6,7 +6,7 @@ import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import type { Schedule } from '../../src/jobs/queues/schedule-jobs.js'
 import { maintenanceHandlers, prune } from '../../workers/handlers/maintenance.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
-import { look, startSweeping, sweep } from '../../workers/sweeper.js'
+import { checkForDueWork, startSweeping, sweep } from '../../workers/sweeper.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
@@ -123,15 +123,19 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   })
 
   it('reports every twenty seconds that it sweeps, although nothing is due', async () => {
-    expect(await look(pod)).toMatchObject({ due: false, silent: true })
+    expect(await checkForDueWork(pod)).toMatchObject({ hasDueWork: false, isRunRecordStale: true })
     const sweeping = startSweeping(pod, 10)
-    await vi.waitFor(async () => expect(await look(pod)).toMatchObject({ due: false, silent: false }))
+    await vi.waitFor(async () =>
+      expect(await checkForDueWork(pod)).toMatchObject({ hasDueWork: false, isRunRecordStale: false }),
+    )
 
     await pod.db('periodic').update({ lastRunAt: pod.db.raw(`now() - interval '21 seconds'`) })
-    await vi.waitFor(async () => expect(await look(pod)).toMatchObject({ due: false, silent: false }))
+    await vi.waitFor(async () =>
+      expect(await checkForDueWork(pod)).toMatchObject({ hasDueWork: false, isRunRecordStale: false }),
+    )
     await sweeping.stop()
     await pod.db('periodic').update({ lastRunAt: pod.db.raw(`now() - interval '21 seconds'`) })
-    expect(await look(pod)).toMatchObject({ due: false, silent: true })
+    expect(await checkForDueWork(pod)).toMatchObject({ hasDueWork: false, isRunRecordStale: true })
   })
 
   it.each<[string, (pod: QueuePod) => Promise<unknown>]>([
@@ -141,7 +145,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
   ])('sweeps at once what is due: %s', async (_, insert) => {
     await sweep(pod)
     await insert(pod)
-    expect(await look(pod)).toMatchObject({ due: true })
+    expect(await checkForDueWork(pod)).toMatchObject({ hasDueWork: true })
   })
 
   it('is healthy while every worker receives events of its queue and a process sweeps', async () => {

@@ -20,7 +20,7 @@ export function noteCryptoTask(task: string, ms: number): void {
   taskSeconds.observe({ task }, ms / 1_000)
 }
 
-export function showCryptoMetrics(registry: Registry, pool: { load(): CryptoLoad }): void {
+export function registerCryptoMetrics(registry: Registry, pool: { load(): CryptoLoad }): void {
   registry.registerMetric(taskSeconds)
   new Gauge({
     name: 'pod_crypto_tasks',

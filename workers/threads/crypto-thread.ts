@@ -1,5 +1,11 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import type { EncryptedMessage, EnvelopeToEncrypt, KeyPair, SealedMessage, UnsealedMessage } from '../../src/pod/pod.js'
+import type {
+  EnvelopeToEncrypt,
+  KeyPair,
+  ReceivedEncryptedEnvelope,
+  ReceivedEnvelope,
+  UnsealedMessage,
+} from '../../src/pod/pod.js'
 import {
   type ReadDocument,
   type ReceivedDocument,
@@ -22,7 +28,7 @@ export function generateKeyPair({ bits }: { readonly bits: number }): KeyPair {
 
 /** One result for each message, in order. */
 export function openEnvelopes(task: {
-  readonly messages: readonly SealedMessage[]
+  readonly messages: readonly ReceivedEnvelope[]
   readonly keys: KnownKeys
 }): Opened[] {
   return task.messages.map(({ envelope, receivedAt }) => openEnvelope(envelope, task.keys, receivedAt))
@@ -30,7 +36,7 @@ export function openEnvelopes(task: {
 
 /** Decrypts envelopes; their signatures are not verified yet. `undefined`: cannot be decrypted. */
 export function openEncryptedEnvelopes(task: {
-  readonly messages: readonly EncryptedMessage[]
+  readonly messages: readonly ReceivedEncryptedEnvelope[]
 }): (string | undefined)[] {
   return task.messages.map(({ encrypted, recipientKey }) => openEncryptedEnvelope(encrypted, recipientKey))
 }

@@ -4,7 +4,7 @@ export const SEARCH_LIMITS = {
   shortest: 2,
   /** How long a user waits for another pod. A later result is available for the next search. */
   discoveryMs: 2_000,
-  lookEveryMs: 100,
+  pollIntervalMs: 100,
   /** Searches that wait for other pods in one web process, and those of one user. All others use only known people. */
   remoteLookUpsAtOnce: 32,
   remoteLookUpsOfUser: 3,

@@ -25,6 +25,6 @@ export async function discoverSearchedPerson(pod: Pod, text: string): Promise<vo
     return
   }
   const until = performance.now() + SEARCH_LIMITS.discoveryMs
-  do await pause(SEARCH_LIMITS.lookEveryMs)
+  do await pause(SEARCH_LIMITS.pollIntervalMs)
   while (performance.now() < until && !(await Person.isKnown(pod.db, address)))
 }

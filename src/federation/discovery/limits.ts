@@ -2,7 +2,7 @@
 export const ANONYMOUS_LOOKUP_LIMITS = {
   /** How long a request waits for a worker. Then it gets a page that reloads itself. */
   waitMs: 2_000,
-  lookEveryMs: 100,
+  pollIntervalMs: 100,
   reloadSeconds: 3,
   reloads: 5,
   /** Per network address, and in total; each web process counts separately. */

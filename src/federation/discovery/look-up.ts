@@ -75,7 +75,7 @@ async function runJob<Definition extends AnyJob, Result>(
   await jobs.enqueue(job, data, { unique })
   const until = performance.now() + ANONYMOUS_LOOKUP_LIMITS.waitMs
   for (;;) {
-    await pause(ANONYMOUS_LOOKUP_LIMITS.lookEveryMs)
+    await pause(ANONYMOUS_LOOKUP_LIMITS.pollIntervalMs)
     // The state of the job is read first: a job stores its result before it ends.
     const isOver = !(await jobs.isUnderWay(job.queue, unique))
     const found = await find()

@@ -6,7 +6,7 @@ import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.
 import { type DueDelivery, type PodHealthChange, releasePod } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
 import { addressHostOf } from '../../protocol/address.js'
-import type { Lane } from './delivery-metrics.js'
+import type { DeliveryQueue } from './delivery-metrics.js'
 import { type DeliveryAttempt, hasResponse, type LeasedDelivery, sendDeliveries } from './delivery-round.js'
 import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.js'
 import { participateInNext } from './participate.js'
@@ -16,13 +16,13 @@ import { sharedDeliveryOf } from './shared-delivery.js'
 
 interface DeliverOptions {
   /** The slots of `outbound` are for pods that have proven to respond. */
-  readonly lane: Lane
+  readonly lane: DeliveryQueue
   readonly signal: AbortSignal
   readonly limits?: Partial<DeliveryLimits>
 }
 
-/** `released`: nothing is due, and the lease has been given back. `yielded`: too many pods were silent. `broken off`: this process could not go on. */
-type DrainEnd = 'released' | 'yielded' | 'time over' | 'broken off'
+/** `released`: nothing is due, and the lease has been given back. `yielded`: too many pods were silent. `interrupted`: this process could not go on. */
+type DrainEnd = 'released' | 'yielded' | 'timed_out' | 'interrupted'
 
 /**
  * Sends the due deliveries of pods. Each pod goes on by itself, so that a slow one delays no other; pods that need a statement at the
@@ -67,7 +67,7 @@ async function deliverToPod(pod: Pod, podId: number, { lane, signal, limits, unt
   if (lease === undefined) return
   if (!lease.isLeased) return enqueueDeliveries(pod, [{ podId, proven: false }])
   const arrived: string[] = []
-  let end: DrainEnd = 'broken off'
+  let end: DrainEnd = 'interrupted'
   try {
     end = await drainPod({ pod, other: lease.pod, owner, lane, signal, limits }, until, arrived)
   } finally {
@@ -78,7 +78,7 @@ async function deliverToPod(pod: Pod, podId: number, { lane, signal, limits, unt
     await participateInNext(pod, { podId, postGuids: arrived, isFirstOfPod })
   }
   // A run that broke off is not enqueued again: its obstacle still exists. The sweeper finds the deliveries later.
-  if (end === 'time over') await enqueueDeliveries(pod, [{ podId, proven: lane === 'outbound' }])
+  if (end === 'timed_out') await enqueueDeliveries(pod, [{ podId, proven: lane === 'outbound' }])
   if (end === 'yielded') await enqueueDeliveries(pod, [{ podId, proven: false }])
 }
 
@@ -107,15 +107,15 @@ async function drainPod(leased: LeasedDelivery, until: number, participatedIn: s
     const isMoreDue = await saveRound(leased, attempts, assessment)
     logRound(leased, attempts, performance.now() - began)
     logPodChange(leased, assessment, failures)
-    if (assessment.kind === 'well') failures = 0
+    if (assessment.kind === 'available') failures = 0
     hasResponded ||= attempts.some(hasResponse)
     participatedIn.push(...attempts.flatMap(postOfArrivedParticipation))
     if (assessment.kind === 'silent') return 'yielded'
     if (!isMoreDue) return 'released'
-    if (attempts.some(({ outcome }) => outcome.kind === 'untried')) return 'broken off'
+    if (attempts.some(({ outcome }) => outcome.kind === 'untried')) return 'interrupted'
     if (due.length > 0 && !hasOwn(due) && isOwnRoundRecent()) await pauseFor(performance.now() - began, leased)
   }
-  return 'time over'
+  return 'timed_out'
 }
 
 /** Messages of local users are sent before relays and participations, in rounds of their own. */
@@ -169,7 +169,7 @@ function logRound({ pod, other, lane }: LeasedDelivery, attempts: readonly Deliv
 
 /** One line when a pod fails for the first time, and one when it responds again. */
 function logPodChange({ pod, other }: LeasedDelivery, note: PodHealthChange, failures: number): void {
-  if (note.kind === 'well' && failures > 0) pod.log.info({ pod: addressHostOf(other) }, 'the pod answers again')
+  if (note.kind === 'available' && failures > 0) pod.log.info({ pod: addressHostOf(other) }, 'the pod answers again')
   if (note.kind === 'away' && failures === 0) {
     pod.log.info({ pod: addressHostOf(other), reason: note.error }, 'the pod does not answer')
   }

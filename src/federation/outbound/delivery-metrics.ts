@@ -2,7 +2,7 @@ import { Counter, Histogram, type Registry } from 'prom-client'
 import type { DeliveryOutcome } from './pod-health.js'
 
 /** The worker slots for pods that have proven to respond, and those for all other pods. */
-export type Lane = 'outbound' | 'outbound-slow'
+export type DeliveryQueue = 'outbound' | 'outbound-slow'
 
 const deliveries = new Counter({
   name: 'pod_delivery_tries_total',
@@ -11,7 +11,7 @@ const deliveries = new Counter({
   registers: [],
 })
 
-export function recordDelivery(lane: Lane, { kind: outcome }: DeliveryOutcome, ms: number): void {
+export function recordDelivery(lane: DeliveryQueue, { kind: outcome }: DeliveryOutcome, ms: number): void {
   deliveries.inc({ lane, outcome })
   exchangeSeconds.observe({ lane, outcome }, ms / 1_000)
 }

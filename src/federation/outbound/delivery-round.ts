@@ -2,9 +2,9 @@ import type { DueDelivery, LeasedPod } from '../../persistence/outbound/due-deli
 import type { Pod } from '../../pod/pod.js'
 import { podOrigin } from '../discovery/pod-origin.js'
 import { requestOrYield } from '../discovery/yield-to-other-pods.js'
-import { type Lane, recordDelivery, recordDeliveryLatency } from './delivery-metrics.js'
+import { type DeliveryQueue, recordDelivery, recordDeliveryLatency } from './delivery-metrics.js'
 import type { DeliveryLimits } from './limits.js'
-import { type DeliveryOutcome, outcomeOfAnswer, outcomeOfError } from './pod-health.js'
+import { type DeliveryOutcome, deliveryOutcomeOfError, outcomeOfAnswer } from './pod-health.js'
 import type { SealedDelivery } from './seal-deliveries.js'
 import { openSenderOrder } from './sender-order.js'
 
@@ -14,7 +14,7 @@ export interface LeasedDelivery {
   readonly other: LeasedPod
   /** The id of the lease. */
   readonly owner: string
-  readonly lane: Lane
+  readonly lane: DeliveryQueue
   readonly signal: AbortSignal
   readonly limits: DeliveryLimits
 }
@@ -91,7 +91,7 @@ async function sendDelivery(
     const answer = mayYield ? await requestOrYield(post, signal, limits) : await post(signal)
     return answer === undefined ? { kind: 'silent' } : outcomeOfAnswer(answer, delivery.due.isPublic)
   } catch (error) {
-    return signal.aborted ? { kind: 'untried', hasBegun: true } : outcomeOfError(error)
+    return signal.aborted ? { kind: 'untried', hasBegun: true } : deliveryOutcomeOfError(error)
   }
 }
 

@@ -45,7 +45,7 @@ export function outcomeOfAnswer({ status, retryAfter }: DeliveryAnswer, isPublic
 }
 
 /** The outcome of a request without an answer. Errors of this program are thrown again. */
-export function outcomeOfError(error: unknown): DeliveryOutcome {
+export function deliveryOutcomeOfError(error: unknown): DeliveryOutcome {
   if (!(error instanceof RemotePodError)) throw error
   const { fault, message: reason } = error
   if (fault === 'busy') return { kind: 'untried', hasBegun: false }
@@ -103,7 +103,7 @@ export function assessPod(
     const seconds = Math.max(retrySeconds(n, random), away.retryAfter ?? 0)
     return { kind: 'away', status: podStatusOf(away.fault), error: away.reason, seconds }
   }
-  if (outcomes.some(({ kind }) => kind === 'arrived')) return { kind: 'well' }
+  if (outcomes.some(({ kind }) => kind === 'arrived')) return { kind: 'available' }
   if (outcomes.some(({ kind }) => kind === 'silent')) return { kind: 'silent' }
   const refused = outcomes.findLast((outcome) => outcome.kind === 'refused' || outcome.kind === 'forbidden')
   if (refused === undefined) return { kind: 'unknown' }

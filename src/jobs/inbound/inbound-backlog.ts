@@ -20,7 +20,7 @@ export type BacklogLimits = Pick<
   | 'bytesPercentOfSource'
   | 'sharesOfSite'
   | 'sources'
-  | 'lookEveryMs'
+  | 'pollIntervalMs'
 > & {
   /** Held by this process and queued. */
   readonly bytes: number
@@ -53,7 +53,7 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits:
   const shares = openSourceShares({ ...limits, bytesOfSource: (limits.bytes * limits.bytesPercentOfSource) / 100 })
   const queue = openInboundQueueSize({
     jobs,
-    countEveryMs: limits.lookEveryMs,
+    countEveryMs: limits.pollIntervalMs,
     onCounted: () => void (isLong() || shares.clearSent()),
   })
   const countInSecond = openWindowCounter<string>({

@@ -29,7 +29,7 @@ export const RECEIVE_LIMITS = {
   sharesOfSite: 2,
   /** Sources counted at the same time. */
   sources: 100_000,
-  lookEveryMs: 1_000,
+  pollIntervalMs: 1_000,
   /** Retry-After when a sender, or all senders, have sent too much, and while an inbound queue is drained. */
   retryAfterSeconds: 120,
   /** Cached guids of local people, so that a private message needs no database query. A guid never changes. */

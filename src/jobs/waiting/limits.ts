@@ -42,7 +42,7 @@ export const WAITING_LIMITS = {
   deadMessages: 100_000,
   deadBytes: 1024 * 1024 * 1024,
   /** How often the totals are checked. */
-  lookEveryMs: 10_000,
+  pollIntervalMs: 10_000,
   /** Rows deleted by one statement. */
   rowsAtOnce: 1_000,
 } as const

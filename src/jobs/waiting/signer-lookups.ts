@@ -108,16 +108,16 @@ export async function enqueueSigners(
 const FIRST = 1
 const RETRIES = 1_000_000
 /** Few priorities: the jobs of each one are a request to the queue. */
-const CROWDS = [1, 4, 16, 64, 256, 1_024, 4_096]
+const HOST_COUNT_STEPS = [1, 4, 16, 64, 256, 1_024, 4_096]
 
 function priorityOf({ host, source, isKnown, isRetry }: SignerHost): number {
   if (isRetry) return RETRIES
   if (isKnown) return FIRST
-  const crowd = Math.max(
+  const namedHosts = Math.max(
     hostsNamed(`source ${siteOfSource(source ?? '') ?? source}`, source !== undefined),
     hostsNamed(`domain ${domainOf(host)}`, true),
   )
-  return FIRST + 1 + CROWDS.findLastIndex((least) => crowd >= least)
+  return FIRST + 1 + HOST_COUNT_STEPS.findLastIndex((least) => namedHosts >= least)
 }
 
 /** `a.b.example` and `c.b.example` are of one domain: a wildcard name has any number of hosts. */
@@ -141,7 +141,7 @@ const takeToken = openTokenBuckets({
 })
 
 /** Whether this network source may name one more unknown signer on an unknown host. */
-export function spendOfSource(source: string | undefined, now = performance.now()): boolean {
+export function takeUnprovenSignerBudget(source: string | undefined, now = performance.now()): boolean {
   return source === undefined || takeToken(source, now)
 }
 

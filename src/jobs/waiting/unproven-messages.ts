@@ -11,7 +11,7 @@ import {
   findKnownHosts,
   findLookedUp,
   SITE_OF_SOURCE,
-  spendOfSource,
+  takeUnprovenSignerBudget,
 } from './signer-lookups.js'
 import { countDropped, type WaitingDropReason } from './waiting-metrics.js'
 
@@ -46,7 +46,7 @@ export async function admitUnproven(
       continue
     }
     if (lookedUp.has(address) || signers.has(address)) continue
-    if (overBudget.has(address) || !(known.has(host) || spendOfSource(source))) {
+    if (overBudget.has(address) || !(known.has(host) || takeUnprovenSignerBudget(source))) {
       overBudget.add(address)
       refused.set(message, 'source_budget')
     } else signers.set(address, { address, host, source })

@@ -26,6 +26,6 @@ export function countDropped(reason: WaitingDropReason, signed: boolean, message
   if (messages > 0) dropped.inc({ reason, signed: String(signed) }, messages)
 }
 
-export function showWaitingFigures(registry: Registry): void {
+export function registerWaitingMetrics(registry: Registry): void {
   registry.registerMetric(dropped)
 }

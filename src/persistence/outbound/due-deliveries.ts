@@ -197,7 +197,7 @@ export interface FailedDelivery {
 
 /** The change of a pod's health after a round of deliveries. */
 export type PodHealthChange =
-  | { readonly kind: 'well' }
+  | { readonly kind: 'available' }
   /** The pod answers with errors. `moved` counts redirects in a row up to the last answer. */
   | { readonly kind: 'refuses'; readonly status: PodStatus; readonly error: string; readonly moved: number }
   /** The pod is not contacted for some seconds. */
@@ -280,34 +280,34 @@ const settlement = `
     update pods set
       status = case
         when kind in ('refuses', 'away') then rounds.status
-        when kind = 'well' and pods.status <> 'version_failed' then 'no_errors'
+        when kind = 'available' and pods.status <> 'version_failed' then 'no_errors'
         else pods.status
       end,
       last_error = case
         when kind in ('refuses', 'away') then rounds.error
-        when kind = 'well' and pods.status <> 'version_failed' then null
+        when kind = 'available' and pods.status <> 'version_failed' then null
         else pods.last_error
       end,
-      failures = case kind when 'well' then 0 when 'away' then pods.failures + 1 else pods.failures end,
+      failures = case kind when 'available' then 0 when 'away' then pods.failures + 1 else pods.failures end,
       next_try_at = case kind
-        when 'well' then null
+        when 'available' then null
         when 'away' then now() + rounds.seconds * interval '1 second'
         else pods.next_try_at
       end,
       offline_since = case
-        when kind = 'well' then null
+        when kind = 'available' then null
         when kind in ('refuses', 'away') then coalesce(pods.offline_since, now())
         else pods.offline_since
       end,
       redirects = case
-        when kind in ('well', 'away') then 0
+        when kind in ('available', 'away') then 0
         when kind = 'refuses' then case when rounds.moved > 0 then pods.redirects + rounds.moved else 0 end
         else pods.redirects
       end,
       check_wanted = pods.check_wanted or (
         kind = 'refuses' and pods.redirects < rounds.redirects and pods.redirects + rounds.moved >= rounds.redirects
       ),
-      last_success_at = case kind when 'well' then now() when 'silent' then null else pods.last_success_at end,
+      last_success_at = case kind when 'available' then now() when 'silent' then null else pods.last_success_at end,
       answered_at = coalesce(pods.answered_at, case when rounds."hasAnswered" then now() end),
       participation_at = coalesce(pods.participation_at, (
         select now() where exists (

@@ -24,14 +24,14 @@ const signedSuffix = ['', dataType, encoding, algorithm].map((part) => encodeBas
 export function readMagicEnvelope(source: string | Uint8Array): MagicEnvelope {
   const { data, keyId, signature } = readUsualForm(source) ?? readAnyForm(source)
   const sender = decode(keyId, 'the key_id').toString()
-  expect(isAddress(sender.toLowerCase()), 'InvalidEnvelope', 'the key_id is no address')
+  requireThat(isAddress(sender.toLowerCase()), 'InvalidEnvelope', 'the key_id is no address')
   return { sender, payload: decode(data, 'the data'), signature: decode(signature, 'the signature') }
 }
 
 /** Throws `InvalidSignature` unless the owner of the key has signed this payload. */
 export function verifyMagicEnvelope(envelope: MagicEnvelope, key: KeyObject): void {
   const fits = verify(signedBytes(encodeBase64url(envelope.payload)), key, envelope.signature)
-  expect(fits, 'InvalidSignature', `the signature is not that of ${envelope.sender}`)
+  requireThat(fits, 'InvalidSignature', `the signature is not that of ${envelope.sender}`)
 }
 
 /** Signs the payload and writes the envelope in the form that all pods read. */
@@ -97,17 +97,21 @@ interface EncodedParts {
 
 function readAnyForm(source: string | Uint8Array): EncodedParts {
   const root = readXml(source, 'InvalidEnvelope')
-  expect(root.name === 'env' && root.namespace === namespace, 'InvalidEnvelope', 'the root is no env of this protocol')
+  requireThat(
+    root.name === 'env' && root.namespace === namespace,
+    'InvalidEnvelope',
+    'the root is no env of this protocol',
+  )
   const child = (name: string) => root.children.find((found) => found.name === name && found.namespace === namespace)
 
   const data = child('data')
   const sig = child('sig')
   if (data === undefined || data.text === '') throw new ProtocolError('InvalidEnvelope', 'there is no data')
   if (sig === undefined || sig.text === '') throw new ProtocolError('InvalidEnvelope', 'there is no signature')
-  expect(data.attributes.get('type') === dataType, 'InvalidDataType', `the data is not of type ${dataType}`)
-  expect(child('encoding')?.text === encoding, 'InvalidEncoding', `the encoding is not ${encoding}`)
+  requireThat(data.attributes.get('type') === dataType, 'InvalidDataType', `the data is not of type ${dataType}`)
+  requireThat(child('encoding')?.text === encoding, 'InvalidEncoding', `the encoding is not ${encoding}`)
   // Only this algorithm: an envelope must not choose how it is verified.
-  expect(child('alg')?.text === algorithm, 'InvalidAlgorithm', `the algorithm is not ${algorithm}`)
+  requireThat(child('alg')?.text === algorithm, 'InvalidAlgorithm', `the algorithm is not ${algorithm}`)
   return { data: data.text, keyId: sig.attributes.get('key_id') ?? '', signature: sig.text }
 }
 
@@ -148,6 +152,6 @@ function signedBytes(data: string): Buffer {
   return Buffer.from(data + signedSuffix, 'latin1')
 }
 
-function expect(condition: boolean, fault: ProtocolFault, message: string): void {
+function requireThat(condition: boolean, fault: ProtocolFault, message: string): void {
   if (!condition) throw new ProtocolError(fault, message)
 }

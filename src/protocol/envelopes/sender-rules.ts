@@ -3,6 +3,7 @@ import type { ProfileEntity } from '../entities/people.js'
 import type { ReceivedEntity } from '../entities/registry.js'
 import type { RetractionEntity } from '../entities/retraction.js'
 import type { ProtocolFault } from '../errors.js'
+import type { InnerSignature } from './open-envelope.js'
 
 /** A stored entity that a received one refers to. */
 export interface ReferencedEntity {
@@ -21,20 +22,20 @@ export interface References {
   readonly conversation?: { readonly participants: readonly string[] } | undefined
 }
 
-/** A received entity with its sender. */
-export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
+/** A received entity with the facts about its sender that the rules check. */
+export interface SenderCheck<Entity extends ReceivedEntity = ReceivedEntity> {
   readonly entity: Entity
   /** The signer of the envelope. */
   readonly sender: string
   /** The local person that a private message was encrypted for; `undefined`: a public message. */
   readonly recipient?: string | undefined
   /** The state of the signature inside a relayable or migration. */
-  readonly signature: 'valid' | 'invalid' | 'absent'
+  readonly signature: InnerSignature
 }
 
 type Type = ReceivedEntity['type']
 type Rule<Entity extends ReceivedEntity> = (
-  arrival: Arrival<Entity>,
+  arrival: SenderCheck<Entity>,
   references: References,
 ) => ProtocolFault | undefined
 type OfType<T extends Type> = Extract<ReceivedEntity, { readonly type: T }>
@@ -60,7 +61,7 @@ const rules: { readonly [T in Type]: readonly Rule<OfType<T>>[] } = {
 }
 
 /** The fault of an entity in a valid envelope; `undefined`: it may be stored. */
-export function faultOfArrival(arrival: Arrival, references: References): ProtocolFault | undefined {
+export function faultOfArrival(arrival: SenderCheck, references: References): ProtocolFault | undefined {
   const applicableRules = rules[arrival.entity.type] as readonly Rule<ReceivedEntity>[] // the table pairs each type with its rules
   for (const rule of applicableRules) {
     const fault = rule(arrival, references)
@@ -69,29 +70,35 @@ export function faultOfArrival(arrival: Arrival, references: References): Protoc
   return undefined
 }
 
-type Authored = Arrival<Extract<ReceivedEntity, { readonly author: string }>>
-type SignedByAuthor = Arrival<OfType<'comment' | 'like' | 'poll_participation'>>
+type Authored = SenderCheck<Extract<ReceivedEntity, { readonly author: string }>>
+type SignedByAuthor = SenderCheck<OfType<'comment' | 'like' | 'poll_participation'>>
 
 function sentByAuthor({ entity, sender }: Authored): ProtocolFault | undefined {
   return sender === entity.author ? undefined : 'InvalidSender'
 }
 
-function markedPublic({ entity, recipient }: Arrival<OfType<'status_message' | 'photo'>>): ProtocolFault | undefined {
+function markedPublic({
+  entity,
+  recipient,
+}: SenderCheck<OfType<'status_message' | 'photo'>>): ProtocolFault | undefined {
   return recipient !== undefined || entity.public ? undefined : 'NotPublic'
 }
 
-function privateOnly({ recipient }: Arrival): ProtocolFault | undefined {
+function privateOnly({ recipient }: SenderCheck): ProtocolFault | undefined {
   return recipient === undefined ? 'NotPublic' : undefined
 }
 
-function rootMayBeReshared({ entity }: Arrival<OfType<'reshare'>>, { root }: References): ProtocolFault | undefined {
+function rootMayBeReshared(
+  { entity }: SenderCheck<OfType<'reshare'>>,
+  { root }: References,
+): ProtocolFault | undefined {
   if (entity.root_author === undefined) return undefined
   if (root === undefined) return 'NotFetchable'
   if (root.author !== entity.root_author) return 'ValidationError'
   return root.public ? undefined : 'NotAllowed'
 }
 
-function rootKnown(_arrival: Arrival, { root }: References): ProtocolFault | undefined {
+function rootKnown(_arrival: SenderCheck, { root }: References): ProtocolFault | undefined {
   return root === undefined ? 'NotFetchable' : undefined
 }
 
@@ -106,29 +113,29 @@ function sentToOrByRootAuthor({ entity, sender }: SignedByAuthor, { root }: Refe
   return sender === entity.author && root?.local ? undefined : 'InvalidSender'
 }
 
-function postIsLocal(_arrival: Arrival, { root }: References): ProtocolFault | undefined {
+function postIsLocal(_arrival: SenderCheck, { root }: References): ProtocolFault | undefined {
   return root?.local ? undefined : 'ParentNotLocal'
 }
 
-function hasNoPrivateDetails({ entity, recipient }: Arrival<ProfileEntity>): ProtocolFault | undefined {
+function hasNoPrivateDetails({ entity, recipient }: SenderCheck<ProfileEntity>): ProtocolFault | undefined {
   if (recipient !== undefined || entity.public) return undefined
   const details = [entity.bio, entity.birthday, entity.gender, entity.location]
   return details.every((detail) => detail === undefined) ? undefined : 'NotPublic'
 }
 
 // A recipient could encrypt the signed message again for another person.
-function forRecipient({ entity, recipient }: Arrival<OfType<'contact'>>): ProtocolFault | undefined {
+function forRecipient({ entity, recipient }: SenderCheck<OfType<'contact'>>): ProtocolFault | undefined {
   return entity.recipient === recipient ? undefined : 'RecipientMismatch'
 }
 
-function amongParticipants({ entity, recipient }: Arrival<ConversationEntity>): ProtocolFault | undefined {
+function amongParticipants({ entity, recipient }: SenderCheck<ConversationEntity>): ProtocolFault | undefined {
   const { participants, author } = entity
   const complete = recipient !== undefined && participants.includes(recipient) && participants.includes(author)
   return complete ? undefined : 'RecipientMismatch'
 }
 
 function withinConversation(
-  { entity, recipient }: Arrival<OfType<'message'>>,
+  { entity, recipient }: SenderCheck<OfType<'message'>>,
   { conversation }: References,
 ): ProtocolFault | undefined {
   if (conversation === undefined) return 'ConversationNotFound'
@@ -137,11 +144,11 @@ function withinConversation(
   return participants.includes(entity.author) ? undefined : 'InvalidAuthor'
 }
 
-function personOnlyPrivately({ entity, recipient }: Arrival<RetractionEntity>): ProtocolFault | undefined {
+function personOnlyPrivately({ entity, recipient }: SenderCheck<RetractionEntity>): ProtocolFault | undefined {
   return entity.target_type === 'Person' && recipient === undefined ? 'NotPublic' : undefined
 }
 
-function targetKnown(_arrival: Arrival, { target }: References): ProtocolFault | undefined {
+function targetKnown(_arrival: SenderCheck, { target }: References): ProtocolFault | undefined {
   return target === undefined ? 'TargetNotFound' : undefined
 }
 
@@ -151,13 +158,16 @@ const retractedByRootAuthorToo: ReadonlySet<RetractionEntity['target_type']> = n
   'PollParticipation',
 ])
 
-function mayRetract({ entity, sender }: Arrival<RetractionEntity>, { target }: References): ProtocolFault | undefined {
+function mayRetract(
+  { entity, sender }: SenderCheck<RetractionEntity>,
+  { target }: References,
+): ProtocolFault | undefined {
   if (sender === target?.author) return undefined
   const asRootAuthor = retractedByRootAuthorToo.has(entity.target_type) && sender === target?.root?.author
   return asRootAuthor ? undefined : 'InvalidSender'
 }
 
-function witnessSigned({ signature }: Arrival): ProtocolFault | undefined {
+function witnessSigned({ signature }: SenderCheck): ProtocolFault | undefined {
   return signature === 'valid' ? undefined : 'SignatureVerificationFailed'
 }
 
