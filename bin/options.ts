@@ -16,6 +16,13 @@ export function readLifetime(text: string): number {
   return readDuration(text)
 }
 
+/** A point in time: a day, a time in ISO 8601, or a duration from now with its unit. */
+export function readEnd(text: string): Date {
+  const end = /^[0-9]+[smhd]$/.test(text.trim()) ? new Date(Date.now() + readDuration(text) * 1_000) : new Date(text)
+  if (Number.isNaN(end.getTime())) throw new InvalidArgumentError('It must be a day, a time, or a duration like 7d.')
+  return end
+}
+
 export function readCount(text: string): number {
   if (!/^[1-9][0-9]{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a number from 1.')
   return Number(text)

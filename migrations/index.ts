@@ -47,6 +47,7 @@ import { moderationCases } from './0105-moderation-cases.js'
 import { queueControls } from './0110-queue-controls.js'
 import { backupRuns } from './0112-backup-runs.js'
 import { hiddenContent } from './0120-hidden-content.js'
+import { podRules } from './0125-pod-rules.js'
 import { filters } from './0130-filters.js'
 import { retention } from './0140-retention.js'
 import type { Migration } from './migration.js'
@@ -105,6 +106,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0110-queue-controls', queueControls],
   ['0112-backup-runs', backupRuns],
   ['0120-hidden-content', hiddenContent],
+  ['0125-pod-rules', podRules],
   ['0130-filters', filters],
   ['0140-retention', retention],
 ])

@@ -1,16 +1,20 @@
 import { type Command, Option } from 'commander'
-import { blockPod, purgePod, putPodToSleep, unblockPod, wakePod } from '../../src/domain/moderation/pods.js'
+import { blockHost, unblockHost } from '../../src/domain/moderation/pod-rules.js'
+import { purgePod } from '../../src/domain/moderation/pods.js'
+import { changePod } from '../../src/domain/operations/pods.js'
 import { probeKnownPod } from '../../src/federation/discovery/pod-checks.js'
 import { isThisPod } from '../../src/federation/discovery/pod-location.js'
 import { Pod as OtherPod, type PodHost } from '../../src/persistence/models/pod.js'
 import { type KnownPod, type KnownPodFilter, listKnownPods } from '../../src/persistence/outbound/known-pods.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { addressHostOf } from '../../src/protocol/address.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
 import { CommandError } from '../command-error.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
 import { queueAnswers } from '../queue-answers.js'
 import { readPlace } from '../read-named.js'
 import { withPod } from '../with-pod.js'
+import { podRuleCommands } from './pod-rules.js'
 
 interface ListOptions extends OutputOptions {
   readonly state?: NonNullable<KnownPodFilter['state']>
@@ -29,39 +33,45 @@ export function podsCommands(program: Command): void {
 
   command('show', 'Shows one pod with everything that is known about it.', show)
   command('probe', 'Checks a pod now and stores the result.', probe)
-  command(
+  action(
     'sleep',
     'Gives up pending deliveries and stores no more until the pod responds; those of the last 14 days are then sent.',
-    (place, options) => change(place, options, putPodToSleep),
+    (place, options) => change(place, options, 'sleep'),
   )
-  command('wake', 'Clears the failures of a pod and sends what is due.', (place, options) =>
-    change(place, options, wakePod),
+  action('wake', 'Clears the failures of a pod and sends what is due.', (place, options) =>
+    change(place, options, 'wake'),
   )
-  command(
+  action(
     'block',
-    'Blocks a pod, known or not: no deliveries, no fetches; messages by its people are dropped, also when others relay them.',
+    'Blocks a pod and its subdomains, known or not: no deliveries, no fetches; messages by its people are dropped, also when others relay them.',
     block,
   )
     .option('--purge', 'also delete its people and everything they sent; needs --yes')
     .option('--yes', 'confirm')
-  command(
-    'unblock',
-    'Allows traffic with a blocked pod again. Deliveries that were given up stay so.',
-    (place, options) => change(place, options, unblockPod),
-  )
+  action('unblock', 'Ends the block of a pod, and sends what was given up in the last 14 days.', unblock)
+  podRuleCommands(pods)
+
+  function action(
+    name: string,
+    description: string,
+    run: (place: PodHost, options: ActorOptions) => Promise<void>,
+  ): Command {
+    return withActorOptions(command(name, description, run, ' --reason "Spam"'))
+  }
 
   function command(
     name: string,
     description: string,
-    action: (place: PodHost, options: OutputOptions) => Promise<void>,
+    run: (place: PodHost, options: OutputOptions) => Promise<void>,
+    example = '',
   ): Command {
     return pods
       .command(name)
       .argument('<pod>', 'the host or URL of a pod, or the address of a person there', readPlace)
       .description(description)
       .option('--json', 'print JSON')
-      .addHelpText('after', `\nExample:\n  pod pods ${name} pod.example`)
-      .action(action)
+      .addHelpText('after', `\nExample:\n  pod pods ${name} pod.example${example}`)
+      .action(run)
   }
 }
 
@@ -101,50 +111,51 @@ async function probe(place: PodHost, options: OutputOptions): Promise<void> {
   if (!isWell) throw new CommandError(`The pod is unhealthy: ${found.lastError ?? found.status}`)
 }
 
-interface BlockOptions extends OutputOptions {
+interface BlockOptions extends ActorOptions {
   readonly purge?: boolean
   readonly yes?: boolean
 }
 
-async function block(place: PodHost, { purge, yes, ...options }: BlockOptions): Promise<void> {
-  if (!purge) return change(place, options, blockPod, remember)
-  if (!yes) {
+async function block(place: PodHost, { purge, yes, reason, ...options }: BlockOptions): Promise<void> {
+  if (purge && !yes) {
     const [pod] = await withPod(({ db }) => listKnownPods(db, { place }))
     const people = pod?.people ?? 0
     throw new CommandError(
       `This would delete ${people === 1 ? '1 person' : `${people} people`} of ${addressHostOf(place)} with all that came from them, and cannot be undone: add --yes to do it.`,
     )
   }
-  return change(
-    place,
-    options,
-    async (pod, podId) => {
-      await blockPod(pod, podId)
-      await purgePod(pod, podId)
-    },
-    remember,
-  )
-}
-
-async function change(
-  place: PodHost,
-  options: OutputOptions,
-  run: (pod: Pod, podId: number) => Promise<void>,
-  find: (pod: Pod, place: PodHost) => Promise<{ readonly id: number }> = known,
-): Promise<void> {
   const changed = await withPod(async (pod) => {
-    const { id } = await find(pod, place)
-    await queueAnswers(pod.jobs) // what follows may enqueue deliveries
-    await run(pod, id)
+    if (isThisPod(pod.config, place)) throw new CommandError(`${addressHostOf(place)} is this pod.`)
+    await queueAnswers(pod.jobs)
+    // The row is there before the rule, so that `show` finds the pod.
+    const { id } = await pod.db.transaction((transaction) =>
+      OtherPod.findOrInsert(transaction, { ...place, ssl: false }),
+    )
+    await blockHost(pod, await actorOf(pod, options, 'moderation'), place, { reason })
+    if (purge) await purgePod(pod, id)
     return known(pod, place)
   })
   printPod(changed, options)
 }
 
-/** A pod can be blocked before it is known. */
-async function remember({ config, db }: Pod, place: PodHost): Promise<OtherPod> {
-  if (isThisPod(config, place)) throw new CommandError(`${addressHostOf(place)} is this pod.`)
-  return db.transaction((transaction) => OtherPod.findOrInsert(transaction, { ...place, ssl: false }))
+async function unblock(place: PodHost, { reason, ...options }: ActorOptions): Promise<void> {
+  const changed = await withPod(async (pod) => {
+    await known(pod, place)
+    await queueAnswers(pod.jobs)
+    await unblockHost(pod, await actorOf(pod, options, 'moderation'), place, { reason })
+    return known(pod, place)
+  })
+  printPod(changed, options)
+}
+
+async function change(place: PodHost, { reason, ...options }: ActorOptions, action: 'sleep' | 'wake'): Promise<void> {
+  const changed = await withPod(async (pod) => {
+    const { id, host, port } = await known(pod, place)
+    await queueAnswers(pod.jobs) // what follows may enqueue deliveries
+    await changePod(pod, await actorOf(pod, options, 'administration'), action, { id, host, port, reason })
+    return known(pod, place)
+  })
+  printPod(changed, options)
 }
 
 async function known({ db }: Pod, place: PodHost): Promise<KnownPod> {

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { blockPod } from '../../src/domain/moderation/pods.js'
+import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
+import { blockHost } from '../../src/domain/moderation/pod-rules.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { RECEIVE_LIMITS } from '../../src/jobs/inbound/limits.js'
 import { openPacking } from '../../src/jobs/inbound/pack-messages.js'
@@ -275,8 +276,8 @@ describe('S84: a source that fills the queue', () => {
 
 it('S85: messages from a blocked pod get a 202 and have no effect', async () => {
   const mallory = fakePods.person('mallory@blocked.example')
-  const { podId } = await pod.addRemotePerson(mallory)
-  await blockPod(pod, Number(podId))
+  await pod.addRemotePerson(mallory)
+  await blockHost(pod, COMMAND_ACTOR, { host: 'blocked.example', port: 443 }, { reason: 'Spam' })
   const { ann } = await pod.people('ann')
   const post = await addPost(pod, { id: (await viewerOf(pod, ann)).personId })
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { blockPod } from '../../src/domain/moderation/pods.js'
+import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
+import { blockHost } from '../../src/domain/moderation/pod-rules.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { blockPerson } from '../../src/domain/people/blocks.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
@@ -68,8 +69,8 @@ it('S101: what another pod relays of people of a blocked pod is ignored, known o
   const gina = fakePods.person('gina@good.example')
   const [known, unknown] = [fakePods.person('sam@spam.example'), fakePods.person('new@spam.example')]
   await pod.addRemotePerson(gina)
-  const { podId } = await pod.addRemotePerson(known)
-  await blockPod(pod, Number(podId))
+  await pod.addRemotePerson(known)
+  await blockHost(pod, COMMAND_ACTOR, { host: 'spam.example', port: 443 }, { reason: 'Spam' })
   const post = postBy(gina)
   await pod.publicly(post, gina)
   await pod.settled()

@@ -27,6 +27,8 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     await place.remove()
   })
 
+  const reason = ['--reason', 'For a test']
+
   async function json(...words: string[]): Promise<unknown> {
     const { code, stdout, stderr } = await pod([...words, '--json'], settings)
     if (code !== 0) throw new Error(`${words.join(' ')} ended with ${code}: ${stderr}`)
@@ -76,12 +78,14 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
   })
 
   it('block an unknown pod by any spelling of its name, and never the local pod', async () => {
-    expect(await json('pods', 'block', 'https://Never.Example/')).toMatchObject({
+    expect(await json('pods', 'block', 'https://Never.Example/', ...reason)).toMatchObject({
       pod: 'never.example',
       state: 'blocked',
     })
     expect(await db('pods').where({ host: 'never.example' }).select('port')).toEqual([{ port: 443 }])
-    expect(await json('pods', 'block', 'someone@bücher.example')).toMatchObject({ pod: 'xn--bcher-kva.example' })
+    expect(await json('pods', 'block', 'someone@bücher.example', ...reason)).toMatchObject({
+      pod: 'xn--bcher-kva.example',
+    })
 
     const own = await pod(['pods', 'block', new URL(String(settings['POD_URL'])).host], settings)
     expect([own.code, own.stderr]).toEqual([1, expect.stringContaining('is this pod')])
@@ -106,7 +110,7 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     expect([asked.code, asked.stderr]).toEqual([1, expect.stringContaining('delete 1 person of spam.example')])
     expect(await db('pods').where({ id: podId }).first('blocked_at')).toEqual({ blockedAt: null })
 
-    expect(await json('pods', 'block', 'spam.example', '--purge', '--yes')).toMatchObject({
+    expect(await json('pods', 'block', 'spam.example', '--purge', '--yes', ...reason)).toMatchObject({
       state: 'blocked',
       people: 0,
     })
@@ -120,21 +124,52 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
     const podId = await podAt('bad.example')
     await db('deliveries').insert({ messageId: await messageAbout(newGuid()), podId })
 
-    expect(await json('pods', 'block', 'bad.example')).toMatchObject({ state: 'blocked', waiting: 0, dead: 1 })
+    expect(await json('pods', 'block', 'bad.example', ...reason)).toMatchObject({
+      state: 'blocked',
+      waiting: 0,
+      dead: 1,
+    })
     expect(await db('deliveries').where({ podId }).first()).toMatchObject({ state: 'dead', lastFault: 'pod_blocked' })
     expect(await pod(['pods', 'probe', 'bad.example'], settings)).toMatchObject({ code: 1 })
-    expect(await json('pods', 'unblock', 'bad.example')).toMatchObject({ state: 'unproven', blocked_at: null, dead: 1 })
+    expect(await json('pods', 'unblock', 'bad.example', ...reason)).toMatchObject({
+      state: 'unproven',
+      blocked_at: null,
+      waiting: 1,
+    })
+  })
+
+  it('set, list, preview and unset rules for domains, with audit entries', async () => {
+    await personAt(await podAt('sub.rules.example'), 'quin@sub.rules.example')
+
+    expect((await pod(['pods', 'set', 'rules.example', 'limited'], settings)).stderr).toContain('needs a reason')
+    expect(await json('pods', 'preview', 'rules.example')).toMatchObject({
+      people: 1,
+      pods: [{ host: 'sub.rules.example' }],
+    })
+    expect(await json('pods', 'set', 'rules.example', 'blocked', '--until', '7d', ...reason)).toMatchObject({
+      domain: 'rules.example',
+      pods_met: 1,
+      until: expect.any(String),
+    })
+    expect(await json('pods', 'show', 'sub.rules.example')).toMatchObject({ state: 'blocked' })
+    expect(await json('pods', 'rules', '--state', 'blocked')).toContainEqual(
+      expect.objectContaining({ domain: 'rules.example', created_by: 'command' }),
+    )
+    expect(await json('pods', 'unset', 'rules.example', ...reason)).toEqual({ changed: true })
+    expect(
+      await db('audit_entries').whereRaw(`target->>'guid' = 'rules.example'`).orderBy('id').pluck('action'),
+    ).toEqual(['pod_rule', 'pod_rule.delete'])
   })
 
   it('put a pod to sleep and wake it, which revives the deliveries that were given up', async () => {
     const podId = await podAt('sleepy.example', { lastSuccessAt: new Date() })
     await db('deliveries').insert({ messageId: await messageAbout(newGuid()), podId })
 
-    const asleep = await json('pods', 'sleep', 'sleepy.example')
+    const asleep = await json('pods', 'sleep', 'sleepy.example', ...reason)
     expect(asleep).toMatchObject({ state: 'asleep', waiting: 0, dead: 1 })
     const { offline_since: since } = asleep as { offline_since: string }
     expect(Date.now() - Date.parse(since)).toBeLessThan(60_000)
-    expect(await json('pods', 'wake', 'sleepy.example')).toMatchObject({
+    expect(await json('pods', 'wake', 'sleepy.example', ...reason)).toMatchObject({
       state: 'proven',
       offline_since: null,
       waiting: 1,

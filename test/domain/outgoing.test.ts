@@ -185,16 +185,19 @@ describe('a pod', () => {
     expect([...(await sentAbout(pod, forAll.guid)), ...(await sentAbout(pod, forSome.guid))]).toEqual([])
   })
 
-  it('that the operator blocks gets nothing, and nothing is counted', async () => {
+  it('that the operator blocks gets retractions alone, and nothing is counted', async () => {
     const [blocked, other] = await Promise.all([
       remotePerson({ blockedAt: new Date(), ...offlineFor(15) }),
       remotePerson({ blockedAt: new Date() }),
     ])
-    const sent = message()
+    const sent = message({ verb: 'create' })
 
     await send(sent, to(blocked, other))
 
     expect(await sentAbout(pod, sent.guid)).toEqual([])
+    const retraction = message({ verb: 'retract' })
+    await send(retraction, to(other))
+    expect(await sentAbout(pod, retraction.guid)).toHaveLength(1)
     const { skippedDeliveries } = await OtherPod.query(pod.db)
       .findById(blocked.podId ?? 0)
       .throwIfNotFound()

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
+import { setPodRule, unblockHost } from '../../src/domain/moderation/pod-rules.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
@@ -22,12 +24,17 @@ afterAll(async () => {
   await fakePods.close()
 })
 beforeEach(async () => {
-  await pod.empty('posts, outbox, waiting, pods, people')
+  await pod.empty('posts, outbox, waiting, pods, people, pod_rules')
   ;({ quin, remy } = await pod.remotePeople('quin', 'remy'))
 })
 
 const block = (host: string, port = 443) =>
-  pod.db('pods').insert({ host, port, blockedAt: new Date() }).onConflict(['host', 'port']).merge(['blockedAt'])
+  setPodRule(
+    pod,
+    COMMAND_ACTOR,
+    { domain: host, port, subdomains: false, state: 'blocked' },
+    { reason: 'Spam', confirm: host },
+  )
 const ignored = { ...allStored, ignored: 1 }
 
 describe('what the pod of an author relays', () => {
@@ -41,7 +48,7 @@ describe('what the pod of an author relays', () => {
 
     expect(await receive(pod, publicMessage(quin, make(remy, post)))).toEqual(ignored)
 
-    await pod.db('pods').update({ blockedAt: null })
+    await unblockHost(pod, COMMAND_ACTOR, { host: 'r.example', port: 443 }, { reason: 'A mistake' })
     expect(await receive(pod, publicMessage(quin, make(remy, post)))).toEqual(allStored)
   })
 
@@ -99,4 +106,37 @@ it('a person whose address is at a blocked host is ignored, wherever the pod is 
   await block('r.example')
 
   expect(await receive(pod, publicMessage(remy, postBy(remy, { guid: newGuid() })))).toEqual(ignored)
+})
+
+describe('a blocked person', () => {
+  it('still retracts content, ends sharing and closes the account', async () => {
+    const post = postBy(remy)
+    await receive(pod, publicMessage(remy, post))
+    await block('r.example')
+    const retraction = {
+      type: 'retraction',
+      author: remy.address,
+      target_guid: post.guid,
+      target_type: 'Post',
+    } as const
+
+    expect(await receive(pod, publicMessage(remy, retraction))).toEqual(allStored)
+    expect(await pod.rows('posts')).toEqual([0])
+    expect(await receive(pod, publicMessage(remy, { type: 'account_deletion', author: remy.address }))).toEqual(
+      allStored,
+    )
+    expect(await pod.db('people').where({ id: remy.id }).first()).toMatchObject({ closedAt: expect.any(Date) })
+  })
+
+  it('is blocked by a rule for a domain above the host, before and after an exception', async () => {
+    const deep = await pod.addRemotePerson('dora@deep.r.example')
+    const rule = { domain: 'r.example', state: 'blocked' } as const
+    await setPodRule(pod, COMMAND_ACTOR, rule, { reason: 'Spam', confirm: 'r.example' })
+
+    expect(await receive(pod, publicMessage(deep, postBy(deep)))).toEqual(ignored)
+
+    await unblockHost(pod, COMMAND_ACTOR, { host: 'deep.r.example', port: 443 }, { reason: 'They are fine' })
+    expect(await receive(pod, publicMessage(deep, postBy(deep)))).toEqual(allStored)
+    expect(await receive(pod, publicMessage(remy, postBy(remy)))).toEqual(ignored)
+  })
 })

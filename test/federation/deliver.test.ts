@@ -753,6 +753,17 @@ describe('a delivery run', () => {
     expect([blocked, asleep, tired].map(({ received: got }) => got.length)).toEqual([0, 0, 1])
   })
 
+  it('sends a blocked pod retractions, and not what waits beside them', async () => {
+    const blocked = await otherPod({ blockedAt: new Date() })
+    await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [blocked.id] })
+    await writeMessage(pod, { senderId: ann.id, entity: post(), verb: 'retract', pods: [blocked.id] })
+
+    await run(blocked.id)
+
+    expect(blocked.received).toHaveLength(1)
+    expect(await blocked.deliveries()).toHaveLength(1)
+  })
+
   it('in the fast lane is for proven pods; others are moved to the slow lane', async () => {
     const [fresh, proven] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [fresh.id, proven.id] })

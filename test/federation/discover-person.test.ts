@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
+import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
+import { setPodRule } from '../../src/domain/moderation/pod-rules.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'
@@ -343,7 +345,7 @@ describe('discoverPerson stores nothing', () => {
   it('when the operator has blocked the pod', async () => {
     const host = newHost()
     const quin = fakePods.person(`quin@${host}`)
-    const blocked = await OtherPod.query(pod.db).insert({ host, port: 443, blockedAt: new Date() }).returning('*')
+    await setPodRule(pod, COMMAND_ACTOR, { domain: host, state: 'blocked' }, { reason: 'Spam', confirm: host })
 
     await expectNothingStored(quin.address)
     expect(askedAt(host)).toEqual([])
@@ -351,7 +353,7 @@ describe('discoverPerson stores nothing', () => {
     const elsewhere = fakePods.person(`quin@${newHost()}`)
     const document = fakePods.webFinger(elsewhere)
     const links = document.links.map((link) =>
-      link.rel.endsWith('/seed_location') ? { ...link, href: `https://${blocked.host}/` } : link,
+      link.rel.endsWith('/seed_location') ? { ...link, href: `https://${host}/` } : link,
     )
     fakePods.script(`${elsewhere.address.split('@')[1]}${WEBFINGER}`, (_request, response) =>
       response.end(JSON.stringify({ ...document, links })),

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
+import { setPodRule } from '../../src/domain/moderation/pod-rules.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'
@@ -373,10 +375,9 @@ describe('a fetched entity ends as NotFetchable, with nothing stored,', () => {
 
   it('when the operator has blocked the pod, without a request', async () => {
     const quin = newPerson()
-    const person = await discoverPerson(pod, quin.address)
-    await OtherPod.query(pod.db)
-      .findById(person.podId ?? 0)
-      .patch({ blockedAt: new Date() })
+    await discoverPerson(pod, quin.address)
+    const domain = hostOf(quin)
+    await setPodRule(pod, COMMAND_ACTOR, { domain, state: 'blocked' }, { reason: 'Spam', confirm: domain })
     const entity = postBy(quin)
     fakePods.serve(quin, entity)
 

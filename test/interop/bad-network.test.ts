@@ -60,7 +60,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
           expect(await pod.open.db('outbox').whereIn('name', ['dispatch', 'dispatch-relays'])).toEqual([])
           const waiting = await pod.open.db('deliveries').where({ state: 'waiting' })
           if (waiting.length > 0) {
-            await pod.json('pods', 'wake', carol.pod.host)
+            await pod.json('pods', 'wake', carol.pod.host, '--reason', 'The network is back')
             throw new Error(`${waiting.length} deliveries of ${pod.host} are waiting.`)
           }
         }

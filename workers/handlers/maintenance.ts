@@ -1,4 +1,5 @@
 import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
+import { endPodRules } from '../../src/domain/moderation/pod-rules.js'
 import { notifyOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
 import { continuePrune } from '../../src/domain/operations/prune.js'
 import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
@@ -42,7 +43,10 @@ type MaintenanceJob =
 
 export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
   prune: (pod) => prune(pod),
-  'check-pods': (pod) => enqueuePodChecks(pod),
+  async 'check-pods'(pod) {
+    await endPodRules(pod)
+    await enqueuePodChecks(pod)
+  },
   birthdays: (pod) => notifyContactsOfBirthdays(pod),
   'purge-posts': (pod) => purgePosts(pod),
   'wake-waiting': (pod, { data }) => resumeWaiting(pod, data.things),

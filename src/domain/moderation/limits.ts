@@ -7,6 +7,8 @@ export const MODERATION_LIMITS = {
   reportsPerSeconds: 3_600,
   /** Without an entry for so long a taken case is open again. */
   takenCaseSeconds: 86_400,
+  /** Rules whose time is over, in one transaction. */
+  rulesEndedAtOnce: 100,
   /** Items of a page of the admin API without and with `per_page`. */
   pageItems: 50,
   mostPageItems: 100,

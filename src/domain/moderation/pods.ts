@@ -2,19 +2,11 @@ import type { Knex } from 'knex'
 import { raw } from 'objection'
 import { enqueueDeliveries } from '../../jobs/outbox/enqueue-deliveries.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
-import { giveUpDeliveries, reviveDeliveriesOfPod } from '../../persistence/outbound/due-deliveries.js'
+import { giveUpDeliveries, reviveDeliveriesOfPods } from '../../persistence/outbound/due-deliveries.js'
 import { deletePerson } from '../../persistence/people/delete-person.js'
 import type { Pod } from '../../pod/pod.js'
 
 const ROWS_AT_ONCE = 1_000
-
-/** Blocks a pod: nothing is sent or fetched, messages of its people are dropped, and waiting deliveries are given up. */
-export async function blockPod({ db }: Pick<Pod, 'db'>, podId: number): Promise<void> {
-  await OtherPod.query(db)
-    .findById(podId)
-    .patch({ blockedAt: raw('coalesce(blocked_at, now())') })
-  await giveUpAllDeliveries(db)
-}
 
 const PEOPLE_AT_ONCE = 100
 
@@ -39,11 +31,6 @@ export async function purgePod({ db, now }: Pick<Pod, 'db' | 'now'>, podId: numb
   }
 }
 
-/** Unblocks a pod. Deliveries that were given up meanwhile stay so until an operator replays them. */
-export async function unblockPod({ db }: Pick<Pod, 'db'>, podId: number): Promise<void> {
-  await OtherPod.query(db).findById(podId).patch({ blockedAt: null })
-}
-
 /** Treats a pod as if it had been offline for two weeks: no deliveries are stored until a check of the pod succeeds. A message from it requests a check. */
 export async function putPodToSleep({ db }: Pick<Pod, 'db'>, podId: number): Promise<void> {
   const offlineSince = raw('coalesce(offline_since, now())')
@@ -56,7 +43,7 @@ export async function putPodToSleep({ db }: Pick<Pod, 'db'>, podId: number): Pro
 /** Clears the failures of a pod, revives deliveries that it lost while asleep, and enqueues what is due. */
 export async function wakePod(pod: Pick<Pod, 'db' | 'jobs'>, podId: number): Promise<void> {
   await OtherPod.query(pod.db).findById(podId).patch({ offlineSince: null, failures: 0, nextTryAt: null })
-  await reviveDeliveriesOfPod(pod.db, podId)
+  await reviveDeliveriesOfPods(pod.db, [podId], 'pod_asleep')
   await enqueueDeliveries(pod, [{ podId, proven: false }])
 }
 

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { raw } from 'objection'
 import { messageOf } from '../../errors/thrown.js'
 import { Pod as OtherPod, type PodHost, type PodStatus } from '../../persistence/models/pod.js'
-import { reviveDeliveriesOfPod } from '../../persistence/outbound/due-deliveries.js'
+import { reviveDeliveriesOfPods } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod, RemoteAnswer } from '../../pod/pod.js'
 import type { NodeInfo } from '../../protocol/discovery/node-info.js'
 import { ProtocolError } from '../../protocol/errors.js'
@@ -66,7 +66,7 @@ export async function savePodCheck(
     })
     .returning('*')
   const isBack = !isOffline && known !== undefined && known.offlineSince !== null
-  if (isBack && noted !== undefined) await reviveDeliveriesOfPod(db, noted.id)
+  if (isBack && noted !== undefined) await reviveDeliveriesOfPods(db, [noted.id], 'pod_asleep')
   return noted
 }
 

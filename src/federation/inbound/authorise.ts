@@ -28,7 +28,8 @@ export function isAuthorised(resolved: ResolvedArrival): boolean {
 /** The reason to ignore an entity that may be valid; undefined: there is none. */
 function reasonToIgnore({ entity, signer, author, isDeleted, authorIsLocal }: ResolvedArrival): string | undefined {
   const reason =
-    reasonToIgnorePerson(signer) ?? (isRelayable(entity) && author ? reasonToIgnorePerson(author) : undefined)
+    reasonToIgnorePerson(signer, entity) ??
+    (isRelayable(entity) && author ? reasonToIgnorePerson(author, entity) : undefined)
   if (reason !== undefined) return reason
   // A stored entity would be a repeat; a deleted one could be restored by any pod that has kept its envelope.
   if (authorIsLocal) return `${entity.author} is a local account`
@@ -37,9 +38,15 @@ function reasonToIgnore({ entity, signer, author, isDeleted, authorIsLocal }: Re
   return isDeleted ? 'the entity or its parent was retracted before it arrived' : undefined
 }
 
-function reasonToIgnorePerson({ address, blocked, closed }: Signer): string | undefined {
-  if (blocked) return `the pod of ${address} is blocked`
+function reasonToIgnorePerson({ address, blocked, closed }: Signer, entity: ReceivableEntity): string | undefined {
+  if (blocked && !endsSomething(entity)) return `the pod of ${address} is blocked`
   return closed ? `the account ${address} is closed` : undefined
+}
+
+/** Also received from blocked people: deleted content, closed accounts and ended contacts must not stay here. */
+function endsSomething(entity: ReceivableEntity): boolean {
+  if (entity.type === 'contact') return !entity.sharing
+  return entity.type === 'retraction' || entity.type === 'account_deletion' || entity.type === 'account_migration'
 }
 
 function faultOf(arrival: ResolvedArrival): Pick<RejectedMessage, 'fault' | 'reason'> | undefined {

@@ -145,17 +145,18 @@ const signers = `
     people.pod_id is null as local,
     people.closed_at is not null as closed,
     people.pod_id is null or people.proven_at is not null as "isProven",
-    pods.blocked_at is not null or exists (
-      select from pods as homes
-      where homes.blocked_at is not null
-        and homes.host in (split_part(home.place, ':', 1), regexp_replace(split_part(home.place, ':', 1), '^www\\.', ''))
-        and homes.port::text = case when home.port in ('', '80') then '443' else home.port end
-    ) as blocked,
+    pods.blocked_at is not null or (
+      -- The pod row decides already if the address is at its host.
+      pods.host <> home.host and pod_rule_state(
+        home.host, cast(case when home.port in ('', '80') then '443' else home.port end as integer)
+      ) = 'blocked'
+    ) is true as blocked,
     pods.offline_since is not null as offline
   from people
   left join pods on pods.id = people.pod_id
   cross join lateral (
-    select split_part(people.address, '@', 2) as place, split_part(split_part(people.address, '@', 2), ':', 2) as port
+    select regexp_replace(place, ':[0-9]+$', '') as host, coalesce(substring(place from ':([0-9]{1,5})$'), '') as port
+    from split_part(people.address, '@', 2) as place
   ) as home
   where people.address = any($1)`
 

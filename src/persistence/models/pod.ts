@@ -42,7 +42,9 @@ export class Pod extends Model {
   declare checkedAt: Date | null
   /** A message arrived from the pod while it was offline, so a check is due. */
   declare checkWanted: boolean
+  /** Both follow the rules of the operator. */
   declare blockedAt: Date | null
+  declare limitedAt: Date | null
   /** Deliveries in a row that were answered with a redirect. */
   declare redirects: number
   /** The process that holds the lease for deliveries, and the end of the lease. */
@@ -74,11 +76,10 @@ export class Pod extends Model {
     )
   }
 
-  /** True if an operator blocks the pod at host and port; `www.` is ignored. */
+  /** True if a rule blocks pods at host and port, known or not. */
   static async isBlocked(db: Knex, { host, port }: PodHost): Promise<boolean> {
-    const hosts = [host, host.replace(/^www\./, '')]
-    const found = await this.query(db).findOne({ port }).whereIn('host', hosts).whereNotNull('blockedAt').select('id')
-    return found !== undefined
+    const { rows } = await db.raw(`select pod_rule_state(?, ?) = 'blocked' as blocked`, [host, port])
+    return rows[0].blocked === true
   }
 
   /** Returns the addresses whose pods are blocked, with one statement. */
@@ -89,8 +90,7 @@ export class Pod extends Model {
     if (homes.length === 0) return []
     const { rows } = await db.raw(
       `select distinct address from unnest(?::text[], ?::text[], ?::integer[]) as home(address, host, port)
-       join pods on pods.host in (home.host, regexp_replace(home.host, '^www\\.', '')) and pods.port = home.port
-       where pods.blocked_at is not null`,
+       where pod_rule_state(home.host, home.port) = 'blocked'`,
       [homes.map(({ address }) => address), homes.map(({ host }) => host), homes.map(({ port }) => port)],
     )
     return rows.map(({ address }: { address: string }) => address)

@@ -14,9 +14,11 @@ export const POD_IS_ASLEEP = `coalesce(pods.offline_since <= greatest(now() - in
 /** SQL condition: the delivery is older than the maximum age. */
 const DELIVERY_IS_EXPIRED = `deliveries.created_at <= now() - interval '${UNDELIVERED_LIMITS.expiresAfterDays} days'`
 
-/** SQL condition: the pod may be contacted now. It is neither blocked, nor asleep, nor in a pause after failures. */
-const POD_ACCEPTS_DELIVERIES = `pods.blocked_at is null
-  and (pods.next_try_at is null or pods.next_try_at <= now())
+/** SQL condition on `messages`: blocked pods receive it too, so that what local users have deleted does not stay there. */
+export const EXEMPT_FROM_BLOCKS = `(messages.verb = 'retract' or messages.record = 'account_deletion')`
+
+/** SQL condition: the pod may be contacted now. It is neither asleep nor in a pause after failures. */
+const POD_ACCEPTS_DELIVERIES = `(pods.next_try_at is null or pods.next_try_at <= now())
   and not ${POD_IS_ASLEEP}`
 
 /** A pod that this process delivers to until the lease ends. */
@@ -145,6 +147,7 @@ const selectDueDeliveries = `
     select head.*, messages.record, messages.about, messages.sender_id, messages.public, earlier.due_at as held_until, earlier.priority as held_priority
     from head
     join outbound_messages as messages on messages.id = head.message_id
+      and (${EXEMPT_FROM_BLOCKS} or not (select pods.blocked_at is not null from pods where pods.id = head.pod_id))
     cross join lateral (
       select max(others.due_at) as due_at, max(others.priority) as priority
       from (
@@ -332,6 +335,9 @@ export const OVERDUE_PODS = `
     and exists (
       select from deliveries
       where pod_id = pods.id and state = 'waiting' and due_at <= now() - interval '5 seconds'
+        and (pods.blocked_at is null or exists (
+          select from outbound_messages as messages where messages.id = deliveries.message_id and ${EXEMPT_FROM_BLOCKS}
+        ))
     )`
 
 /** Finds overdue pods, proven ones first. */
@@ -354,7 +360,8 @@ export async function giveUpDeliveries(db: Knex, limit: number): Promise<number>
        select deliveries.id, case when pods.blocked_at is null then 'pod_asleep' else 'pod_blocked' end as fault
        from pods
        join deliveries on deliveries.pod_id = pods.id and deliveries.state = 'waiting'
-       where pods.blocked_at is not null or ${POD_IS_ASLEEP}
+       join outbound_messages as messages on messages.id = deliveries.message_id
+       where (pods.blocked_at is not null and not ${EXEMPT_FROM_BLOCKS}) or ${POD_IS_ASLEEP}
        limit ?
      ) as lost
      where deliveries.id = lost.id`,
@@ -363,12 +370,17 @@ export async function giveUpDeliveries(db: Knex, limit: number): Promise<number>
   return rowCount
 }
 
-/** Makes deliveries due again that were given up while this pod was asleep, unless they have expired. */
-export async function reviveDeliveriesOfPod(db: Knex, podId: number): Promise<void> {
+/** Makes deliveries due again that were given up while these pods were asleep or blocked, unless they have expired. */
+export async function reviveDeliveriesOfPods(
+  db: Knex,
+  podIds: readonly number[],
+  fault: 'pod_asleep' | 'pod_blocked',
+): Promise<void> {
+  if (podIds.length === 0) return
   await db.raw(
     `update deliveries set state = 'waiting', died_at = null, due_at = date_trunc('milliseconds', now())
-     where pod_id = ? and state = 'dead' and last_fault = 'pod_asleep' and not ${DELIVERY_IS_EXPIRED}`,
-    [podId],
+     where pod_id = any(?) and state = 'dead' and last_fault = ? and not ${DELIVERY_IS_EXPIRED}`,
+    [[...podIds], fault],
   )
 }
 

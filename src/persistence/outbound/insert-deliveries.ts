@@ -46,7 +46,7 @@ export interface ReachedPod {
 
 /**
  * Inserts a message and all its deliveries with one statement; returns the pods with new deliveries. Pods that are asleep get none
- * and count the skipped ones; blocked pods get none. A message that exists gets the deliveries that are missing.
+ * and count the skipped ones; blocked pods get retractions and account deletions alone. A message that exists gets the deliveries that are missing.
  */
 export async function insertDeliveries(
   transaction: Knex.Transaction,
@@ -177,7 +177,7 @@ function insertDeliveriesTo(audience: string): string {
       ${rowByRow('people', 'people.id = persons.id')}
       ${rowByRow('pods', 'pods.id = people.pod_id')}
       where (people.closed_at is null or persons.named)
-        and pods.blocked_at is null
+        and (pods.blocked_at is null or :verb = 'retract' or :record = 'account_deletion')
         and pods.id is distinct from (select pod_id from people where id = cast(:exceptPodOf as bigint))
     ), message as (
       insert into outbound_messages (record, guid, verb, sender_id, public, entity)
@@ -216,7 +216,7 @@ const insertPersonalDeliveryRows = `
     from given
     cross join lateral (select pod_id from people where people.id = given."personId" offset 0) as people
     cross join lateral (select * from pods where pods.id = people.pod_id offset 0) as pods
-    where pods.blocked_at is null
+    where pods.blocked_at is null or given.verb = 'retract'
   ), messages as (
     insert into outbound_messages (record, guid, verb, sender_id, public, entity)
     select record, guid, verb, "senderId", public, entity

@@ -141,8 +141,8 @@ ${actionsFor(request, other)}`,
   }
 
   async function change(request: FastifyRequest, other: KnownPod, action: PodAction): Promise<void> {
-    const target = { id: other.id, name: addressHostOf(other), reason: formText(request, 'reason') }
-    await changePod(pod, request.console.actor, action, target)
+    const { id, host, port } = other
+    await changePod(pod, request.console.actor, action, { id, host, port, reason: formText(request, 'reason') })
   }
 
   function backTo(reply: FastifyReply, other: KnownPod, notice: string): FastifyReply {

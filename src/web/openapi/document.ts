@@ -21,6 +21,7 @@ import {
 import { Notification } from '../schemas/notifications.js'
 import { QueueJobSchema, QueueSchema } from '../schemas/operations.js'
 import { OtherPerson, OwnProfile, PersonSummary } from '../schemas/people.js'
+import { PodPreviewSchema, PodRuleSchema } from '../schemas/pod-rules.js'
 import { Photo, Picture, Poll, Post, Root } from '../schemas/posts.js'
 import { Like, Reshare } from '../schemas/reactions.js'
 import { addCompression } from '../server/compression.js'
@@ -105,6 +106,7 @@ const NAMED_SCHEMAS = [
   ...[QueueSchema, QueueJobSchema],
   ...[FilterSchema, WholeFilterSchema, DryRunSchema],
   ...[ActionSchema, AuditEntrySchema, ContentSchema, ListedCaseSchema, WholeCaseSchema, OwnReportSchema],
+  ...[PodRuleSchema, PodPreviewSchema],
 ]
 
 /** Describes the routes that are registered after it, so it must come first. */

@@ -183,14 +183,14 @@ describe('every change', () => {
     expect(entries.map(({ action }) => action)).toEqual(
       expect.arrayContaining([
         ...['queue.pause', 'queue.resume', 'queue.drain', 'dead_letters.replay', 'dead_letters.drop'],
-        ...['pod.block', 'pod.unblock'],
+        ...['pod_rule', 'pod_rule.delete'],
       ]),
     )
     expect(entries).toContainEqual({
       actor: { guid: expect.any(String), name: 'mod', role: 'moderator' },
       via: 'console',
-      action: 'pod.block',
-      target: { type: 'pod', guid: null, label: 'evil.example' },
+      action: 'pod_rule',
+      target: { type: 'pod_rule', guid: 'evil.example', label: 'evil.example' },
       reason: 'spam',
     })
   })

@@ -11,6 +11,7 @@ import { caseRoutes } from './cases.js'
 import { contentRoutes } from './content.js'
 import { filterRoutes } from './filters.js'
 import { queueRoutes } from './queues.js'
+import { podRuleRoutes } from './pod-rules.js'
 import { roleRoutes } from './roles.js'
 
 /** The API for moderators and admins below `/api/admin/v1`. */
@@ -28,4 +29,5 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   await app.register(auditRoutes)
   await app.register(roleRoutes)
   await app.register(queueRoutes)
+  await app.register(podRuleRoutes)
 }

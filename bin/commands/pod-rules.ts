@@ -1,0 +1,153 @@
+import { Argument, type Command, Option } from 'commander'
+import {
+  listRules,
+  nameOfRule,
+  presentPreview,
+  presentRule,
+  previewPodRule,
+  setPodRule,
+  unsetPodRule,
+} from '../../src/domain/moderation/pod-rules.js'
+import type { RuleDomainInput } from '../../src/domain/moderation/rule-domain.js'
+import { Refusal } from '../../src/domain/refusals.js'
+import type { PodRule } from '../../src/persistence/moderation/pod-rules.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
+import { CommandError } from '../command-error.js'
+import { readEnd } from '../options.js'
+import { print, printable, table } from '../output.js'
+import { queueAnswers } from '../queue-answers.js'
+import { withPod } from '../with-pod.js'
+
+const RULES_AT_ONCE = 1_000
+
+export function podRuleCommands(pods: Command): void {
+  withActorOptions(pods.command('set'))
+    .addArgument(domainArgument())
+    .addArgument(new Argument('<state>').choices(['normal', 'limited', 'blocked']))
+    .description('Makes or changes the rule for a domain and its subdomains, met or not. `normal` is an exception.')
+    .option('--exact', 'not for subdomains')
+    .option('--until <time>', 'ends then: a day, a time, or a duration from now like 7d', readEnd)
+    .option('--public-comment <text>', 'for the exported list')
+    .option('--dry-run', 'only show what the rule would concern')
+    .option('--yes', 'confirm a block that ends relations of local users')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod pods set spam.example blocked --reason "Spam"')
+    .action(set)
+
+  withActorOptions(pods.command('unset'))
+    .addArgument(domainArgument())
+    .description('Deletes the rule for a domain.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod pods unset spam.example --reason "They have moderators now"')
+    .action(unset)
+
+  pods
+    .command('rules')
+    .description('Lists the rules for pods, newest first.')
+    .addOption(new Option('--state <state>', 'only those').choices(['normal', 'limited', 'blocked']))
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod pods rules --state blocked')
+    .action(rules)
+
+  pods
+    .command('preview')
+    .addArgument(domainArgument())
+    .description('Counts the pods, people, relations and contents that a rule for a domain would concern.')
+    .option('--exact', 'not for subdomains')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod pods preview spam.example')
+    .action(preview)
+}
+
+interface SetOptions extends ActorOptions {
+  readonly exact?: boolean
+  readonly until?: Date
+  readonly publicComment?: string
+  readonly dryRun?: boolean
+  readonly yes?: boolean
+}
+
+async function set(
+  text: string,
+  state: PodRule['state'],
+  { exact, until, publicComment, dryRun, yes, reason, ...options }: SetOptions,
+): Promise<void> {
+  const domain = { ...readDomain(text), subdomains: !exact }
+  if (dryRun) return preview(text, { ...options, ...(exact && { exact }) })
+  const { rule, changed } = await withPod(async (pod) => {
+    await queueAnswers(pod.jobs)
+    const actor = await actorOf(pod, options, 'moderation')
+    const confirm = yes ? await storedDomain(pod, actor, domain) : undefined
+    return setPodRule(pod, actor, { ...domain, state, until: until ?? null, publicComment }, { reason, confirm })
+  }).catch((error) => {
+    if (!(error instanceof Refusal && error.reason === 'confirmation_needed')) throw error
+    throw new CommandError('Local users have relations there: see --dry-run, and add --yes to block it.')
+  })
+  print(options, { ...presentRule(rule), changed }, [
+    `${nameOfRule(rule)} is ${rule.state}${changed ? '' : ', as before'}; ${rule.podsMet === 1 ? '1 known pod' : `${rule.podsMet} known pods`}.`,
+  ])
+}
+
+async function storedDomain(
+  pod: Parameters<typeof previewPodRule>[0],
+  actor: Parameters<typeof previewPodRule>[1],
+  domain: RuleDomainInput,
+): Promise<string> {
+  return (await previewPodRule(pod, actor, domain)).domain
+}
+
+async function unset(text: string, { reason, ...options }: ActorOptions): Promise<void> {
+  const { changed } = await withPod(async (pod) => {
+    await queueAnswers(pod.jobs)
+    return unsetPodRule(pod, await actorOf(pod, options, 'moderation'), readDomain(text), { reason })
+  })
+  print(options, { changed }, [changed ? 'The rule is deleted.' : 'There is no such rule.'])
+}
+
+async function rules({ state, ...options }: ActorOptions & { readonly state?: PodRule['state'] }): Promise<void> {
+  const found = await withPod(async (pod) => {
+    const actor = await actorOf(pod, options, 'moderation')
+    return listRules(pod, actor, { state }, { limit: RULES_AT_ONCE })
+  })
+  const rows = found.items.map((rule) => [
+    nameOfRule(rule),
+    rule.state,
+    rule.subdomains ? 'with subdomains' : 'exact',
+    rule.until?.toISOString() ?? '-',
+    rule.reason,
+  ])
+  print(options, found.items.map(presentRule), [
+    ...table([['domain', 'state', 'subdomains', 'until', 'reason'], ...rows]).map(printable),
+    found.hasOlder ? `the newest ${RULES_AT_ONCE} rules` : rows.length === 1 ? '1 rule' : `${rows.length} rules`,
+  ])
+}
+
+async function preview(
+  text: string,
+  { exact, ...options }: ActorOptions & { readonly exact?: boolean },
+): Promise<void> {
+  const counted = presentPreview(
+    await withPod(async (pod) => {
+      const actor = await actorOf(pod, options, 'moderation')
+      return previewPodRule(pod, actor, { ...readDomain(text), subdomains: !exact })
+    }),
+  )
+  const { pods, ...counts } = counted
+  const rows = Object.entries(counts).map(([name, value]) => [
+    name.replaceAll('_', ' '),
+    typeof value === 'object' && value !== null ? `more than ${value.count}` : String(value ?? 'every port'),
+  ])
+  print(options, counted, [
+    ...table(rows).map(printable),
+    ...pods.map(({ host, people }) => printable(`${host}: ${people === 1 ? '1 person' : `${people} people`}`)),
+  ])
+}
+
+function domainArgument(): Argument {
+  return new Argument('<domain>', 'a host, with a port if the rule is for one port')
+}
+
+function readDomain(text: string): RuleDomainInput {
+  const [, domain = text, port] = /^(.*?)(?::([0-9]{1,5}))?$/.exec(text) ?? []
+  return { domain, ...(port !== undefined && { port: Number(port) }) }
+}

@@ -1,0 +1,371 @@
+import type { Knex } from 'knex'
+import { enqueueDeliveriesAfterCommit } from '../../jobs/outbox/enqueue-deliveries.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
+import type { PodHost } from '../../persistence/models/pod.js'
+import { type PodPreview, previewPods } from '../../persistence/moderation/pod-preview.js'
+import {
+  type AppliedPodRules,
+  applyPodRules,
+  countPodsMet,
+  deletePodRules,
+  findEndedPodRules,
+  findPodRule,
+  findPodRuleById,
+  giveUpDeliveriesToBlocked,
+  type ListedPodRule,
+  listPodRules,
+  listRulesOfHost,
+  lockPodRules,
+  type NewPodRule,
+  type PodRule,
+  type PodRuleFilter,
+  savePodRule,
+} from '../../persistence/moderation/pod-rules.js'
+import { reviveDeliveriesOfPods } from '../../persistence/outbound/due-deliveries.js'
+import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
+import type { Pod } from '../../pod/pod.js'
+import { addressHostOf } from '../../protocol/address.js'
+import { findTextFault } from '../posts/texts.js'
+import { Refusal } from '../refusals.js'
+import { type Actor, requirePower, SYSTEM_ACTOR } from './actor.js'
+import { MODERATION_LIMITS } from './limits.js'
+import {
+  type ActionOptions,
+  type ActionOutcome,
+  type RecordedAction,
+  recordAction,
+  requireReason,
+} from './record-action.js'
+import { type RuleDomain, type RuleDomainInput, readRuleDomain } from './rule-domain.js'
+
+type RulePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
+
+export interface PodRuleInput {
+  readonly state: PodRule['state']
+  readonly publicComment?: string | undefined
+  readonly obfuscate?: boolean | undefined
+  /** Null: without an end. */
+  readonly until?: Date | null | undefined
+}
+
+export interface PodRuleOptions extends ActionOptions {
+  /** The domain: required for a block that ends relations of local users. */
+  readonly confirm?: string | undefined
+}
+
+export interface PodRuleOutcome extends ActionOutcome {
+  readonly rule: ListedPodRule
+  /** The rule is new. */
+  readonly created: boolean
+}
+
+/** Makes a rule for a domain, or changes the one that it has. It is in force at once, for known and for later pods. */
+export async function setPodRule(
+  pod: RulePod,
+  actor: Actor,
+  input: RuleDomainInput & PodRuleInput,
+  options: PodRuleOptions,
+): Promise<PodRuleOutcome> {
+  requirePower(actor, 'moderation')
+  const domain = readRuleDomain(pod.config, input)
+  return inTransaction(pod, async (transaction) => {
+    await lockPodRules(transaction)
+    const before = await findPodRule(transaction, domain)
+    return saveRule(pod, transaction, actor, { before, domain, input }, options)
+  })
+}
+
+/** Changes a rule. */
+export async function changePodRule(
+  pod: RulePod,
+  actor: Actor,
+  id: number,
+  input: Partial<PodRuleInput> & { readonly subdomains?: boolean | undefined },
+  options: PodRuleOptions,
+): Promise<PodRuleOutcome> {
+  requirePower(actor, 'moderation')
+  return inTransaction(pod, async (transaction) => {
+    await lockPodRules(transaction)
+    const before = await requireRule(transaction, id)
+    const { domain, port } = before
+    const changed = { domain, port, subdomains: input.subdomains ?? before.subdomains }
+    return saveRule(
+      pod,
+      transaction,
+      actor,
+      { before, domain: changed, input: { ...input, state: input.state ?? before.state } },
+      options,
+    )
+  })
+}
+
+async function saveRule(
+  pod: RulePod,
+  transaction: Knex.Transaction,
+  actor: Actor,
+  given: { readonly before: PodRule | undefined; readonly domain: RuleDomain; readonly input: PodRuleInput },
+  options: PodRuleOptions,
+): Promise<PodRuleOutcome> {
+  const { before, domain, input } = given
+  const reason = requireReason(options)
+  const rule: NewPodRule = {
+    ...domain,
+    state: input.state,
+    reason,
+    publicComment: readComment(input.publicComment ?? before?.publicComment ?? ''),
+    obfuscate: input.obfuscate ?? before?.obfuscate ?? false,
+    until: readEnd(pod.now(), input.until === undefined ? (before?.until ?? null) : input.until),
+    source: 'manual',
+    batchId: null,
+    createdBy: before?.createdBy ?? actor.name,
+    rejectMedia: before?.rejectMedia ?? false,
+    rejectReports: before?.rejectReports ?? false,
+  }
+  if (before !== undefined && isSameRule(before, rule)) {
+    return { changed: false, created: false, rule: await withPodsMet(transaction, before) }
+  }
+  if (rule.state === 'blocked' && options.confirm !== rule.domain) await requireNoRelations(transaction, rule)
+  const saved = await savePodRule(transaction, rule, pod.now())
+  await enforceRules(pod, transaction)
+  const action = await recordAction(pod, transaction, actor, {
+    kind: 'pod_rule',
+    target: targetOf(saved),
+    reason,
+    caseId: options.caseId,
+    undo: { possible: false },
+    ...(before && { before: auditValues(before) }),
+    after: auditValues(saved),
+  })
+  return { changed: true, created: before === undefined, rule: await withPodsMet(transaction, saved), action }
+}
+
+/** Deletes a rule. Wider rules count again, and pods without one have no restriction. */
+export async function deletePodRule(
+  pod: RulePod,
+  actor: Actor,
+  id: number,
+  options: ActionOptions,
+): Promise<ActionOutcome> {
+  requirePower(actor, 'moderation')
+  return inTransaction(pod, async (transaction) => {
+    await lockPodRules(transaction)
+    const rule = await requireRule(transaction, id)
+    const reason = requireReason(options)
+    return { changed: true, action: await removeRule(pod, transaction, actor, rule, { ...options, reason }) }
+  })
+}
+
+/** Deletes the rule of exactly this domain and port. */
+export async function unsetPodRule(
+  pod: RulePod,
+  actor: Actor,
+  input: RuleDomainInput,
+  options: ActionOptions,
+): Promise<ActionOutcome> {
+  requirePower(actor, 'moderation')
+  const domain = readRuleDomain(pod.config, input)
+  return inTransaction(pod, async (transaction) => {
+    await lockPodRules(transaction)
+    const rule = await findPodRule(transaction, domain)
+    if (rule === undefined) return { changed: false }
+    const reason = requireReason(options)
+    return { changed: true, action: await removeRule(pod, transaction, actor, rule, { ...options, reason }) }
+  })
+}
+
+async function removeRule(
+  pod: RulePod,
+  transaction: Knex.Transaction,
+  actor: Actor,
+  rule: PodRule,
+  { reason, caseId }: ActionOptions & { readonly reason: string },
+) {
+  await deletePodRules(transaction, [rule.id])
+  await enforceRules(pod, transaction)
+  return recordAction(pod, transaction, actor, {
+    kind: 'pod_rule.delete',
+    target: targetOf(rule),
+    reason,
+    caseId,
+    undo: { possible: false },
+    before: auditValues(rule),
+  })
+}
+
+/** Blocks the pods at a host and its subdomains. A port other than 443 limits the rule to this port. */
+export async function blockHost(
+  pod: RulePod,
+  actor: Actor,
+  { host, port }: PodHost,
+  options: ActionOptions,
+): Promise<PodRuleOutcome> {
+  const rule = { domain: host, port: port === 443 ? null : port, state: 'blocked' } as const
+  return setPodRule(pod, actor, rule, { ...options, confirm: readRuleDomain(pod.config, rule).domain })
+}
+
+/** Ends the block of a host: deletes its own rule, and makes an exception if a wider rule still blocks it. */
+export async function unblockHost(
+  pod: RulePod,
+  actor: Actor,
+  { host, port }: PodHost,
+  options: ActionOptions,
+): Promise<ActionOutcome> {
+  requirePower(actor, 'moderation')
+  const { domain } = readRuleDomain(pod.config, { domain: host })
+  return inTransaction(pod, async (transaction) => {
+    await lockPodRules(transaction)
+    const reason = requireReason(options)
+    const rules = await listRulesOfHost(transaction, { host, port })
+    if (rules[0]?.state !== 'blocked') return { changed: false }
+    const own = rules.filter((rule) => rule.domain === domain && rule.state === 'blocked')
+    let action: RecordedAction | undefined
+    for (const rule of own) action = await removeRule(pod, transaction, actor, rule, { ...options, reason })
+    if (rules.find((rule) => !own.includes(rule))?.state === 'blocked') {
+      const exception = { domain, subdomains: false, port: port === 443 ? null : port }
+      const given = { before: undefined, domain: exception, input: { state: 'normal' } as const }
+      return saveRule(pod, transaction, actor, given, options)
+    }
+    return { changed: true, ...(action && { action }) }
+  })
+}
+
+/** Deletes the rules whose time is over, each with an audit entry of the system; returns their number. */
+export async function endPodRules(pod: RulePod): Promise<number> {
+  if ((await findEndedPodRules(pod.db, 1)).length === 0) return 0
+  return inTransaction(pod, async (transaction) => {
+    await lockPodRules(transaction)
+    const ended = await findEndedPodRules(transaction, MODERATION_LIMITS.rulesEndedAtOnce)
+    for (const rule of ended) await removeRule(pod, transaction, SYSTEM_ACTOR, rule, { reason: 'The rule has ended.' })
+    return ended.length
+  })
+}
+
+export async function listRules(
+  { db }: Pick<Pod, 'db'>,
+  actor: Actor,
+  filter: PodRuleFilter,
+  page: IdPage,
+): Promise<IdPageResult<ListedPodRule>> {
+  requirePower(actor, 'moderation')
+  return listPodRules(db, filter, page)
+}
+
+export async function readRule({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<ListedPodRule> {
+  requirePower(actor, 'moderation')
+  return withPodsMet(db, await requireRule(db, id))
+}
+
+/** Counts what a rule for the domain would concern. */
+export async function previewPodRule(
+  { db, config }: Pick<Pod, 'db' | 'config'>,
+  actor: Actor,
+  input: RuleDomainInput,
+): Promise<RuleDomain & PodPreview> {
+  requirePower(actor, 'moderation')
+  const domain = readRuleDomain(config, input)
+  return { ...domain, ...(await previewPods(db, domain)) }
+}
+
+/** Brings pods and deliveries in line with the rules, in the transaction of their change. */
+async function enforceRules(pod: RulePod, transaction: Knex.Transaction): Promise<AppliedPodRules> {
+  const applied = await applyPodRules(transaction)
+  await giveUpDeliveriesToBlocked(transaction, applied.blocked)
+  await reviveDeliveriesOfPods(transaction, applied.unblocked, 'pod_blocked')
+  enqueueDeliveriesAfterCommit(
+    pod,
+    transaction,
+    applied.unblocked.map((podId) => ({ podId, proven: false })),
+  )
+  return applied
+}
+
+async function requireNoRelations(transaction: Knex.Transaction, rule: RuleDomain): Promise<void> {
+  const preview = await previewPods(transaction, rule)
+  if (preview.contacts === 0) return
+  throw new Refusal('confirmation_needed', `Set confirm to ${rule.domain}: local users have relations there.`, {
+    details: { preview: presentPreview({ ...rule, ...preview }) },
+  })
+}
+
+async function requireRule(db: Knex, id: number): Promise<PodRule> {
+  const rule = await findPodRuleById(db, id)
+  if (rule === undefined) throw new Refusal('rule_not_found', 'There is no rule with this number.')
+  return rule
+}
+
+async function withPodsMet(db: Knex, rule: PodRule): Promise<ListedPodRule> {
+  return { ...rule, podsMet: await countPodsMet(db, rule.id) }
+}
+
+function isSameRule(one: PodRule, other: NewPodRule): boolean {
+  return (
+    one.state === other.state &&
+    one.subdomains === other.subdomains &&
+    one.publicComment === other.publicComment &&
+    one.obfuscate === other.obfuscate &&
+    one.until?.getTime() === other.until?.getTime()
+  )
+}
+
+function readComment(text: string): string {
+  const comment = text.trim()
+  if (
+    [...comment].length > MODERATION_LIMITS.reasonCharacters ||
+    (comment !== '' && findTextFault(comment) !== undefined)
+  ) {
+    throw new Refusal(
+      'public_comment_invalid',
+      `A comment has at most ${MODERATION_LIMITS.reasonCharacters} characters.`,
+    )
+  }
+  return comment
+}
+
+function readEnd(now: Date, until: Date | null): Date | null {
+  if (until !== null && until <= now) throw new Refusal('until_invalid', 'The end of a rule is in the future.')
+  return until
+}
+
+/** The name of a rule: its domain, with the port if it has one. */
+export function nameOfRule({ domain, port }: Pick<PodRule, 'domain' | 'port'>): string {
+  return port === null ? domain : `${addressHostOf({ host: domain, port })}`
+}
+
+function targetOf(rule: PodRule) {
+  return { type: 'pod_rule', guid: rule.domain, label: nameOfRule(rule) }
+}
+
+function auditValues({ state, subdomains, port, publicComment, until }: PodRule) {
+  return { state, subdomains, port, public_comment: publicComment, until: until?.toISOString() ?? null }
+}
+
+/** A rule as clients and commands show it. */
+export function presentRule(rule: ListedPodRule) {
+  const { id, domain, subdomains, port, state, reason, obfuscate, source } = rule
+  return {
+    ...{ id, domain, subdomains, port, state, reason, public_comment: rule.publicComment, obfuscate },
+    until: rule.until?.toISOString() ?? null,
+    source,
+    batch_id: rule.batchId,
+    pods_met: rule.podsMet,
+    created_at: rule.createdAt.toISOString(),
+    created_by: rule.createdBy,
+  }
+}
+
+/** A preview as clients and commands show it. */
+export function presentPreview(preview: RuleDomain & PodPreview) {
+  const { domain, subdomains, port, pods, people, contacts, posts, comments, photos, conversations, cases } = preview
+  return {
+    ...{ domain, subdomains, port },
+    pods: pods.map(({ people: count, ...pod }) => ({ host: addressHostOf(pod), people: count })),
+    pods_met: preview.podsMet,
+    people,
+    local_users: preview.localUsers,
+    local_followers: preview.localFollowers,
+    remote_followers: preview.remoteFollowers,
+    ...{ contacts, posts, comments, photos, conversations },
+    deliveries_waiting: preview.deliveriesWaiting,
+    cases,
+  }
+}

@@ -1,0 +1,99 @@
+import type { Knex } from 'knex'
+
+/** A number, or the bound that it exceeds. */
+export type BoundedCount = number | { readonly count: number; readonly exact: false }
+
+export interface PodPreview {
+  /** The first pods that the rule meets, by host. */
+  readonly pods: readonly { readonly host: string; readonly port: number; readonly people: number }[]
+  readonly podsMet: BoundedCount
+  readonly people: BoundedCount
+  /** Local users with a relation to one of them. */
+  readonly localUsers: BoundedCount
+  /** Pairs of a local user and a person there: the user follows the person. */
+  readonly localFollowers: BoundedCount
+  /** Pairs in which the person follows the user. */
+  readonly remoteFollowers: BoundedCount
+  /** Pairs with a relation in any direction. */
+  readonly contacts: BoundedCount
+  readonly posts: BoundedCount
+  readonly comments: BoundedCount
+  readonly photos: BoundedCount
+  readonly conversations: BoundedCount
+  readonly deliveriesWaiting: BoundedCount
+  readonly cases: BoundedCount
+}
+
+const COUNTED_AT_MOST = 100_000
+const PODS_NAMED = 50
+
+/** Counts what a rule for this domain concerns. Each count reads a bounded number of rows. */
+export async function previewPods(
+  db: Knex,
+  { domain, subdomains, port }: { readonly domain: string; readonly subdomains: boolean; readonly port: number | null },
+): Promise<PodPreview> {
+  const { rows } = await db.transaction(async (transaction) => {
+    await transaction.raw(`set local statement_timeout = '5s'`)
+    const counted = await transaction.raw(preview, { domain, subdomains, port })
+    await transaction.raw('set local statement_timeout to default')
+    return counted
+  })
+  const { pods, ...counts }: { pods: PodPreview['pods'] } & Record<string, number> = rows[0]
+  const bounded = Object.entries(counts).map(([name, count]) => [
+    name,
+    Number(count) > COUNTED_AT_MOST ? { count: COUNTED_AT_MOST, exact: false } : Number(count),
+  ])
+  return { pods, ...Object.fromEntries(bounded) }
+}
+
+const isWithin = (host: string) =>
+  `(regexp_replace(${host}, '^www\\.', '') = given.domain
+    or (given.subdomains and right(${host}, length(given.domain) + 1) = '.' || given.domain))`
+
+const countUpTo = (rows: string) => `(select count(*)::integer from (${rows} limit ${COUNTED_AT_MOST + 1}) as counted)`
+
+/** People match by the host of their pod or of their address; the second reads the addresses of all people, no rows of other tables. */
+const preview = `
+  with given as materialized (
+    select cast(:domain as text) as domain, cast(:subdomains as boolean) as subdomains, cast(:port as integer) as port
+  ), met as materialized (
+    select pods.id, pods.host, pods.port from pods, given
+    where ${isWithin('pods.host')} and (given.port is null or pods.port = given.port)
+  ), persons as materialized (
+    select id, guid from (
+      select people.id, people.guid from people where people.pod_id in (select id from met)
+      union
+      select people.id, people.guid
+      from given, people
+      cross join lateral (
+        select regexp_replace(place, ':[0-9]+$', '') as host, coalesce(cast(substring(place from ':([0-9]{1,5})$') as integer), 443) as port
+        from split_part(people.address, '@', 2) as place
+      ) as home
+      where people.pod_id is not null and ${isWithin('home.host')} and (given.port is null or home.port = given.port)
+    ) as matching
+    limit ${COUNTED_AT_MOST + 1}
+  ), relations as materialized (
+    select contacts.user_id, contacts.sharing, contacts.receiving
+    from persons join contacts on contacts.person_id = persons.id
+    where contacts.sharing or contacts.receiving
+    limit ${COUNTED_AT_MOST + 1}
+  )
+  select
+    coalesce((
+      select json_agg(named) from (
+        select host, port, (select count(*) from people where people.pod_id = met.id) as people
+        from met order by host, port limit ${PODS_NAMED}
+      ) as named
+    ), '[]') as pods,
+    (select count(*)::integer from met) as "podsMet",
+    (select count(*)::integer from persons) as people,
+    (select count(distinct user_id)::integer from relations) as "localUsers",
+    (select count(*)::integer from relations where receiving) as "localFollowers",
+    (select count(*)::integer from relations where sharing) as "remoteFollowers",
+    (select count(*)::integer from relations) as contacts,
+    ${countUpTo('select from persons join posts on posts.author_id = persons.id')} as posts,
+    ${countUpTo('select from persons join comments on comments.author_id = persons.id')} as comments,
+    ${countUpTo('select from persons join photos on photos.author_id = persons.id')} as photos,
+    ${countUpTo('select distinct visible.conversation_id from persons join conversation_visibilities as visible on visible.person_id = persons.id')} as conversations,
+    ${countUpTo(`select from met join deliveries on deliveries.pod_id = met.id and deliveries.state = 'waiting'`)} as "deliveriesWaiting",
+    ${countUpTo(`select from persons join moderation_cases on moderation_cases.author_id = persons.id and moderation_cases.closed_at is null`)} as cases`

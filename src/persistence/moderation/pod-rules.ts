@@ -1,0 +1,182 @@
+import type { Knex } from 'knex'
+import { EXEMPT_FROM_BLOCKS } from '../outbound/due-deliveries.js'
+import { escapeLike } from '../sql/escape-like.js'
+import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+
+export type PodRuleState = 'normal' | 'limited' | 'blocked'
+
+export interface PodRule {
+  readonly id: number
+  readonly domain: string
+  readonly subdomains: boolean
+  readonly port: number | null
+  readonly state: PodRuleState
+  readonly reason: string
+  readonly publicComment: string
+  readonly obfuscate: boolean
+  readonly rejectMedia: boolean
+  readonly rejectReports: boolean
+  readonly until: Date | null
+  readonly source: 'manual' | 'import'
+  readonly batchId: number | null
+  readonly createdBy: string
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}
+
+export type NewPodRule = Omit<PodRule, 'id' | 'createdAt' | 'updatedAt'>
+
+/** A rule as lists show it. */
+export interface ListedPodRule extends PodRule {
+  /** Pods at the hosts of the rule. */
+  readonly podsMet: number
+}
+
+export interface PodRuleFilter {
+  /** A part of the domain. */
+  readonly q?: string | undefined
+  readonly state?: PodRuleState | undefined
+  readonly batchId?: number | undefined
+}
+
+/** SQL condition: the host, an expression, is within the domain of the rule. */
+const hostIsWithin = (host: string, rule: string) =>
+  `(regexp_replace(${host}, '^www\\.', '') = ${rule}.domain
+    or (${rule}.subdomains and right(${host}, length(${rule}.domain) + 1) = '.' || ${rule}.domain))`
+
+const POD_IS_WITHIN = `${hostIsWithin('pods.host', 'pod_rules')} and (pod_rules.port is null or pods.port = pod_rules.port)`
+
+/** Changes of rules are made one after the other, and not while a new pod reads them. */
+export async function lockPodRules(transaction: Knex.Transaction): Promise<void> {
+  await transaction.raw(`select pg_advisory_xact_lock(hashtext('pod_rules'))`)
+}
+
+export async function findPodRule(
+  db: Knex,
+  { domain, port }: Pick<PodRule, 'domain' | 'port'>,
+): Promise<PodRule | undefined> {
+  return db('pod_rules')
+    .where({ domain })
+    .whereRaw('coalesce(port, 0) = ?', [port ?? 0])
+    .first()
+}
+
+export async function findPodRuleById(db: Knex, id: number): Promise<PodRule | undefined> {
+  return db('pod_rules').where({ id }).first()
+}
+
+export async function savePodRule(transaction: Knex.Transaction, rule: NewPodRule, at: Date): Promise<PodRule> {
+  const [saved] = await transaction('pod_rules')
+    .insert({ ...rule, createdAt: at, updatedAt: at })
+    .onConflict(transaction.raw('(domain, coalesce(port, 0))'))
+    .merge([
+      ...(['subdomains', 'state', 'reason', 'publicComment', 'obfuscate', 'rejectMedia', 'rejectReports'] as const),
+      ...(['until', 'source', 'batchId', 'updatedAt'] as const),
+    ])
+    .returning('*')
+  return saved
+}
+
+export async function deletePodRules(transaction: Knex.Transaction, ids: readonly number[]): Promise<void> {
+  await transaction('pod_rules')
+    .whereIn('id', [...ids])
+    .delete()
+}
+
+/** Rules whose time is over. */
+export async function findEndedPodRules(db: Knex, limit: number): Promise<readonly PodRule[]> {
+  return db('pod_rules').whereNotNull('until').where('until', '<=', db.raw('now()')).orderBy('id').limit(limit)
+}
+
+/** Lists rules, newest first. */
+export async function listPodRules(
+  db: Knex,
+  { q, state, batchId }: PodRuleFilter,
+  page: IdPage,
+): Promise<IdPageResult<ListedPodRule>> {
+  const query = db('pod_rules').select(
+    'pod_rules.*',
+    db.raw(`(select count(*)::integer from pods where ${POD_IS_WITHIN}) as pods_met`),
+  )
+  if (q !== undefined) query.whereLike('domain', `%${escapeLike(q)}%`)
+  if (state !== undefined) query.where({ state })
+  if (batchId !== undefined) query.where({ batchId })
+  return readIdPage<ListedPodRule>(query, page)
+}
+
+export async function countPodsMet(db: Knex, ruleId: number): Promise<number> {
+  const { rows } = await db.raw(
+    `select count(*)::integer as count from pods join pod_rules on ${POD_IS_WITHIN} where pod_rules.id = ?`,
+    [ruleId],
+  )
+  return rows[0].count
+}
+
+/** Rules for a host: the one that decides, with the longest domain, first. */
+export async function listRulesOfHost(
+  db: Knex,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<readonly PodRule[]> {
+  return db('pod_rules')
+    .whereRaw(hostIsWithin('cast(:host as text)', 'pod_rules'), { host })
+    .andWhereRaw('(pod_rules.port is null or pod_rules.port = ?)', [port])
+    .orderByRaw('length(domain) desc, port nulls last')
+}
+
+/** All rules by domain, for the export. */
+export async function readPodRules(db: Knex, states: readonly PodRuleState[]): Promise<readonly PodRule[]> {
+  return db('pod_rules')
+    .whereIn('state', [...states])
+    .orderBy(['domain', { column: 'port', nulls: 'first' }])
+}
+
+/**
+ * Brings the columns of the known pods in line with the rules; returns how many pods have changed. Deliveries to pods that are blocked now
+ * are given up, and those of the last 14 days to pods that are not blocked any more are revived.
+ */
+export async function applyPodRules(transaction: Knex.Transaction): Promise<AppliedPodRules> {
+  const { rows }: { rows: readonly { id: number; wasBlocked: boolean; isBlocked: boolean }[] } =
+    await transaction.raw(applyRules)
+  const blocked = rows.filter(({ wasBlocked, isBlocked }) => isBlocked && !wasBlocked).map(({ id }) => id)
+  const unblocked = rows.filter(({ wasBlocked, isBlocked }) => wasBlocked && !isBlocked).map(({ id }) => id)
+  return { pods: rows.length, blocked, unblocked }
+}
+
+export interface AppliedPodRules {
+  readonly pods: number
+  readonly blocked: readonly number[]
+  readonly unblocked: readonly number[]
+}
+
+const applyRules = `
+  with ruled as materialized (
+    select id, blocked_at, limited_at, coalesce(pod_rule_state(host, port), 'normal') as state from pods
+  ), changed as materialized (
+    select pods.id, ruled.state, ruled.blocked_at is not null as was_blocked
+    from ruled join pods using (id)
+    where (ruled.state = 'blocked') is distinct from (pods.blocked_at is not null)
+      or (ruled.state = 'limited') is distinct from (pods.limited_at is not null)
+    order by pods.id
+    for no key update of pods
+  )
+  update pods set
+    blocked_at = case when changed.state = 'blocked' then coalesce(pods.blocked_at, date_trunc('milliseconds', now())) end,
+    limited_at = case when changed.state = 'limited' then coalesce(pods.limited_at, date_trunc('milliseconds', now())) end
+  from changed
+  where pods.id = changed.id
+  returning pods.id, changed.was_blocked as "wasBlocked", changed.state = 'blocked' as "isBlocked"`
+
+/** Gives up the waiting deliveries to these pods, except those that blocked pods still receive. */
+export async function giveUpDeliveriesToBlocked(
+  transaction: Knex.Transaction,
+  podIds: readonly number[],
+): Promise<void> {
+  if (podIds.length === 0) return
+  await transaction.raw(
+    `update deliveries set state = 'dead', died_at = now(), last_fault = 'pod_blocked'
+     from outbound_messages as messages
+     where deliveries.pod_id = any(?) and deliveries.state = 'waiting'
+       and messages.id = deliveries.message_id and not ${EXEMPT_FROM_BLOCKS}`,
+    [[...podIds]],
+  )
+}

@@ -1,0 +1,238 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { endPodRules } from '../../../src/domain/moderation/pod-rules.js'
+import { newGuid } from '../../../src/domain/new-guid.js'
+import { Pod as OtherPod } from '../../../src/persistence/models/pod.js'
+import { addPost } from '../../support/databases/rows.js'
+import { addRemotePerson } from '../../support/people/remote-people.js'
+import { makeStaff, type StaffClient } from '../../support/people/staff.js'
+import { type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
+
+let api: SampleApiPod
+let mod: StaffClient
+beforeAll(async () => {
+  api = await startSampleApiPod()
+  mod = await makeStaff(api, 'mod', 'moderator')
+})
+afterAll(() => api.close())
+beforeEach(async () => {
+  for (const table of ['pod_rules', 'deliveries', 'outbound_messages']) await api.pod.db(table).delete()
+  await api.pod.db('pods').update({ blockedAt: null, limitedAt: null })
+})
+
+const reason = 'Spam'
+const set = (domain: string, state: string, more: object = {}) =>
+  mod.post('/pod_rules', { domain, state, reason, confirm: domain, ...more })
+const isBlocked = (host: string, port = 443) => OtherPod.isBlocked(api.pod.db, { host, port })
+
+async function podAt(host: string, row: object = {}): Promise<number> {
+  const [{ id }] = await api.pod
+    .db('pods')
+    .insert({ host, ...row })
+    .onConflict(['host', 'port'])
+    .merge(['host'])
+    .returning('id')
+  return id
+}
+
+async function delivery(podId: number, { verb = 'create', age = 0 } = {}): Promise<number> {
+  const { db } = api.pod
+  const message = {
+    record: 'post',
+    guid: newGuid(),
+    verb,
+    senderId: api.bob.viewer.personId,
+    public: true,
+    entity: '<x/>',
+  }
+  const [{ id: messageId }] = await db('outbound_messages').insert(message).returning('id')
+  const createdAt = new Date(Date.now() - age * 86_400_000)
+  const [{ id }] = await db('deliveries').insert({ messageId, podId, createdAt }).returning('id')
+  return id
+}
+
+const stateOf = async (id: number) => await api.pod.db('deliveries').where({ id }).first('state', 'last_fault')
+
+describe('a rule', () => {
+  it('is for the domain and its subdomains in any spelling, and the longest domain counts', async () => {
+    const made = await set('*.R.Example.', 'blocked')
+
+    expect([made.status, made.body]).toMatchObject([
+      201,
+      {
+        domain: 'r.example',
+        subdomains: true,
+        port: null,
+        state: 'blocked',
+        changed: true,
+        action: { kind: 'pod_rule' },
+      },
+    ])
+    expect(
+      await Promise.all(['r.example', 's.r.example', 'www.r.example', 'xr.example'].map((host) => isBlocked(host))),
+    ).toEqual([true, true, true, false])
+    expect((await set('s.r.example', 'normal')).status).toBe(201)
+    expect([await isBlocked('s.r.example'), await isBlocked('t.s.r.example'), await isBlocked('r.example')]).toEqual([
+      false,
+      false,
+      true,
+    ])
+    expect((await set('bücher.example', 'limited')).body).toMatchObject({ domain: 'xn--bcher-kva.example' })
+  })
+
+  it('can be exact or for one port, and the rule with the port counts', async () => {
+    await set('q.example', 'blocked', { subdomains: false })
+    await set('q.example', 'normal', { port: 3_000 })
+
+    expect([await isBlocked('q.example'), await isBlocked('a.q.example'), await isBlocked('q.example', 3_000)]).toEqual(
+      [true, false, false],
+    )
+  })
+
+  it('holds for a pod that is met later, and for known ones at once', async () => {
+    const known = await podAt('early.later.example')
+    await set('later.example', 'blocked')
+    const met = await podAt('new.later.example')
+
+    const pods = await api.pod.db('pods').whereIn('id', [known, met])
+    expect(pods.map(({ blockedAt }) => blockedAt)).toEqual([expect.any(Date), expect.any(Date)])
+    const { body: rules } = await mod.get('/pod_rules')
+    expect(rules).toMatchObject([{ domain: 'later.example', pods_met: 2, reason, created_by: 'mod' }])
+    await mod.call("DELETE", `/pod_rules/${rules[0].id}?reason=over`)
+    const freed = await api.pod.db('pods').whereIn('id', [known, met])
+    expect(freed.map(({ blockedAt }) => blockedAt)).toEqual([null, null])
+  })
+
+  it('is refused for this pod, for a domain above it, for public suffixes and for names of no host', async () => {
+    const own = new URL(api.pod.config.url).hostname
+    for (const [domain, refusal] of [
+      [own, 'own_pod'],
+      ['com', 'too_broad'],
+      ['co.uk', 'too_broad'],
+      ['*.github.io', 'too_broad'],
+      ['intranet', 'too_broad'],
+      ['bad host.example', 'domain_invalid'],
+      ['https://bad.example/', 'domain_invalid'],
+    ] as const) {
+      expect([domain, (await set(domain, 'blocked')).body.reason]).toEqual([domain, refusal])
+    }
+    expect((await set('localhost', 'blocked')).body).toMatchObject({ domain: 'localhost' })
+    expect((await mod.post('/pod_rules', { domain: 'q.example', state: 'blocked' })).body.reason).toBe('reason_needed')
+  })
+
+  it('needs the domain as confirmation to end relations, and changes nothing without', async () => {
+    const quin = await addRemotePerson(api.pod, 'quin@kin.example')
+    await api.pod
+      .db('contacts')
+      .insert({ userId: api.bob.viewer.userId, personId: quin.id, sharing: true, receiving: true })
+
+    const refused = await set('kin.example', 'blocked', { confirm: 'other.example' })
+
+    expect(refused.body).toMatchObject({
+      code: 409,
+      reason: 'confirmation_needed',
+      preview: { contacts: 1, people: 1 },
+    })
+    expect((await mod.get('/pod_rules')).body).toEqual([])
+    expect((await set('kin.example', 'limited', { confirm: undefined })).status).toBe(201)
+    expect((await set('kin.example', 'blocked')).body).toMatchObject({ state: 'blocked', changed: true })
+  })
+
+  it('is recorded once, when it is made, changed and deleted', async () => {
+    const { body: made } = await set('log.example', 'limited', { public_comment: 'Ads' })
+    expect((await set('log.example', 'limited')).body).toMatchObject({ changed: false, public_comment: 'Ads' })
+    await mod.call("PATCH", `/pod_rules/${made.id}`, { state: 'blocked', reason: 'More ads', confirm: 'log.example' })
+    await mod.call("DELETE", `/pod_rules/${made.id}?reason=over`)
+
+    expect((await mod.get('/audit?target=log.example')).body).toMatchObject([
+      { action: 'pod_rule.delete', reason: 'over', before: { state: 'blocked' } },
+      { action: 'pod_rule', reason: 'More ads', before: { state: 'limited' }, after: { state: 'blocked' } },
+      { action: 'pod_rule', reason, after: { state: 'limited', public_comment: 'Ads' }, via: 'api' },
+    ])
+    expect((await mod.call("DELETE", `/pod_rules/${made.id}?reason=over`)).body).toMatchObject({ reason: 'rule_not_found' })
+  })
+
+  it('ends at its time, by an action of the system', async () => {
+    expect((await set('brief.example', 'blocked', { until: '2020-01-01' })).body.reason).toBe('until_invalid')
+    const podId = await podAt('brief.example')
+    await set('brief.example', 'blocked', { until: new Date(Date.now() + 3_600_000).toISOString() })
+    await api.pod.db('pod_rules').update({ until: new Date(Date.now() - 1_000) })
+
+    expect(await isBlocked('brief.example')).toBe(false)
+    expect(await endPodRules(api.pod)).toBe(1)
+    expect(await api.pod.db('pods').where({ id: podId }).first()).toMatchObject({ blockedAt: null })
+    expect((await mod.get('/audit?target=brief.example')).body[0]).toMatchObject({
+      actor: { name: 'system' },
+      via: 'system',
+    })
+  })
+})
+
+describe('waiting deliveries', () => {
+  it('to a pod that is blocked are given up, but for retractions, and revived within 14 days', async () => {
+    const podId = await podAt('r.example')
+    const [young, old, retraction] = [
+      await delivery(podId, { age: 13 }),
+      await delivery(podId, { age: 15 }),
+      await delivery(podId, { verb: 'retract' }),
+    ]
+    const { body: rule } = await set('r.example', 'blocked')
+
+    expect([await stateOf(young), await stateOf(retraction)]).toEqual([
+      { state: 'dead', lastFault: 'pod_blocked' },
+      { state: 'waiting', lastFault: null },
+    ])
+    await mod.call("DELETE", `/pod_rules/${rule.id}?reason=over`)
+    expect([(await stateOf(young)).state, (await stateOf(old)).state]).toEqual(['waiting', 'dead'])
+  })
+})
+
+describe('the preview', () => {
+  it('counts pods, people, pairs of relations and contents by pod and by address', async () => {
+    const { db } = api.pod
+    const people = await Promise.all(['a', 'b'].map((name) => addRemotePerson(api.pod, `${name}@many.example`)))
+    const elsewhere = await addRemotePerson(api.pod, 'c@sub.many.example')
+    await db('people')
+      .where({ id: elsewhere.id })
+      .update({ podId: await podAt('host.example') })
+    const users = [api.alice, api.bob, api.carol]
+    for (const { viewer } of users) {
+      for (const { id } of [...people, elsewhere]) {
+        await db('contacts').insert({ userId: viewer.userId, personId: id, sharing: true, receiving: true })
+      }
+    }
+    if (people[0] !== undefined) await addPost(api.pod, people[0], { public: true, text: 'Hi' })
+    await delivery(await podAt('many.example'))
+
+    expect((await mod.post('/pod_rules/preview', { domain: 'many.example' })).body).toMatchObject({
+      people: 3,
+      local_users: 3,
+      local_followers: 9,
+      remote_followers: 9,
+      contacts: 9,
+      posts: 1,
+      comments: 0,
+      deliveries_waiting: 1,
+      pods: expect.arrayContaining([{ host: 'many.example', people: 2 }]),
+    })
+    expect((await mod.get('/pod_rules')).body).toEqual([])
+  })
+})
+
+describe('the export', () => {
+  it('has the columns of Mastodon, by domain, without exceptions', async () => {
+    await set('b.example', 'blocked', { public_comment: 'Spam, "ads"' })
+    await set('a.example', 'limited', { obfuscate: true })
+    await set('ok.b.example', 'normal')
+
+    const answer = await api.app.inject({
+      url: '/api/admin/v1/pod_rules/export',
+      headers: { authorization: `Bearer ${mod.token}` },
+    })
+
+    expect(answer.body).toBe(
+      '#domain,#severity,#reject_media,#reject_reports,#public_comment,#obfuscate\r\n' +
+        'a.example,silence,false,false,,true\r\n' +
+        'b.example,suspend,false,false,"Spam, ""ads""",false\r\n',
+    )
+  })
+})
