@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { blockHost, unblockHost } from '../../src/domain/moderation/pod-rules.js'
 import { purgePod } from '../../src/domain/moderation/pods.js'
-import { changePod } from '../../src/domain/operations/pods.js'
+import { changePod, pausePod, resumePod } from '../../src/domain/operations/pods.js'
 import { probeKnownPod } from '../../src/federation/discovery/pod-checks.js'
 import { isThisPod } from '../../src/federation/discovery/pod-location.js'
 import { Pod as OtherPod, type PodHost } from '../../src/persistence/models/pod.js'
@@ -10,6 +10,7 @@ import type { Pod } from '../../src/pod/pod.js'
 import { addressHostOf } from '../../src/protocol/address.js'
 import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
 import { CommandError } from '../command-error.js'
+import { readEnd } from '../options.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
 import { queueAnswers } from '../queue-answers.js'
 import { readPlace } from '../read-named.js'
@@ -26,7 +27,7 @@ export function podsCommands(program: Command): void {
   pods
     .command('list')
     .description('Lists known pods.')
-    .addOption(new Option('--state <state>', 'only those').choices(['blocked', 'asleep', 'offline']))
+    .addOption(new Option('--state <state>', 'only those').choices(['blocked', 'paused', 'asleep', 'offline']))
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod pods list --state offline')
     .action(list)
@@ -49,6 +50,12 @@ export function podsCommands(program: Command): void {
     .option('--purge', 'also delete its people and everything they sent; needs --yes')
     .option('--yes', 'confirm')
   action('unblock', 'Ends the block of a pod, and sends what was given up in the last 14 days.', unblock)
+  action('pause', 'Keeps deliveries and fetches waiting, at most 14 days. Incoming messages are not concerned.', pause).option(
+    '--until <time>',
+    'a day, a time, or a duration from now like 3d; default: 14d',
+    readEnd,
+  )
+  action('resume', 'Ends a pause.', (place, options) => changePause(place, options, resumePod))
   podRuleCommands(pods)
 
   function action(
@@ -158,6 +165,24 @@ async function change(place: PodHost, { reason, ...options }: ActorOptions, acti
   printPod(changed, options)
 }
 
+async function pause(place: PodHost, { until, ...options }: ActorOptions & { readonly until?: Date }): Promise<void> {
+  await changePause(place, options, (pod, actor, other, { reason }) => pausePod(pod, actor, other, { reason, until }))
+}
+
+async function changePause(
+  place: PodHost,
+  { reason, ...options }: ActorOptions,
+  run: typeof resumePod,
+): Promise<void> {
+  const changed = await withPod(async (pod) => {
+    const other = await known(pod, place)
+    await queueAnswers(pod.jobs)
+    await run(pod, await actorOf(pod, options, 'administration'), other, { reason })
+    return known(pod, place)
+  })
+  printPod(changed, options)
+}
+
 async function known({ db }: Pod, place: PodHost): Promise<KnownPod> {
   const [pod] = await listKnownPods(db, { place })
   if (pod === undefined) throw new CommandError(`There is no known pod at ${addressHostOf(place)}.`)
@@ -187,12 +212,14 @@ function present(pod: KnownPod) {
     last_success_at: pod.lastSuccessAt?.toISOString() ?? null,
     checked_at: pod.checkedAt?.toISOString() ?? null,
     blocked_at: pod.blockedAt?.toISOString() ?? null,
+    paused_until: pod.pausedUntil?.toISOString() ?? null,
   }
 }
 
 /** The state of the pod for deliveries, in one word. */
-function stateOf({ blockedAt, asleep, nextTryAt, proven }: KnownPod): string {
+function stateOf({ blockedAt, pausedUntil, asleep, nextTryAt, proven }: KnownPod): string {
   if (blockedAt !== null) return 'blocked'
+  if (pausedUntil !== null && pausedUntil.getTime() > Date.now()) return 'paused'
   if (asleep) return 'asleep'
   if (nextTryAt !== null && nextTryAt.getTime() > Date.now()) return 'away'
   return proven ? 'proven' : 'unproven'

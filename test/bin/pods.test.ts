@@ -141,7 +141,7 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
   it('set, list, preview and unset rules for domains, with audit entries', async () => {
     await personAt(await podAt('sub.rules.example'), 'quin@sub.rules.example')
 
-    expect((await pod(['pods', 'set', 'rules.example', 'limited'], settings)).stderr).toContain('needs a reason')
+    expect((await pod(['pods', 'set', 'rules.example', 'normal'], settings)).stderr).toContain('needs a reason')
     expect(await json('pods', 'preview', 'rules.example')).toMatchObject({
       people: 1,
       pods: [{ host: 'sub.rules.example' }],

@@ -6,7 +6,6 @@ import { discoverPerson } from '../../src/federation/discovery/discover-person.j
 import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'
 import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'
 import { Person } from '../../src/persistence/models/person.js'
-import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import { Post } from '../../src/persistence/models/post.js'
 import type { ReshareEntity, StatusMessageEntity } from '../../src/protocol/entities/posts.js'
 import { writeEntity } from '../../src/protocol/entities/registry.js'

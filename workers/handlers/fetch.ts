@@ -14,9 +14,10 @@ import type {
   fetchStreamJob,
   Handlers,
 } from '../../src/jobs/definitions.js'
-import type { JobContext } from '../../src/jobs/outbox/outbox.js'
+import { type JobContext, postpone } from '../../src/jobs/outbox/outbox.js'
 import { SIGNER_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { findKnownHosts } from '../../src/jobs/waiting/signer-lookups.js'
+import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { splitAddress } from '../../src/protocol/address.js'
 import { ProtocolError, type ProtocolFault } from '../../src/protocol/errors.js'
@@ -33,10 +34,16 @@ type FetchJob =
 const again = { again: true }
 
 export const fetchHandlers: Handlers<FetchJob, Pod, JobContext> = {
-  'discover-person': (pod, { data: { address } }) =>
-    withShareOf(pod, address, 'DiscoveryFailed', (within) => discoverPerson(pod, address, { ...again, ...within })),
+  async 'discover-person'(pod, work) {
+    const { address } = work.data
+    await waitForPausedPod(pod, work, address)
+    await withShareOf(pod, address, 'DiscoveryFailed', (within) => discoverPerson(pod, address, { ...again, ...within }))
+  },
 
-  'fetch-entity': (pod, { data }) => withShareOf(pod, data.from, 'NotFetchable', () => fetchEntity(pod, data, again)),
+  async 'fetch-entity'(pod, work) {
+    await waitForPausedPod(pod, work, work.data.from)
+    await withShareOf(pod, work.data.from, 'NotFetchable', () => fetchEntity(pod, work.data, again))
+  },
 
   'discover-mentioned': (pod, work) =>
     withHalfShareOf(pod, work.data.address, 'DiscoveryFailed', () => ifPossible(pod, () => meetMentioned(pod, work))),
@@ -48,11 +55,23 @@ export const fetchHandlers: Handlers<FetchJob, Pod, JobContext> = {
       ),
     ),
 
-  'fetch-stream': (pod, { data: { address } }) =>
-    withHalfShareOf(pod, address, 'NotFetchable', () => ifPossible(pod, () => fetchPersonStream(pod, address))),
+  async 'fetch-stream'(pod, work) {
+    const { address } = work.data
+    await waitForPausedPod(pod, work, address)
+    await withHalfShareOf(pod, address, 'NotFetchable', () => ifPossible(pod, () => fetchPersonStream(pod, address)))
+  },
 
-  'fetch-linked': (pod, { data }) =>
-    withHalfShareOf(pod, data.from, 'NotFetchable', () => ifPossible(pod, () => fetchEntity(pod, data))),
+  async 'fetch-linked'(pod, work) {
+    const { data } = work
+    await waitForPausedPod(pod, work, data.from)
+    await withHalfShareOf(pod, data.from, 'NotFetchable', () => ifPossible(pod, () => fetchEntity(pod, data)))
+  },
+}
+
+/** Postpones a job that would send a request to a paused pod until the end of the pause. */
+async function waitForPausedPod(pod: Pod, { outboxId }: JobContext, from: string): Promise<void> {
+  const seconds = await OtherPod.secondsOfPause(pod.db, splitAddress(from)?.host ?? from)
+  if (seconds !== undefined && outboxId !== undefined) await postpone(pod.db, outboxId, seconds)
 }
 
 async function meetMentioned(

@@ -1,10 +1,16 @@
-import type { PodHost } from '../../persistence/models/pod.js'
+import { enqueueDeliveriesAfterCommit } from '../../jobs/outbox/enqueue-deliveries.js'
+import { type ListedPodRule, listRulesOfHost } from '../../persistence/moderation/pod-rules.js'
+import { type ListedPod, listPodPage, type PodListFilter } from '../../persistence/operations/pod-pages.js'
+import { type KnownPod, listKnownPods } from '../../persistence/outbound/known-pods.js'
+import type { OffsetPage } from '../../persistence/sql/keyset-page.js'
+import { Pod as OtherPod, type PodHost } from '../../persistence/models/pod.js'
 import type { Pod } from '../../pod/pod.js'
 import { addressHostOf } from '../../protocol/address.js'
 import { type Actor, type Power, requirePower } from '../moderation/actor.js'
 import { blockHost, unblockHost } from '../moderation/pod-rules.js'
 import { putPodToSleep, wakePod } from '../moderation/pods.js'
 import { requireReason } from '../moderation/record-action.js'
+import { Refusal } from '../refusals.js'
 import { recordOperation } from './record-operation.js'
 
 type Pieces = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
@@ -15,6 +21,78 @@ const ACTIONS = {
 } as const satisfies Readonly<Record<string, { power: Power; run: (pod: Pieces, podId: number) => Promise<void> }>>
 
 export type PodAction = keyof typeof ACTIONS | 'block' | 'unblock'
+
+export interface PodWithRules {
+  readonly pod: KnownPod
+  /** The rules for its host; the first one counts. */
+  readonly rules: readonly ListedPodRule[]
+}
+
+/** Lists known pods. */
+export async function listPods(
+  { db }: Pick<Pod, 'db'>,
+  actor: Actor,
+  filter: PodListFilter,
+  { offset, limit }: OffsetPage,
+): Promise<{ readonly items: readonly ListedPod[]; readonly more: boolean }> {
+  requirePower(actor, 'moderation')
+  const found = await listPodPage(db, filter, { offset, limit: limit + 1 })
+  return { items: found.slice(0, limit), more: found.length > limit }
+}
+
+/** Finds a known pod by its host, with the port if it is not 443. */
+export async function readPod({ db }: Pick<Pod, 'db'>, actor: Actor, name: string): Promise<PodWithRules> {
+  requirePower(actor, 'moderation')
+  const [, host, digits = '443'] = /^([^/?#\s]{1,255}?)(?::([0-9]{1,5}))?$/.exec(name) ?? []
+  const place = { host: host?.toLowerCase() ?? '', port: Number(digits) }
+  const [pod] = place.port > 65_535 ? [] : await listKnownPods(db, { place })
+  if (pod === undefined) throw new Refusal('pod_not_found', 'No pod at this host is known.')
+  return { pod, rules: await listRulesOfHost(db, place) }
+}
+
+const MOST_PAUSE_MS = 14 * 86_400_000
+
+/** Deliveries to a pod and fetches from it wait until then, at most 14 days. What waits still expires 14 days after it was written. */
+export async function pausePod(
+  pod: Pieces,
+  actor: Actor,
+  { id, host, port }: PodHost & { readonly id: number },
+  { until, ...options }: { readonly until?: Date | undefined; readonly reason?: string | undefined },
+): Promise<boolean> {
+  requirePower(actor, 'administration')
+  const reason = requireReason(options)
+  const now = pod.now().getTime()
+  const end = until ?? new Date(now + MOST_PAUSE_MS)
+  if (end.getTime() <= now || end.getTime() > now + MOST_PAUSE_MS) {
+    throw new Refusal('until_invalid', 'A pause ends within 14 days.')
+  }
+  const target = { type: 'pod', label: addressHostOf({ host, port }) }
+  await recordOperation(pod, actor, { action: 'pod.pause', target, reason }, async (transaction) => {
+    await OtherPod.query(transaction).findById(id).patch({ pausedUntil: end })
+    return { until: end.toISOString() }
+  })
+  return true
+}
+
+/** Ends a pause. False: the pod was not paused. */
+export async function resumePod(
+  pod: Pieces,
+  actor: Actor,
+  { id, host, port }: PodHost & { readonly id: number },
+  options: { readonly reason?: string | undefined },
+): Promise<boolean> {
+  requirePower(actor, 'administration')
+  const reason = requireReason(options)
+  const other = await OtherPod.query(pod.db).findById(id).throwIfNotFound()
+  if (other.pausedUntil === null || other.pausedUntil <= pod.now()) return false
+  const target = { type: 'pod', label: addressHostOf({ host, port }) }
+  await recordOperation(pod, actor, { action: 'pod.resume', target, reason }, async (transaction) => {
+    await OtherPod.query(transaction).findById(id).patch({ pausedUntil: null })
+    enqueueDeliveriesAfterCommit(pod, transaction, [{ podId: id, proven: false }])
+    return undefined
+  })
+  return true
+}
 
 /** Changes what this pod does with another one, with an audit entry. */
 export async function changePod(

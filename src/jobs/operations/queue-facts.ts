@@ -1,4 +1,4 @@
-import { POD_IS_ASLEEP } from '../../persistence/outbound/due-deliveries.js'
+import { POD_IS_ASLEEP, POD_IS_PAUSED } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
 import type { QueueCounts } from '../queues/inspect-queues.js'
 import { QUEUES, type QueueName } from '../queues/queue-names.js'
@@ -74,7 +74,7 @@ async function factsOfRows({ db }: Pick<Pod, 'db'>): Promise<Omit<QueueFacts, 'q
 }
 
 const isDue = `state = 'waiting' and due_at <= now() and (next_try_at is null or next_try_at <= now()) and blocked_at is null
-  and not ${POD_IS_ASLEEP}`
+  and not ${POD_IS_PAUSED} and not ${POD_IS_ASLEEP}`
 
 /**
  * Whether no work is left: no job but the scheduled ones, no outbox row but those of dead letters, no due delivery. Rows are read before

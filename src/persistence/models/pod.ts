@@ -45,6 +45,8 @@ export class Pod extends Model {
   /** Both follow the rules of the operator. */
   declare blockedAt: Date | null
   declare limitedAt: Date | null
+  /** An admin has paused deliveries and fetches until then. */
+  declare pausedUntil: Date | null
   /** Deliveries in a row that were answered with a redirect. */
   declare redirects: number
   /** The process that holds the lease for deliveries, and the end of the lease. */
@@ -80,6 +82,16 @@ export class Pod extends Model {
   static async isBlocked(db: Knex, { host, port }: PodHost): Promise<boolean> {
     const { rows } = await db.raw(`select pod_rule_state(?, ?) = 'blocked' as blocked`, [host, port])
     return rows[0].blocked === true
+  }
+
+  /** Seconds until the end of the pause of the pod at this host, which may have a port; undefined: it is not paused. */
+  static async secondsOfPause(db: Knex, place: string): Promise<number | undefined> {
+    const { rows } = await db.raw(
+      `select ceil(extract(epoch from paused_until - now()))::integer as seconds from pods
+       where host = ? and port = ? and paused_until > now()`,
+      [place.replace(/:[0-9]+$/, ''), Number(/:([0-9]{1,5})$/.exec(place)?.[1] ?? 443)],
+    )
+    return rows[0]?.seconds
   }
 
   /** Returns the addresses whose pods are blocked, with one statement. */

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 
 /** A number, or the bound that it exceeds. */
-export type BoundedCount = number | { readonly count: number; readonly exact: false }
+type BoundedCount = number | { readonly count: number; readonly exact: false }
 
 export interface PodPreview {
   /** The first pods that the rule meets, by host. */

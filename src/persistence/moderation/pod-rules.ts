@@ -46,6 +46,8 @@ const hostIsWithin = (host: string, rule: string) =>
 
 const POD_IS_WITHIN = `${hostIsWithin('pods.host', 'pod_rules')} and (pod_rules.port is null or pods.port = pod_rules.port)`
 
+const PODS_MET = `(select count(*)::integer from pods where ${POD_IS_WITHIN}) as pods_met`
+
 /** Changes of rules are made one after the other, and not while a new pod reads them. */
 export async function lockPodRules(transaction: Knex.Transaction): Promise<void> {
   await transaction.raw(`select pg_advisory_xact_lock(hashtext('pod_rules'))`)
@@ -94,10 +96,7 @@ export async function listPodRules(
   { q, state, batchId }: PodRuleFilter,
   page: IdPage,
 ): Promise<IdPageResult<ListedPodRule>> {
-  const query = db('pod_rules').select(
-    'pod_rules.*',
-    db.raw(`(select count(*)::integer from pods where ${POD_IS_WITHIN}) as pods_met`),
-  )
+  const query = db('pod_rules').select('pod_rules.*', db.raw(PODS_MET))
   if (q !== undefined) query.whereLike('domain', `%${escapeLike(q)}%`)
   if (state !== undefined) query.where({ state })
   if (batchId !== undefined) query.where({ batchId })
@@ -116,8 +115,9 @@ export async function countPodsMet(db: Knex, ruleId: number): Promise<number> {
 export async function listRulesOfHost(
   db: Knex,
   { host, port }: { readonly host: string; readonly port: number },
-): Promise<readonly PodRule[]> {
+): Promise<readonly ListedPodRule[]> {
   return db('pod_rules')
+    .select('pod_rules.*', db.raw(PODS_MET))
     .whereRaw(hostIsWithin('cast(:host as text)', 'pod_rules'), { host })
     .andWhereRaw('(pod_rules.port is null or pod_rules.port = ?)', [port])
     .orderByRaw('length(domain) desc, port nulls last')

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { queryUnprepared } from '../database/database.js'
+import type { PodStatus } from '../models/pod.js'
 import { POD_IS_ASLEEP, POD_IS_PROVEN } from '../outbound/due-deliveries.js'
 import { POD_STATE_CONDITIONS } from '../outbound/known-pods.js'
 import { escapeLike } from '../sql/escape-like.js'
@@ -7,13 +8,15 @@ import { escapeLike } from '../sql/escape-like.js'
 /** Counts stop here: a list must not count a million rows. */
 export const COUNTED_AT_MOST = 10_000
 
-export const POD_STATES = ['blocked', 'asleep', 'offline'] as const
-export const POD_SORTS = ['host', 'waiting', 'failures'] as const
+export const POD_STATES = ['blocked', 'paused', 'asleep', 'offline'] as const
+export const POD_SORTS = ['host', 'waiting', 'people', 'failures'] as const
 
 export interface PodListFilter {
   /** A part of the host. */
   readonly q?: string | undefined
   readonly state?: (typeof POD_STATES)[number] | undefined
+  /** The result of the last check. */
+  readonly status?: PodStatus | undefined
   readonly sort: (typeof POD_SORTS)[number]
 }
 
@@ -26,6 +29,7 @@ export interface ListedPod {
   readonly failures: number
   readonly nextTryAt: Date | null
   readonly blockedAt: Date | null
+  readonly pausedUntil: Date | null
   readonly asleep: boolean
   readonly proven: boolean
   /** At most one more than `COUNTED_AT_MOST`, as all counts here. */
@@ -39,36 +43,45 @@ export interface ListedPod {
 const orders = {
   host: 'pods.host, pods.port',
   waiting: 'found.waiting desc nulls last, pods.host, pods.port',
+  people: 'found.people desc nulls last, pods.host, pods.port',
   failures: 'pods.failures desc, pods.host, pods.port',
 } as const
 
 /** Lists known pods. Counts are read for the pods of the page alone. */
 export async function listPodPage(
   db: Knex,
-  { q, state, sort }: PodListFilter,
+  { q, state, status, sort }: PodListFilter,
   { offset, limit }: { readonly offset: number; readonly limit: number },
 ): Promise<readonly ListedPod[]> {
-  const waiting = `left join (
-    select pod_id, count(*) as waiting from deliveries where state = 'waiting' group by pod_id
-  ) as found on found.pod_id = pods.id`
+  const counted = {
+    host: '',
+    failures: '',
+    waiting: countedBy(`select pod_id, count(*) as waiting from deliveries where state = 'waiting' group by pod_id`),
+    people: countedBy('select pod_id, count(*) as people from people where pod_id is not null group by pod_id'),
+  } as const
   return queryUnprepared<ListedPod>(
     db,
     `with page as (
        select pods.*, row_number() over (order by ${orders[sort]}) as place
-       from pods ${sort === 'waiting' ? waiting : ''}
-       where ($1::text is null or pods.host like $1) and ${state === undefined ? 'true' : POD_STATE_CONDITIONS[state]}
+       from pods ${counted[sort]}
+       where ($1::text is null or pods.host like $1) and ($4::text is null or pods.status = $4) and ${state === undefined ? 'true' : POD_STATE_CONDITIONS[state]}
        order by ${orders[sort]} offset $2 limit $3
      )
      select pods.id, pods.host, pods.port, pods.status, pods.software, pods.failures, pods.next_try_at as "nextTryAt",
-       pods.blocked_at as "blockedAt", ${POD_IS_ASLEEP} as asleep, ${POD_IS_PROVEN} as proven,
+       pods.blocked_at as "blockedAt", pods.paused_until as "pausedUntil", ${POD_IS_ASLEEP} as asleep, ${POD_IS_PROVEN} as proven,
        (${countUpTo('select from people where people.pod_id = pods.id')}) as people,
        (${countUpTo(`select from deliveries where deliveries.pod_id = pods.id and state = 'waiting'`)}) as waiting,
        (${countUpTo(`select from deliveries where deliveries.pod_id = pods.id and state = 'dead'`)}) as dead,
        (select created_at from deliveries where deliveries.pod_id = pods.id and state = 'waiting' order by id limit 1)
          as "oldestWaiting"
      from page as pods order by place`,
-    [q === undefined ? null : `%${escapeLike(q)}%`, offset, limit],
+    [q === undefined ? null : `%${escapeLike(q)}%`, offset, limit, status ?? null],
   )
+}
+
+/** Joins the counts by pod, for an order by them. */
+function countedBy(counts: string): string {
+  return `left join (${counts}) as found on found.pod_id = pods.id`
 }
 
 function countUpTo(rows: string): string {

@@ -17,8 +17,12 @@ const DELIVERY_IS_EXPIRED = `deliveries.created_at <= now() - interval '${UNDELI
 /** SQL condition on `messages`: blocked pods receive it too, so that what local users have deleted does not stay there. */
 export const EXEMPT_FROM_BLOCKS = `(messages.verb = 'retract' or messages.record = 'account_deletion')`
 
-/** SQL condition: the pod may be contacted now. It is neither asleep nor in a pause after failures. */
+/** SQL condition: an admin has paused deliveries and fetches. */
+export const POD_IS_PAUSED = `coalesce(pods.paused_until > now(), false)`
+
+/** SQL condition: the pod may be contacted now. It is neither asleep nor paused, nor in a pause after failures. */
 const POD_ACCEPTS_DELIVERIES = `(pods.next_try_at is null or pods.next_try_at <= now())
+  and not ${POD_IS_PAUSED}
   and not ${POD_IS_ASLEEP}`
 
 /** A pod that this process delivers to until the lease ends. */
@@ -140,6 +144,10 @@ const selectDueDeliveries = `
       select id, message_id, pod_id, person_id, attempts, encrypted_envelope, priority, created_at
       from deliveries
       where deliveries.pod_id = given.pod_id and state = 'waiting' and (due_at + interval '0 seconds') <= now()
+        -- Once for each pod; the messages are read for blocked pods alone.
+        and ((select pods.blocked_at is null from pods where pods.id = given.pod_id) or exists (
+          select from outbound_messages as messages where messages.id = deliveries.message_id and ${EXEMPT_FROM_BLOCKS}
+        ))
       order by priority, id
       limit given.row_limit
     ) as waiting
@@ -147,7 +155,6 @@ const selectDueDeliveries = `
     select head.*, messages.record, messages.about, messages.sender_id, messages.public, earlier.due_at as held_until, earlier.priority as held_priority
     from head
     join outbound_messages as messages on messages.id = head.message_id
-      and (${EXEMPT_FROM_BLOCKS} or not (select pods.blocked_at is not null from pods where pods.id = head.pod_id))
     cross join lateral (
       select max(others.due_at) as due_at, max(others.priority) as priority
       from (
@@ -317,9 +324,9 @@ const settlement = `
           select from arrived where arrived.pod_id = pods.id and arrived.priority = ${DELIVERY_PRIORITY.participation}
         )
       )),
-      drained_by = case when rounds.is_due and pods.blocked_at is null then pods.drained_by end,
+      drained_by = case when rounds.is_due and pods.blocked_at is null and not ${POD_IS_PAUSED} then pods.drained_by end,
       drained_until = case
-        when rounds.is_due and pods.blocked_at is null then now() + rounds.milliseconds * interval '1 millisecond'
+        when rounds.is_due and pods.blocked_at is null and not ${POD_IS_PAUSED} then now() + rounds.milliseconds * interval '1 millisecond'
       end
     from rounds
     where pods.id = rounds."podId" and pods.drained_by = rounds.owner
@@ -396,7 +403,7 @@ export async function findPodsToCheck(
   const { rows } = await db.raw(
     `select id
      from pods
-     where blocked_at is null
+     where blocked_at is null and not ${POD_IS_PAUSED}
        and (
          coalesce(checked_at, created_at) <= now() - :checkEveryHours * interval '1 hour'
          or check_wanted and coalesce(checked_at <= now() - :recheckMinutes * interval '1 minute', true)

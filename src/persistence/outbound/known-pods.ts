@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { PodHost, PodStatus } from '../models/pod.js'
-import { POD_IS_ASLEEP, POD_IS_PROVEN } from './due-deliveries.js'
+import { POD_IS_ASLEEP, POD_IS_PAUSED, POD_IS_PROVEN } from './due-deliveries.js'
 
 /** Another pod as an operator sees it. */
 export interface KnownPod {
@@ -17,6 +17,9 @@ export interface KnownPod {
   readonly lastSuccessAt: Date | null
   readonly checkedAt: Date | null
   readonly blockedAt: Date | null
+  readonly limitedAt: Date | null
+  /** Null, or in the past: not paused. */
+  readonly pausedUntil: Date | null
   readonly skippedDeliveries: number
   readonly proven: boolean
   readonly asleep: boolean
@@ -29,12 +32,13 @@ export interface KnownPod {
 
 export interface KnownPodFilter {
   readonly place?: PodHost
-  readonly state?: 'blocked' | 'asleep' | 'offline'
+  readonly state?: 'blocked' | 'paused' | 'asleep' | 'offline'
 }
 
 /** SQL conditions of the states that lists of pods can be filtered by. */
 export const POD_STATE_CONDITIONS = {
   blocked: `pods.blocked_at is not null`,
+  paused: POD_IS_PAUSED,
   asleep: POD_IS_ASLEEP,
   offline: `pods.offline_since is not null`,
 } as const
@@ -45,7 +49,7 @@ export async function listKnownPods(db: Knex, { place, state }: KnownPodFilter =
     `select pods.id, pods.host, pods.port, pods.status, pods.last_error as "lastError", pods.software,
        pods.software_version as "softwareVersion", pods.failures, pods.next_try_at as "nextTryAt",
        pods.offline_since as "offlineSince", pods.last_success_at as "lastSuccessAt", pods.checked_at as "checkedAt",
-       pods.blocked_at as "blockedAt", pods.skipped_deliveries as "skippedDeliveries",
+       pods.blocked_at as "blockedAt", pods.limited_at as "limitedAt", pods.paused_until as "pausedUntil", pods.skipped_deliveries as "skippedDeliveries",
        ${POD_IS_PROVEN} as proven, ${POD_IS_ASLEEP} as asleep,
        (select count(*) from people where people.pod_id = pods.id) as people,
        counted.waiting,

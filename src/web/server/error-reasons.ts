@@ -88,6 +88,7 @@ export const ERROR_REASONS = {
   days_invalid: 'The number of days is out of range.',
   not_undoable: 'The action is final, or a later action has changed the same; `action_id` names that one.',
   not_remote: 'The account of this person is on this pod.',
+  pod_not_found: 'No pod at this host is known.',
   rule_not_found: 'There is no rule with this number.',
   domain_invalid: 'The domain is not the name of a host.',
   own_pod: 'The domain is that of this pod, or one above it.',

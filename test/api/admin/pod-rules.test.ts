@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { endPodRules } from '../../../src/domain/moderation/pod-rules.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { Pod as OtherPod } from '../../../src/persistence/models/pod.js'
+import { findDueDeliveries, leasePods } from '../../../src/persistence/outbound/due-deliveries.js'
 import { addPost } from '../../support/databases/rows.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
@@ -76,7 +77,7 @@ describe('a rule', () => {
       false,
       true,
     ])
-    expect((await set('bücher.example', 'limited')).body).toMatchObject({ domain: 'xn--bcher-kva.example' })
+    expect((await set('bücher.example', 'normal')).body).toMatchObject({ domain: 'xn--bcher-kva.example' })
   })
 
   it('can be exact or for one port, and the rule with the port counts', async () => {
@@ -133,7 +134,7 @@ describe('a rule', () => {
       preview: { contacts: 1, people: 1 },
     })
     expect((await mod.get('/pod_rules')).body).toEqual([])
-    expect((await set('kin.example', 'limited', { confirm: undefined })).status).toBe(201)
+    expect((await set('kin.example', 'normal', { confirm: undefined })).status).toBe(201)
     expect((await set('kin.example', 'blocked')).body).toMatchObject({ state: 'blocked', changed: true })
   })
 
@@ -142,11 +143,15 @@ describe('a rule', () => {
     expect((await set('log.example', 'limited')).body).toMatchObject({ changed: false, public_comment: 'Ads' })
     await mod.call("PATCH", `/pod_rules/${made.id}`, { state: 'blocked', reason: 'More ads', confirm: 'log.example' })
     await mod.call("DELETE", `/pod_rules/${made.id}?reason=over`)
+    const { body: made } = await set('log.example', 'normal', { public_comment: 'Ads' })
+    expect((await set('log.example', 'normal')).body).toMatchObject({ changed: false, public_comment: 'Ads' })
+    await mod.patch(`/pod_rules/${made.id}`, { state: 'blocked', reason: 'More ads', confirm: 'log.example' })
+    await mod.delete(`/pod_rules/${made.id}?reason=over`)
 
     expect((await mod.get('/audit?target=log.example')).body).toMatchObject([
       { action: 'pod_rule.delete', reason: 'over', before: { state: 'blocked' } },
-      { action: 'pod_rule', reason: 'More ads', before: { state: 'limited' }, after: { state: 'blocked' } },
-      { action: 'pod_rule', reason, after: { state: 'limited', public_comment: 'Ads' }, via: 'api' },
+      { action: 'pod_rule', reason: 'More ads', before: { state: 'normal' }, after: { state: 'blocked' } },
+      { action: 'pod_rule', reason, after: { state: 'normal', public_comment: 'Ads' }, via: 'api' },
     ])
     expect((await mod.call("DELETE", `/pod_rules/${made.id}?reason=over`)).body).toMatchObject({ reason: 'rule_not_found' })
   })
@@ -221,7 +226,7 @@ describe('the preview', () => {
 describe('the export', () => {
   it('has the columns of Mastodon, by domain, without exceptions', async () => {
     await set('b.example', 'blocked', { public_comment: 'Spam, "ads"' })
-    await set('a.example', 'limited', { obfuscate: true })
+    await set('a.example', 'blocked', { obfuscate: true })
     await set('ok.b.example', 'normal')
 
     const answer = await api.app.inject({
@@ -231,8 +236,59 @@ describe('the export', () => {
 
     expect(answer.body).toBe(
       '#domain,#severity,#reject_media,#reject_reports,#public_comment,#obfuscate\r\n' +
-        'a.example,silence,false,false,,true\r\n' +
+        'a.example,suspend,false,false,,true\r\n' +
         'b.example,suspend,false,false,"Spam, ""ads""",false\r\n',
     )
+  })
+})
+
+describe('pods', () => {
+  it('are listed by host, state and status, and shown with the rules for their host', async () => {
+    await podAt('a.list.example', { status: 'no_errors', software: 'diaspora' })
+    await podAt('b.list.example', { port: 3_000, failures: 3 })
+    await addRemotePerson(api.pod, 'quin@c.list.example')
+    await set('list.example', 'blocked')
+    await set('a.list.example', 'normal')
+
+    const hosts = async (query: string) => (await mod.get(`/pods?${query}`)).body.map(({ host }: { host: string }) => host)
+    expect(await hosts('q=list.example')).toEqual(['a.list.example', 'b.list.example:3000', 'c.list.example'])
+    expect(await hosts('q=list.example&state=blocked')).toEqual(['b.list.example:3000', 'c.list.example'])
+    expect(await hosts('q=list.example&status=no_errors')).toEqual(['a.list.example'])
+    expect(await hosts('q=list.example&sort=failures&per_page=1')).toEqual(['b.list.example:3000'])
+    expect(await hosts('q=list.example&sort=people&per_page=1')).toEqual(['c.list.example'])
+    expect((await mod.get('/pods/a.list.example')).body).toMatchObject({
+      state: 'unproven',
+      software: 'diaspora',
+      rules: [{ domain: 'a.list.example' }, { domain: 'list.example', pods_met: 3 }],
+    })
+    expect((await mod.get('/pods/nowhere.example')).body).toMatchObject({ code: 404, reason: 'pod_not_found' })
+  })
+
+  it('are paused by admins: deliveries wait without attempts, in order, until the pause ends', async () => {
+    const adm = await makeStaff(api, 'adm', 'admin')
+    const podId = await podAt('slow.example', { lastSuccessAt: new Date() })
+    const ids = [await delivery(podId), await delivery(podId)]
+    const owner = '00000000-0000-4000-8000-000000000000'
+    const lease = () => leasePods(api.pod.db, [{ podId, owner, milliseconds: 1, onlyProven: false }])
+
+    expect((await mod.post('/pods/slow.example/pause', { reason })).status).toBe(403)
+    const inMonths = new Date(Date.now() + 15 * 86_400_000).toISOString()
+    expect((await adm.post('/pods/slow.example/pause', { reason, until: inMonths })).body.reason).toBe('until_invalid')
+    expect((await adm.post('/pods/slow.example/pause', { reason })).body).toMatchObject({
+      changed: true,
+      pod: { state: 'paused', waiting: 2, paused_until: expect.any(String) },
+    })
+    expect(await lease()).toEqual(new Map())
+    expect((await mod.get('/pods?state=paused')).body).toHaveLength(1)
+
+    expect((await adm.post('/pods/slow.example/resume', { reason })).body).toMatchObject({
+      changed: true,
+      pod: { state: 'proven', failures: 0 },
+    })
+    expect((await adm.post('/pods/slow.example/resume', { reason })).body).toMatchObject({ changed: false })
+    expect((await lease()).get(podId)).toMatchObject({ isLeased: true })
+    const due = await findDueDeliveries(api.pod.db, [{ podId, limit: 10 }])
+    expect(due.map(({ id }) => id)).toEqual(ids)
+    expect((await adm.get('/audit?action=pod.pause&action=pod.resume')).body).toHaveLength(2)
   })
 })

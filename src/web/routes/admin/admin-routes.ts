@@ -12,6 +12,7 @@ import { contentRoutes } from './content.js'
 import { filterRoutes } from './filters.js'
 import { queueRoutes } from './queues.js'
 import { podRuleRoutes } from './pod-rules.js'
+import { podRoutes } from './pods.js'
 import { roleRoutes } from './roles.js'
 
 /** The API for moderators and admins below `/api/admin/v1`. */
@@ -30,4 +31,5 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   await app.register(roleRoutes)
   await app.register(queueRoutes)
   await app.register(podRuleRoutes)
+  await app.register(podRoutes)
 }

@@ -1,0 +1,46 @@
+import { presentRule } from '../../domain/moderation/pod-rules.js'
+import type { PodWithRules } from '../../domain/operations/pods.js'
+import type { ListedPod } from '../../persistence/operations/pod-pages.js'
+import type { KnownPod } from '../../persistence/outbound/known-pods.js'
+import { addressHostOf } from '../../protocol/address.js'
+
+type Health = Pick<KnownPod, 'blockedAt' | 'pausedUntil' | 'asleep' | 'nextTryAt' | 'proven'>
+
+/** The first state of deliveries that fits, as in docs/pod-states.md. */
+function stateOf({ blockedAt, pausedUntil, asleep, nextTryAt, proven }: Health, now: Date) {
+  if (blockedAt !== null) return 'blocked'
+  if (pausedUntil !== null && pausedUntil > now) return 'paused'
+  if (asleep) return 'asleep'
+  if (nextTryAt !== null && nextTryAt > now) return 'away'
+  return proven ? 'proven' : 'unproven'
+}
+
+function presentFields(pod: Health & Omit<ListedPod, 'oldestWaiting'>, now: Date) {
+  const { status, software, failures, people, waiting, dead, pausedUntil } = pod
+  return {
+    host: addressHostOf(pod),
+    state: stateOf(pod, now),
+    ...{ status, software, failures },
+    next_try_at: pod.nextTryAt?.toISOString() ?? null,
+    blocked_at: pod.blockedAt?.toISOString() ?? null,
+    paused_until: pausedUntil !== null && pausedUntil > now ? pausedUntil.toISOString() : null,
+    ...{ people: Number(people), waiting: Number(waiting), dead: Number(dead) },
+  } as const
+}
+
+export function presentListedPod(pod: ListedPod, now: Date) {
+  return { ...presentFields(pod, now), oldest_waiting_at: pod.oldestWaiting?.toISOString() ?? null }
+}
+
+export function presentPod({ pod, rules }: PodWithRules, now: Date) {
+  return {
+    ...presentFields(pod, now),
+    software_version: pod.softwareVersion,
+    last_error: pod.lastError,
+    offline_since: pod.offlineSince?.toISOString() ?? null,
+    last_success_at: pod.lastSuccessAt?.toISOString() ?? null,
+    checked_at: pod.checkedAt?.toISOString() ?? null,
+    skipped_deliveries: Number(pod.skippedDeliveries),
+    rules: rules.map(presentRule),
+  }
+}

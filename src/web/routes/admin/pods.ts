@@ -1,0 +1,127 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { listPods, pausePod, readPod, resumePod } from '../../../domain/operations/pods.js'
+import { POD_SORTS, POD_STATES } from '../../../persistence/operations/pod-pages.js'
+import { cursorPaging } from '../../api/cursor-paging.js'
+import { linkOffsetPages, readOffsetPaging } from '../../api/offset-paging.js'
+import { presentListedPod, presentPod } from '../../presenters/pods.js'
+import { actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
+import { ListedPodSchema, PodSchema, PodStatusName } from '../../schemas/pods.js'
+import { refTo } from '../../schemas/references.js'
+import { readTime } from '../../schemas/times.js'
+import { actorOf } from './actor-of.js'
+
+const tags = ['Pods']
+const params = Type.Object({ host: Type.String({ description: 'With its port if it is not 443.' }) })
+
+/** Other pods. */
+export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/pods',
+    {
+      schema: {
+        operationId: 'listPods',
+        tags,
+        summary: 'List known pods',
+        description: 'Counts above 10 000 are 10 001.',
+        querystring: Type.Object({
+          q: Type.Optional(Type.String({ description: 'A part of the host.' })),
+          state: Type.Optional(Type.Enum([...POD_STATES])),
+          status: Type.Optional(PodStatusName),
+          sort: Type.Optional(Type.Enum([...POD_SORTS], { default: 'host' })),
+          ...cursorPaging,
+        }),
+        response: { 200: Type.Array(refTo(ListedPodSchema), { description: 'The pods.' }) },
+      },
+      config: { scopes: ['moderation'], refusals: { role_needed: 403 } },
+    },
+    async (request, reply) => {
+      const { q, state, status, sort = 'host', ...paging } = request.query
+      const actor = await actorOf(request, 'moderation')
+      const page = readOffsetPaging(paging)
+      const found = await listPods(app.pod, actor, { q: q?.toLowerCase(), state, status, sort }, page)
+      linkOffsetPages(request, reply, page, found)
+      return found.items.map((each) => presentListedPod(each, app.pod.now()))
+    },
+  )
+
+  app.get(
+    '/pods/:host',
+    {
+      schema: {
+        operationId: 'getPod',
+        tags,
+        summary: 'Read a known pod',
+        description: 'With its health, and the rules for its host: the first one counts.',
+        params,
+        response: { 200: refTo(PodSchema, 'The pod.') },
+      },
+      config: { scopes: ['moderation'], refusals: { role_needed: 403, pod_not_found: 404 } },
+    },
+    async (request) => {
+      const found = await readPod(app.pod, await actorOf(request, 'moderation'), request.params.host)
+      return presentPod(found, app.pod.now())
+    },
+  )
+
+  const changing = {
+    scopes: ['administration'],
+    refusals: { ...actionRefusals, pod_not_found: 404 },
+  } as const
+  const changed = {
+    200: Type.Object({ changed: Changed, pod: refTo(PodSchema) }, { description: 'The pod now.' }),
+  }
+  const answer = async (request: FastifyRequest, host: string, hasChanged: boolean) => {
+    const found = await readPod(request.pod, await actorOf(request, 'administration'), host)
+    return { changed: hasChanged, pod: presentPod(found, request.pod.now()) }
+  }
+
+  app.post(
+    '/pods/:host/pause',
+    {
+      schema: {
+        operationId: 'pausePod',
+        tags,
+        summary: 'Pause a pod',
+        description:
+          'Deliveries and fetches wait. Failures are not counted, and incoming messages are received as before. What waits expires 14 days after it was written.',
+        params,
+        body: Type.Object({
+          reason: actionBody.reason,
+          until: Type.Optional(Type.String({ description: 'The end, at most 14 days from now. Default: then.' })),
+        }),
+        response: changed,
+      },
+      config: { ...changing, refusals: { ...changing.refusals, until_invalid: 422 } },
+    },
+    async (request) => {
+      const { reason, until } = request.body
+      const actor = await actorOf(request, 'administration')
+      const { pod } = await readPod(request.pod, actor, request.params.host)
+      const end = until === undefined ? undefined : readTime('until', until)
+      return answer(request, request.params.host, await pausePod(request.pod, actor, pod, { reason, until: end }))
+    },
+  )
+
+  app.post(
+    '/pods/:host/resume',
+    {
+      schema: {
+        operationId: 'resumePod',
+        tags,
+        summary: 'Resume a pod',
+        description: 'Ends a pause. What waits is sent in the order of writing.',
+        params,
+        body: Type.Object({ reason: actionBody.reason }),
+        response: changed,
+      },
+      config: changing,
+    },
+    async (request) => {
+      const actor = await actorOf(request, 'administration')
+      const { pod } = await readPod(request.pod, actor, request.params.host)
+      return answer(request, request.params.host, await resumePod(request.pod, actor, pod, request.body))
+    },
+  )
+}

@@ -1,0 +1,44 @@
+import { Type } from 'typebox'
+import { Timestamp } from './formats.js'
+import { PodRuleSchema } from './pod-rules.js'
+import { nullable, refTo } from './references.js'
+
+export const PodStatusName = Type.Enum([
+  ...(['unchecked', 'no_errors', 'dns_failed', 'net_failed', 'ssl_failed'] as const),
+  ...(['http_failed', 'version_failed', 'unknown_error'] as const),
+])
+
+const podFields = {
+  host: Type.String({ description: 'With its port if it is not 443.' }),
+  state: Type.Enum(['blocked', 'paused', 'asleep', 'away', 'proven', 'unproven'], {
+    description: 'The state for deliveries.',
+  }),
+  status: PodStatusName,
+  software: nullable(Type.String()),
+  failures: Type.Integer({ description: 'Failed deliveries or checks in a row.' }),
+  next_try_at: nullable(Timestamp),
+  blocked_at: nullable(Timestamp),
+  paused_until: nullable(Timestamp),
+  people: Type.Integer({ description: 'Known people.' }),
+  waiting: Type.Integer({ description: 'Deliveries that have not arrived.' }),
+  dead: Type.Integer({ description: 'Deliveries that were given up in the last 30 days.' }),
+}
+
+export const ListedPodSchema = Type.Object(
+  { ...podFields, oldest_waiting_at: nullable(Timestamp) },
+  { $id: 'ListedPod', description: 'Another pod, in short.' },
+)
+
+export const PodSchema = Type.Object(
+  {
+    ...podFields,
+    software_version: nullable(Type.String()),
+    last_error: nullable(Type.String()),
+    offline_since: nullable(Timestamp),
+    last_success_at: nullable(Timestamp),
+    checked_at: nullable(Timestamp),
+    skipped_deliveries: Type.Integer({ description: 'Deliveries that were not stored because the pod was asleep.' }),
+    rules: Type.Array(refTo(PodRuleSchema), { description: 'The rules for its host. The first one counts.' }),
+  },
+  { $id: 'OtherPod', description: 'Another pod with its health.' },
+)
