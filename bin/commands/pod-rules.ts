@@ -1,4 +1,7 @@
+import { readFile } from 'node:fs/promises'
 import { Argument, type Command, Option } from 'commander'
+import { applyImport, planImport, presentImport, readImport, undoImport } from '../../src/domain/moderation/pod-rule-imports.js'
+import { exportPodRules } from '../../src/domain/moderation/pod-rule-lists.js'
 import {
   listRules,
   nameOfRule,
@@ -9,11 +12,13 @@ import {
   unsetPodRule,
 } from '../../src/domain/moderation/pod-rules.js'
 import type { RuleDomainInput } from '../../src/domain/moderation/rule-domain.js'
+import { presentOperation } from '../../src/domain/operations/long-operations.js'
 import { Refusal } from '../../src/domain/refusals.js'
+import type { ImportMode } from '../../src/persistence/moderation/pod-rule-imports.js'
 import type { PodRule } from '../../src/persistence/moderation/pod-rules.js'
 import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
 import { CommandError } from '../command-error.js'
-import { readEnd } from '../options.js'
+import { readCount, readEnd } from '../options.js'
 import { print, printable, table } from '../output.js'
 import { queueAnswers } from '../queue-answers.js'
 import { withPod } from '../with-pod.js'
@@ -57,6 +62,74 @@ export function podRuleCommands(pods: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod pods preview spam.example')
     .action(preview)
+
+  pods
+    .command('export')
+    .description('Prints the rules as CSV with the columns of Mastodon.')
+    .addHelpText('after', '\nExample:\n  pod pods export > rules.csv')
+    .action(exportRules)
+
+  withActorOptions(pods.command('import'))
+    .argument('<file>', 'a domain block list of Mastodon (CSV), or a list of domains')
+    .description('Plans an import of rules, and applies it with --yes. Rows that end relations are not chosen.')
+    .addOption(
+      new Option('--mode <mode>', 'for domains that have a rule').choices(['keep', 'stricter', 'replace']).default('keep'),
+    )
+    .option('--yes', 'apply the plan')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod pods import rules.csv --mode stricter --reason "Shared list" --yes')
+    .action(importRules)
+
+  withActorOptions(pods.command('undo-import'))
+    .argument('<id>', 'the number of the import', readCount)
+    .description('Takes back the rules of an import that were not changed since.')
+    .option('--yes', 'confirm')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod pods undo-import 3 --reason "A bad list" --yes')
+    .action(undoImportOf)
+}
+
+interface ImportOptions extends ActorOptions {
+  readonly mode: ImportMode
+  readonly yes?: boolean
+}
+
+async function importRules(file: string, { mode, yes, reason, ...options }: ImportOptions): Promise<void> {
+  const csv = await readFile(file, 'utf8')
+  const { plan, operation } = await withPod(async (pod) => {
+    const actor = await actorOf(pod, options, 'administration')
+    const planned = presentImport(await planImport(pod, actor, { csv, mode }))
+    if (!yes) return { plan: planned, operation: undefined }
+    await queueAnswers(pod.jobs)
+    const confirm = String(planned.preview.chosen)
+    return { plan: planned, operation: await applyImport(pod, actor, planned.id, { reason, confirm }) }
+  })
+  const { add, change, covered, skip, chosen } = plan.preview
+  const rows = plan.rows
+    .filter(({ verdict, chosen: isChosen }) => verdict === 'skip' || (verdict !== 'covered' && !isChosen))
+    .map(({ domain, fault, preview: { contacts } }) => [domain, fault ?? `${contacts} relations, not chosen`])
+  print(options, { ...plan, operation: operation ? presentOperation(operation) : null }, [
+    `import ${plan.id}: ${add} new, ${change} changed, ${covered} covered, ${skip} skipped; ${chosen} chosen`,
+    ...table(rows).map(printable),
+    operation === undefined ? 'Nothing is changed yet: add --yes to apply it.' : `operation ${operation.id} is queued`,
+  ])
+}
+
+async function undoImportOf(id: number, { yes, reason, ...options }: Omit<ImportOptions, 'mode'>): Promise<void> {
+  if (!yes) throw new CommandError(`This takes back the rules of import ${id} that nobody has changed since: add --yes.`)
+  const operation = await withPod(async (pod) => {
+    await queueAnswers(pod.jobs)
+    const actor = await actorOf(pod, options, 'administration')
+    const { rows } = await readImport(pod, actor, id)
+    const confirm = String(rows.filter(({ chosen }) => chosen).length)
+    return undoImport(pod, actor, id, { reason, confirm })
+  })
+  print(options, presentOperation(operation), [`operation ${operation.id} is queued`])
+}
+
+async function exportRules(options: ActorOptions): Promise<void> {
+  const csv = await withPod(async (pod) => exportPodRules(pod, await actorOf(pod, options, 'moderation')))
+  process.stdout.write(csv)
 }
 
 interface SetOptions extends ActorOptions {

@@ -205,6 +205,13 @@ export const wakeWaitingJob = defineJob<{ readonly things: readonly string[] }>(
 /** Deletes soft-deleted posts with their interactions. */
 export const purgePostsJob = defineJob<object>()('maintenance', 'purge-posts', scheduled)
 
+/** Runs long work of a moderator or admin in chunks. */
+export const runOperationJob = defineJob<{ readonly operationId: number }>()(
+  'maintenance',
+  'run-operation',
+  retriedForHours,
+)
+
 /** Deletes expired rows. */
 export const pruneJob = defineJob<object>()('maintenance', 'prune', scheduled)
 
@@ -271,6 +278,7 @@ export const JOB_DEFINITIONS: readonly AnyJob[] = [
   wakeWaitingJob,
   purgePostsJob,
   pruneJob,
+  runOperationJob,
   makePhotoJob,
   removePhotoFilesJob,
   // For rows that an earlier version has written: the job has another queue now.

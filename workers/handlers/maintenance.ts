@@ -1,7 +1,9 @@
 import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
+import { importOperations } from '../../src/domain/moderation/pod-rule-imports.js'
 import { endPodRules } from '../../src/domain/moderation/pod-rules.js'
 import { notifyOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
 import { continuePrune } from '../../src/domain/operations/prune.js'
+import { runOperation } from '../../src/domain/operations/long-operations.js'
 import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
 import {
   birthdaysJob,
@@ -9,6 +11,7 @@ import {
   type Handlers,
   pruneJob,
   purgePostsJob,
+  runOperationJob,
   type wakeWaitingJob,
 } from '../../src/jobs/definitions.js'
 import { type JobContext, sweepAllNow } from '../../src/jobs/outbox/outbox.js'
@@ -40,6 +43,7 @@ type MaintenanceJob =
   | typeof wakeWaitingJob
   | typeof checkPodsJob
   | typeof birthdaysJob
+  | typeof runOperationJob
 
 export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
   prune: (pod) => prune(pod),
@@ -50,6 +54,7 @@ export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
   birthdays: (pod) => notifyContactsOfBirthdays(pod),
   'purge-posts': (pod) => purgePosts(pod),
   'wake-waiting': (pod, { data }) => resumeWaiting(pod, data.things),
+  'run-operation': (pod, work, deadline) => runOperation(pod, work, importOperations, deadline),
 }
 
 /** Conditions of expired rows by table. Rows with a retention setting are removed by `continuePrune`. */

@@ -7,6 +7,11 @@ export const MODERATION_LIMITS = {
   reportsPerSeconds: 3_600,
   /** Without an entry for so long a taken case is open again. */
   takenCaseSeconds: 86_400,
+  /** An imported list of rules. */
+  importRows: 20_000,
+  importBytes: 5 * 1_024 * 1_024,
+  /** Rows of an operation in one transaction. */
+  rowsOfChunk: 1_000,
   /** Rules whose time is over, in one transaction. */
   rulesEndedAtOnce: 100,
   /** Items of a page of the admin API without and with `per_page`. */

@@ -126,7 +126,7 @@ async function saveRule(
   }
   if (rule.state === 'blocked' && options.confirm !== rule.domain) await requireNoRelations(transaction, rule)
   const saved = await savePodRule(transaction, rule, pod.now())
-  await enforceRules(pod, transaction)
+  await enforcePodRules(pod, transaction)
   const action = await recordAction(pod, transaction, actor, {
     kind: 'pod_rule',
     target: targetOf(saved),
@@ -181,7 +181,7 @@ async function removeRule(
   { reason, caseId }: ActionOptions & { readonly reason: string },
 ) {
   await deletePodRules(transaction, [rule.id])
-  await enforceRules(pod, transaction)
+  await enforcePodRules(pod, transaction)
   return recordAction(pod, transaction, actor, {
     kind: 'pod_rule.delete',
     target: targetOf(rule),
@@ -267,7 +267,8 @@ export async function previewPodRule(
 }
 
 /** Brings pods and deliveries in line with the rules, in the transaction of their change. */
-async function enforceRules(pod: RulePod, transaction: Knex.Transaction): Promise<AppliedPodRules> {
+export async function enforcePodRules(
+  pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction): Promise<AppliedPodRules> {
   const applied = await applyPodRules(transaction)
   await giveUpDeliveriesToBlocked(transaction, applied.blocked)
   await reviveDeliveriesOfPods(transaction, applied.unblocked, 'pod_blocked')

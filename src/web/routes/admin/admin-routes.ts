@@ -11,6 +11,8 @@ import { caseRoutes } from './cases.js'
 import { contentRoutes } from './content.js'
 import { filterRoutes } from './filters.js'
 import { queueRoutes } from './queues.js'
+import { operationRoutes } from './operations.js'
+import { podRuleImportRoutes } from './pod-rule-imports.js'
 import { podRuleRoutes } from './pod-rules.js'
 import { podRoutes } from './pods.js'
 import { roleRoutes } from './roles.js'
@@ -31,5 +33,7 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   await app.register(roleRoutes)
   await app.register(queueRoutes)
   await app.register(podRuleRoutes)
+  await app.register(podRuleImportRoutes)
+  await app.register(operationRoutes)
   await app.register(podRoutes)
 }

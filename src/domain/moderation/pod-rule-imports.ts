@@ -1,0 +1,285 @@
+import { parse } from 'csv-parse/sync'
+import type { Knex } from 'knex'
+import { inTransaction } from '../../persistence/database/transactions.js'
+import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
+import {
+  applyImportRows,
+  chooseRows,
+  countRelationsByHost,
+  findImport,
+  type ImportMode,
+  type ImportRow,
+  insertImport,
+  listImportRows,
+  lockImport,
+  type PodRuleImport,
+  readRuleStates,
+  type StoredImportRow,
+  setImportState,
+  undoImportRows,
+} from '../../persistence/moderation/pod-rule-imports.js'
+import { lockPodRules, type PodRule } from '../../persistence/moderation/pod-rules.js'
+import type { Pod } from '../../pod/pod.js'
+import { type OperationWork, startOperation, type Operation } from '../operations/long-operations.js'
+import { Refusal } from '../refusals.js'
+import { type Actor, requirePower } from './actor.js'
+import { MODERATION_LIMITS } from './limits.js'
+import { enforcePodRules } from './pod-rules.js'
+import { type ActionOptions, requireReason } from './record-action.js'
+import { readRuleDomain } from './rule-domain.js'
+
+type ImportPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
+
+export interface ImportPlan {
+  readonly plan: PodRuleImport
+  readonly rows: readonly StoredImportRow[]
+}
+
+/** Reads a list of domains and stores what an import would do with each row. Changes no rule. */
+export async function planImport(
+  pod: ImportPod,
+  actor: Actor,
+  { csv, mode }: { readonly csv: string; readonly mode: ImportMode },
+): Promise<ImportPlan> {
+  requirePower(actor, 'administration')
+  const lines = readList(csv)
+  const [rules, relations] = await Promise.all([readRuleStates(pod.db), countRelationsByHost(pod.db)])
+  const judge = openJudgement(pod, mode, rules, relations)
+  return inTransaction(pod, async (transaction) => {
+    const plan = await insertImport(transaction, { mode, createdBy: actor.name }, lines.map(judge))
+    return { plan, rows: await listImportRows(transaction, plan.id) }
+  })
+}
+
+export async function readImport({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<ImportPlan> {
+  requirePower(actor, 'administration')
+  const plan = await findImport(db, id)
+  if (plan === undefined) throw importNotFound()
+  return { plan, rows: await listImportRows(db, id) }
+}
+
+export interface ApplyOptions extends ActionOptions {
+  /** The rows to apply; undefined: those that the plan chooses. */
+  readonly ids?: readonly number[] | undefined
+  /** Their number. */
+  readonly confirm?: string | undefined
+}
+
+/** Begins to apply the chosen rows of a plan. */
+export async function applyImport(
+  pod: ImportPod,
+  actor: Actor,
+  id: number,
+  { ids, confirm, ...options }: ApplyOptions,
+): Promise<Operation> {
+  return startImportStep(pod, actor, id, {
+    ...{ from: 'planned', to: 'applied', kind: APPLY, confirm, options },
+    count: (transaction) => chooseRows(transaction, id, ids),
+  })
+}
+
+/** Begins to take an import back. Rules that were changed since stay. */
+export async function undoImport(
+  pod: ImportPod,
+  actor: Actor,
+  id: number,
+  { confirm, ...options }: Omit<ApplyOptions, 'ids'>,
+): Promise<Operation> {
+  return startImportStep(pod, actor, id, {
+    ...{ from: 'applied', to: 'undone', kind: UNDO, confirm, options },
+    count: (transaction) => chooseRows(transaction, id, undefined),
+  })
+}
+
+interface ImportStep {
+  readonly from: PodRuleImport['state']
+  readonly to: PodRuleImport['state']
+  readonly kind: string
+  readonly confirm: string | undefined
+  readonly options: ActionOptions
+  count(transaction: Knex.Transaction): Promise<number>
+}
+
+async function startImportStep(
+  pod: ImportPod,
+  actor: Actor,
+  id: number,
+  { from, to, kind, confirm, options, count }: ImportStep,
+): Promise<Operation> {
+  requirePower(actor, 'administration')
+  return inTransaction(pod, async (transaction) => {
+    const plan = await lockImport(transaction, id)
+    if (plan === undefined) throw importNotFound()
+    const reason = requireReason(options)
+    if (plan.state !== from) throw new Refusal('bad_transition', `The import is ${plan.state}.`)
+    const total = await count(transaction)
+    if (confirm !== String(total)) {
+      throw new Refusal('confirmation_needed', `Set confirm to ${total}, the number of rows.`, {
+        details: { preview: { rows: total } },
+      })
+    }
+    await setImportState(transaction, id, to)
+    return startOperation(pod, transaction, actor, { kind, target: String(id), total, reason })
+  })
+}
+
+const APPLY = 'pod_rules.import'
+const UNDO = 'pod_rules.undo_import'
+
+export const importOperations: Readonly<Record<string, OperationWork>> = {
+  [APPLY]: workOf(applyImportRows),
+  [UNDO]: workOf((transaction, plan, { limit, at }) => undoImportRows(transaction, plan, { limit, at })),
+}
+
+function workOf(runRows: typeof applyImportRows): OperationWork {
+  return {
+    async runChunk(pod, transaction, { target, reason }) {
+      await lockPodRules(transaction)
+      const plan = await findImport(transaction, Number(target))
+      if (plan === undefined) return { done: 0, skipped: 0 }
+      const chunk = { reason, limit: MODERATION_LIMITS.rowsOfChunk, at: pod.now() }
+      const result = await runRows(transaction, plan, chunk)
+      if (result.done > 0) await enforcePodRules(pod, transaction)
+      return result
+    },
+
+    async complete(pod, transaction, { kind, target, reason, actor, done, skipped }) {
+      const { via, ...person } = actor
+      const entry = { action: kind, reason, batchId: Number(target), after: { rules: done, skipped } }
+      const import_ = { type: 'pod_rule_import', guid: target, label: `import ${target}` }
+      await appendAuditEntry(transaction, { ...entry, actor: person, via, target: import_ }, pod.now())
+    },
+  }
+}
+
+interface ListLine {
+  readonly domain: string
+  readonly severity: string
+  readonly publicComment: string
+  readonly obfuscate: boolean
+  readonly rejectMedia: boolean
+  readonly rejectReports: boolean
+}
+
+/** Reads a block list of Mastodon with any columns, or a plain list of domains. */
+function readList(csv: string): readonly ListLine[] {
+  if (Buffer.byteLength(csv) > MODERATION_LIMITS.importBytes) throw tooManyRows()
+  const records = parseRecords(csv)
+  const names = (records[0] ?? []).map((cell) => cell.replace(/^#/, '').trim().toLowerCase())
+  const hasHeader = names.includes('domain')
+  const lines = hasHeader ? records.slice(1) : records.filter(([cell = '']) => !cell.startsWith('#'))
+  if (lines.length > MODERATION_LIMITS.importRows) throw tooManyRows()
+  return lines.map((cells) => {
+    const cell = (name: string) => (hasHeader ? (cells[names.indexOf(name)] ?? '').trim() : '')
+    const isTrue = (name: string) => /^(true|t|yes|1)$/i.test(cell(name))
+    return {
+      domain: hasHeader ? cell('domain') : (cells[0] ?? '').trim(),
+      severity: cell('severity').toLowerCase() || 'suspend',
+      publicComment: cell('public_comment').slice(0, MODERATION_LIMITS.reasonCharacters),
+      obfuscate: isTrue('obfuscate'),
+      rejectMedia: isTrue('reject_media'),
+      rejectReports: isTrue('reject_reports'),
+    }
+  })
+}
+
+function parseRecords(csv: string): string[][] {
+  try {
+    return parse(csv, { bom: true, relaxColumnCount: true, skipEmptyLines: true })
+  } catch (error) {
+    throw new Refusal('csv_invalid', 'The file is not valid CSV.', { cause: error })
+  }
+}
+
+const STATES: Readonly<Record<string, ImportRow['state']>> = { suspend: 'blocked' }
+const RANKS: Readonly<Record<PodRule['state'], number>> = { normal: 0, limited: 1, blocked: 2 }
+
+/** Decides about each row in the order of the list; a second row for a domain is skipped. */
+function openJudgement(
+  { config }: Pick<Pod, 'config'>,
+  mode: ImportMode,
+  rules: Awaited<ReturnType<typeof readRuleStates>>,
+  relations: Awaited<ReturnType<typeof countRelationsByHost>>,
+): (line: ListLine) => ImportRow {
+  const ruleOf = new Map(rules.map((rule) => [rule.domain, rule]))
+  const contactsOf = new Map<string, number>()
+  for (const { host, contacts } of relations) {
+    for (const domain of domainsAbove(host)) contactsOf.set(domain, (contactsOf.get(domain) ?? 0) + contacts)
+  }
+  const seen = new Set<string>()
+
+  return (line) => {
+    const { severity, ...values } = line
+    const state = STATES[severity] ?? null
+    const skipped = (fault: string): ImportRow => ({
+      ...values,
+      ...{ severity, state, subdomains: true, verdict: 'skip', fault, contacts: 0, chosen: false },
+    })
+    if (/[*]/.test(line.domain.replace(/^\*\./, ''))) return skipped('obfuscated')
+    const domain = domainOf(line.domain)
+    if (domain.fault !== undefined) return skipped(domain.fault)
+    if (state === null) return skipped(severity === 'noop' ? 'noop' : 'severity')
+    if (seen.has(domain.name)) return skipped('duplicate')
+    seen.add(domain.name)
+
+    const contacts = contactsOf.get(domain.name) ?? 0
+    const verdict = verdictOf(domain.name, state)
+    const chosen = verdict !== 'covered' && contacts === 0
+    return { ...values, domain: domain.name, severity, state, subdomains: true, verdict, fault: null, contacts, chosen }
+  }
+
+  function domainOf(text: string): { readonly name: string; readonly fault?: string } {
+    try {
+      return { name: readRuleDomain(config, { domain: text }).domain }
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      return { name: text, fault: error.reason === 'domain_invalid' ? 'invalid' : error.reason }
+    }
+  }
+
+  /** A rule for the domain itself is changed as the mode says; a wider one may cover the row. */
+  function verdictOf(domain: string, state: PodRule['state']): 'add' | 'change' | 'covered' {
+    const own = ruleOf.get(domain)
+    if (own !== undefined) {
+      const isChanged = mode === 'replace' ? own.state !== state : RANKS[state] > RANKS[own.state]
+      return mode !== 'keep' && isChanged ? 'change' : 'covered'
+    }
+    const [wider] = domainsAbove(domain).flatMap((above) => {
+      const rule = ruleOf.get(above)
+      return rule?.subdomains ? [rule] : []
+    })
+    return wider !== undefined && RANKS[wider.state] >= RANKS[state] ? 'covered' : 'add'
+  }
+}
+
+/** `a.b.example`, `b.example`, `example`. */
+function domainsAbove(host: string): readonly string[] {
+  const labels = host.replace(/^www\./, '').split('.')
+  return labels.map((_label, index) => labels.slice(index).join('.'))
+}
+
+function tooManyRows(): Refusal {
+  const { importRows, importBytes } = MODERATION_LIMITS
+  return new Refusal('too_many_rows', `A list has at most ${importRows} rows and ${importBytes} bytes.`)
+}
+
+function importNotFound(): Refusal {
+  return new Refusal('import_not_found', 'There is no import with this number.')
+}
+
+/** A plan as clients and commands show it. */
+export function presentImport({ plan, rows }: ImportPlan) {
+  const counts = { add: 0, change: 0, covered: 0, skip: 0 }
+  for (const { verdict } of rows) counts[verdict] += 1
+  const chosen = rows.filter((row) => row.chosen)
+  return {
+    id: plan.id,
+    mode: plan.mode,
+    state: plan.state,
+    preview: { ...counts, chosen: chosen.length, contacts: rows.reduce((sum, { contacts }) => sum + contacts, 0) },
+    rows: rows.map(({ id, domain, severity, verdict, fault, contacts, chosen: isChosen, step }) => ({
+      ...{ id, domain, severity, verdict, fault, chosen: isChosen, step },
+      preview: { contacts },
+    })),
+  }
+}

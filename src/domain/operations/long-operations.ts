@@ -1,0 +1,86 @@
+import type { Knex } from 'knex'
+import { runOperationJob } from '../../jobs/definitions.js'
+import { enqueueJob, type JobContext } from '../../jobs/outbox/outbox.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
+import {
+  findOperation,
+  insertOperation,
+  lockOperation,
+  type NewOperation,
+  noteProgress,
+  type Operation,
+} from '../../persistence/operations/operations.js'
+import type { Pod } from '../../pod/pod.js'
+import { type Actor, requirePower } from '../moderation/actor.js'
+import { Refusal } from '../refusals.js'
+
+export type { Operation }
+
+type OperationPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'config'>
+
+/** The work of one kind of operation. */
+export interface OperationWork {
+  /** Does the next part, at most 1 000 rows, in the given transaction. Nothing done and nothing skipped: the work is complete. */
+  runChunk(
+    pod: OperationPod,
+    transaction: Knex.Transaction,
+    operation: Operation,
+  ): Promise<{ readonly done: number; readonly skipped: number }>
+  /** Runs in the transaction that completes the operation: its audit entry belongs here. */
+  complete(pod: OperationPod, transaction: Knex.Transaction, operation: Operation): Promise<void>
+}
+
+/** Stores an operation with its job, in the transaction of the request. Refuses a second one of a kind on one target. */
+export async function startOperation(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  actor: Actor,
+  operation: Omit<NewOperation, 'actor'>,
+): Promise<Operation> {
+  const { guid, name, role, via } = actor
+  const made = await insertOperation(transaction, { ...operation, actor: { guid, name, role, via } })
+  if (made === undefined) throw new Refusal('operation_running', 'The same operation is running already.')
+  await enqueueJob(pod, transaction, runOperationJob, { operationId: made.id })
+  return made
+}
+
+/** Runs an operation to its end. Each chunk commits with its progress, so that a repeated job continues behind the last one. */
+export async function runOperation(
+  pod: OperationPod,
+  { data, finish }: Pick<JobContext, 'finish'> & { readonly data: { readonly operationId: number } },
+  works: Readonly<Record<string, OperationWork>>,
+  deadline: AbortSignal,
+): Promise<void> {
+  for (let isComplete = false; !isComplete; ) {
+    deadline.throwIfAborted()
+    isComplete = await inTransaction(pod, async (transaction) => {
+      const operation = await lockOperation(transaction, data.operationId)
+      if (operation === undefined) {
+        await finish(transaction)
+        return true
+      }
+      const work = works[operation.kind]
+      if (work === undefined) throw new Error(`There is no operation ${operation.kind}.`)
+      const chunk = await work.runChunk(pod, transaction, operation)
+      const isLast = chunk.done + chunk.skipped === 0
+      await noteProgress(transaction, operation.id, { ...chunk, state: isLast ? 'done' : 'running' })
+      if (!isLast) return false
+      await finish(transaction)
+      await work.complete(pod, transaction, operation)
+      pod.log.info({ operation: operation.id, kind: operation.kind }, 'operation done')
+      return true
+    })
+  }
+}
+
+export async function readOperation({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<Operation> {
+  requirePower(actor, 'moderation')
+  const operation = await findOperation(db, id)
+  if (operation === undefined) throw new Refusal('operation_not_found', 'There is no operation with this number.')
+  return operation
+}
+
+/** An operation as clients and commands show it. */
+export function presentOperation({ id, kind, state, done, total, skipped, errors }: Operation) {
+  return { id, kind, state, done, total, skipped, errors: [...errors] }
+}

@@ -1,0 +1,59 @@
+import type { Knex } from 'knex'
+import type { AuditActor, AuditChannel } from '../moderation/audit-log.js'
+
+export type OperationState = 'queued' | 'running' | 'done' | 'failed' | 'undone'
+
+/** Long work that a job does in chunks. */
+export interface Operation {
+  readonly id: number
+  readonly kind: string
+  readonly target: string
+  readonly state: OperationState
+  readonly done: number
+  readonly total: number
+  readonly skipped: number
+  readonly errors: readonly string[]
+  readonly actor: AuditActor & { readonly via: AuditChannel }
+  readonly reason: string
+  readonly createdAt: Date
+  readonly changedAt: Date
+}
+
+export type NewOperation = Pick<Operation, 'kind' | 'target' | 'total' | 'actor' | 'reason'>
+
+/** Undefined: an operation of this kind runs on the target. */
+export async function insertOperation(
+  transaction: Knex.Transaction,
+  { actor, ...operation }: NewOperation,
+): Promise<Operation | undefined> {
+  const [row] = await transaction('operations')
+    .insert({ ...operation, actor: JSON.stringify(actor) })
+    .onConflict(transaction.raw(`(kind, target) where state in ('queued', 'running')`))
+    .ignore()
+    .returning('*')
+  return row
+}
+
+export async function findOperation(db: Knex, id: number): Promise<Operation | undefined> {
+  return db('operations').where({ id }).first()
+}
+
+/** Locks an operation that is not finished. */
+export async function lockOperation(transaction: Knex.Transaction, id: number): Promise<Operation | undefined> {
+  return transaction('operations').where({ id }).whereIn('state', ['queued', 'running']).forUpdate().first()
+}
+
+export async function noteProgress(
+  transaction: Knex.Transaction,
+  id: number,
+  { done, skipped, state }: { readonly done: number; readonly skipped: number; readonly state: OperationState },
+): Promise<void> {
+  await transaction('operations')
+    .where({ id })
+    .update({
+      state,
+      done: transaction.raw('done + ?', [done]),
+      skipped: transaction.raw('skipped + ?', [skipped]),
+      changedAt: transaction.raw(`date_trunc('milliseconds', now())`),
+    })
+}

@@ -1,0 +1,157 @@
+import multipart from '@fastify/multipart'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { MODERATION_LIMITS } from '../../../domain/moderation/limits.js'
+import { applyImport, planImport, presentImport, readImport, undoImport } from '../../../domain/moderation/pod-rule-imports.js'
+import { type Operation, presentOperation } from '../../../domain/operations/long-operations.js'
+import { Refusal } from '../../../domain/refusals.js'
+import { actionBody, actionRefusals } from '../../schemas/moderation.js'
+import { OperationSchema, PodRuleImportSchema } from '../../schemas/pod-rule-imports.js'
+import { refTo } from '../../schemas/references.js'
+import { RequestFault } from '../../server/request-faults.js'
+import { actorOf } from './actor-of.js'
+
+const tags = ['Pods']
+const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
+const MODES = ['keep', 'stricter', 'replace'] as const
+
+/** Lists of rules that an admin imports: a plan, then its application by an operation, and the undo of it. */
+export const podRuleImportRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  await app.register(multipart, {
+    limits: { fileSize: MODERATION_LIMITS.importBytes, files: 1, fields: 5 },
+    throwFileSizeLimit: false,
+  })
+
+  app.post(
+    '/pod_rules/imports',
+    {
+      schema: {
+        operationId: 'planPodRuleImport',
+        tags,
+        summary: 'Plan an import of rules',
+        description:
+          'Reads a domain block list of Mastodon (CSV), or a plain list of domains, at most 20 000 rows and 5 MiB. No rule changes. `mode` says what happens to domains that have a rule: `keep` it (default), take the `stricter` one, or `replace` it.',
+        consumes: ['multipart/form-data'],
+        body: Type.Object({
+          file: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The list.' }),
+          mode: Type.Optional(Type.Enum([...MODES], { default: 'keep' })),
+        }),
+        response: { 202: refTo(PodRuleImportSchema, 'The plan.') },
+      },
+      // The handler reads the form.
+      validatorCompiler: () => () => true,
+      config: {
+        scopes: ['administration'],
+        refusals: { role_needed: 403, file_missing: 422, csv_invalid: 422, too_many_rows: 422 },
+      },
+    },
+    async (request, reply) => {
+      const actor = await actorOf(request, 'administration')
+      const plan = await planImport(request.pod, actor, await readImportForm(request))
+      reply.code(202)
+      return presentImport(plan)
+    },
+  )
+
+  app.get(
+    '/pod_rules/imports/:id',
+    {
+      schema: {
+        operationId: 'getPodRuleImport',
+        tags,
+        summary: 'Read an import of rules',
+        description: 'With all rows.',
+        params,
+        response: { 200: refTo(PodRuleImportSchema, 'The import.') },
+      },
+      config: { scopes: ['administration'], refusals: { role_needed: 403, import_not_found: 404 } },
+    },
+    async (request) =>
+      presentImport(await readImport(app.pod, await actorOf(request, 'administration'), request.params.id)),
+  )
+
+  const config = {
+    scopes: ['administration'],
+    refusals: {
+      ...actionRefusals,
+      import_not_found: 404,
+      bad_transition: 409,
+      confirmation_needed: 409,
+      operation_running: 409,
+    },
+  } as const
+  const confirm = Type.Optional(Type.String({ description: 'The number of rows.' }))
+  const response = { 202: refTo(OperationSchema, 'The operation that does the work.') }
+
+  app.post(
+    '/pod_rules/imports/:id/apply',
+    {
+      schema: {
+        operationId: 'applyPodRuleImport',
+        tags,
+        summary: 'Apply an import of rules',
+        description: 'Works in the background; `Location` leads to its progress.',
+        params,
+        body: Type.Object({
+          reason: actionBody.reason,
+          confirm,
+          ids: Type.Optional(
+            Type.Array(Type.Integer(), { description: 'Rows of the plan. Default: those that it has chosen.' }),
+          ),
+        }),
+        response,
+      },
+      config,
+    },
+    async (request, reply) => {
+      const actor = await actorOf(request, 'administration')
+      return sendOperation(reply, await applyImport(request.pod, actor, request.params.id, request.body))
+    },
+  )
+
+  app.post(
+    '/pod_rules/imports/:id/undo',
+    {
+      schema: {
+        operationId: 'undoPodRuleImport',
+        tags,
+        summary: 'Undo an import of rules',
+        description: 'Rules that were changed or deleted since stay as they are.',
+        params,
+        body: Type.Object({ reason: actionBody.reason, confirm }),
+        response,
+      },
+      config,
+    },
+    async (request, reply) => {
+      const actor = await actorOf(request, 'administration')
+      return sendOperation(reply, await undoImport(request.pod, actor, request.params.id, request.body))
+    },
+  )
+}
+
+function sendOperation(reply: FastifyReply, operation: Operation) {
+  reply.code(202).header('location', `/api/admin/v1/operations/${operation.id}`)
+  return presentOperation(operation)
+}
+
+async function readImportForm(request: FastifyRequest): Promise<{ csv: string; mode: (typeof MODES)[number] }> {
+  let csv: string | undefined
+  let mode = 'keep'
+  if (request.isMultipart()) {
+    for await (const part of request.parts()) {
+      if (part.type === 'field') {
+        if (part.fieldname === 'mode') mode = String(part.value)
+        continue
+      }
+      const bytes = await part.toBuffer()
+      if (part.file.truncated) throw new Refusal('too_many_rows', 'The list is larger than 5 MiB.')
+      if (part.fieldname === 'file') csv = bytes.toString('utf8')
+    }
+  }
+  if (csv === undefined) throw new Refusal('file_missing', 'The list has to come as field "file" of a form.')
+  const known = MODES.find((name) => name === mode)
+  if (known === undefined) throw new RequestFault(422, 'The mode is keep, stricter or replace.', { field: 'mode' })
+  return { csv, mode: known }
+}
