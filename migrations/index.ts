@@ -50,6 +50,7 @@ import { hiddenContent } from './0120-hidden-content.js'
 import { podRules } from './0125-pod-rules.js'
 import { pausedPods } from './0126-paused-pods.js'
 import { operations } from './0127-operations.js'
+import { invitationUses } from './0128-invitation-uses.js'
 import { filters } from './0130-filters.js'
 import { retention } from './0140-retention.js'
 import type { Migration } from './migration.js'
@@ -111,6 +112,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0125-pod-rules', podRules],
   ['0126-paused-pods', pausedPods],
   ['0127-operations', operations],
+  ['0128-invitation-uses', invitationUses],
   ['0130-filters', filters],
   ['0140-retention', retention],
 ])

@@ -60,6 +60,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   logLevel: (level) => ({ LOG_LEVEL: level }),
   logFormat: (format) => ({ LOG_FORMAT: format }),
   registrations: (registrations) => ({ REGISTRATIONS: registrations }),
+  signUpsPerDay: (count) => ({ SIGN_UPS_PER_DAY: count }),
   podminAccount: (name) => ({ PODMIN_ACCOUNT: name ?? null }),
   statistics: (shown) => ({ STATISTICS: shown ? 'on' : 'off' }),
   addressLimits: ({ signIns, clients, tokens, authorizations, pages }) => ({

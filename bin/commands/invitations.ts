@@ -1,14 +1,42 @@
 import { type Command, Option } from 'commander'
 import { createInvitation } from '../../src/domain/accounts/invitations.js'
+import { inviteByStaff, listInvitations, presentInvitation, recallInvitation } from '../../src/domain/moderation/invitations.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
 import { CommandError } from '../command-error.js'
-import { readLifetime } from '../options.js'
-import { type OutputOptions, print } from '../output.js'
+import { readCount, readEnd, readLifetime } from '../options.js'
+import { type OutputOptions, print, printable, table } from '../output.js'
 import { withPod } from '../with-pod.js'
 
+const LISTED = 1_000
 const DEFAULT_LIFE_SECONDS = 14 * 86_400
 const LONGEST_LIFE_SECONDS = 365 * 86_400
 
 export function invitationCommands(program: Command): void {
+  const invitations = program.command('invitations').description('Invitations to sign up.')
+
+  invitations
+    .command('list')
+    .description('Lists invitations with the accounts that came by them, newest first.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod invitations list')
+    .action(list)
+
+  withActorOptions(invitations.command('create'))
+    .description('Makes an invitation and prints its link, which is not shown again.')
+    .option('--uses <number>', 'sign-ups, 1 to 100', readCount, 1)
+    .option('--until <time>', 'a day, a time, or a duration from now like 7d; default: 14d', readEnd)
+    .option('--note <text>', 'a note for moderators and admins')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod invitations create --uses 10 --note "Choir" --reason "Asked by Rosa"')
+    .action(create)
+
+  withActorOptions(invitations.command('recall'))
+    .argument('<id>', 'the number of the invitation', readCount)
+    .description('Recalls an invitation: its link works no more.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod invitations recall 3 --reason "The link was published"')
+    .action(recall)
+
   program
     .command('invite')
     .description('Creates an invitation for one sign-up (REGISTRATIONS=invite) and prints its link.')
@@ -19,6 +47,48 @@ export function invitationCommands(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod invite --note "for Rosa" --expires-in 7d')
     .action(makeInvitation)
+}
+
+async function list(options: ActorOptions): Promise<void> {
+  const found = await withPod(async (pod) =>
+    listInvitations(pod, await actorOf(pod, options, 'moderation'), { limit: LISTED }),
+  )
+  const rows = found.items.map((each) => [
+    String(each.id),
+    `${each.used} of ${each.uses}`,
+    each.recalledAt === null ? each.expiresAt.toISOString() : 'recalled',
+    each.accounts.join(', ') || '-',
+    each.note ?? '-',
+  ])
+  print(options, found.items.map(presentInvitation), [
+    ...table([['id', 'used', 'until', 'accounts', 'note'], ...rows]).map(printable),
+    rows.length === 1 ? '1 invitation' : `${rows.length} invitations`,
+  ])
+}
+
+interface CreateOptions extends ActorOptions {
+  readonly uses: number
+  readonly until?: Date
+  readonly note?: string
+}
+
+async function create({ uses, until, note, reason, ...options }: CreateOptions): Promise<void> {
+  const { invitation, url } = await withPod(async (pod) =>
+    inviteByStaff(pod, await actorOf(pod, options, 'moderation'), { uses, until, note }, { reason }),
+  )
+  print(options, { ...presentInvitation(invitation), url }, [
+    url,
+    `Invitation ${invitation.id} for ${uses} sign-up${uses === 1 ? '' : 's'}, expires ${invitation.expiresAt.toISOString()}. Save it now; it will not be shown again.`,
+  ])
+}
+
+async function recall(id: number, { reason, ...options }: ActorOptions): Promise<void> {
+  const { changed, invitation } = await withPod(async (pod) =>
+    recallInvitation(pod, await actorOf(pod, options, 'moderation'), id, { reason }),
+  )
+  print(options, { changed, ...presentInvitation(invitation) }, [
+    changed ? `Invitation ${id} is recalled.` : `Invitation ${id} was recalled before.`,
+  ])
 }
 
 async function makeInvitation(options: OutputOptions & { expiresIn: number; note?: string }): Promise<void> {

@@ -68,6 +68,8 @@ export interface Config {
   readonly podminAccount: string | undefined
   /** Who may sign up; published in NodeInfo. */
   readonly registrations: 'open' | 'invite' | 'closed'
+  /** Accounts in a day with which open sign-up stops; 0: unlimited. */
+  readonly signUpsPerDay: number
   /** Whether NodeInfo publishes the numbers of users, posts and comments. */
   readonly statistics: boolean
   /**
@@ -152,6 +154,7 @@ interface Environment {
   readonly POD_NAME: string
   readonly PODMIN_ACCOUNT?: string
   readonly REGISTRATIONS?: 'open' | 'invite' | 'closed'
+  readonly SIGN_UPS_PER_DAY: number
   readonly STATISTICS: 'on' | 'off'
   readonly SIGN_IN_LIMIT: number
   readonly CLIENT_LIMIT: number
@@ -247,6 +250,7 @@ const settings = {
   PODMIN_ACCOUNT: { type: 'string', maxLength: 255, description: 'a name of at most 255 characters' },
   REGISTRATIONS: { type: 'string', enum: ['open', 'invite', 'closed'], description: 'open, invite or closed' },
   STATISTICS: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
+  SIGN_UPS_PER_DAY: rateLimit(30),
   SIGN_IN_LIMIT: rateLimit(20),
   CLIENT_LIMIT: rateLimit(20),
   TOKEN_LIMIT: rateLimit(120),
@@ -359,6 +363,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     podName: given.POD_NAME || url.host,
     podminAccount: given.PODMIN_ACCOUNT?.toLowerCase(),
     registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
+    signUpsPerDay: given.SIGN_UPS_PER_DAY,
     statistics: given.STATISTICS === 'on',
     addressLimits: {
       signIns: given.SIGN_IN_LIMIT,

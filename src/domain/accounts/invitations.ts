@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto'
+import type { Knex } from 'knex'
 import { raw } from 'objection'
+import { secondsUntilSignUp } from '../../persistence/accounts/invitation-records.js'
 import { Invitation } from '../../persistence/models/invitation.js'
+import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
 import { type Account, createUser } from './accounts.js'
 import { hashToken } from './token-hash.js'
 
-type SignUpRefusal = 'sign_up_closed' | 'invitation_unusable'
+type SignUpRefusal = 'sign_up_closed' | 'sign_up_full' | 'invitation_unusable'
 
 export interface NewInvitation {
   /** Shown once: only its hash is stored. */
@@ -19,15 +22,20 @@ export async function createInvitation(
   pod: Pick<Pod, 'db'>,
   { lifetime, note }: { readonly lifetime: number; readonly note?: string | undefined },
 ): Promise<NewInvitation> {
+  const expiresAt = raw(`date_trunc('milliseconds', now()) + make_interval(secs => ?)`, [lifetime])
+  return insertInvitation(pod.db, { note: note ?? null, expiresAt: expiresAt as never, uses: 1, createdBy: 'command' })
+}
+
+/** Inserts an invitation with a new code. */
+export async function insertInvitation(
+  db: Knex,
+  invitation: Pick<Invitation, 'note' | 'expiresAt' | 'uses' | 'createdBy'>,
+): Promise<NewInvitation & { readonly id: number }> {
   const code = randomBytes(16).toString('hex')
-  const { expiresAt } = await Invitation.query(pod.db)
-    .insert({
-      codeHash: hashToken(code),
-      note: note ?? null,
-      expiresAt: raw(`date_trunc('milliseconds', now()) + make_interval(secs => ?)`, [lifetime]),
-    })
+  const { id, expiresAt } = await Invitation.query(db)
+    .insert({ ...invitation, codeHash: hashToken(code) })
     .returning('*')
-  return { code, expiresAt }
+  return { id, code, expiresAt }
 }
 
 /** The reason why a sign-up with this invitation is refused; undefined if it is allowed. */
@@ -36,7 +44,7 @@ export async function findSignUpRefusal(
   invitation: string | undefined,
 ): Promise<Refusal<SignUpRefusal> | undefined> {
   const { registrations } = pod.config
-  if (registrations === 'open') return undefined
+  if (registrations === 'open') return findFullDay(pod)
   if (registrations === 'closed') return signUpClosed('This pod does not accept new accounts at the moment.')
   if (invitation === undefined)
     return signUpClosed('This pod accepts new accounts by invitation only. Ask its operator for an invitation.')
@@ -53,19 +61,30 @@ export async function signUp(
   const refused = await findSignUpRefusal(pod, invitation)
   if (refused) throw refused
   return createUser(pod, person, async (transaction, user) => {
+    await User.query(transaction)
+      .findById(user.id)
+      .patch({ signedUpAt: raw(`date_trunc('milliseconds', now())`) })
     if (invitation === undefined || pod.config.registrations === 'open') return
-    const used = await queryUsableInvitation({ db: transaction }, invitation).patch({
-      usedAt: pod.now(),
-      userId: user.id,
-    })
-    if (used === 0) throw invitationUnusable()
+    const [used] = await queryUsableInvitation({ db: transaction }, invitation)
+      .patch({ used: raw('used + 1'), usedAt: raw('coalesce(used_at, ?)', [pod.now()]) })
+      .returning('id')
+    if (used === undefined) throw invitationUnusable()
+    await User.query(transaction).findById(user.id).patch({ invitationId: used.id })
   })
 }
 
 function queryUsableInvitation({ db }: Pick<Pod, 'db'>, code: string) {
   return Invitation.query(db)
-    .where({ codeHash: hashToken(code), usedAt: null })
-    .whereRaw('expires_at > now()')
+    .where({ codeHash: hashToken(code), recalledAt: null })
+    .whereRaw('used < uses and expires_at > now()')
+}
+
+/** Refuses open sign-ups beyond the number of a day, so that a flood of accounts has a bound. */
+async function findFullDay({ db, config }: Pick<Pod, 'db' | 'config'>): Promise<Refusal<SignUpRefusal> | undefined> {
+  const seconds = config.signUpsPerDay === 0 ? undefined : await secondsUntilSignUp(db, config.signUpsPerDay)
+  if (seconds === undefined) return undefined
+  const message = 'This pod has had many new accounts today. Please try again later.'
+  return new Refusal('sign_up_full', message, { details: { retryAfter: Math.max(1, seconds) } })
 }
 
 function signUpClosed(message: string): Refusal<SignUpRefusal> {

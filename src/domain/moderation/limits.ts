@@ -12,6 +12,10 @@ export const MODERATION_LIMITS = {
   importBytes: 5 * 1_024 * 1_024,
   /** Rows of an operation in one transaction. */
   rowsOfChunk: 1_000,
+  /** Sign-ups with one invitation. */
+  invitationUses: 100,
+  invitationDays: 14,
+  longestInvitationDays: 365,
   /** Rules whose time is over, in one transaction. */
   rulesEndedAtOnce: 100,
   /** Items of a page of the admin API without and with `per_page`. */

@@ -1,6 +1,6 @@
 import { Model } from './model.js'
 
-/** An invitation for one sign-up. Only the SHA-256 of its code is stored. */
+/** An invitation for some sign-ups. Only the SHA-256 of its code is stored. */
 export class Invitation extends Model {
   static override tableName = 'invitations'
 
@@ -8,7 +8,13 @@ export class Invitation extends Model {
   declare codeHash: Buffer
   declare note: string | null
   declare expiresAt: Date
+  /** Sign-ups in all, and those that there were. */
+  declare uses: number
+  declare used: number
+  /** A user name, or `command`. */
+  declare createdBy: string
+  /** The first use. */
   declare usedAt: Date | null
-  declare userId: number | null
+  declare recalledAt: Date | null
   declare createdAt: Date
 }

@@ -26,6 +26,10 @@ export class User extends Model {
   declare lastSignInAt: Date | null
   declare lockedAt: Date | null
   declare closedAt: Date | null
+  /** The invitation that the account was made with. */
+  declare invitationId: number | null
+  /** Null: a command has made the account. */
+  declare signedUpAt: Date | null
   declare createdAt: Date
 
   declare person?: Person

@@ -30,7 +30,9 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     const { podName, host } = pod.config
     reply.type('text/html; charset=utf-8')
     const refused = await findSignUpRefusal(pod, visit.invitation)
-    if (refused) return reply.code(403).send(noSignUpPage(podName, refused.message))
+    if (refused?.reason === 'sign_up_full') reply.code(503).header('retry-after', String(refused.details['retryAfter']))
+    else if (refused) reply.code(403)
+    if (refused) return reply.send(noSignUpPage(podName, refused.message))
     if (visit.request !== undefined) await browser.request(visit.request)
     return reply.header('content-security-policy', formPolicy({ leadsToClient: visit.request !== undefined })).send(
       signUpPage({

@@ -22,6 +22,7 @@ import { Notification } from '../schemas/notifications.js'
 import { QueueJobSchema, QueueSchema } from '../schemas/operations.js'
 import { OtherPerson, OwnProfile, PersonSummary } from '../schemas/people.js'
 import { PodPreviewSchema, PodRuleSchema } from '../schemas/pod-rules.js'
+import { InvitationSchema } from '../schemas/invitations.js'
 import { OperationSchema, PodRuleImportSchema } from '../schemas/pod-rule-imports.js'
 import { ListedPodSchema, PodSchema } from '../schemas/pods.js'
 import { Photo, Picture, Poll, Post, Root } from '../schemas/posts.js'
@@ -110,7 +111,7 @@ const NAMED_SCHEMAS = [
   ...[ActionSchema, AuditEntrySchema, ContentSchema, ListedCaseSchema, WholeCaseSchema, OwnReportSchema],
   ...[PodRuleSchema, PodPreviewSchema],
   ...[PodRuleSchema, PodPreviewSchema, ListedPodSchema, PodSchema],
-  ...[PodRuleImportSchema, OperationSchema],
+  ...[PodRuleImportSchema, OperationSchema, InvitationSchema],
 ]
 
 /** Describes the routes that are registered after it, so it must come first. */
@@ -155,6 +156,7 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Actions', description: 'Admin API: the actions that were taken, and their undo.' },
         { name: 'Audit', description: 'Admin API: the log of all actions of moderators and admins.' },
         { name: 'Roles', description: 'Admin API: moderators and admins.' },
+        { name: 'Invitations', description: 'Admin API: invitations to sign up.' },
         { name: 'Operations', description: 'Admin API: long work in the background.' },
         { name: 'Pods', description: 'Admin API: other pods and the rules for them.' },
         { name: 'Queues', description: 'Admin API: the queues and their jobs.' },

@@ -11,6 +11,7 @@ import { caseRoutes } from './cases.js'
 import { contentRoutes } from './content.js'
 import { filterRoutes } from './filters.js'
 import { queueRoutes } from './queues.js'
+import { invitationRoutes } from './invitations.js'
 import { operationRoutes } from './operations.js'
 import { podRuleImportRoutes } from './pod-rule-imports.js'
 import { podRuleRoutes } from './pod-rules.js'
@@ -35,5 +36,6 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   await app.register(podRuleRoutes)
   await app.register(podRuleImportRoutes)
   await app.register(operationRoutes)
+  await app.register(invitationRoutes)
   await app.register(podRoutes)
 }

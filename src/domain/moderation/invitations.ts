@@ -1,0 +1,169 @@
+import { inTransaction } from '../../persistence/database/transactions.js'
+import { Invitation } from '../../persistence/models/invitation.js'
+import {
+  findInvitation,
+  type InvitationRecord,
+  listInvitationRecords,
+} from '../../persistence/accounts/invitation-records.js'
+import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
+import type { Pod } from '../../pod/pod.js'
+import { insertInvitation } from '../accounts/invitations.js'
+import { findTextFault } from '../posts/texts.js'
+import { Refusal } from '../refusals.js'
+import { type Actor, requirePower } from './actor.js'
+import { MODERATION_LIMITS } from './limits.js'
+import { type ActionOptions, recordAction, requireReason } from './record-action.js'
+
+type InvitationPod = Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey' | 'config'>
+
+export interface InvitationInput {
+  readonly uses?: number | undefined
+  readonly until?: Date | undefined
+  readonly note?: string | undefined
+}
+
+/** An invitation with its link, which is shown once. */
+export interface NewInvitationRecord {
+  readonly invitation: InvitationRecord
+  readonly url: string
+}
+
+/** Makes an invitation for some sign-ups, with an audit entry. */
+export async function inviteByStaff(
+  pod: InvitationPod,
+  actor: Actor,
+  { uses = 1, until, note }: InvitationInput,
+  options: ActionOptions,
+): Promise<NewInvitationRecord> {
+  requirePower(actor, 'moderation')
+  const reason = requireReason(options)
+  requireUses(uses)
+  const expiresAt = readEnd(pod.now(), until)
+  return inTransaction(pod, async (transaction) => {
+    const made = await insertInvitation(transaction, {
+      ...{ uses, expiresAt, createdBy: actor.name },
+      note: note === undefined ? null : readNote(note),
+    })
+    await recordAction(pod, transaction, actor, {
+      kind: 'invitation',
+      target: targetOf(made.id),
+      reason,
+      undo: { possible: false },
+      after: { uses, until: expiresAt.toISOString() },
+    })
+    const invitation = await requireInvitation(transaction, made.id)
+    return { invitation, url: `${pod.config.url}/users/sign_up?invitation=${made.code}` }
+  })
+}
+
+/** Lists invitations with the accounts that came by them, newest first. */
+export async function listInvitations(
+  { db }: Pick<Pod, 'db'>,
+  actor: Actor,
+  page: IdPage,
+): Promise<IdPageResult<InvitationRecord>> {
+  requirePower(actor, 'moderation')
+  return listInvitationRecords(db, page)
+}
+
+/** Changes the number of uses, the end or the note of an invitation. */
+export async function changeInvitation(
+  pod: InvitationPod,
+  actor: Actor,
+  id: number,
+  { uses, until, note }: InvitationInput,
+  options: ActionOptions,
+): Promise<InvitationRecord> {
+  requirePower(actor, 'moderation')
+  return inTransaction(pod, async (transaction) => {
+    const before = await requireInvitation(transaction, id)
+    const reason = requireReason(options)
+    if (uses !== undefined) requireUses(uses, before.used)
+    const changes = {
+      ...(uses !== undefined && { uses }),
+      ...(until !== undefined && { expiresAt: readEnd(pod.now(), until) }),
+      ...(note !== undefined && { note: readNote(note) }),
+    }
+    if (Object.keys(changes).length === 0) return before
+    await Invitation.query(transaction).findById(id).patch(changes)
+    const after = await requireInvitation(transaction, id)
+    await recordAction(pod, transaction, actor, {
+      kind: 'invitation.change',
+      target: targetOf(id),
+      reason,
+      undo: { possible: false },
+      before: auditValues(before),
+      after: auditValues(after),
+    })
+    return after
+  })
+}
+
+/** Recalls an invitation: its link works no more. False: it was recalled before. */
+export async function recallInvitation(
+  pod: InvitationPod,
+  actor: Actor,
+  id: number,
+  options: ActionOptions,
+): Promise<{ readonly changed: boolean; readonly invitation: InvitationRecord }> {
+  requirePower(actor, 'moderation')
+  return inTransaction(pod, async (transaction) => {
+    const before = await requireInvitation(transaction, id)
+    const reason = requireReason(options)
+    if (before.recalledAt !== null) return { changed: false, invitation: before }
+    await Invitation.query(transaction).findById(id).patch({ recalledAt: pod.now() })
+    await recordAction(pod, transaction, actor, {
+      kind: 'invitation.recall',
+      target: targetOf(id),
+      reason,
+      undo: { possible: false },
+    })
+    return { changed: true, invitation: await requireInvitation(transaction, id) }
+  })
+}
+
+async function requireInvitation(db: Pod['db'], id: number): Promise<InvitationRecord> {
+  const found = await findInvitation(db, id)
+  if (found === undefined) throw new Refusal('invitation_not_found', 'There is no invitation with this number.')
+  return found
+}
+
+function requireUses(uses: number, used = 0): void {
+  if (uses >= Math.max(1, used) && uses <= MODERATION_LIMITS.invitationUses) return
+  throw new Refusal('uses_invalid', `An invitation is for ${Math.max(1, used)} to ${MODERATION_LIMITS.invitationUses} sign-ups.`)
+}
+
+function readNote(text: string): string {
+  const note = text.trim()
+  if ([...note].length > MODERATION_LIMITS.reasonCharacters || (note !== '' && findTextFault(note) !== undefined)) {
+    throw new Refusal('note_invalid', `A note has at most ${MODERATION_LIMITS.reasonCharacters} characters.`)
+  }
+  return note
+}
+
+/** Two weeks without another end, and at most a year. */
+function readEnd(now: Date, until: Date | undefined): Date {
+  const { invitationDays, longestInvitationDays } = MODERATION_LIMITS
+  const end = until ?? new Date(now.getTime() + invitationDays * 86_400_000)
+  if (end <= now || end.getTime() > now.getTime() + longestInvitationDays * 86_400_000) {
+    throw new Refusal('until_invalid', 'An invitation ends within a year.')
+  }
+  return end
+}
+
+const targetOf = (id: number) => ({ type: 'invitation', guid: String(id), label: `invitation ${id}` })
+
+const auditValues = ({ uses, expiresAt }: InvitationRecord) => ({ uses, until: expiresAt.toISOString() })
+
+/** An invitation as clients and commands show it. */
+export function presentInvitation(invitation: InvitationRecord) {
+  const { id, note, uses, used, accounts, createdBy } = invitation
+  return {
+    ...{ id, note, uses, used },
+    accounts: [...accounts],
+    until: invitation.expiresAt.toISOString(),
+    recalled_at: invitation.recalledAt?.toISOString() ?? null,
+    created_at: invitation.createdAt.toISOString(),
+    created_by: createdBy,
+  }
+}

@@ -1,0 +1,38 @@
+import type { Knex } from 'knex'
+import type { Invitation } from '../models/invitation.js'
+import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+
+/** An invitation with the usernames of the accounts that were made with it. */
+export interface InvitationRecord
+  extends Pick<Invitation, 'id' | 'note' | 'uses' | 'used' | 'createdBy' | 'expiresAt' | 'recalledAt' | 'createdAt'> {
+  readonly accounts: readonly string[]
+}
+
+/** Lists invitations, newest first. */
+export async function listInvitationRecords(db: Knex, page: IdPage): Promise<IdPageResult<InvitationRecord>> {
+  return readIdPage<InvitationRecord>(selectRecords(db), page)
+}
+
+export async function findInvitation(db: Knex, id: number): Promise<InvitationRecord | undefined> {
+  return selectRecords(db).where({ id }).first()
+}
+
+function selectRecords(db: Knex): Knex.QueryBuilder {
+  return db('invitations').select(
+    ...(['id', 'note', 'uses', 'used', 'createdBy', 'expiresAt', 'recalledAt', 'createdAt'] as const),
+    db.raw(`array(
+      select username from users where users.invitation_id = invitations.id order by users.id
+    ) as accounts`),
+  )
+}
+
+/** Seconds until one of the last `limit` sign-ups is a day old; undefined: there were fewer in the last day. */
+export async function secondsUntilSignUp(db: Knex, limit: number): Promise<number | undefined> {
+  const { rows } = await db.raw(
+    `select ceil(extract(epoch from signed_up_at + interval '1 day' - now()))::integer as seconds
+     from users where signed_up_at > now() - interval '1 day'
+     order by signed_up_at desc offset ? limit 1`,
+    [limit - 1],
+  )
+  return rows[0]?.seconds
+}

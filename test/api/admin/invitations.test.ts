@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { signUp } from '../../../src/domain/accounts/invitations.js'
+import { makeStaff, type StaffClient } from '../../support/people/staff.js'
+import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
+
+let api: ApiPod
+let mod: StaffClient
+beforeAll(async () => {
+  api = await startApiPod({ environment: { REGISTRATIONS: 'open', SIGN_UPS_PER_DAY: '3' } })
+  mod = await makeStaff(api, 'mod', 'moderator')
+})
+afterAll(() => api.close())
+
+const reason = 'Asked by Rosa'
+const codeOf = (url: string) => new URL(url).searchParams.get('invitation') ?? ''
+
+/** As the sign-up page of a pod with `REGISTRATIONS=invite`. */
+function signUpBy(username: string, invitation: string) {
+  const pod = { ...api.pod, config: { ...api.pod.config, registrations: 'invite' as const } }
+  return signUp(pod, { username, password: 'a long enough password', invitation })
+}
+
+describe('an invitation of a moderator', () => {
+  it('is for as many sign-ups as it says, and names those who came by it', async () => {
+    const made = await mod.post('/invitations', { uses: 2, note: 'Choir', reason })
+    expect([made.status, made.body]).toMatchObject([201, { uses: 2, used: 0, note: 'Choir', created_by: 'mod' }])
+    const code = codeOf(made.body.url)
+
+    await signUpBy('ada', code)
+    await signUpBy('ben', code)
+    await expect(signUpBy('cleo', code)).rejects.toMatchObject({ reason: 'invitation_unusable' })
+
+    expect((await mod.get('/invitations')).body).toMatchObject([{ id: made.body.id, used: 2, accounts: ['ada', 'ben'] }])
+    expect(JSON.stringify((await mod.get('/invitations')).body)).not.toContain(code)
+  })
+
+  it('works no more once it is recalled, and every change is recorded', async () => {
+    const { body: made } = await mod.post('/invitations', { reason })
+    const path = `/invitations/${made.id}`
+    expect((await mod.call('PATCH', path, { uses: 3, note: 'Again', reason })).body).toMatchObject({ uses: 3 })
+    expect((await mod.call('DELETE', `${path}?reason=Published`)).body).toMatchObject({
+      changed: true,
+      recalled_at: expect.any(String),
+    })
+    expect((await mod.call('DELETE', `${path}?reason=Published`)).body).toMatchObject({ changed: false })
+
+    await expect(signUpBy('dora', codeOf(made.url))).rejects.toMatchObject({ reason: 'invitation_unusable' })
+    const { body: audit } = await mod.get(`/audit?target=${made.id}`)
+    expect(audit.map(({ action }: { action: string }) => action)).toEqual([
+      'invitation.recall',
+      'invitation.change',
+      'invitation',
+    ])
+  })
+
+  it('has bounds, and needs a reason', async () => {
+    const year = new Date(Date.now() + 366 * 86_400_000).toISOString()
+
+    expect((await mod.post('/invitations', {})).body).toMatchObject({ reason: 'reason_needed' })
+    expect((await mod.post('/invitations', { uses: 101, reason })).body).toMatchObject({ reason: 'uses_invalid' })
+    expect((await mod.post('/invitations', { until: year, reason })).body).toMatchObject({ reason: 'until_invalid' })
+    expect((await mod.call('DELETE', '/invitations/999999?reason=x')).body).toMatchObject({
+      code: 404,
+      reason: 'invitation_not_found',
+    })
+  })
+})
+
+describe('open sign-up', () => {
+  it('stops with 503 and Retry-After after the sign-ups of a day, which accounts by command do not count to', async () => {
+    await api.people('made', 'by', 'command', 'only')
+    const get = () => api.app.inject('/users/sign_up')
+    await api.pod.db('users').update({ signedUpAt: null })
+    await api.pod.db('users').whereIn('username', ['ada', 'ben']).update({ signedUpAt: new Date() })
+    expect((await get()).statusCode).toBe(200)
+
+    await signUp(api.pod, { username: 'zoe', password: 'a long enough password', invitation: undefined })
+
+    const full = await get()
+    expect([full.statusCode, Number(full.headers['retry-after'])]).toEqual([503, expect.any(Number)])
+    expect(Number(full.headers['retry-after'])).toBeGreaterThan(86_000)
+    const refused = signUp(api.pod, { username: 'late', password: 'a long enough password', invitation: undefined })
+    await expect(refused).rejects.toMatchObject({ reason: 'sign_up_full' })
+  })
+})
