@@ -1,6 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { Argument, type Command, Option } from 'commander'
-import { applyImport, planImport, presentImport, readImport, undoImport } from '../../src/domain/moderation/pod-rule-imports.js'
+import {
+  applyImport,
+  planImport,
+  presentImport,
+  readImport,
+  undoImport,
+} from '../../src/domain/moderation/pod-rule-imports.js'
 import { exportPodRules } from '../../src/domain/moderation/pod-rule-lists.js'
 import {
   listRules,
@@ -66,6 +72,7 @@ export function podRuleCommands(pods: Command): void {
   pods
     .command('export')
     .description('Prints the rules as CSV with the columns of Mastodon.')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod pods export > rules.csv')
     .action(exportRules)
 
@@ -73,7 +80,9 @@ export function podRuleCommands(pods: Command): void {
     .argument('<file>', 'a domain block list of Mastodon (CSV), or a list of domains')
     .description('Plans an import of rules, and applies it with --yes. Rows that end relations are not chosen.')
     .addOption(
-      new Option('--mode <mode>', 'for domains that have a rule').choices(['keep', 'stricter', 'replace']).default('keep'),
+      new Option('--mode <mode>', 'for domains that have a rule')
+        .choices(['keep', 'stricter', 'replace'])
+        .default('keep'),
     )
     .option('--yes', 'apply the plan')
     .option('--json', 'print JSON')
@@ -116,7 +125,8 @@ async function importRules(file: string, { mode, yes, reason, ...options }: Impo
 }
 
 async function undoImportOf(id: number, { yes, reason, ...options }: Omit<ImportOptions, 'mode'>): Promise<void> {
-  if (!yes) throw new CommandError(`This takes back the rules of import ${id} that nobody has changed since: add --yes.`)
+  if (!yes)
+    throw new CommandError(`This takes back the rules of import ${id} that nobody has changed since: add --yes.`)
   const operation = await withPod(async (pod) => {
     await queueAnswers(pod.jobs)
     const actor = await actorOf(pod, options, 'administration')
@@ -129,7 +139,8 @@ async function undoImportOf(id: number, { yes, reason, ...options }: Omit<Import
 
 async function exportRules(options: ActorOptions): Promise<void> {
   const csv = await withPod(async (pod) => exportPodRules(pod, await actorOf(pod, options, 'moderation')))
-  process.stdout.write(csv)
+  if (options.json) print(options, { csv }, [])
+  else process.stdout.write(csv)
 }
 
 interface SetOptions extends ActorOptions {

@@ -50,11 +50,11 @@ export function podsCommands(program: Command): void {
     .option('--purge', 'also delete its people and everything they sent; needs --yes')
     .option('--yes', 'confirm')
   action('unblock', 'Ends the block of a pod, and sends what was given up in the last 14 days.', unblock)
-  action('pause', 'Keeps deliveries and fetches waiting, at most 14 days. Incoming messages are not concerned.', pause).option(
-    '--until <time>',
-    'a day, a time, or a duration from now like 3d; default: 14d',
-    readEnd,
-  )
+  action(
+    'pause',
+    'Keeps deliveries and fetches waiting, at most 14 days. Incoming messages are not concerned.',
+    pause,
+  ).option('--until <time>', 'a day, a time, or a duration from now like 3d; default: 14d', readEnd)
   action('resume', 'Ends a pause.', (place, options) => changePause(place, options, resumePod))
   podRuleCommands(pods)
 
@@ -169,11 +169,7 @@ async function pause(place: PodHost, { until, ...options }: ActorOptions & { rea
   await changePause(place, options, (pod, actor, other, { reason }) => pausePod(pod, actor, other, { reason, until }))
 }
 
-async function changePause(
-  place: PodHost,
-  { reason, ...options }: ActorOptions,
-  run: typeof resumePod,
-): Promise<void> {
+async function changePause(place: PodHost, { reason, ...options }: ActorOptions, run: typeof resumePod): Promise<void> {
   const changed = await withPod(async (pod) => {
     const other = await known(pod, place)
     await queueAnswers(pod.jobs)

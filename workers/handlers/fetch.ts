@@ -37,7 +37,9 @@ export const fetchHandlers: Handlers<FetchJob, Pod, JobContext> = {
   async 'discover-person'(pod, work) {
     const { address } = work.data
     await waitForPausedPod(pod, work, address)
-    await withShareOf(pod, address, 'DiscoveryFailed', (within) => discoverPerson(pod, address, { ...again, ...within }))
+    await withShareOf(pod, address, 'DiscoveryFailed', (within) =>
+      discoverPerson(pod, address, { ...again, ...within }),
+    )
   },
 
   async 'fetch-entity'(pod, work) {

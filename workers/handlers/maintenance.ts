@@ -2,8 +2,8 @@ import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
 import { importOperations } from '../../src/domain/moderation/pod-rule-imports.js'
 import { endPodRules } from '../../src/domain/moderation/pod-rules.js'
 import { notifyOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
-import { continuePrune } from '../../src/domain/operations/prune.js'
 import { runOperation } from '../../src/domain/operations/long-operations.js'
+import { continuePrune } from '../../src/domain/operations/prune.js'
 import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
 import {
   birthdaysJob,
@@ -11,7 +11,7 @@ import {
   type Handlers,
   pruneJob,
   purgePostsJob,
-  runOperationJob,
+  type runOperationJob,
   type wakeWaitingJob,
 } from '../../src/jobs/definitions.js'
 import { type JobContext, sweepAllNow } from '../../src/jobs/outbox/outbox.js'

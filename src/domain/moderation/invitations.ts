@@ -1,10 +1,10 @@
-import { inTransaction } from '../../persistence/database/transactions.js'
-import { Invitation } from '../../persistence/models/invitation.js'
 import {
   findInvitation,
   type InvitationRecord,
   listInvitationRecords,
 } from '../../persistence/accounts/invitation-records.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
+import { Invitation } from '../../persistence/models/invitation.js'
 import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
 import type { Pod } from '../../pod/pod.js'
 import { insertInvitation } from '../accounts/invitations.js'
@@ -130,7 +130,10 @@ async function requireInvitation(db: Pod['db'], id: number): Promise<InvitationR
 
 function requireUses(uses: number, used = 0): void {
   if (uses >= Math.max(1, used) && uses <= MODERATION_LIMITS.invitationUses) return
-  throw new Refusal('uses_invalid', `An invitation is for ${Math.max(1, used)} to ${MODERATION_LIMITS.invitationUses} sign-ups.`)
+  throw new Refusal(
+    'uses_invalid',
+    `An invitation is for ${Math.max(1, used)} to ${MODERATION_LIMITS.invitationUses} sign-ups.`,
+  )
 }
 
 function readNote(text: string): string {

@@ -20,7 +20,7 @@ import {
 } from '../../persistence/moderation/pod-rule-imports.js'
 import { lockPodRules, type PodRule } from '../../persistence/moderation/pod-rules.js'
 import type { Pod } from '../../pod/pod.js'
-import { type OperationWork, startOperation, type Operation } from '../operations/long-operations.js'
+import { type Operation, type OperationWork, startOperation } from '../operations/long-operations.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
 import { MODERATION_LIMITS } from './limits.js'

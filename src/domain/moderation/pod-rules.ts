@@ -267,8 +267,7 @@ export async function previewPodRule(
 }
 
 /** Brings pods and deliveries in line with the rules, in the transaction of their change. */
-export async function enforcePodRules(
-  pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction): Promise<AppliedPodRules> {
+export async function enforcePodRules(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction): Promise<AppliedPodRules> {
   const applied = await applyPodRules(transaction)
   await giveUpDeliveriesToBlocked(transaction, applied.blocked)
   await reviveDeliveriesOfPods(transaction, applied.unblocked, 'pod_blocked')

@@ -1,9 +1,9 @@
 import { enqueueDeliveriesAfterCommit } from '../../jobs/outbox/enqueue-deliveries.js'
+import { Pod as OtherPod, type PodHost } from '../../persistence/models/pod.js'
 import { type ListedPodRule, listRulesOfHost } from '../../persistence/moderation/pod-rules.js'
 import { type ListedPod, listPodPage, type PodListFilter } from '../../persistence/operations/pod-pages.js'
 import { type KnownPod, listKnownPods } from '../../persistence/outbound/known-pods.js'
 import type { OffsetPage } from '../../persistence/sql/keyset-page.js'
-import { Pod as OtherPod, type PodHost } from '../../persistence/models/pod.js'
 import type { Pod } from '../../pod/pod.js'
 import { addressHostOf } from '../../protocol/address.js'
 import { type Actor, type Power, requirePower } from '../moderation/actor.js'
@@ -67,11 +67,11 @@ export async function pausePod(
     throw new Refusal('until_invalid', 'A pause ends within 14 days.')
   }
   const target = { type: 'pod', label: addressHostOf({ host, port }) }
-  await recordOperation(pod, actor, { action: 'pod.pause', target, reason }, async (transaction) => {
-    await OtherPod.query(transaction).findById(id).patch({ pausedUntil: end })
-    return { until: end.toISOString() }
+  return recordOperation(pod, actor, { action: 'pod.pause', target, reason }, async (transaction) => {
+    const paused = OtherPod.query(transaction).findById(id)
+    const changed = await paused.whereRaw('paused_until is distinct from ?', [end]).patch({ pausedUntil: end })
+    return changed === 0 ? undefined : { until: end.toISOString() }
   })
-  return true
 }
 
 /** Ends a pause. False: the pod was not paused. */
@@ -83,15 +83,13 @@ export async function resumePod(
 ): Promise<boolean> {
   requirePower(actor, 'administration')
   const reason = requireReason(options)
-  const other = await OtherPod.query(pod.db).findById(id).throwIfNotFound()
-  if (other.pausedUntil === null || other.pausedUntil <= pod.now()) return false
   const target = { type: 'pod', label: addressHostOf({ host, port }) }
-  await recordOperation(pod, actor, { action: 'pod.resume', target, reason }, async (transaction) => {
-    await OtherPod.query(transaction).findById(id).patch({ pausedUntil: null })
+  return recordOperation(pod, actor, { action: 'pod.resume', target, reason }, async (transaction) => {
+    const paused = OtherPod.query(transaction).findById(id).where('pausedUntil', '>', pod.now())
+    if ((await paused.patch({ pausedUntil: null })) === 0) return undefined
     enqueueDeliveriesAfterCommit(pod, transaction, [{ podId: id, proven: false }])
-    return undefined
+    return { until: null }
   })
-  return true
 }
 
 /** Changes what this pod does with another one, with an audit entry. */

@@ -196,8 +196,6 @@ export async function countRelationsByHost(
 }
 
 /** The rules without a port, for the plan of an import. */
-export async function readRuleStates(
-  db: Knex,
-): Promise<readonly Pick<PodRule, 'domain' | 'subdomains' | 'state'>[]> {
+export async function readRuleStates(db: Knex): Promise<readonly Pick<PodRule, 'domain' | 'subdomains' | 'state'>[]> {
   return db('pod_rules').whereNull('port').select('domain', 'subdomains', 'state')
 }

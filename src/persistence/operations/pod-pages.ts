@@ -24,7 +24,7 @@ export interface ListedPod {
   readonly id: number
   readonly host: string
   readonly port: number
-  readonly status: string
+  readonly status: PodStatus
   readonly software: string | null
   readonly failures: number
   readonly nextTryAt: Date | null

@@ -9,6 +9,7 @@ import { Comment, NewComment } from '../schemas/comments.js'
 import { Conversation, Message, StartedConversation } from '../schemas/conversations.js'
 import { ErrorBody, ErrorReasonName } from '../schemas/error-body.js'
 import { DryRunSchema, FilterSchema, WholeFilterSchema } from '../schemas/filters.js'
+import { InvitationSchema } from '../schemas/invitations.js'
 import { LiveMessage, StreamEventData, StreamEvents, StreamReset } from '../schemas/live.js'
 import {
   ActionSchema,
@@ -21,9 +22,8 @@ import {
 import { Notification } from '../schemas/notifications.js'
 import { QueueJobSchema, QueueSchema } from '../schemas/operations.js'
 import { OtherPerson, OwnProfile, PersonSummary } from '../schemas/people.js'
-import { PodPreviewSchema, PodRuleSchema } from '../schemas/pod-rules.js'
-import { InvitationSchema } from '../schemas/invitations.js'
 import { OperationSchema, PodRuleImportSchema } from '../schemas/pod-rule-imports.js'
+import { PodPreviewSchema, PodRuleSchema } from '../schemas/pod-rules.js'
 import { ListedPodSchema, PodSchema } from '../schemas/pods.js'
 import { Photo, Picture, Poll, Post, Root } from '../schemas/posts.js'
 import { Like, Reshare } from '../schemas/reactions.js'
@@ -109,7 +109,6 @@ const NAMED_SCHEMAS = [
   ...[QueueSchema, QueueJobSchema],
   ...[FilterSchema, WholeFilterSchema, DryRunSchema],
   ...[ActionSchema, AuditEntrySchema, ContentSchema, ListedCaseSchema, WholeCaseSchema, OwnReportSchema],
-  ...[PodRuleSchema, PodPreviewSchema],
   ...[PodRuleSchema, PodPreviewSchema, ListedPodSchema, PodSchema],
   ...[PodRuleImportSchema, OperationSchema, InvitationSchema],
 ]
@@ -158,6 +157,7 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Roles', description: 'Admin API: moderators and admins.' },
         { name: 'Invitations', description: 'Admin API: invitations to sign up.' },
         { name: 'Operations', description: 'Admin API: long work in the background.' },
+        { name: 'Filters', description: 'Admin API: filters for texts, links and tags.' },
         { name: 'Pods', description: 'Admin API: other pods and the rules for them.' },
         { name: 'Queues', description: 'Admin API: the queues and their jobs.' },
       ],

@@ -26,7 +26,9 @@ export const PodRuleImportSchema = Type.Object(
               'Why the row is skipped: `obfuscated`, `invalid`, `own_pod`, `too_broad`, `noop`, `severity` or `duplicate`.',
           }),
         ),
-        chosen: Type.Boolean({ description: 'False for rows that end relations of local users, and for covered ones.' }),
+        chosen: Type.Boolean({
+          description: 'False for rows that end relations of local users, and for covered ones.',
+        }),
         step: Type.Enum(['planned', 'applied', 'skipped', 'undone', 'kept']),
         preview: Type.Object({ contacts: Type.Integer() }),
       }),

@@ -30,7 +30,9 @@ describe('an invitation of a moderator', () => {
     await signUpBy('ben', code)
     await expect(signUpBy('cleo', code)).rejects.toMatchObject({ reason: 'invitation_unusable' })
 
-    expect((await mod.get('/invitations')).body).toMatchObject([{ id: made.body.id, used: 2, accounts: ['ada', 'ben'] }])
+    expect((await mod.get('/invitations')).body).toMatchObject([
+      { id: made.body.id, used: 2, accounts: ['ada', 'ben'] },
+    ])
     expect(JSON.stringify((await mod.get('/invitations')).body)).not.toContain(code)
   })
 

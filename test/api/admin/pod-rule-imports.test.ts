@@ -21,7 +21,8 @@ const reason = 'A shared list'
 
 async function plan(csv: string, mode = 'keep') {
   const boundary = randomUUID()
-  const part = (name: string, value: string) => `--${boundary}\r\ncontent-disposition: form-data; ${name}\r\n\r\n${value}\r\n`
+  const part = (name: string, value: string) =>
+    `--${boundary}\r\ncontent-disposition: form-data; ${name}\r\n\r\n${value}\r\n`
   const answer = await api.app.inject({
     method: 'POST',
     url: '/api/admin/v1/pod_rules/imports',
@@ -47,9 +48,9 @@ async function apply(id: number, body: object = {}) {
 
 const rules = async () => api.pod.db('pod_rules').orderBy('domain').select('domain', 'state', 'source', 'publicComment')
 const exported = async () =>
-  (await api.app.inject({ url: '/api/admin/v1/pod_rules/export', headers: { authorization: `Bearer ${adm.token}` } })).body
-const set = (domain: string, state: string) =>
-  adm.post('/pod_rules', { domain, state, reason, confirm: domain })
+  (await api.app.inject({ url: '/api/admin/v1/pod_rules/export', headers: { authorization: `Bearer ${adm.token}` } }))
+    .body
+const set = (domain: string, state: string) => adm.post('/pod_rules', { domain, state, reason, confirm: domain })
 
 describe('the plan of an import', () => {
   it('names what happens with each row, and changes nothing', async () => {
@@ -85,7 +86,9 @@ describe('the plan of an import', () => {
 
   it('does not choose rows that end relations of local users', async () => {
     const quin = await addRemotePerson(api.pod, 'quin@deep.kin.example')
-    await api.pod.db('contacts').insert({ userId: api.bob.viewer.userId, personId: quin.id, sharing: true, receiving: true })
+    await api.pod
+      .db('contacts')
+      .insert({ userId: api.bob.viewer.userId, personId: quin.id, sharing: true, receiving: true })
 
     const { body } = await plan('kin.example\nother.example\n')
 

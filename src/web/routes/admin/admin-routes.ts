@@ -10,12 +10,12 @@ import { auditRoutes } from './audit.js'
 import { caseRoutes } from './cases.js'
 import { contentRoutes } from './content.js'
 import { filterRoutes } from './filters.js'
-import { queueRoutes } from './queues.js'
 import { invitationRoutes } from './invitations.js'
 import { operationRoutes } from './operations.js'
 import { podRuleImportRoutes } from './pod-rule-imports.js'
 import { podRuleRoutes } from './pod-rules.js'
 import { podRoutes } from './pods.js'
+import { queueRoutes } from './queues.js'
 import { roleRoutes } from './roles.js'
 
 /** The API for moderators and admins below `/api/admin/v1`. */

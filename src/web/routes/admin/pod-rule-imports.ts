@@ -3,7 +3,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { MODERATION_LIMITS } from '../../../domain/moderation/limits.js'
-import { applyImport, planImport, presentImport, readImport, undoImport } from '../../../domain/moderation/pod-rule-imports.js'
+import {
+  applyImport,
+  planImport,
+  presentImport,
+  readImport,
+  undoImport,
+} from '../../../domain/moderation/pod-rule-imports.js'
 import { type Operation, presentOperation } from '../../../domain/operations/long-operations.js'
 import { Refusal } from '../../../domain/refusals.js'
 import { actionBody, actionRefusals } from '../../schemas/moderation.js'
