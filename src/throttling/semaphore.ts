@@ -15,6 +15,11 @@ export class Semaphore {
     return this.#used === 0
   }
 
+  /** Callers wait for a slot. */
+  get isContended(): boolean {
+    return this.#waiting.size > 0
+  }
+
   async acquire(signal: AbortSignal, group?: object): Promise<void> {
     signal.throwIfAborted()
     if (this.#used < this.#slots) {

@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-const limits = { podsAtOnce: 1, podsBeyondSlots: 2, slotMs: 250 }
+const limits = { podsAtOnce: 1, podsBeyondSlots: 2, slotMs: 250, unprovenWaitMs: 2_000 }
 
 /** Acquires slots and records the order in which they are granted. */
 function openRecordedSlots() {
@@ -17,6 +17,7 @@ function openRecordedSlots() {
   const { signal } = new AbortController()
   return {
     granted,
+    untilUncontended: () => slots.untilUncontended(signal).then(() => void granted.push('unproven')),
     async acquire(name: string, run: object): Promise<() => void> {
       const release = await slots.acquire(signal, run)
       granted.push(name)
@@ -69,4 +70,29 @@ it('only a few pods continue without a slot; the next ones pass theirs on when o
   releaseFirst()
   await vi.advanceTimersByTimeAsync(limits.slotMs)
   expect(granted).toEqual(['1', '2', '3', '4'])
+})
+
+it('an unproven pod starts at once unless proven pods wait for a slot, and after two seconds at the latest', async () => {
+  const { acquire, granted, untilUncontended } = openRecordedSlots()
+  await untilUncontended()
+  const run = {}
+  for (const name of ['1', '2', '3', '4', '5']) void acquire(name, run)
+  await settle()
+  void untilUncontended()
+  await vi.advanceTimersByTimeAsync(limits.unprovenWaitMs - 100)
+  expect(granted).toEqual(['unproven', '1', '2', '3'])
+
+  await vi.advanceTimersByTimeAsync(100)
+  expect(granted).toEqual(['unproven', '1', '2', '3', 'unproven'])
+})
+
+it('an unproven pod continues soon after the last proven one has got its slot', async () => {
+  const { acquire, granted, untilUncontended } = openRecordedSlots()
+  const run = {}
+  const release = await acquire('1', run)
+  void acquire('2', run)
+  void untilUncontended()
+  release()
+  await vi.advanceTimersByTimeAsync(100)
+  expect(granted).toEqual(['1', '2', 'unproven'])
 })

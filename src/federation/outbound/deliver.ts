@@ -36,7 +36,7 @@ export async function deliver(pod: Pod, podIds: readonly number[], options: Deli
   const { slots } = sharedDeliveryOf(pod.db)
   const left: DuePod[] = []
   async function deliverInSlot(podId: number): Promise<void> {
-    const release = lane === 'outbound' ? await slots.acquire(signal, run) : undefined
+    const release = lane === 'outbound' ? await slots.acquire(signal, run) : await slots.untilUncontended(signal)
     try {
       if (performance.now() < run.until) await deliverToPod(pod, podId, run)
       else left.push({ podId, proven: lane === 'outbound' })

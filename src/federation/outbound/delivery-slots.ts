@@ -4,7 +4,11 @@ import type { DeliveryLimits } from './limits.js'
 export interface DeliverySlots {
   /** Waits for a slot; resolves with the function that releases it. Runs take turns. */
   acquire(signal: AbortSignal, run: object): Promise<() => void>
+  /** Resolves when no proven pod waits for a slot, after `unprovenWaitMs` at the latest. */
+  untilUncontended(signal: AbortSignal): Promise<void>
 }
+
+const LOOK_EVERY_MS = 50
 
 /**
  * Slots for proven pods. Runs take turns, so that a run for one pod does not wait behind a post for thousands. A pod that is not done
@@ -14,7 +18,8 @@ export function openDeliverySlots({
   podsAtOnce,
   podsBeyondSlots,
   slotMs,
-}: Pick<DeliveryLimits, 'podsAtOnce' | 'podsBeyondSlots' | 'slotMs'>): DeliverySlots {
+  unprovenWaitMs,
+}: Pick<DeliveryLimits, 'podsAtOnce' | 'podsBeyondSlots' | 'slotMs' | 'unprovenWaitMs'>): DeliverySlots {
   const semaphore = new Semaphore(podsAtOnce)
   let beyond = 0
   return {
@@ -32,6 +37,13 @@ export function openDeliverySlots({
         clearInterval(timer)
         if (isBeyond) beyond -= 1
         else semaphore.release()
+      }
+    },
+    async untilUncontended(signal) {
+      const until = performance.now() + unprovenWaitMs
+      while (semaphore.isContended && performance.now() < until) {
+        await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+        signal.throwIfAborted()
       }
     },
   }

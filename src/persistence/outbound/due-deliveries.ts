@@ -319,11 +319,10 @@ const settlement = `
       ),
       last_success_at = case kind when 'available' then now() when 'silent' then null else pods.last_success_at end,
       answered_at = coalesce(pods.answered_at, case when rounds."hasAnswered" then now() end),
-      participation_at = coalesce(pods.participation_at, (
-        select now() where exists (
-          select from arrived where arrived.pod_id = pods.id and arrived.priority = ${DELIVERY_PRIORITY.participation}
-        )
-      )),
+      participation_at = coalesce(pods.participation_at, case
+        -- A subquery without a reference to the row is hashed.
+        when pods.id in (select pod_id from arrived where priority = ${DELIVERY_PRIORITY.participation}) then now()
+      end),
       drained_by = case when rounds.is_due and pods.blocked_at is null and not ${POD_IS_PAUSED} then pods.drained_by end,
       drained_until = case
         when rounds.is_due and pods.blocked_at is null and not ${POD_IS_PAUSED} then now() + rounds.milliseconds * interval '1 millisecond'
