@@ -33,13 +33,13 @@ export interface BenchOptions {
   readonly rounds: number
   /** How many posts a generated pod has. */
   readonly size: number
-  /** Of `lived`: how many messages of the corpus are sent; not set: all. */
+  /** The number of messages that `lived` sends (default: all of the corpus), and of comments in `deliveries`. */
   readonly messages?: number
-  /** Of `lived`: the folder that gets CPU profiles and statements; not set: none are kept. */
+  /** Of `lived` and `deliveries`: the folder for CPU profiles and statements; not set: none are kept. */
   readonly keep?: string
-  /** Of `hostile` and `lived`: only these cases. */
+  /** Of `hostile`, `lived`, `outbound` and `deliveries`: only these cases. */
   readonly cases?: readonly string[]
-  /** Of `hostile` and `lived`: only these back ends of the queue. */
+  /** Of the same: only these back ends of the queue. */
   readonly queues?: readonly string[]
   /** Of `hostile`: the part of each attack that is sent. */
   readonly strength?: number

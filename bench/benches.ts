@@ -2,6 +2,7 @@ import { benchAccept } from './accept.js'
 import { benchApi } from './api.js'
 import type { Bench } from './bench.js'
 import { benchCrash } from './crash.js'
+import { benchDeliveries } from './deliveries.js'
 import { benchDiscovery } from './discovery.js'
 import { benchFilters } from './filters.js'
 import { benchHostile } from './hostile.js'
@@ -29,6 +30,7 @@ export const benches: ReadonlyMap<string, Bench> = new Map<string, Bench>([
   ['processes', benchProcesses],
   ['crash', benchCrash],
   ['outbound', benchOutbound],
+  ['deliveries', benchDeliveries],
   ['discovery', benchDiscovery],
   ['api', benchApi],
   ['listeners', benchListeners],

@@ -16,7 +16,7 @@ export interface SinkCount {
   readonly taken: number
 }
 
-const PORTS = 40
+const PORTS = 200
 
 /** A process of its own, so that its work does not count as the pod's. */
 let taken = 0

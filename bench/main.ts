@@ -18,10 +18,10 @@ Names: ${[...benches.keys()].join(', ')}; without one, ${usualBenches.join(', ')
 --json   one line of JSON for each result
 --check  fails when a ratio is below its floor, and stays so when its bench runs twice more, or something was done wrong
 --strength  of hostile: the part of each attack that is sent
---case  of hostile and lived: only this case (may be given several times); of lived: full speed, rates, pods, steps
---queue  of hostile and lived: only this back end (may be given several times)
---messages  of lived: how many messages are sent
---keep   of lived: the folder that gets CPU profiles of the worker and the statements with their times
+--case  of hostile, lived, outbound and deliveries: only this case (may be given several times); of lived: full speed, rates, pods, steps; of outbound: kinds, hanging, dispatch; of deliveries: healthy, dead, comments
+--queue  of the same: only this back end (may be given several times)
+--messages  of lived and deliveries: the number of messages or comments
+--keep   of lived and deliveries: the folder for CPU profiles of the worker (lived) and the statements with their times
 --write  puts table and charts into docs/performance.md and docs/performance
 `
 

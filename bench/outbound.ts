@@ -23,18 +23,21 @@ import { FLOORS } from './floors.js'
 import { rateOf } from './processor-time.js'
 
 const THREADS = 2
-const POSTS_FOR_ALL = 50
-const POSTS_FOR_SOME = 5
+const POSTS_FOR_ALL = 20
+const POSTS_FOR_SOME = 2
 const PEOPLE_ON_EACH_POD = 5
 const AT_ONCE_PER_POD = 4
 const PODS_OF_FANOUT = 5_000
+const CASES = ['kinds', 'hanging', 'dispatch']
 
 /** From the outbox rows of posts to the last pod that has them, beside bare POSTs of the same bytes to the same pods. */
-export async function* benchOutbound({ rounds }: BenchOptions): AsyncGenerator<Result> {
+export async function* benchOutbound({ rounds, queues, cases = CASES }: BenchOptions): AsyncGenerator<Result> {
   const sink = forkFile('./delivery-sink')
   try {
     const { ports } = await said<SinkReady>(sink)
-    for await (const { queue, stores } of eachStore()) yield* measureStore({ queue, stores, sink, ports, rounds })
+    for await (const { queue, stores } of eachStore({}, queues)) {
+      yield* measureStore({ queue, stores, sink, ports, rounds, cases })
+    }
   } finally {
     sink.kill()
   }
@@ -46,6 +49,8 @@ interface Setting {
   readonly sink: ChildProcess
   readonly ports: readonly number[]
   readonly rounds: number
+  /** The parts of the bench that run. */
+  readonly cases: readonly string[]
 }
 
 async function* measureStore(setting: Setting): AsyncGenerator<Result> {
@@ -69,12 +74,12 @@ async function* measureStore(setting: Setting): AsyncGenerator<Result> {
       },
     })
     try {
-      for (const kind of kinds) yield measureKind(pod, setting, kind)
-      yield* await measureHangingPods(pod, { ...setting, made })
+      for (const kind of setting.cases.includes('kinds') ? kinds : []) yield measureKind(pod, setting, kind)
+      if (setting.cases.includes('hanging')) yield* await measureHangingPods(pod, { ...setting, made })
     } finally {
       await workers.close()
     }
-    yield measureFanout(pod, setting)
+    if (setting.cases.includes('dispatch')) yield measureFanout(pod, setting)
   } finally {
     await pod.close()
     await threads.close()
