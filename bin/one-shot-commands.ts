@@ -2,6 +2,7 @@ import { actionCommands } from './commands/actions.js'
 import { auditCommands } from './commands/audit.js'
 import { backupCommands } from './commands/backup.js'
 import { clientCommands } from './commands/clients.js'
+import { clusterCommands } from './commands/clusters.js'
 import { configCommand } from './commands/config.js'
 import { contentCommands } from './commands/content.js'
 import { databaseCommands } from './commands/database.js'
@@ -49,4 +50,5 @@ export const passingCommands = [
   contentCommands,
   filterCommands,
   actionCommands,
+  clusterCommands,
 ] as const

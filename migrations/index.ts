@@ -52,6 +52,7 @@ import { pausedPods } from './0126-paused-pods.js'
 import { operations } from './0127-operations.js'
 import { invitationUses } from './0128-invitation-uses.js'
 import { filters } from './0130-filters.js'
+import { clusters } from './0131-clusters.js'
 import { retention } from './0140-retention.js'
 import type { Migration } from './migration.js'
 
@@ -114,5 +115,6 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0127-operations', operations],
   ['0128-invitation-uses', invitationUses],
   ['0130-filters', filters],
+  ['0131-clusters', clusters],
   ['0140-retention', retention],
 ])

@@ -96,6 +96,13 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     dryRunRows: 'a partial answer',
     dryRunSeconds: 'a partial answer',
     dryRunDays: '422',
+    keysOfContent: 'the others are not compared',
+    clusterRows: 'the rest is read a minute later',
+    clusterItems: 'no further ones are added',
+    clusterItemsShown: 'the newest are shown',
+    clusterAuthors: 'the others stay as they are',
+    cleanedByModerator: '403',
+    removedAtOnce: 'the others are hidden',
     mostPageItems: 'as many',
   },
   TEXT_LIMITS: {

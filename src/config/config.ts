@@ -46,6 +46,16 @@ export interface Config {
   readonly uploadsDir: string
   /** The largest picture that may be uploaded. */
   readonly photoBytes: number
+  /** Content with one text, link, photo or set of mentions in an hour, by so many authors, is a cluster … */
+  readonly spamClusterItems: number
+  readonly spamClusterAuthors: number
+  /** … also by one author under the posts of so many people. */
+  readonly spamAuthorItems: number
+  readonly spamAuthorThreads: number
+  /** New conversations of one person in an hour with people who do not follow them, without a case. */
+  readonly spamConversations: number
+  /** Whether new content of an open cluster is hidden. */
+  readonly spamAutoHide: boolean
   /** Bytes that one other pod may send in a day; 0: unlimited. */
   readonly podBytesPerDay: number
   /** Bytes of the stored photos of one user; 0: unlimited. */
@@ -143,6 +153,12 @@ interface Environment {
   readonly PHOTO_BYTES: number
   readonly PHOTO_QUOTA: number
   readonly POD_BYTES_PER_DAY: number
+  readonly SPAM_CLUSTER_ITEMS: number
+  readonly SPAM_CLUSTER_AUTHORS: number
+  readonly SPAM_AUTHOR_ITEMS: number
+  readonly SPAM_AUTHOR_THREADS: number
+  readonly SPAM_CONVERSATIONS: number
+  readonly SPAM_AUTO_HIDE: 'on' | 'off'
   readonly SECRET_KEY?: string
   readonly TRUST_PROXY: string
   readonly SHUTDOWN_DELAY: number
@@ -221,6 +237,42 @@ const settings = {
     default: 2 ** 31,
     description: 'a number of bytes, or 0 for no limit',
   },
+  SPAM_CLUSTER_ITEMS: {
+    type: 'integer',
+    minimum: 2,
+    maximum: 10_000,
+    default: 5,
+    description: 'a number from 2 to 10000',
+  },
+  SPAM_CLUSTER_AUTHORS: {
+    type: 'integer',
+    minimum: 2,
+    maximum: 10_000,
+    default: 3,
+    description: 'a number from 2 to 10000',
+  },
+  SPAM_AUTHOR_ITEMS: {
+    type: 'integer',
+    minimum: 2,
+    maximum: 10_000,
+    default: 10,
+    description: 'a number from 2 to 10000',
+  },
+  SPAM_AUTHOR_THREADS: {
+    type: 'integer',
+    minimum: 2,
+    maximum: 10_000,
+    default: 5,
+    description: 'a number from 2 to 10000',
+  },
+  SPAM_CONVERSATIONS: {
+    type: 'integer',
+    minimum: 2,
+    maximum: 10_000,
+    default: 20,
+    description: 'a number from 2 to 10000',
+  },
+  SPAM_AUTO_HIDE: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
   SECRET_KEY: { type: 'string', minLength: 32, maxLength: 1024, description: 'a text of at least 32 characters' },
   TRUST_PROXY: { type: 'string', default: 'loopback' },
   // The process has 30 seconds to end in all.
@@ -352,6 +404,12 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     photoBytes: given.PHOTO_BYTES,
     photoQuota: given.PHOTO_QUOTA,
     podBytesPerDay: given.POD_BYTES_PER_DAY,
+    spamClusterItems: given.SPAM_CLUSTER_ITEMS,
+    spamClusterAuthors: given.SPAM_CLUSTER_AUTHORS,
+    spamAuthorItems: given.SPAM_AUTHOR_ITEMS,
+    spamAuthorThreads: given.SPAM_AUTHOR_THREADS,
+    spamConversations: given.SPAM_CONVERSATIONS,
+    spamAutoHide: given.SPAM_AUTO_HIDE === 'on',
     secretKey: given.SECRET_KEY,
     trustProxy,
     shutdownDelayMs: given.SHUTDOWN_DELAY * 1_000,

@@ -211,6 +211,8 @@ export const runOperationJob = defineJob<{ readonly operationId: number }>()(
   'run-operation',
   retriedForHours,
 )
+/** Groups new public content that has a text, link, photo or set of mentions in common. */
+export const findClustersJob = defineJob<object>()('maintenance', 'find-clusters', scheduled)
 
 /** Deletes expired rows. */
 export const pruneJob = defineJob<object>()('maintenance', 'prune', scheduled)
@@ -277,6 +279,7 @@ export const JOB_DEFINITIONS: readonly AnyJob[] = [
   birthdaysJob,
   wakeWaitingJob,
   purgePostsJob,
+  findClustersJob,
   pruneJob,
   runOperationJob,
   makePhotoJob,

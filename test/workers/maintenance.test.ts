@@ -228,7 +228,7 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
       await pod.jobs.keepSchedules('maintenance', [{ job: pruneJob, every: 3_600_000 }])
       workers = startTestWorkers(pod, { handlers, queues: ['maintenance'] })
       const next = () => pod.jobs.counts('maintenance')
-      await vi.waitFor(async () => expect(await next()).toMatchObject({ waiting: 0, delayed: 4 }), 10_000)
+      await vi.waitFor(async () => expect(await next()).toMatchObject({ waiting: 0, delayed: 5 }), 10_000)
       await workers.close()
 
       await stores.redis?.evict('maintenance:repeat:prune:*')

@@ -1,3 +1,4 @@
+import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
 import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
 import { importOperations } from '../../src/domain/moderation/pod-rule-imports.js'
 import { endPodRules } from '../../src/domain/moderation/pod-rules.js'
@@ -8,6 +9,7 @@ import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
 import {
   birthdaysJob,
   checkPodsJob,
+  findClustersJob,
   type Handlers,
   pruneJob,
   purgePostsJob,
@@ -35,11 +37,13 @@ const schedules: readonly Schedule[] = [
   { job: checkPodsJob, every: 60_000 },
   { job: birthdaysJob, every: 60_000 },
   { job: purgePostsJob, every: 60_000 },
+  { job: findClustersJob, every: 60_000 },
 ]
 
 type MaintenanceJob =
   | typeof pruneJob
   | typeof purgePostsJob
+  | typeof findClustersJob
   | typeof wakeWaitingJob
   | typeof checkPodsJob
   | typeof birthdaysJob
@@ -53,6 +57,7 @@ export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
   },
   birthdays: (pod) => notifyContactsOfBirthdays(pod),
   'purge-posts': (pod) => purgePosts(pod),
+  'find-clusters': (pod) => logClusters(pod),
   'wake-waiting': (pod, { data }) => resumeWaiting(pod, data.things),
   'run-operation': (pod, work, deadline) => runOperation(pod, work, importOperations, deadline),
 }
@@ -107,6 +112,11 @@ export async function prune(pod: Pod): Promise<void> {
 async function purgePosts(pod: Pod): Promise<void> {
   const posts = await purgeDeletedPosts(pod.db)
   if (posts > 0) pod.log.info({ posts }, 'deleted posts purged')
+}
+
+async function logClusters(pod: Pod): Promise<void> {
+  const { opened, items } = await findClusters(pod)
+  if (items > 0) pod.log.info({ opened, items }, 'spam clusters found')
 }
 
 /** By the clock of the database: clocks of processes may be wrong. */

@@ -16,6 +16,8 @@ import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requireActionOn, requirePower, SYSTEM_ACTOR } from './actor.js'
+import { undoCleaning } from './clusters/clean-cluster.js'
+import { reloadFilters } from './filters/active-filters.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
 
 type UndoPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
@@ -25,6 +27,7 @@ type Undo = (pod: UndoPod, transaction: Knex.Transaction, action: ActionRow) => 
 
 /** By the kind of the action. A kind without an entry has no undo. */
 const UNDO_OF_KIND: Readonly<Record<string, Undo>> = {
+  'cluster.clean': undoCleaning,
   hide: (_pod, transaction, { id }) => showContentOfAction(transaction, id),
   remove: undoRemoval,
 }
@@ -48,7 +51,7 @@ export async function undoAction(
   options: ActionOptions,
 ): Promise<ActionOutcome> {
   requirePower(actor, 'moderation')
-  return inTransaction(pod, async (transaction) => {
+  const outcome = await inTransaction(pod, async (transaction): Promise<ActionOutcome> => {
     const action = await lockAction(transaction, id)
     if (action === undefined) throw new Refusal('action_not_found', 'There is no action with this number.')
     const reason = requireReason(options)
@@ -70,6 +73,8 @@ export async function undoAction(
     })
     return { changed: true, action: recorded }
   })
+  if (outcome.changed) await reloadFilters(pod) // an action may have added one
+  return outcome
 }
 
 /** Undoes the actions of some kinds that are in force for a target. */

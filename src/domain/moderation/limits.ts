@@ -40,4 +40,23 @@ export const MODERATION_LIMITS = {
   dryRunSeconds: 20,
   dryRunDays: 30,
   dryRunSamples: 50,
+  /** Links or photos of one text that are compared with other content. */
+  keysOfContent: 20,
+  /** Shorter texts, without mentions, numbers and queries of links, are not compared. */
+  clusterTextCharacters: 20,
+  /** New rows of each table that one search for clusters reads, in chunks. */
+  clusterRows: 20_000,
+  clusterRowsAtOnce: 1_000,
+  clusterItems: 20_000,
+  /** Authors who are known for less time are new. */
+  newAuthorDays: 7,
+  /** Actions on authors who are known for longer are not proposed. */
+  knownAuthorDays: 30,
+  /** Items and authors of one page or answer about a cluster. */
+  clusterItemsShown: 100,
+  clusterAuthors: 2_000,
+  /** Items that a moderator cleans; an admin cleans all. */
+  cleanedByModerator: 500,
+  /** Items with a retraction in one cleaning; the others are hidden, and removed by the next one. */
+  removedAtOnce: 500,
 } as const

@@ -4,7 +4,7 @@ import {
   checkDocuments,
   type FilteredDocument,
   isRejected,
-  recordHits,
+  recordStored,
 } from '../../domain/moderation/filters/check-documents.js'
 import {
   commentDocument,
@@ -63,14 +63,14 @@ async function findFiltered(pod: Pod, arrivals: readonly ResolvedArrival[]): Pro
 
 /** Records the hits of a batch in its transaction. A repeated message counts once, a rejected one each time. */
 export async function recordFilteredArrivals(
-  pod: Pick<Pod, 'now'>,
+  pod: Pick<Pod, 'now' | 'log'>,
   transaction: Knex.Transaction,
   filtered: FilteredArrivals,
   records: readonly StoredRecord[],
 ): Promise<void> {
   if (filtered.size === 0) return
   const stored = records.flatMap(({ arrival }) => filtered.get(arrival) ?? [])
-  await recordHits(transaction, { stored, rejected: [...filtered.values()].filter(isRejected) }, pod.now())
+  await recordStored(pod, transaction, stored, [...filtered.values()].filter(isRejected))
 }
 
 /** The guid of a profile is added with the facts about its author. */

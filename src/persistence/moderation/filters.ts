@@ -1,13 +1,14 @@
 import type { Knex } from 'knex'
 import { queryPreparedRow } from '../database/database.js'
 import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+import type { ContentIds } from './hidden-content.js'
 
 export const FILTER_KINDS = ['word', 'phrase', 'pattern', 'link_host', 'link_prefix', 'tag'] as const
 export type FilterKind = (typeof FILTER_KINDS)[number]
 export const FILTER_FIELDS = ['post', 'poll', 'comment', 'tag', 'name', 'bio', 'message'] as const
 export type FilterField = (typeof FILTER_FIELDS)[number]
 export const FILTER_ORIGINS = ['local', 'remote', 'both'] as const
-export const FILTER_ACTIONS = ['count', 'flag', 'reject'] as const
+export const FILTER_ACTIONS = ['count', 'flag', 'hide', 'reject'] as const
 export type FilterAction = (typeof FILTER_ACTIONS)[number]
 export const FILTER_STATES = ['trial', 'active', 'off'] as const
 
@@ -134,7 +135,7 @@ export async function findFilteredAuthors(db: Knex, addresses: readonly string[]
   return rows
 }
 
-export type FilterEffect = 'counted' | 'flagged' | 'rejected'
+export type FilterEffect = 'counted' | 'flagged' | 'hidden' | 'rejected'
 
 export interface NewFilterHit {
   readonly filterId: number
@@ -261,4 +262,20 @@ export async function pruneFilterHits(db: Knex, kept: number): Promise<void> {
   )
   await db.raw(`delete from filter_hits where at < now() - interval '30 days'`)
   await db.raw('delete from filter_days where day <= current_date - 30')
+}
+
+/** The posts and comments with these guids. */
+export async function findContentIds(
+  transaction: Knex.Transaction,
+  guids: { readonly posts: readonly string[]; readonly comments: readonly string[] },
+): Promise<ContentIds> {
+  const { rows }: { rows: readonly { type: 'post' | 'comment'; id: number }[] } = await transaction.raw(
+    `select 'post' as type, id from posts where guid = any(cast(:posts as text[]))
+     union all
+     select 'comment', id from comments where guid = any(cast(:comments as text[]))
+     order by 1, 2`,
+    { posts: [...guids.posts], comments: [...guids.comments] },
+  )
+  const idsOf = (wanted: 'post' | 'comment') => rows.flatMap(({ type, id }) => (type === wanted ? [id] : []))
+  return { postIds: idsOf('post'), commentIds: idsOf('comment') }
 }

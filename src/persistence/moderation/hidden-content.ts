@@ -67,7 +67,8 @@ export async function showContentRows(
   if (commentIds.length > 0) {
     await transaction.raw(lockPostsOfComments, { ids: [...commentIds] })
     await transaction.raw(showCommentsStatement, { ids: [...commentIds] })
-    await transaction.raw(restoreNotifications('comment_id', 'comments.hidden'), { ids: [...commentIds] })
+    await transaction.raw(restoreNotifications(ofContent('comment_id', 'comments.hidden')), { ids: [...commentIds] })
+    await transaction.raw(restoreNotifications(OF_COMMENTS_OF_POST), { ids: [...commentIds] })
   }
 }
 
@@ -107,15 +108,29 @@ function moveNotifications(condition: string): string {
     delete from notifications where id in (select id from moved)`
 }
 
-/** Brings notifications back, unless a newer unread one is about the same. `column` names the content, `isHidden` whether it still is. */
-function restoreNotifications(column: 'post_id' | 'comment_id', isHidden: string): string {
+/** Hidden notifications about given content that is visible again. */
+function ofContent(column: 'post_id' | 'comment_id', isHidden: string): string {
   const table = column === 'post_id' ? 'posts' : 'comments'
+  return `using ${table} where ${table}.id = hidden_notifications.${column} and ${table}.id = ${GIVEN} and not (${isHidden})`
+}
+
+/** Hidden notifications about all comments under a post, of which one is visible again. */
+const OF_COMMENTS_OF_POST = `
+  using posts
+  where hidden_notifications.comment_id is null and posts.id = hidden_notifications.post_id and posts.public_before_hiding is null
+    and posts.id in (select post_id from comments where id = ${GIVEN})
+    and exists (
+      select from comments
+      where comments.post_id = posts.id and not comments.hidden and comments.author_id = any(hidden_notifications.actor_ids)
+    )`
+
+/** Brings notifications back, unless a newer unread one is about the same. `source` chooses the rows. */
+function restoreNotifications(source: string): string {
   const columns =
     'id, guid, user_id, type, post_id, comment_id, mention_id, person_id, day, read, superseded, created_at, updated_at'
   return `
     with moved as (
-      delete from hidden_notifications using ${table}
-      where ${table}.id = hidden_notifications.${column === 'post_id' ? 'post_id' : 'comment_id'} and ${table}.id = ${GIVEN} and not (${isHidden})
+      delete from hidden_notifications ${source}
       returning hidden_notifications.notification, hidden_notifications.actor_ids
     ), restored as (
       insert into notifications (${columns}) overriding system value
@@ -172,7 +187,7 @@ const showPostsStatements = [
      returning hidden_photo_visibilities.user_id, photos.id
    )
    insert into photo_visibilities (user_id, photo_id) select * from moved on conflict do nothing`,
-  restoreNotifications('post_id', 'posts.public_before_hiding is not null'),
+  restoreNotifications(ofContent('post_id', 'posts.public_before_hiding is not null')),
 ]
 
 /** Posts are locked before their comments, as in all other changes of comments. */

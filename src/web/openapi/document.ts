@@ -5,6 +5,7 @@ import { ALL_SCOPES, ALWAYS_GRANTED } from '../../domain/accounts/scopes.js'
 import { adminRoutes } from '../routes/admin/admin-routes.js'
 import { apiRoutes } from '../routes/api/api-routes.js'
 import { Aspect } from '../schemas/aspects.js'
+import { CleanPreviewSchema, ClusterSchema, WholeClusterSchema } from '../schemas/clusters.js'
 import { Comment, NewComment } from '../schemas/comments.js'
 import { Conversation, Message, StartedConversation } from '../schemas/conversations.js'
 import { ErrorBody, ErrorReasonName } from '../schemas/error-body.js'
@@ -111,6 +112,7 @@ const NAMED_SCHEMAS = [
   ...[ActionSchema, AuditEntrySchema, ContentSchema, ListedCaseSchema, WholeCaseSchema, OwnReportSchema],
   ...[PodRuleSchema, PodPreviewSchema, ListedPodSchema, PodSchema],
   ...[PodRuleImportSchema, OperationSchema, InvitationSchema],
+  ...[ClusterSchema, WholeClusterSchema, CleanPreviewSchema],
 ]
 
 /** Describes the routes that are registered after it, so it must come first. */

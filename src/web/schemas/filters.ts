@@ -87,7 +87,7 @@ export const WholeFilterSchema = Type.Object(
       Type.Object({
         ...hitFields,
         at: Timestamp,
-        effect: Type.Enum(['counted', 'flagged', 'rejected']),
+        effect: Type.Enum(['counted', 'flagged', 'hidden', 'rejected']),
       }),
       { description: 'The last 50 hits, newest first.' },
     ),

@@ -44,6 +44,7 @@ export const ERROR_REASONS = {
   message_not_found: 'The conversation has no message with this guid.',
   action_not_found: 'There is no action with this number.',
   case_not_found: 'There is no case with this number, or it is about you.',
+  cluster_not_found: 'There is no cluster with this number.',
   filter_not_found: 'There is no filter with this number.',
   answer_not_found: 'The post has no poll, or its poll has no such answer.',
   aspects_not_found: 'None of the ids is an aspect of yours.',

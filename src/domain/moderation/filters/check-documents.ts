@@ -3,6 +3,7 @@ import { Person } from '../../../persistence/models/person.js'
 import {
   type FilterEffect,
   type FilteredAuthor,
+  findContentIds,
   findFilteredAuthors,
   insertFilterHits,
   type NewFilterHit,
@@ -12,6 +13,7 @@ import {
 import type { Pod } from '../../../pod/pod.js'
 import type { Viewer } from '../../accounts/viewers.js'
 import { Refusal } from '../../refusals.js'
+import { hideFoundContent } from '../hide-found-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { activeFilters } from './active-filters.js'
 import type { FilterDocument } from './filter-document.js'
@@ -69,30 +71,66 @@ function holdsFor({ origin, accountAgeDays, exemptFollowed }: StoredFilter, auth
   return accountAgeDays === null || at.getTime() - author.firstSeenAt.getTime() < accountAgeDays * DAY_MS
 }
 
-export function isRejected({ matches }: FilteredDocument): boolean {
-  return matches.some(({ filter }) => effectOf(filter) === 'rejected')
+export function isRejected({ document, matches }: FilteredDocument): boolean {
+  return matches.some(({ filter }) => effectOf(filter, document.type) === 'rejected')
 }
 
-const EFFECTS = { count: 'counted', flag: 'flagged', reject: 'rejected' } as const
+const EFFECTS = { count: 'counted', flag: 'flagged', hide: 'hidden', reject: 'rejected' } as const
 
-function effectOf({ state, action }: StoredFilter): FilterEffect {
-  return state === 'active' ? EFFECTS[action] : 'counted'
+/** Profiles and messages cannot be hidden; they are counted. */
+function effectOf({ state, action }: StoredFilter, type: FilterDocument['type']): FilterEffect {
+  if (state !== 'active') return 'counted'
+  const isHideable = type === 'post' || type === 'comment'
+  return action === 'hide' && !isHideable ? 'counted' : EFFECTS[action]
 }
 
-/** Records the hits of stored and of rejected documents, and opens the cases of stored ones. Nothing if there are none. */
-export async function recordHits(
-  db: Knex,
-  {
-    stored,
-    rejected,
-  }: { readonly stored: readonly FilteredDocument[]; readonly rejected: readonly FilteredDocument[] },
-  at: Date,
+/** Records the hits of a text that was rejected. */
+async function recordRejected(db: Knex, rejected: readonly FilteredDocument[], at: Date): Promise<void> {
+  const hits = rejected.flatMap(hitsOf)
+  if (hits.length > 0) await insertFilterHits(db, hits, latestOfEach(hits), at)
+}
+
+/**
+ * Records the hits of stored and of rejected documents in the transaction that has stored them, opens cases, and hides what filters
+ * hide. Call it after counting and notifying: hiding takes both back.
+ */
+export async function recordStored(
+  pod: Pick<Pod, 'now' | 'log'>,
+  transaction: Knex.Transaction,
+  stored: readonly FilteredDocument[],
+  rejected: readonly FilteredDocument[] = [],
 ): Promise<void> {
-  const hits = [...stored, ...rejected].flatMap(hitsOf)
-  if (hits.length === 0) return
-  await insertFilterHits(db, hits, latestOfEach(hits), at)
-  const flagged = stored.flatMap(hitsOf).filter(({ effect }) => effect === 'flagged')
-  if (flagged.length > 0) await openFilterCases(db as Knex.Transaction, flagged, at)
+  const hits = stored.flatMap(hitsOf)
+  const all = [...hits, ...rejected.flatMap(hitsOf)]
+  if (all.length === 0) return
+  await insertFilterHits(transaction, all, latestOfEach(all), pod.now())
+  const flagged = hits.filter(({ effect }) => effect === 'flagged')
+  if (flagged.length > 0) await openFilterCases(transaction, flagged, pod.now())
+  await hideHits(
+    pod,
+    transaction,
+    stored,
+    hits.filter(({ effect }) => effect === 'hidden'),
+  )
+}
+
+/** Each thing is hidden by the first filter that hits it. `insertFilterHits` has locked the counters of the filters, one after the other. */
+async function hideHits(
+  pod: Pick<Pod, 'now' | 'log'>,
+  transaction: Knex.Transaction,
+  stored: readonly FilteredDocument[],
+  hits: readonly NewFilterHit[],
+): Promise<void> {
+  const filters = new Map(stored.flatMap(({ matches }) => matches.map(({ filter }) => [filter.id, filter])))
+  for (const [id, { kind, value }] of [...filters].toSorted(([one], [other]) => one - other)) {
+    const ofFilter = hits.filter(({ filterId }) => filterId === id)
+    if (ofFilter.length === 0) continue
+    const guidsOf = (type: NewFilterHit['targetType']) =>
+      ofFilter.flatMap(({ targetType, targetGuid }) => (targetType === type ? [targetGuid] : []))
+    const ids = await findContentIds(transaction, { posts: guidsOf('post'), comments: guidsOf('comment') })
+    const target = { type: 'filter', guid: String(id), label: `${kind}: ${value}` }
+    await hideFoundContent(pod, transaction, target, ids, { reason: `Filter ${id} hides this content.` })
+  }
 }
 
 function hitsOf({ document, matches }: FilteredDocument): readonly NewFilterHit[] {
@@ -105,7 +143,7 @@ function hitsOf({ document, matches }: FilteredDocument): readonly NewFilterHit[
     field,
     excerpt: isPublic ? excerptOf(texts.find((text) => text.field === field)?.text ?? '') : null,
     isPublic,
-    effect: effectOf(filter),
+    effect: effectOf(filter, type),
   }))
 }
 
@@ -138,16 +176,16 @@ export interface CheckedText {
  * nothing is read.
  */
 export async function requireUnfiltered(
-  pod: Pick<Pod, 'db' | 'jobs' | 'now'>,
+  pod: Pick<Pod, 'db' | 'jobs' | 'now' | 'log'>,
   { personId }: Pick<Viewer, 'personId'>,
   documentOf: (author: string, authorGuid: string) => FilterDocument,
 ): Promise<CheckedText> {
   const found = await checkDocument(pod, personId, documentOf)
   if (found.some(isRejected)) {
-    await recordHits(pod.db, { stored: [], rejected: found }, pod.now())
+    await recordRejected(pod.db, found, pod.now())
     throw new Refusal('filtered', 'This text is not accepted on this pod.')
   }
-  return { record: (transaction) => recordHits(transaction, { stored: found, rejected: [] }, pod.now()) }
+  return { record: (transaction) => recordStored(pod, transaction, found) }
 }
 
 async function checkDocument(

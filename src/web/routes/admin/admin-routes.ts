@@ -8,6 +8,7 @@ import { addValidation } from '../../server/validation.js'
 import { actionRoutes } from './actions.js'
 import { auditRoutes } from './audit.js'
 import { caseRoutes } from './cases.js'
+import { clusterRoutes } from './clusters.js'
 import { contentRoutes } from './content.js'
 import { filterRoutes } from './filters.js'
 import { invitationRoutes } from './invitations.js'
@@ -30,6 +31,7 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   await app.register(contentRoutes)
   await app.register(filterRoutes)
   await app.register(actionRoutes)
+  await app.register(clusterRoutes)
   await app.register(auditRoutes)
   await app.register(roleRoutes)
   await app.register(queueRoutes)

@@ -1,0 +1,136 @@
+import { type Command, Option } from 'commander'
+import { cleanCluster, previewCleaning } from '../../src/domain/moderation/clusters/clean-cluster.js'
+import { dismissCluster, listSpamClusters, readCluster } from '../../src/domain/moderation/clusters/clusters.js'
+import type { ClusterRow } from '../../src/persistence/moderation/clusters.js'
+import {
+  presentCleaning,
+  presentCluster,
+  presentWholeCluster,
+  readCleanParts,
+} from '../../src/web/presenters/clusters.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
+import { CommandError } from '../command-error.js'
+import { readCount } from '../options.js'
+import { print, printable, table } from '../output.js'
+import { queueAnswers } from '../queue-answers.js'
+import { withPod } from '../with-pod.js'
+
+const CLUSTERS_SHOWN = 50
+
+interface CleanOptions extends ActorOptions {
+  readonly hide?: boolean
+  readonly remove?: boolean
+  readonly filter?: boolean
+  readonly except?: readonly string[]
+  readonly dryRun?: boolean
+  readonly yes?: boolean
+}
+
+export function clusterCommands(program: Command): void {
+  const clusters = program
+    .command('clusters')
+    .description('Posts and comments that look like spam, by what they have in common.')
+
+  withActorOptions(clusters.command('list'))
+    .description('Lists clusters, newest first.')
+    .addOption(new Option('--state <state...>', 'only those').choices(['open', 'cleaned', 'dismissed']))
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod clusters list --state open')
+    .action(list)
+
+  withActorOptions(clusters.command('show'))
+    .argument('<id>', 'the number of the cluster', readCount)
+    .description('Shows a cluster with its newest items and its authors.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod clusters show 7')
+    .action(show)
+
+  withActorOptions(clusters.command('clean'))
+    .argument('<id>', 'the number of the cluster', readCount)
+    .description('Cleans a cluster with one action, which "pod actions undo" takes back except for retractions.')
+    .option('--hide', 'hide all items')
+    .option('--remove', 'remove and retract the items that a local person may retract')
+    .option('--filter', 'add a filter that hides later content of this kind')
+    .option('--except <guid...>', 'items, and people whose items stay')
+    .option('--dry-run', 'only show what would change')
+    .option('--yes', 'confirm')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod clusters clean 7 --hide --filter --reason "Spam wave" --yes')
+    .action(clean)
+
+  withActorOptions(clusters.command('dismiss'))
+    .argument('<id>', 'the number of the cluster', readCount)
+    .description('Closes a cluster and its case as unfounded.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod clusters dismiss 7 --reason "Invitations to our summer party"')
+    .action(dismiss)
+}
+
+async function list({
+  state,
+  ...options
+}: ActorOptions & { readonly state?: readonly ClusterRow['state'][] }): Promise<void> {
+  const clusters = await withPod(async (pod) => {
+    const actor = await actorOf(pod, options, 'moderation')
+    return (await listSpamClusters(pod, actor, { states: state }, { limit: CLUSTERS_SHOWN })).items.map(presentCluster)
+  })
+  const rows = clusters.map(({ id, state: now, kind, items, authors, pods, label }) => {
+    return [
+      String(id),
+      now,
+      kind,
+      String(items),
+      String(authors),
+      String(pods),
+      label.slice(0, 60).replaceAll('\n', ' '),
+    ]
+  })
+  print(options, clusters, [
+    ...table([['cluster', 'state', 'kind', 'items', 'authors', 'pods', 'what'], ...rows]).map(printable),
+    clusters.length === 1 ? '1 cluster' : `${clusters.length} clusters`,
+  ])
+}
+
+async function show(id: number, options: ActorOptions): Promise<void> {
+  const shown = await withPod(async (pod) =>
+    presentWholeCluster(await readCluster(pod, await actorOf(pod, options, 'moderation'), id)),
+  )
+  const { newest_items: items, busiest_authors: authors } = shown
+  print(options, shown, [
+    printable(`Cluster ${shown.id} (${shown.kind}: ${shown.label}) is ${shown.state}.`),
+    ...table(
+      items.map(({ type, guid, author, text }) => [type, guid, author, text.slice(0, 80).replaceAll('\n', ' ')]),
+    ).map(printable),
+    ...table(
+      authors.map(({ address, items: count, followed }) => [address, `${count} items`, followed ? 'followed' : '']),
+    ).map(printable),
+    `${shown.items} items by ${shown.authors} people of ${shown.pods} pods`,
+  ])
+}
+
+async function clean(id: number, { dryRun, yes, ...options }: CleanOptions): Promise<void> {
+  const parts = readCleanParts(options)
+  if (!parts.hide && !parts.remove && !parts.filter) throw new CommandError('Add --hide, --remove or --filter.')
+  if (!dryRun && !yes)
+    throw new CommandError(`Add --yes to clean cluster ${id}, or --dry-run to see what would change.`)
+  const done = await withPod(async (pod) => {
+    await queueAnswers(pod.jobs)
+    const actor = await actorOf(pod, options, 'moderation')
+    const preview = await previewCleaning(pod, actor, id, parts)
+    if (dryRun) return preview
+    const confirmed = { ...parts, confirm: String(preview.remove) }
+    return (await cleanCluster(pod, actor, id, confirmed, options)).preview
+  })
+  const { hide, remove, people, filter } = done
+  print(options, { ...presentCleaning(done), changed: !dryRun }, [
+    `${dryRun ? 'Would hide' : 'Hidden'}: ${hide}, removed: ${remove}, by ${people} people.`,
+    ...(filter === undefined ? [] : [printable(`Filter: ${filter.kind} ${filter.value}`)]),
+  ])
+}
+
+async function dismiss(id: number, options: ActorOptions): Promise<void> {
+  const { changed } = await withPod(async (pod) =>
+    dismissCluster(pod, await actorOf(pod, options, 'moderation'), id, options),
+  )
+  print(options, { id, changed }, [`Cluster ${id} is dismissed.`])
+}

@@ -1,0 +1,196 @@
+import type { Knex } from 'knex'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import type { ActionRow } from '../../../persistence/moderation/actions.js'
+import {
+  type ClusterItem,
+  type ClusterRow,
+  changeClusterState,
+  closeCaseOfCluster,
+  contentIdsOf,
+  findCluster,
+  listClusterItems,
+  reopenCluster,
+} from '../../../persistence/moderation/clusters.js'
+import { deleteFilter, type FilterRule, insertFilter } from '../../../persistence/moderation/filters.js'
+import { hideContentRows, showContentOfAction } from '../../../persistence/moderation/hidden-content.js'
+import type { Pod } from '../../../pod/pod.js'
+import { findMentions } from '../../../protocol/mentions.js'
+import { retractEntity } from '../../posts/retract.js'
+import { Refusal } from '../../refusals.js'
+import { type Actor, requirePower } from '../actor.js'
+import { reloadFilters } from '../filters/active-filters.js'
+import { readFilterRule } from '../filters/filters.js'
+import { normalForm } from '../filters/normal-form.js'
+import { findContent } from '../find-content.js'
+import { MODERATION_LIMITS } from '../limits.js'
+import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
+import { clusterNotFound, lockOpenCluster } from './clusters.js'
+
+type CleanPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+
+/** The parts of a cleaning. */
+export interface CleanParts {
+  /** Hides all items. */
+  readonly hide: boolean
+  /** Removes and retracts the items that a local person may retract. */
+  readonly remove: boolean
+  /** Adds a filter that hides later content with the key. */
+  readonly filter: boolean
+  /** Guids of items, and of people whose items stay. */
+  readonly except: readonly string[]
+}
+
+export interface CleanPreview {
+  readonly hide: number
+  readonly remove: number
+  /** Undefined: no filter was asked for, or none can find the key. */
+  readonly filter: Pick<FilterRule, 'kind' | 'value'> | undefined
+  readonly people: number
+}
+
+export interface CleanOutcome extends ActionOutcome {
+  readonly preview: CleanPreview
+}
+
+interface CleanPlan {
+  readonly hidden: readonly ClusterItem[]
+  readonly removed: readonly ClusterItem[]
+  readonly filter: FilterRule | undefined
+}
+
+/** What a cleaning would do. */
+export async function previewCleaning(
+  { db }: Pick<Pod, 'db'>,
+  actor: Actor,
+  id: number,
+  parts: CleanParts,
+): Promise<CleanPreview> {
+  requirePower(actor, 'moderation')
+  const cluster = await findCluster(db, id)
+  if (cluster === undefined) throw clusterNotFound()
+  return previewOf(await planCleaning(db, cluster, parts))
+}
+
+/** Cleans a cluster with one action and one audit entry. The undo shows what was hidden and removes the filter; retractions stay. */
+export async function cleanCluster(
+  pod: CleanPod,
+  actor: Actor,
+  id: number,
+  { confirm, ...parts }: CleanParts & { readonly confirm?: string | undefined },
+  options: ActionOptions,
+): Promise<CleanOutcome> {
+  requirePower(actor, 'moderation')
+  const outcome = await inTransaction(pod, async (transaction) => {
+    const cluster = await lockOpenCluster(transaction, id)
+    const reason = requireReason(options)
+    const plan = await planCleaning(transaction, cluster, parts)
+    const preview = previewOf(plan)
+    if (preview.hide + preview.remove > MODERATION_LIMITS.cleanedByModerator) requirePower(actor, 'administration')
+    requireConfirmation(preview, confirm)
+
+    const filterId = plan.filter && (await insertFilter(transaction, plan.filter, createdBy(pod, actor)))
+    await changeClusterState(transaction, id, 'cleaned')
+    const action = await recordAction(pod, transaction, actor, {
+      kind: 'cluster.clean',
+      target: { type: 'cluster', guid: String(id), label: `${cluster.kind}: ${cluster.label}` },
+      reason,
+      caseId: options.caseId ?? cluster.caseId ?? undefined,
+      undo: { possible: true, ...(preview.remove > 0 && { loses: `${preview.remove} retracted items` }) },
+      after: { hidden: preview.hide, removed: preview.remove, filter: filterId ?? null },
+      details: { filterId: filterId ?? null },
+      effect: async (actionId) => {
+        await retractItems(pod, transaction, plan.removed)
+        await hideContentRows(transaction, actionId, contentIdsOf(plan.hidden))
+      },
+    })
+    await closeCaseOfCluster(transaction, cluster, { state: 'resolved', actorId: actor.userId, at: pod.now() })
+    return { changed: true, action, preview }
+  })
+  if (outcome.preview.filter !== undefined) await reloadFilters(pod)
+  return outcome
+}
+
+/** Shows what the cleaning has hidden, removes its filter, and opens the cluster again. */
+export async function undoCleaning(
+  _pod: Pick<Pod, 'db'>,
+  transaction: Knex.Transaction,
+  { id, targetGuid, details }: ActionRow,
+): Promise<void> {
+  await showContentOfAction(transaction, id)
+  if (typeof details['filterId'] === 'number') await deleteFilter(transaction, details['filterId'])
+  await reopenCluster(transaction, Number(targetGuid))
+}
+
+async function planCleaning(db: Knex, cluster: ClusterRow, parts: CleanParts): Promise<CleanPlan> {
+  const { hide, remove, filter, except } = parts
+  const excepted = new Set(except)
+  const items = (await listClusterItems(db, cluster.id, MODERATION_LIMITS.clusterItems)).filter(
+    ({ guid, authorGuid, isStaff }) => !isStaff && !excepted.has(guid) && !excepted.has(authorGuid),
+  )
+  const removed = remove ? items.filter(({ isEntitled }) => isEntitled).slice(0, MODERATION_LIMITS.removedAtOnce) : []
+  const isRemoved = new Set(removed)
+  return {
+    hidden: hide ? items.filter((item) => !item.isHidden && !isRemoved.has(item)) : [],
+    removed,
+    filter: filter ? filterOf(cluster) : undefined,
+  }
+}
+
+function previewOf({ hidden, removed, filter }: CleanPlan): CleanPreview {
+  return {
+    hide: hidden.length,
+    remove: removed.length,
+    filter: filter && { kind: filter.kind, value: filter.value },
+    people: new Set([...hidden, ...removed].map(({ authorId }) => authorId)).size,
+  }
+}
+
+function requireConfirmation(preview: CleanPreview, confirm: string | undefined): void {
+  if (preview.remove < 2 || confirm === String(preview.remove)) return
+  const { hide, remove, people, filter } = preview
+  throw new Refusal('confirmation_needed', `Set confirm to ${remove}, the number of removed items.`, {
+    details: { preview: { hide, remove, people, filter: filter ?? null } },
+  })
+}
+
+function createdBy(pod: Pick<Pod, 'now'>, { name }: Actor) {
+  return { createdBy: name, at: pod.now() }
+}
+
+/** In the order of guids, as all transactions lock them. */
+async function retractItems(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  items: readonly ClusterItem[],
+): Promise<void> {
+  for (const { type, guid } of items.toSorted((one, other) => (one.guid < other.guid ? -1 : 1))) {
+    const found = await findContent(transaction, { type, guid })
+    if (found?.retraction !== undefined) await retractEntity(pod, transaction, found.retraction)
+  }
+}
+
+/** A filter that finds the key of a cluster. Mentions and photos have none. */
+function filterOf({ kind, label }: ClusterRow): FilterRule | undefined {
+  const common = { action: 'hide', state: 'active' } as const
+  if (kind === 'link') {
+    const value = label.slice(0, MODERATION_LIMITS.filterCharacters)
+    return readFilterRule({ ...common, kind: 'link_prefix', value })
+  }
+  const value = kind === 'text' ? constantPart(label) : undefined
+  return value === undefined ? undefined : readFilterRule({ ...common, kind: 'phrase', value })
+}
+
+const SHORTEST_PHRASE = 12
+
+/** The longest part of a text without mentions, numbers and links: copies of the text have it in common. */
+function constantPart(text: string): string | undefined {
+  const cut = findMentions(text).reduceRight(
+    (rest, { start, end }) => `${rest.slice(0, start)}\n${rest.slice(end)}`,
+    text,
+  )
+  const parts = cut
+    .split(/\n|[\p{N}@{}]+|https?:\S*/u)
+    .map((part) => normalForm(part).trim().slice(0, MODERATION_LIMITS.filterCharacters).trim())
+  const longest = parts.reduce((best, part) => (part.length > best.length ? part : best), '')
+  return longest.length < SHORTEST_PHRASE ? undefined : longest
+}

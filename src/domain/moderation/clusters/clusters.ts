@@ -1,0 +1,103 @@
+import type { Knex } from 'knex'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import {
+  type ClusterAuthor,
+  type ClusterItem,
+  type ClusterRow,
+  changeClusterState,
+  closeCaseOfCluster,
+  findCluster,
+  type ListedCluster,
+  listClusterAuthors,
+  listClusterItems,
+  listClusters,
+  lockCluster,
+} from '../../../persistence/moderation/clusters.js'
+import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
+import type { Pod } from '../../../pod/pod.js'
+import { Refusal } from '../../refusals.js'
+import { type Actor, requirePower } from '../actor.js'
+import { MODERATION_LIMITS } from '../limits.js'
+import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
+
+export type { ListedCluster }
+
+export interface ShownAuthor extends ClusterAuthor {
+  /** An action on the author is proposed: no local user follows them, and they are known for a short time. */
+  readonly isTicked: boolean
+}
+
+export interface WholeCluster extends ListedCluster {
+  /** The newest. */
+  readonly items: readonly ClusterItem[]
+  readonly authors: readonly ShownAuthor[]
+}
+
+/** Lists clusters, newest first. */
+export async function listSpamClusters(
+  { db }: Pick<Pod, 'db'>,
+  actor: Actor,
+  filter: { readonly states?: readonly ClusterRow['state'][] | undefined },
+  page: IdPage,
+): Promise<IdPageResult<ListedCluster>> {
+  requirePower(actor, 'moderation')
+  return listClusters(db, filter, page)
+}
+
+/** Reads a cluster with its newest items, and with its authors, those with most items first. */
+export async function readCluster(
+  { db, now }: Pick<Pod, 'db' | 'now'>,
+  actor: Actor,
+  id: number,
+): Promise<WholeCluster> {
+  requirePower(actor, 'moderation')
+  const cluster = await findCluster(db, id)
+  if (cluster === undefined) throw clusterNotFound()
+  const items = await listClusterItems(db, id, MODERATION_LIMITS.clusterItemsShown)
+  const authors = await listClusterAuthors(db, id, MODERATION_LIMITS.clusterItemsShown)
+  return { ...cluster, items, authors: authors.map((author) => withTick(author, now())) }
+}
+
+/** Dismisses a cluster and its case. The same key opens no cluster for a week. */
+export async function dismissCluster(
+  pod: Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>,
+  actor: Actor,
+  id: number,
+  options: ActionOptions,
+): Promise<ActionOutcome> {
+  requirePower(actor, 'moderation')
+  return inTransaction(pod, async (transaction) => {
+    const cluster = await lockOpenCluster(transaction, id)
+    const reason = requireReason(options)
+    await changeClusterState(transaction, id, 'dismissed')
+    const { kind, label, caseId } = cluster
+    const action = await recordAction(pod, transaction, actor, {
+      kind: 'cluster.dismiss',
+      target: { type: 'cluster', guid: String(id), label: `${kind}: ${label}` },
+      reason,
+      caseId: caseId ?? undefined,
+      undo: { possible: false },
+    })
+    await closeCaseOfCluster(transaction, cluster, { state: 'dismissed', actorId: actor.userId, at: pod.now() })
+    return { changed: true, action }
+  })
+}
+
+export async function lockOpenCluster(transaction: Knex.Transaction, id: number): Promise<ClusterRow> {
+  const cluster = await lockCluster(transaction, id)
+  if (cluster === undefined) throw clusterNotFound()
+  if (cluster.state !== 'open') throw new Refusal('bad_transition', `The cluster is ${cluster.state}.`)
+  return cluster
+}
+
+const DAY_MS = 24 * 3_600 * 1_000
+
+/** People whom a local user follows, and people who are known for long, are not ticked. */
+export function withTick(author: ClusterAuthor, now: Date): ShownAuthor {
+  const days = (now.getTime() - author.firstSeenAt.getTime()) / DAY_MS
+  return { ...author, isTicked: !author.isFollowed && days < MODERATION_LIMITS.knownAuthorDays }
+}
+
+export function clusterNotFound(): Refusal {
+  return new Refusal('cluster_not_found', 'There is no cluster with this number.')
+}

@@ -1,0 +1,252 @@
+import type { Knex } from 'knex'
+import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+import type { ContentIds } from './hidden-content.js'
+
+export interface ClusterRow {
+  readonly id: number
+  readonly key: string
+  readonly kind: 'text' | 'link' | 'mentions' | 'photo'
+  readonly label: string
+  readonly state: 'open' | 'cleaned' | 'dismissed'
+  readonly caseId: number | null
+  readonly firstAt: Date
+  readonly lastAt: Date
+}
+
+export interface ListedCluster extends ClusterRow {
+  readonly itemCount: number
+  readonly authorCount: number
+  readonly podCount: number
+}
+
+const counts = `
+  select count(*)::integer as "itemCount", count(distinct author_id)::integer as "authorCount",
+    count(distinct coalesce(people.pod_id, 0))::integer as "podCount"
+  from cluster_items join people on people.id = cluster_items.author_id where cluster_id = clusters.id`
+
+function selectClusters(db: Knex): Knex.QueryBuilder {
+  return db('clusters').joinRaw(`cross join lateral (${counts}) as counts`).select('clusters.*', 'counts.*')
+}
+
+/** Lists clusters, newest first. */
+export async function listClusters(
+  db: Knex,
+  { states }: { readonly states?: readonly ClusterRow['state'][] | undefined },
+  page: IdPage,
+): Promise<IdPageResult<ListedCluster>> {
+  const query = selectClusters(db)
+  if (states !== undefined && states.length > 0) query.whereIn('state', [...states])
+  return readIdPage(query, page)
+}
+
+export async function findCluster(db: Knex, id: number): Promise<ListedCluster | undefined> {
+  return selectClusters(db).where({ id }).first()
+}
+
+export async function lockCluster(transaction: Knex.Transaction, id: number): Promise<ClusterRow | undefined> {
+  return transaction('clusters').where({ id }).forUpdate().first()
+}
+
+export async function changeClusterState(
+  transaction: Knex.Transaction,
+  id: number,
+  state: ClusterRow['state'],
+): Promise<void> {
+  await transaction('clusters').where({ id }).update({ state })
+}
+
+/** Clusters with these keys that new content joins: open ones, and those that were dismissed and have grown since a time. */
+export async function findGrowingClusters(
+  db: Knex,
+  keys: readonly string[],
+  { dismissedSince }: { readonly dismissedSince: Date },
+): Promise<readonly ClusterRow[]> {
+  return db('clusters')
+    .whereIn('key', [...keys])
+    .whereRaw(`(state = 'open' or state = 'dismissed' and last_at >= ?)`, [dismissedSince])
+}
+
+/** Opens a cluster with its case, or returns the open one with this key. */
+export async function openCluster(
+  transaction: Knex.Transaction,
+  cluster: Pick<ClusterRow, 'key' | 'kind' | 'label'>,
+  at: Date,
+): Promise<number> {
+  const [opened] = await transaction('clusters')
+    .insert({ ...cluster, firstAt: at, lastAt: at })
+    .onConflict(transaction.raw(`(key) where state = 'open'`))
+    .ignore()
+    .returning('id')
+  if (opened === undefined) {
+    const { id } = await transaction('clusters').where({ key: cluster.key, state: 'open' }).first('id')
+    return id
+  }
+  const { rows } = await transaction.raw(
+    `with opened as (
+       insert into moderation_cases (kind, target_type, target_guid, public, text, target_created_at, first_reported_at, last_reported_at, changed_at)
+       values ('cluster', 'cluster', :guid, true, :label, :at, :at, :at, :at) returning id
+     ), noted as (
+       insert into moderation_case_events (case_id, at, event) select id, :at, 'reported' from opened
+     )
+     update clusters set case_id = opened.id from opened where clusters.id = :id returning clusters.id`,
+    { guid: String(opened.id), label: `${cluster.kind}: ${cluster.label}`, at, id: opened.id },
+  )
+  return rows[0].id
+}
+
+/** Content with a key since a time that is in no cluster. */
+export async function countUngrouped(transaction: Knex.Transaction, key: string, since: Date): Promise<number> {
+  const { rows } = await transaction.raw(
+    `select count(*)::integer as count from content_keys
+     where key = ? and at >= ? and not exists (
+       select from cluster_items as items
+       where items.type = content_keys.type and items.content_id = content_keys.content_id
+     )`,
+    [key, since],
+  )
+  return rows[0].count
+}
+
+export interface NewClusterItem {
+  readonly clusterId: number
+  readonly type: 'post' | 'comment'
+  readonly contentId: number
+}
+
+export function contentIdsOf(items: readonly Pick<NewClusterItem, 'type' | 'contentId'>[]): ContentIds {
+  const idsOf = (wanted: NewClusterItem['type']) =>
+    items.flatMap(({ type, contentId }) => (type === wanted ? [contentId] : []))
+  return { postIds: idsOf('post'), commentIds: idsOf('comment') }
+}
+
+/** Adds all content with the key of each cluster since a time. Returns the new items. */
+export async function addClusterItems(
+  transaction: Knex.Transaction,
+  clusterIds: readonly number[],
+  { since, at, most }: { readonly since: Date; readonly at: Date; readonly most: number },
+): Promise<readonly NewClusterItem[]> {
+  const { rows } = await transaction.raw(
+    `with added as (
+       insert into cluster_items (cluster_id, type, content_id, author_id, at)
+       select clusters.id, content_keys.type, content_id, author_id, content_keys.at
+       from clusters join content_keys using (key)
+       where clusters.id = any(cast(:ids as bigint[])) and content_keys.at >= :since and content_keys.type <> 'conversation'
+         and exists (select from people where people.id = author_id)
+         and not exists (
+           select from clusters as cleaned join cluster_items as items on items.cluster_id = cleaned.id
+           where cleaned.key = content_keys.key and cleaned.state = 'cleaned'
+             and items.type = content_keys.type and items.content_id = content_keys.content_id
+         )
+         and (select count(*) from cluster_items as known where known.cluster_id = clusters.id) < :most
+       on conflict do nothing
+       returning cluster_id as "clusterId", type, content_id as "contentId"
+     ), grown as (
+       update clusters set last_at = :at where id in (select "clusterId" from added)
+     ), noted as (
+       update moderation_cases set last_reported_at = :at
+       where id in (select case_id from clusters where id in (select "clusterId" from added))
+     )
+     select * from added`,
+    { ids: [...clusterIds], since, at, most },
+  )
+  return rows
+}
+
+/** An author in a cluster, with what decides whether an action on them is proposed. */
+export interface ClusterAuthor {
+  readonly id: number
+  readonly guid: string
+  readonly address: string
+  readonly name: string
+  readonly isLocal: boolean
+  readonly firstSeenAt: Date
+  readonly isFollowed: boolean
+  readonly items: number
+}
+
+export async function listClusterAuthors(
+  db: Knex,
+  clusterId: number,
+  limit: number,
+): Promise<readonly ClusterAuthor[]> {
+  const { rows } = await db.raw(
+    `select people.id, people.guid, people.address, people.name, people.pod_id is null as "isLocal",
+       people.created_at as "firstSeenAt",
+       exists (select from contacts where contacts.person_id = people.id and contacts.receiving) as "isFollowed",
+       counted.items::integer
+     from (select author_id, count(*) as items from cluster_items where cluster_id = ? group by author_id) as counted
+     join people on people.id = counted.author_id
+     order by counted.items desc, people.id limit ?`,
+    [clusterId, limit],
+  )
+  return rows
+}
+
+/** A post or comment of a cluster that is still stored. */
+export interface ClusterItem {
+  readonly type: 'post' | 'comment'
+  readonly contentId: number
+  readonly guid: string
+  readonly authorId: number
+  readonly authorGuid: string
+  readonly author: string
+  /** A moderator or admin of this pod; a cleaning leaves their content alone. */
+  readonly isStaff: boolean
+  readonly isHidden: boolean
+  readonly text: string
+  readonly at: Date
+  /** A local person may retract it: its author, or the author of its post. */
+  readonly isEntitled: boolean
+}
+
+/** Items of a cluster, newest first. */
+export async function listClusterItems(db: Knex, clusterId: number, limit: number): Promise<readonly ClusterItem[]> {
+  const { rows } = await db.raw(
+    `select items.type, items.content_id as "contentId", coalesce(comments.guid, posts.guid) as guid, items.author_id as "authorId",
+       people.guid as "authorGuid", people.address as author,
+       exists (select from users where users.person_id = people.id and users.role is not null) as "isStaff",
+       case items.type when 'post' then posts.public_before_hiding is not null else comments.hidden end as "isHidden",
+       coalesce(comments.text, posts.text) as text, items.at,
+       people.pod_id is null or owners.pod_id is null as "isEntitled"
+     from cluster_items as items
+     join people on people.id = items.author_id
+     left join comments on items.type = 'comment' and comments.id = items.content_id
+     join posts on posts.id = case items.type when 'post' then items.content_id else comments.post_id end
+     join people as owners on owners.id = posts.author_id
+     where items.cluster_id = ?
+     order by items.at desc, items.type, items.content_id desc limit ?`,
+    [clusterId, limit],
+  )
+  return rows
+}
+
+/** Closes the case of a cluster, unless a moderator has closed it. */
+export async function closeCaseOfCluster(
+  transaction: Knex.Transaction,
+  { caseId }: Pick<ClusterRow, 'caseId'>,
+  {
+    state,
+    actorId,
+    at,
+  }: { readonly state: 'resolved' | 'dismissed'; readonly actorId: number | null; readonly at: Date },
+): Promise<void> {
+  if (caseId === null) return
+  await transaction.raw(
+    `with closed as (
+       update moderation_cases set state = :state, closed_at = :at, changed_at = :at, taken_by_id = null, taken_at = null
+       where id = :caseId and closed_at is null returning id
+     )
+     insert into moderation_case_events (case_id, at, actor_id, event) select id, :at, :actorId, :state from closed`,
+    { caseId, state, actorId, at },
+  )
+}
+
+/** Opens a cleaned cluster again, unless there is a newer open one with its key. */
+export async function reopenCluster(transaction: Knex.Transaction, id: number): Promise<void> {
+  await transaction.raw(
+    `update clusters set state = 'open'
+     where id = ? and state = 'cleaned'
+       and not exists (select from clusters as newer where newer.key = clusters.key and newer.state = 'open')`,
+    [id],
+  )
+}

@@ -1,0 +1,27 @@
+import type { Knex } from 'knex'
+
+/** Opens a case for each person who begins many conversations. It names their number, never a text. An open case is left as it is. */
+export async function openSenderCases(
+  db: Knex,
+  senders: readonly { readonly authorId: number; readonly count: number }[],
+  at: Date,
+): Promise<void> {
+  await db.raw(
+    `with senders as (
+       select * from json_to_recordset(cast(:senders as json)) as given("authorId" bigint, count integer)
+     ), opened as (
+       insert into moderation_cases (
+         kind, target_type, target_guid, author_id, author_guid, author_address, public, target_created_at,
+         first_reported_at, last_reported_at, changed_at
+       )
+       select 'cluster', 'person', people.guid, people.id, people.guid, people.address, true, people.created_at, :at, :at, :at
+       from senders join people on people.id = senders."authorId"
+       on conflict (target_type, target_guid) do nothing
+       returning id, author_id
+     )
+     insert into moderation_case_events (case_id, at, event, text)
+     select opened.id, :at, 'reported', senders.count || ' new conversations in an hour with people who do not follow the author'
+     from opened join senders on senders."authorId" = opened.author_id`,
+    { senders: JSON.stringify(senders), at },
+  )
+}

@@ -1,0 +1,41 @@
+import type { CleanParts, CleanPreview } from '../../domain/moderation/clusters/clean-cluster.js'
+import type { ListedCluster, WholeCluster } from '../../domain/moderation/clusters/clusters.js'
+
+export function presentCluster({ id, kind, label, state, caseId, firstAt, lastAt, ...counts }: ListedCluster) {
+  return {
+    id,
+    kind,
+    label,
+    state,
+    case_id: caseId,
+    items: counts.itemCount,
+    authors: counts.authorCount,
+    pods: counts.podCount,
+    first_at: firstAt.toISOString(),
+    last_at: lastAt.toISOString(),
+  }
+}
+
+export function presentWholeCluster({ items, authors, ...cluster }: WholeCluster) {
+  return {
+    ...presentCluster(cluster),
+    newest_items: items.map(({ type, guid, author, authorGuid, text, at, isHidden, isEntitled }) => {
+      const shown = { type, guid, author, author_guid: authorGuid, text, found_at: at.toISOString() }
+      return { ...shown, hidden: isHidden, retractable: isEntitled }
+    }),
+    busiest_authors: authors.map(({ guid, address, items: count, isLocal, isFollowed, firstSeenAt, isTicked }) => {
+      const shown = { guid, address, items: count, local: isLocal, followed: isFollowed }
+      return { ...shown, first_seen_at: firstSeenAt.toISOString(), ticked: isTicked }
+    }),
+  }
+}
+
+export function presentCleaning({ hide, remove, people, filter }: CleanPreview) {
+  return { hide, remove, people, filter: filter === undefined ? null : { ...filter } }
+}
+
+/** What is not ticked is not done. */
+export function readCleanParts(body: Partial<CleanParts>): CleanParts {
+  const { hide = false, remove = false, filter = false, except = [] } = body
+  return { hide, remove, filter, except }
+}

@@ -1,0 +1,264 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { undoAction } from '../../src/domain/moderation/actions.js'
+import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
+import { cleanCluster, previewCleaning } from '../../src/domain/moderation/clusters/clean-cluster.js'
+import { dismissCluster, listSpamClusters, readCluster } from '../../src/domain/moderation/clusters/clusters.js'
+import { contentKeysOf } from '../../src/domain/moderation/clusters/content-keys.js'
+import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
+import { reloadFilters } from '../../src/domain/moderation/filters/active-filters.js'
+import { newGuid } from '../../src/domain/new-guid.js'
+import type { Post } from '../../src/persistence/models/post.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
+import { addPost } from '../support/databases/rows.js'
+import { commentBy, postBy } from '../support/federation/entities.js'
+import { allStored, publicMessage, receive } from '../support/federation/inbound-messages.js'
+import type { LocalUser } from '../support/people/local-users.js'
+import type { RemotePerson } from '../support/people/remote-people.js'
+import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
+
+let pod: FederationPod
+let locals: readonly LocalUser[]
+let spammers: readonly RemotePerson[]
+beforeAll(async () => {
+  pod = await openFederationPod()
+  locals = Object.values(await pod.localUsers('ann', 'bob', 'carol'))
+  const addresses = Array.from({ length: 6 }, (_, index) => `spam${index}@s.example`)
+  spammers = await Promise.all(addresses.map((address) => pod.addRemotePerson(address)))
+})
+afterAll(() => pod.close())
+beforeEach(async () => {
+  await pod.empty(
+    'posts, notifications, outbound_messages, outbox, waiting, tombstones, clusters, content_keys, filters, contacts',
+  )
+  await pod.db('moderation_cases').delete()
+  await reloadFilters(pod)
+  await findClusters(pod) // remembers where it begins
+})
+
+const LINK = 'https://spam.example/watches'
+const reason = 'Spam wave'
+const only = { hide: false, remove: false, filter: false, except: [] }
+const clusters = async () => (await listSpamClusters(pod, COMMAND_ACTOR, {}, { limit: 50 })).items
+
+/** One comment of each person under the posts of three local people. */
+async function comments(text: (index: number) => string, people = spammers): Promise<readonly Post[]> {
+  const posts = await Promise.all(locals.map((local) => addPost(pod, local)))
+  const messages = people.map((person, index) => {
+    const post = posts[index % posts.length]
+    if (post === undefined) throw new Error('There is no post.')
+    return publicMessage(person, commentBy(person, post, { text: text(index) }))
+  })
+  expect(await receive(pod, ...messages)).toEqual(allStored)
+  return posts
+}
+
+describe('six people of one pod who post one link under the posts of three users', () => {
+  it('are one cluster with one case, which grows', async () => {
+    await comments((index) => `Number ${index}: ${LINK}?from=${index}`)
+
+    expect(await findClusters(pod)).toMatchObject({ opened: 1, items: 6 })
+    expect(await findClusters(pod)).toMatchObject({ opened: 0, items: 0 })
+
+    const [cluster] = await clusters()
+    expect(cluster).toMatchObject({
+      kind: 'link',
+      label: 'spam.example/watches',
+      state: 'open',
+      itemCount: 6,
+      authorCount: 6,
+      podCount: 1,
+    })
+    expect(await pod.db('moderationCases')).toMatchObject([{ kind: 'cluster', targetType: 'cluster', state: 'open' }])
+    await comments((index) => `Again ${index}: ${LINK}`, spammers.slice(0, 2))
+    expect(await findClusters(pod)).toMatchObject({ opened: 0, items: 2 })
+  })
+
+  it('are cleaned with one action, and one undo shows what was hidden', async () => {
+    await comments((index) => `Number ${index}: ${LINK}`)
+    await findClusters(pod)
+    const [{ id } = { id: 0 }] = await clusters()
+    expect(await pod.rows('notifications')).toEqual([3])
+
+    const parts = { ...only, hide: true, filter: true }
+    expect(await previewCleaning(pod, COMMAND_ACTOR, id, parts)).toMatchObject({ hide: 6, remove: 0, people: 6 })
+    const { action } = await cleanCluster(pod, COMMAND_ACTOR, id, parts, { reason })
+
+    expect(await pod.db('comments').where({ hidden: true })).toHaveLength(6)
+    expect(await pod.db('posts').where('commentsCount', '>', 0)).toEqual([])
+    expect(await pod.rows('notifications')).toEqual([0])
+    expect(await pod.db('auditEntries').where({ action: 'cluster.clean' }).orderBy('id', 'desc').first()).toMatchObject(
+      { after: { hidden: 6, removed: 0 } },
+    )
+    expect(await pod.db('moderationCases')).toMatchObject([{ state: 'resolved' }])
+    expect(await findClusters(pod)).toMatchObject({ opened: 0 })
+    await comments(() => `Later: ${LINK}`, spammers.slice(0, 1))
+    expect(await pod.db('comments').where({ hidden: true })).toHaveLength(7)
+
+    await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
+
+    expect(await pod.db('comments').where({ hidden: true })).toHaveLength(1)
+    expect(await pod.rows('notifications')).toEqual([3])
+    expect(await pod.rows('filters')).toEqual([0])
+    expect(await clusters()).toMatchObject([{ state: 'open' }])
+  })
+
+  it('lose what local people may retract, which is confirmed with the number', async () => {
+    await comments(() => LINK)
+    await findClusters(pod)
+    const [{ id } = { id: 0 }] = await clusters()
+    const clean = (confirm?: string) =>
+      cleanCluster(pod, COMMAND_ACTOR, id, { ...only, remove: true, confirm }, { reason })
+
+    await expect(clean()).rejects.toMatchObject({ reason: 'confirmation_needed', details: { preview: { remove: 6 } } })
+    expect(await clean('6')).toMatchObject({ changed: true, preview: { hide: 0, remove: 6 } })
+
+    expect(await pod.rows('comments')).toEqual([0])
+    expect(await pod.db('tombstones').where({ targetType: 'Comment' })).toHaveLength(6)
+  })
+
+  it('stay where they are excepted', async () => {
+    await comments(() => LINK)
+    await findClusters(pod)
+    const [{ id } = { id: 0 }] = await clusters()
+    const except = spammers.slice(0, 2).map(({ guid }) => guid)
+
+    expect(await previewCleaning(pod, COMMAND_ACTOR, id, { ...only, hide: true, except })).toMatchObject({ hide: 4 })
+  })
+
+  it('are no cluster again for a week once dismissed', async () => {
+    await comments(() => LINK)
+    await findClusters(pod)
+    const [{ id } = { id: 0 }] = await clusters()
+
+    await dismissCluster(pod, COMMAND_ACTOR, id, { reason })
+    await comments((index) => `${index} ${LINK}`)
+
+    expect(await findClusters(pod)).toMatchObject({ opened: 0 })
+    await expect(dismissCluster(pod, COMMAND_ACTOR, id, { reason })).rejects.toMatchObject({ reason: 'bad_transition' })
+    expect(await pod.db('moderationCases')).toMatchObject([{ state: 'dismissed' }])
+  })
+
+  it('arrive hidden while their cluster is open, if the pod is set so', async () => {
+    const strict = { ...pod, config: { ...pod.config, spamAutoHide: true } }
+    await comments(() => LINK)
+    await findClusters(strict)
+    expect(await pod.db('comments').where({ hidden: true })).toHaveLength(0)
+
+    for (let round = 0; round < 2; round += 1) {
+      await comments(() => LINK, spammers.slice(0, 1))
+      await findClusters(strict)
+    }
+
+    expect(await pod.db('comments').where({ hidden: true })).toHaveLength(2)
+    const hides = await pod.db('moderationActions').where({ kind: 'hide', targetType: 'cluster' })
+    expect(hides).toMatchObject([{ actor: { name: 'system' } }])
+  })
+})
+
+describe('the tick', () => {
+  it('is not proposed for people whom a local user follows, or who are known for 30 days', async () => {
+    await comments(() => LINK)
+    const [followed, old] = spammers
+    await pod.db('contacts').insert({ userId: locals[0]?.userId, personId: followed?.id, receiving: true })
+    await pod
+      .db('people')
+      .where({ id: old?.id })
+      .update({ createdAt: new Date(Date.now() - 31 * 86_400_000) })
+    await findClusters(pod)
+    const [{ id } = { id: 0 }] = await clusters()
+
+    const { authors } = await readCluster(pod, COMMAND_ACTOR, id)
+
+    expect(
+      authors
+        .filter(({ isTicked }) => !isTicked)
+        .map(({ address }) => address)
+        .sort(),
+    ).toEqual([followed?.address, old?.address].sort())
+    await pod.db('people').where({ id: old?.id }).update({ createdAt: new Date() })
+  })
+})
+
+describe('no cluster', () => {
+  it('are four items, two authors, and people of several pods who are known for long', async () => {
+    await comments(() => LINK, spammers.slice(0, 4))
+    expect(await findClusters(pod)).toMatchObject({ opened: 0 })
+    for (let round = 0; round < 3; round += 1) await comments(() => 'https://a.example/x', spammers.slice(0, 2))
+    expect(await findClusters(pod)).toMatchObject({ opened: 0 })
+
+    await pod
+      .db('people')
+      .whereNotNull('podId')
+      .update({ createdAt: new Date(Date.now() - 8 * 86_400_000) })
+    const others = await Promise.all(['q', 'r', 't'].map((name) => pod.addRemotePerson(`old@${name}.example`)))
+    await pod
+      .db('people')
+      .whereIn(
+        'id',
+        others.map(({ id }) => id),
+      )
+      .update({ createdAt: new Date(Date.now() - 8 * 86_400_000) })
+    await comments(() => 'https://news.example/today', [...others, ...others])
+    expect(await findClusters(pod)).toMatchObject({ opened: 0 })
+    await pod.db('people').whereNotNull('podId').update({ createdAt: new Date() })
+  })
+})
+
+describe('new conversations with people who do not follow their author', () => {
+  it('open a case about the author beyond 20 in an hour, which holds their number only', async () => {
+    const [author, ann] = [spammers[0], locals[0]]
+    const rows = Array.from({ length: 21 }, () => ({ guid: newGuid(), authorId: author?.id, subject: 'Secret' }))
+    const begin = async (count: number) => {
+      const made = await pod.db('conversations').insert(rows.splice(0, count)).returning('id')
+      const createdAt = new Date()
+      await pod
+        .db('conversationVisibilities')
+        .insert(made.map(({ id }) => ({ conversationId: id, personId: ann?.id, createdAt, updatedAt: createdAt })))
+      await findClusters(pod)
+      return pod.db('moderationCases')
+    }
+
+    expect(await begin(20)).toEqual([])
+    expect(await begin(1)).toMatchObject([{ targetType: 'person', targetGuid: author?.guid, text: null }])
+    expect(await pod.db('moderationCaseEvents').orderBy('id', 'desc').first('text')).toMatchObject({
+      text: expect.stringMatching(/^21 new conversations/),
+    })
+  })
+})
+
+describe('keys', () => {
+  const keys = (text: string) => contentKeysOf({ text, photos: [] }, 'pod.example').map(({ key }) => key)
+
+  it('are the same for copies with other mentions, numbers, queries, case and invisible characters', () => {
+    const one = keys('@{ann@pod.example} Win 100 Euro today, only at https://win.example/now?id=7')
+    expect(keys('@{bob@q.example} win 25 EURO to\u200bday, only at https://win.example/now?id=9')).toEqual(one)
+    expect(one).toHaveLength(2)
+  })
+
+  it('are links, sets of three mentions and photos, but no short texts and links to this pod', () => {
+    const mentions = '@{a@a.example} @{b@b.example} @{c@c.example}'
+    expect(keys('Good morning')).toEqual([])
+    expect(keys('See https://pod.example/p')).not.toContainEqual(expect.stringMatching(/^link:/))
+    expect(keys(mentions)).toHaveLength(1)
+    expect(keys('@{c@c.example} @{a@a.example} @{b@b.example}')).toEqual(keys(mentions))
+    expect(contentKeysOf({ text: '', photos: ['https://q.example/1.png'] }, 'pod.example')).toMatchObject([
+      { kind: 'photo' },
+    ])
+  })
+})
+
+it('the search takes as many statements for many items as for few', async () => {
+  const search = async (count: number) => {
+    await receive(
+      pod,
+      ...Array.from({ length: count }, (_, index) =>
+        publicMessage(
+          spammers[0] as RemotePerson,
+          postBy(spammers[0] as RemotePerson, { text: `Post ${index} about nothing in particular, ${newGuid()}` }),
+        ),
+      ),
+    )
+    return statementsDuring(() => findClusters(pod), 'worker')
+  }
+  expect(await search(40)).toBe(await search(2))
+})
