@@ -16,11 +16,13 @@ import { benchPeer } from './peer.js'
 import { benchPersist } from './persist.js'
 import { benchProcesses } from './processes.js'
 import { benchProtocol } from './protocol.js'
+import { benchSpamWave } from './spam-wave.js'
 
 /** By name, in the order in which they run when none is named. */
 export const benches: ReadonlyMap<string, Bench> = new Map<string, Bench>([
   ['limits', benchLimits],
   ['filters', benchFilters],
+  ['spam-wave', benchSpamWave],
   ['lived', benchLived],
   ['protocol', benchProtocol],
   ['peer', benchPeer],

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { applyFilter } from '../../src/domain/moderation/filters/apply-filter.js'
 import { dryRunFilter } from '../../src/domain/moderation/filters/dry-run.js'
 import {
   addFilter,
@@ -9,6 +10,7 @@ import {
   type NewFilter,
   removeFilter,
 } from '../../src/domain/moderation/filters/filters.js'
+import { Refusal } from '../../src/domain/refusals.js'
 import {
   FILTER_ACTIONS,
   FILTER_FIELDS,
@@ -68,6 +70,15 @@ export function filterCommands(program: Command): void {
     .action((id: number, options: RuleOptions) =>
       change(options, (pod, actor) => changeFilter(pod, actor, id, inputOf(options), options)),
     )
+
+  withActorOptions(filters.command('apply'))
+    .argument('<id>', 'the number of the filter', readCount)
+    .option('--days <number>', 'to the content of so many days', readCount, 7)
+    .option('--yes', 'confirm')
+    .option('--json', 'print JSON')
+    .description('Applies a filter to stored posts and comments: opens cases, or hides them as one action.')
+    .addHelpText('after', '\nExample:\n  pod filters apply 7 --days 30 --reason "Spam wave" --yes')
+    .action(apply)
 
   withActorOptions(filters.command('remove'))
     .argument('<id>', 'the number of the filter', readCount)
@@ -150,6 +161,24 @@ async function test(kind: string, value: string, options: RuleOptions & { readon
     ),
     `${hits} hits by ${authors} people of ${pods} pods; local users follow ${followed} of them.`,
     complete ? `All content since ${from} was read.` : `Only content since ${from} was read: the limit is reached.`,
+  ])
+}
+
+async function apply(
+  id: number,
+  { yes, days, ...options }: ActorOptions & { readonly days: number; readonly yes?: boolean },
+): Promise<void> {
+  const { changed, hits, complete } = await withPod(async (pod) => {
+    const actor = await actorOf(pod, options, 'moderation')
+    const run = (confirm?: string) => applyFilter(pod, actor, id, { ...options, days, confirm })
+    return run().catch((error: unknown) => {
+      if (!yes || !(error instanceof Refusal) || error.reason !== 'confirmation_needed') throw error
+      const { hits: count } = error.details['preview'] as { readonly hits: number }
+      return run(String(count))
+    })
+  })
+  print(options, { id, changed, hits, complete }, [
+    `Filter ${id} has hit ${hits} posts and comments${complete ? '' : '; older content was not read'}.`,
   ])
 }
 

@@ -28,6 +28,7 @@ type Undo = (pod: UndoPod, transaction: Knex.Transaction, action: ActionRow) => 
 /** By the kind of the action. A kind without an entry has no undo. */
 const UNDO_OF_KIND: Readonly<Record<string, Undo>> = {
   'cluster.clean': undoCleaning,
+  'filter.apply': (_pod, transaction, { id }) => showContentOfAction(transaction, id),
   hide: (_pod, transaction, { id }) => showContentOfAction(transaction, id),
   remove: undoRemoval,
 }

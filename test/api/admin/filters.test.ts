@@ -133,3 +133,38 @@ describe('a dry run', () => {
     expect((await mod.get('/filters')).body).toEqual([])
   })
 })
+
+describe('a filter that hides', () => {
+  it('hides new posts, and one undo shows all of them', async () => {
+    const { id } = (await mod.post('/filters', { ...word, action: 'hide', state: 'active', exempt_followed: false }))
+      .body.filter
+    const guids = [
+      await publish(api, api.alice, { text: 'First casino', public: true }),
+      await publish(api, api.alice, { text: 'Second casino', public: true }),
+    ]
+    for (const guid of guids) expect((await api.carol.get(`/posts/${guid}`)).status).toBe(404)
+
+    const [action, ...others] = (await mod.get(`/actions?target=${id}&kind=hide`)).body
+    expect(others).toEqual([])
+    await mod.post(`/actions/${action.id}/undo`, { reason })
+
+    for (const guid of guids) expect((await api.carol.get(`/posts/${guid}`)).status).toBe(200)
+  })
+
+  it('is applied to stored posts after the number of hits is confirmed, as one action with one undo', async () => {
+    const guid = await publish(api, api.alice, { text: 'A lottery', public: true })
+    const lottery = { ...word, value: 'lottery', exempt_followed: false }
+    const { id } = (await mod.post('/filters', { ...lottery, action: 'hide' })).body.filter
+    const { id: counting } = (await mod.post('/filters', { ...lottery, action: 'count' })).body.filter
+    const apply = (filter: number, confirm?: string) => mod.post(`/filters/${filter}/apply`, { reason, confirm })
+
+    expect((await apply(counting)).body).toMatchObject({ code: 409, reason: 'bad_transition' })
+    expect((await apply(id)).body).toMatchObject({ code: 409, reason: 'confirmation_needed', preview: { hits: 1 } })
+    expect((await api.carol.get(`/posts/${guid}`)).status).toBe(200)
+    const { body } = await apply(id, '1')
+    expect(body).toMatchObject({ changed: true, hits: 1, complete: true, action: { undo: { possible: true } } })
+    expect((await api.carol.get(`/posts/${guid}`)).status).toBe(404)
+    await mod.post(`/actions/${body.action.id}/undo`, { reason })
+    expect((await api.carol.get(`/posts/${guid}`)).status).toBe(200)
+  })
+})

@@ -1,12 +1,11 @@
 import { findFilteredAuthors } from '../../../persistence/moderation/filters.js'
 import type { Pod } from '../../../pod/pod.js'
 import { splitAddress } from '../../../protocol/address.js'
-import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { excerptOf, type FilteredDocument } from './check-documents.js'
 import { type NewFilter, readFilterRule, requirePowerOver } from './filters.js'
-import { scanDocuments } from './scan-documents.js'
+import { scanDocuments, sinceDays } from './scan-documents.js'
 
 export interface DryRunSample {
   readonly type: FilteredDocument['document']['type']
@@ -28,8 +27,6 @@ export interface DryRun {
   readonly complete: boolean
 }
 
-const DAY_MS = 24 * 3_600 * 1_000
-
 /** What a filter would have hit in the last days. Changes nothing. */
 export async function dryRunFilter(
   pod: Pick<Pod, 'db' | 'now'>,
@@ -40,10 +37,7 @@ export async function dryRunFilter(
   requirePower(actor, 'moderation')
   const rule = readFilterRule(input)
   requirePowerOver(actor, rule)
-  if (days < 1 || days > MODERATION_LIMITS.dryRunDays) {
-    throw new Refusal('days_invalid', `A dry run reads 1 to ${MODERATION_LIMITS.dryRunDays} days.`)
-  }
-  const { found, scannedFrom, complete } = await scanDocuments(pod, rule, new Date(pod.now().getTime() - days * DAY_MS))
+  const { found, scannedFrom, complete } = await scanDocuments(pod, rule, sinceDays(pod, days))
   const authors = [...new Set(found.map(({ document }) => document.author))]
   const followed = (await findFilteredAuthors(pod.db, authors)).filter(({ isFollowed }) => isFollowed)
   return {

@@ -1,6 +1,7 @@
 import { type FilterRow, type FilterSource, readFilterRows } from '../../../persistence/moderation/filter-rows.js'
 import type { FilterRule, StoredFilter } from '../../../persistence/moderation/filters.js'
 import type { Pod } from '../../../pod/pod.js'
+import { Refusal } from '../../refusals.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { type FilteredDocument, keepApplicable } from './check-documents.js'
 import {
@@ -21,6 +22,16 @@ export interface ScanResult {
   readonly scannedFrom: Date
   /** False: the scan reached the limit of rows or seconds first. */
   readonly complete: boolean
+}
+
+const DAY_MS = 24 * 3_600 * 1_000
+
+/** The beginning of the last days. Throws `days_invalid` for more than a scan can read. */
+export function sinceDays({ now }: Pick<Pod, 'now'>, days: number): Date {
+  if (days < 1 || days > MODERATION_LIMITS.dryRunDays) {
+    throw new Refusal('days_invalid', `The content of 1 to ${MODERATION_LIMITS.dryRunDays} days can be read.`)
+  }
+  return new Date(now().getTime() - days * DAY_MS)
 }
 
 interface SourceScan {

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
+import { applyFilter } from '../../../domain/moderation/filters/apply-filter.js'
 import { dryRunFilter } from '../../../domain/moderation/filters/dry-run.js'
 import {
   addFilter,
@@ -137,6 +138,51 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const actor = await actorOf(request, 'moderation')
       return present(await removeFilter(request.pod, actor, request.params.id, { reason: request.query.reason }))
+    },
+  )
+
+  app.post(
+    '/filters/:id/apply',
+    {
+      schema: {
+        operationId: 'applyFilter',
+        tags,
+        summary: 'Apply a filter to stored content',
+        description:
+          'To the posts and comments of the last days, as a dry run finds them. A filter that flags opens cases; one that hides or rejects hides them, as one action with one undo. More than 500 hits are for admins.',
+        params,
+        body: Type.Object({
+          days: Type.Optional(Type.Integer({ minimum: 1, maximum: 30, description: 'Default: 7.' })),
+          confirm: Type.Optional(Type.String({ description: 'The number of hits.' })),
+          ...actionBody,
+        }),
+        response: {
+          200: Type.Object(
+            {
+              action: Type.Optional(ActionSummary),
+              changed: Changed,
+              hits: Type.Integer(),
+              complete: Type.Boolean({ description: 'False: older content of these days was not read.' }),
+            },
+            { description: 'The filter is applied.' },
+          ),
+        },
+      },
+      config: {
+        scopes: ['moderation'],
+        refusals: {
+          ...actionRefusals,
+          filter_not_found: 404,
+          days_invalid: 422,
+          bad_transition: 409,
+          confirmation_needed: 409,
+        },
+      },
+    },
+    async (request) => {
+      const { days, confirm, ...body } = request.body
+      const actor = await actorOf(request, 'moderation')
+      return applyFilter(request.pod, actor, request.params.id, { days, confirm, ...readOptions(body) })
     },
   )
 
