@@ -1,0 +1,97 @@
+// Makes the files of a release in a folder: the package, its list of parts (SBOM) and their checksums. The same commit gives the
+// same bytes. Run "npm ci" and "npm run build" before.
+//
+//   node scripts/make-release.mjs <folder>
+
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+const project = resolve(import.meta.dirname, '..')
+const [, , target] = process.argv
+if (target === undefined) {
+  console.error('Usage: node scripts/make-release.mjs <folder>')
+  process.exit(2)
+}
+if (!existsSync(join(project, 'dist/bin/pod.js'))) {
+  console.error('There is no compiled program: run "npm run build" first.')
+  process.exit(1)
+}
+
+/** What a release contains; compiled benchmarks and source maps, which name folders outside of it, are left out. */
+const CONTENT = [
+  'dist',
+  'deploy',
+  'docs',
+  'src/web/assets',
+  'CHANGELOG.md',
+  'FEDERATION.md',
+  'LICENSE',
+  'README.md',
+  'SECURITY.md',
+  '.env.example',
+]
+const LEFT_OUT = /\.map$|\.tsbuildinfo$|dist[\\/]bench/
+
+const folder = resolve(target)
+const temporary = mkdtempSync(join(tmpdir(), 'pod-release-'))
+// The list of parts names this folder.
+const staging = join(temporary, 'diaspora-pod')
+try {
+  mkdirSync(folder, { recursive: true })
+  mkdirSync(staging)
+  for (const name of CONTENT) {
+    cpSync(join(project, name), join(staging, name), {
+      recursive: true,
+      filter: (path) => !LEFT_OUT.test(path.slice(project.length)),
+    })
+  }
+  const { devDependencies: _, scripts, private: __, allowScripts, ...description } = readJson('package.json')
+  writeJson('package.json', {
+    ...description,
+    scripts: { start: scripts.start },
+    allowScripts,
+    files: [...CONTENT, 'npm-shrinkwrap.json'],
+  })
+  const lock = readJson('package-lock.json')
+  const { devDependencies: ___, ...root } = lock.packages['']
+  const packages = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && dev !== true)
+  writeJson('npm-shrinkwrap.json', { ...lock, packages: { '': root, ...Object.fromEntries(packages) } })
+
+  const [packed] = JSON.parse(npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder]))
+  // Its number and time would differ with each run.
+  const { serialNumber: ____, ...bom } = JSON.parse(
+    npm(['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--omit', 'dev']),
+  )
+  delete bom.metadata.timestamp
+  const sbom = packed.filename.replace(/\.tgz$/, '.cdx.json')
+  writeFileSync(join(folder, sbom), `${JSON.stringify(bom, null, 1)}\n`)
+  const files = [packed.filename, sbom].sort()
+  writeFileSync(join(folder, 'SHA256SUMS'), files.map((name) => `${sha256(join(folder, name))}  ${name}\n`).join(''))
+  for (const name of readdirSync(folder)) console.log(join(folder, name))
+} finally {
+  rmSync(temporary, { recursive: true, force: true })
+}
+
+function npm(words) {
+  return execFileSync('npm', words, {
+    cwd: staging,
+    encoding: 'utf8',
+    maxBuffer: 64 * 2 ** 20,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+}
+
+function readJson(name) {
+  return JSON.parse(readFileSync(join(project, name), 'utf8'))
+}
+
+function writeJson(name, value) {
+  writeFileSync(join(staging, name), `${JSON.stringify(value, null, 2)}\n`)
+}
+
+function sha256(path) {
+  return createHash('sha256').update(readFileSync(path)).digest('hex')
+}
