@@ -22,6 +22,8 @@ import { queueCommands } from './commands/queues.js'
 import { remotePeopleCommands } from './commands/remote-people.js'
 import { reportCommands } from './commands/reports.js'
 import { seedCommand } from './commands/seed.js'
+import { storageCommands } from './commands/storage.js'
+import { upgradeCommands } from './commands/upgrade.js'
 import { workCommands } from './commands/work.js'
 
 /** All commands except the long-running processes. */
@@ -42,6 +44,8 @@ export const passingCommands = [
   remotePeopleCommands,
   deliveryCommands,
   pruneCommand,
+  storageCommands,
+  upgradeCommands,
   doctorCommand,
   configCommand,
   envelopeCommands,

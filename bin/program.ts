@@ -7,6 +7,7 @@ import { messageOf } from '../src/errors/thrown.js'
 import { QueueUnavailable } from '../src/jobs/queues/queue-unavailable.js'
 import { BackupError } from '../src/operations/backup/backup-error.js'
 import { messageWithoutStatement } from '../src/persistence/database/errors.js'
+import { StorageUnavailable } from '../src/persistence/s3/storage-unavailable.js'
 import { CommandError } from './command-error.js'
 import { runCommands } from './commands/run.js'
 
@@ -67,7 +68,7 @@ function errorText(error: unknown, asJson: boolean): string {
 
 /** The text of an error, without stack and without SQL values. */
 function sentenceOf(error: unknown): string {
-  const expected = [StartError, Refusal, CommandError, QueueUnavailable, BackupError].some(
+  const expected = [StartError, Refusal, CommandError, QueueUnavailable, BackupError, StorageUnavailable].some(
     (kind) => error instanceof kind,
   )
   if (expected) return messageOf(error)

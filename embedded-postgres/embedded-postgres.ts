@@ -3,6 +3,7 @@ import { hasCluster, readCluster } from './cluster.js'
 import { makeDataFolder } from './data-folder.js'
 import { EmbeddedPostgresError } from './errors.js'
 import { findRunning, launch, type Running, type ServerOptions } from './launch.js'
+import { refuseMovedDatabase } from './moved.js'
 import { findPostmaster } from './postmaster.js'
 import { applicationLogin, prepareDatabase, superuserUrl, urlOf } from './roles.js'
 import { becomeOwner, openSession, untilGone } from './session.js'
@@ -33,6 +34,7 @@ const ATTEMPTS = 5
 /** Resolves when the database answers. Makes it if there is none, takes over the server if a killed pod left one running. */
 export async function startEmbeddedPostgres(dataDir: string, options: ServerOptions = {}): Promise<EmbeddedServer> {
   const folder = resolve(dataDir)
+  refuseMovedDatabase(folder)
   await makeDataFolder(folder)
   const running = await own(folder, options)
   try {

@@ -12,7 +12,7 @@ import { persistCounters } from './jobs/operations/persisted-counters.js'
 import { openLog } from './logging/log.js'
 import { openMetrics } from './operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from './operations/operator-server.js'
-import { checkUploadsFolder } from './persistence/photos/picture-files.js'
+import { openPictureStorage } from './persistence/photos/open-pictures.js'
 import { PROCESS_LIMITS } from './pod/limits.js'
 import { openPod } from './pod/open-pod.js'
 import { buildApp } from './web/server/app.js'
@@ -41,7 +41,7 @@ try {
 /** Opens all parts in the order of their dependencies. Returns a function that closes them in reverse order. */
 async function startWeb(config: Config): Promise<() => Promise<void>> {
   log = openLog(config, 'web')
-  await checkUploadsFolder(config.uploadsDir)
+  await openPictureStorage(config).check()
   const crypto = openCryptoPool(config.cryptoThreads) // its threads start with the first key
   const pod = await openPod(config, 'web', { crypto, log })
   const metrics = openMetrics(pod)

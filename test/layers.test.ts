@@ -30,6 +30,7 @@ const homes: Readonly<Record<string, RegExp>> = {
   sharp: /^workers\//,
   undici: /^src\/federation\/remote-pod\//,
   commander: /^bin\//,
+  aws4fetch: /^src\/persistence\/s3\//,
   'age-encryption': /^src\/operations\/backup\//,
   'pg-copy-streams': /^src\/persistence\/database\//,
 }

@@ -14,7 +14,7 @@ import { makeDueBackup } from '../src/operations/backup/scheduled-backups.js'
 import { registerBackupMetrics } from '../src/operations/backup-metrics.js'
 import { openMetrics } from '../src/operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from '../src/operations/operator-server.js'
-import { checkUploadsFolder } from '../src/persistence/photos/picture-files.js'
+import { openPictureStorage } from '../src/persistence/photos/open-pictures.js'
 import { PROCESS_LIMITS } from '../src/pod/limits.js'
 import { openPod } from '../src/pod/open-pod.js'
 import type { Pod } from '../src/pod/pod.js'
@@ -57,7 +57,7 @@ try {
 async function startWorker(config: Config): Promise<() => Promise<void>> {
   log = openLog(config, 'worker')
   const keepsPictures = config.workerQueues.includes('photos')
-  if (keepsPictures) await checkUploadsFolder(config.uploadsDir)
+  if (keepsPictures) await openPictureStorage(config).check()
   const crypto = openCryptoPool(config.cryptoThreads)
   const pod = await openPod(config, 'worker', { crypto, log })
   for (const warning of await pod.jobs.warnings().catch(asWarning)) log.warn(warning)

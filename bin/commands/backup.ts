@@ -259,7 +259,8 @@ function removeOldBackups(repository: Repository, retention: Retention, dryRun: 
 }
 
 async function restore(target: string, id: string, options: RestoreOptions): Promise<void> {
-  const repository = openRepository(target)
+  const { backupS3 } = readConfig(process.env)
+  const repository = openRepository(target, backupS3)
   const manifest = await requireManifest(repository, id)
   const identities = await identitiesOf(options.identity)
   if (identities === undefined && manifest.recipients.length > 0) {
@@ -307,10 +308,10 @@ async function onDatabase<Result>(config: Config, run: (url: string) => Promise<
   }
 }
 
-function repositoryOf(target: string | undefined, { backupTo }: Config): Repository {
+function repositoryOf(target: string | undefined, { backupTo, backupS3 }: Config): Repository {
   const place = target ?? backupTo
   if (place === undefined) throw new CommandError('There is no place for backups: set BACKUP_TO, or name a folder.')
-  return openRepository(place)
+  return openRepository(place, backupS3)
 }
 
 async function identitiesOf(path: string | undefined): Promise<readonly string[] | undefined> {

@@ -1,15 +1,21 @@
 import type { Command } from 'commander'
 import type { Knex } from 'knex'
+import { hasEmbeddedPostgres } from '../../embedded-postgres/embedded-postgres.js'
+import { markMovedDatabase, unmarkMovedDatabase } from '../../embedded-postgres/moved.js'
 import { type Config, readConfig } from '../../src/config/config.js'
 import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
+import { moveDatabase } from '../../src/operations/move-database.js'
 import { migrate, migrationStatus, rollback } from '../../src/persistence/database/database.js'
+import { borrowDatabase } from '../borrow-database.js'
 import { CommandError } from '../command-error.js'
+import { interruptible } from '../interruptible.js'
 import { type OutputOptions, print, table } from '../output.js'
+import { showProgress } from '../progress.js'
 import { readCommandConfig } from '../read-command-config.js'
-import { requireDatabase, withDatabase } from '../with-pod.js'
+import { requireDatabase, withDatabase, withPod } from '../with-pod.js'
 
 export function databaseCommands(program: Command): void {
-  const db = program.command('db').description('Migrations of the database.')
+  const db = program.command('db').description('Migrations and moves of the database.')
 
   db.command('migrate')
     .description('Applies pending migrations to the tables and the queue.')
@@ -23,12 +29,67 @@ export function databaseCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  pod db status')
     .action(status)
 
+  db.command('move')
+    .description('Copies the database of the stopped pod from the embedded server to another one, or back.')
+    .requiredOption('--to <url>', 'the new, empty database as postgres://…, or the word embedded')
+    .option('--again', 'empty the new database after an interrupted move')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod db move --to postgres://pod:secret@localhost/pod')
+    .action(move)
+
   db.command('rollback')
     .description('Rolls back the last batch of migrations; data in their tables and columns is deleted.')
     .option('--yes', 'confirm')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod db rollback --yes')
     .action(takeBack)
+}
+
+interface MoveCommandOptions extends OutputOptions {
+  readonly to: string
+  readonly again?: boolean
+}
+
+/** Copies the database between the embedded server and another one, and marks the embedded one that is left. */
+async function move({ to, again = false, ...options }: MoveCommandOptions): Promise<void> {
+  const config = await readCommandConfig(process.env)
+  const toEmbedded = to === 'embedded'
+  if (toEmbedded !== (config.databaseUrl !== undefined)) {
+    throw new CommandError(
+      toEmbedded
+        ? 'The database is the embedded one already: DATABASE_URL is not set.'
+        : 'DATABASE_URL is set already: "db move --to embedded" moves its database into the data folder.',
+    )
+  }
+  if (!toEmbedded && !/^postgres(ql)?:\/\//.test(to)) {
+    throw new CommandError('--to must be an address that begins with postgres://, or the word embedded.')
+  }
+  if (toEmbedded && !again && (await hasEmbeddedPostgres(config.dataDir))) {
+    throw new CommandError(
+      `${config.dataDir} has an embedded database already: move its folder postgres away, or name another DATA_DIR.`,
+    )
+  }
+  const progress = showProgress()
+  const moved = await interruptible(
+    'The old database is unchanged. Repeat the command with --again.',
+    async (signal) => {
+      if (toEmbedded) await unmarkMovedDatabase(config.dataDir)
+      const target = toEmbedded ? await borrowDatabase({ ...config, databaseUrl: undefined }) : undefined
+      try {
+        return await withPod((pod) => moveDatabase(pod, target?.url ?? to, { again, signal, report: progress.report }))
+      } finally {
+        await target?.release()
+      }
+    },
+  ).finally(progress.end)
+  if (!toEmbedded) await markMovedDatabase(config.dataDir)
+  print(options, { ...moved }, [
+    `${moved.rows} rows of ${moved.tables} tables are copied and compared; ${moved.messages} accepted messages follow.`,
+    toEmbedded
+      ? 'Remove DATABASE_URL from the settings, and start the pod.'
+      : 'Add this to the settings, and start the pod:',
+    ...(toEmbedded ? [] : [`DATABASE_URL=${to}`]),
+  ])
 }
 
 async function bringUpToDate(options: OutputOptions): Promise<void> {

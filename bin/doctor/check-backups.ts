@@ -10,7 +10,12 @@ const OLD_HOURS = 26
 
 /** Checks that there is a recent, verified backup on another disk; needs no database. */
 export async function checkBackups(
-  { backupTo, backupRecipients, dataDir }: Pick<Config, 'backupTo' | 'backupRecipients' | 'dataDir'>,
+  {
+    backupTo,
+    backupS3,
+    backupRecipients,
+    dataDir,
+  }: Pick<Config, 'backupTo' | 'backupS3' | 'backupRecipients' | 'dataDir'>,
   now: Date,
 ): Promise<readonly Finding[]> {
   if (backupTo === undefined) {
@@ -27,7 +32,7 @@ export async function checkBackups(
   if (await areOnSameDisk(backupTo, dataDir)) {
     findings.push(warn('backup', `${backupTo} is on the same disk as ${dataDir}: set BACKUP_TO to another disk.`))
   }
-  const [newest] = (await listBackups(openRepository(backupTo))).filter(({ complete }) => complete)
+  const [newest] = (await listBackups(openRepository(backupTo, backupS3))).filter(({ complete }) => complete)
   if (newest === undefined) {
     return [...findings, warn('backup', `There is no complete backup in ${backupTo}: run "pod backup create".`)]
   }

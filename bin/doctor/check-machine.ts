@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Config } from '../../src/config/config.js'
 import { makeFolder } from '../../src/config/make-folder.js'
 import { messageOf } from '../../src/errors/thrown.js'
+import { openPictureStorage } from '../../src/persistence/photos/open-pictures.js'
 import { readSecretKey, secretKeyFile } from '../../src/pod/secrets.js'
 import { type Finding, fail, ok, orFail, warn } from './finding.js'
 
@@ -17,7 +18,7 @@ export async function checkMachine(config: Config): Promise<readonly Finding[]> 
     checkNode(),
     checkAddress(config),
     ...(await orFail('data folder', async () => [await checkFolder('data folder', config.dataDir, 'DATA_DIR')])),
-    ...(await orFail('uploads', async () => [await checkFolder('uploads', config.uploadsDir, 'UPLOADS_DIR')])),
+    ...(await orFail('uploads', async () => [await checkPictures(config)])),
     ...(await orFail('disk', async () => [await checkDisk(config.dataDir)])),
     ...(await orFail('secret key', async () => [await checkSecretKey(config)])),
   ]
@@ -47,6 +48,12 @@ async function checkFolder(check: string, path: string, setting: string): Promis
   } catch (error) {
     return fail(check, `${path} cannot be written (${messageOf(error)}): change its owner, or set another ${setting}.`)
   }
+}
+
+async function checkPictures(config: Config): Promise<Finding> {
+  if (config.storage === 'folder') return checkFolder('uploads', config.uploadsDir, 'UPLOADS_DIR')
+  await openPictureStorage(config).check()
+  return ok('uploads', `The S3 store answers for the bucket ${config.s3?.bucket}.`)
 }
 
 async function checkDisk(dataDir: string): Promise<Finding> {

@@ -9,7 +9,7 @@ import { openLog } from '../../src/logging/log.js'
 import { privateAddressesWarning } from '../../src/networks/private-hosts.js'
 import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
-import { checkUploadsFolder } from '../../src/persistence/photos/picture-files.js'
+import { openPictureStorage } from '../../src/persistence/photos/open-pictures.js'
 import { readSecretKey } from '../../src/pod/secrets.js'
 import { describeDatabaseTrouble } from '../database-trouble.js'
 import { processFile } from '../process-file.js'
@@ -33,7 +33,7 @@ const URGENT_LIMIT = 2_000
 export async function startPod(config: Config, stop: StopRequest, onReady: (pod: RunningPod) => void): Promise<void> {
   const log = openLog(config, 'start')
   await readSecretKey(config) // created before two processes need it; fails at once if the folder is not writable
-  await checkUploadsFolder(config.uploadsDir)
+  await openPictureStorage(config).check()
   const parts: KeptProcess[] = []
   const renewAll = () => {
     for (const part of parts) part.renew()

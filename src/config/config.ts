@@ -7,6 +7,8 @@ import { type RedisAddress, readRedisAddress } from '../jobs/queues/redis-addres
 import { type AllowPrivate, readAllowPrivate } from '../networks/private-hosts.js'
 import { readNetworkList, readTrustProxy } from '../networks/trusted-proxies.js'
 import type { ClientApiDialect } from '../persistence/models/client.js'
+import type { PictureStorage } from '../persistence/photos/picture-storage.js'
+import type { S3Settings } from '../persistence/s3/s3-client.js'
 import { isUrl } from '../protocol/is-url.js'
 import { withSettingFiles } from './setting-files.js'
 
@@ -44,6 +46,12 @@ export interface Config {
   readonly dataDir: string
   /** Pictures and uploads in progress; shared by web and worker processes. */
   readonly uploadsDir: string
+  readonly storage: PictureStorage['kind']
+  /** The store from which pictures are being moved. */
+  readonly uploadsFallback: PictureStorage['kind'] | undefined
+  readonly s3: S3Settings | undefined
+  /** Whether this pod serves pictures of the S3 store itself, or redirects to it. */
+  readonly s3Delivery: 'proxy' | 'redirect'
   /** The largest picture that may be uploaded. */
   readonly photoBytes: number
   /** Content with one text, link, photo or set of mentions in an hour, by so many authors, is a cluster … */
@@ -100,6 +108,8 @@ export interface Config {
   readonly usernameBlacklist: readonly string[]
   /** The place of backups; not set: a command has to name it. */
   readonly backupTo: string | undefined
+  /** Address and keys of the S3 store for backups. */
+  readonly backupS3: Omit<S3Settings, 'bucket' | 'prefix'> | undefined
   /** Recipients in the age format for whom backups are encrypted. */
   readonly backupRecipients: string
   /** Time of the daily backup in UTC, as HH:MM; undefined: none is made. */
@@ -150,6 +160,16 @@ interface Environment {
   readonly INBOUND_BYTES: number
   readonly DATA_DIR: string
   readonly UPLOADS_DIR?: string
+  readonly STORAGE: PictureStorage['kind']
+  readonly UPLOADS_FALLBACK?: PictureStorage['kind']
+  readonly S3_ENDPOINT?: string
+  readonly S3_REGION: string
+  readonly S3_BUCKET?: string
+  readonly S3_PREFIX: string
+  readonly S3_ACCESS_KEY_ID?: string
+  readonly S3_SECRET_ACCESS_KEY?: string
+  readonly S3_PATH_STYLE?: 'true' | 'false'
+  readonly S3_DELIVERY: 'proxy' | 'redirect'
   readonly PHOTO_BYTES: number
   readonly PHOTO_QUOTA: number
   readonly POD_BYTES_PER_DAY: number
@@ -187,6 +207,10 @@ interface Environment {
   readonly RETENTION_TOMBSTONES_DAYS: number
   readonly ISOLATED: 'true' | 'false'
   readonly BACKUP_TO?: string
+  readonly BACKUP_S3_ENDPOINT?: string
+  readonly BACKUP_S3_REGION: string
+  readonly BACKUP_S3_ACCESS_KEY_ID?: string
+  readonly BACKUP_S3_SECRET_ACCESS_KEY?: string
   readonly BACKUP_RECIPIENTS: string
   readonly BACKUP_AT: string
   readonly BACKUP_KEEP: string
@@ -216,6 +240,25 @@ const settings = {
   },
   DATA_DIR: { type: 'string', minLength: 1, default: 'var', description: 'the path of a folder' },
   UPLOADS_DIR: { type: 'string', minLength: 1, description: 'the path of a folder' },
+  STORAGE: { type: 'string', enum: ['folder', 's3'], default: 'folder', description: 'folder or s3' },
+  UPLOADS_FALLBACK: { type: 'string', enum: ['folder', 's3'], description: 'folder or s3' },
+  S3_ENDPOINT: { type: 'string' },
+  S3_REGION: { type: 'string', minLength: 1, default: 'us-east-1', description: 'the name of a region' },
+  S3_BUCKET: {
+    type: 'string',
+    pattern: '^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$',
+    description: 'the name of a bucket',
+  },
+  S3_PREFIX: {
+    type: 'string',
+    default: '',
+    pattern: '^([A-Za-z0-9_.-]+/)*$',
+    description: 'a path like pod/ that ends with a slash',
+  },
+  S3_ACCESS_KEY_ID: { type: 'string' },
+  S3_SECRET_ACCESS_KEY: { type: 'string' },
+  S3_PATH_STYLE: { type: 'string', enum: ['true', 'false'], description: 'true or false' },
+  S3_DELIVERY: { type: 'string', enum: ['proxy', 'redirect'], default: 'proxy', description: 'proxy or redirect' },
   PHOTO_BYTES: {
     type: 'integer',
     minimum: 64 * 2 ** 10,
@@ -330,7 +373,11 @@ const settings = {
   // A retraction may come back from a pod that was away for long.
   RETENTION_TOMBSTONES_DAYS: retentionDays(400, 90),
   ISOLATED: { type: 'string', enum: ['true', 'false'], default: 'false', description: 'true or false' },
-  BACKUP_TO: { type: 'string', minLength: 1, description: 'the path of a folder' },
+  BACKUP_TO: { type: 'string', minLength: 1, description: 'the path of a folder, or s3://bucket/prefix' },
+  BACKUP_S3_ENDPOINT: { type: 'string' },
+  BACKUP_S3_REGION: { type: 'string', minLength: 1, default: 'us-east-1', description: 'the name of a region' },
+  BACKUP_S3_ACCESS_KEY_ID: { type: 'string' },
+  BACKUP_S3_SECRET_ACCESS_KEY: { type: 'string' },
   BACKUP_RECIPIENTS: {
     type: 'string',
     default: '',
@@ -381,6 +428,8 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
   const workerConcurrency = readConcurrency(given.WORKER_CONCURRENCY, faults)
   const adminListen = readAdminListen(environment['ADMIN_LISTEN'], faults)
   const allowPrivateAddresses = readAllowPrivate(environment['ALLOW_PRIVATE_ADDRESSES'], faults)
+  const s3 = readS3(given, faults)
+  const backupS3 = readBackupS3(given, faults)
   const trustProxy = readTrustProxy(given.TRUST_PROXY, faults)
   const consoleNetworks = readNetworkList('ADMIN_CONSOLE_NETWORKS', given.ADMIN_CONSOLE_NETWORKS, faults)
   if (faults.length > 0 || url === undefined) throw new SettingsError(faults)
@@ -401,6 +450,10 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     inboundBytes: given.INBOUND_BYTES,
     dataDir: resolve(given.DATA_DIR),
     uploadsDir: resolve(given.UPLOADS_DIR ?? join(given.DATA_DIR, 'uploads')),
+    storage: given.STORAGE,
+    uploadsFallback: given.UPLOADS_FALLBACK,
+    s3,
+    s3Delivery: given.S3_DELIVERY,
     photoBytes: given.PHOTO_BYTES,
     photoQuota: given.PHOTO_QUOTA,
     podBytesPerDay: given.POD_BYTES_PER_DAY,
@@ -442,6 +495,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     isolated: given.ISOLATED === 'true',
     allowPrivateAddresses,
     backupTo: given.BACKUP_TO,
+    backupS3,
     backupRecipients: given.BACKUP_RECIPIENTS,
     backupAt: given.BACKUP_AT === 'off' ? undefined : given.BACKUP_AT,
     backupKeep: readBackupKeep(given.BACKUP_KEEP),
@@ -506,6 +560,29 @@ function readRedis(text: string | undefined, faults: string[]): RedisAddress | u
     )
   }
   return address
+}
+
+/** The S3 store; undefined: no setting uses one. */
+function readS3(given: Environment, faults: string[]): S3Settings | undefined {
+  const { S3_ENDPOINT: endpoint, S3_BUCKET: bucket, S3_ACCESS_KEY_ID: id, S3_SECRET_ACCESS_KEY: secret } = given
+  checkAddress('S3_ENDPOINT', endpoint, ['http:', 'https:'], faults)
+  const isUsed = given.STORAGE === 's3' || given.UPLOADS_FALLBACK === 's3'
+  if (bucket === undefined || id === undefined || secret === undefined) {
+    if (isUsed) faults.push('An S3 store needs S3_BUCKET, S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY.')
+    return undefined
+  }
+  return {
+    ...{ endpoint, region: given.S3_REGION, bucket, prefix: given.S3_PREFIX, accessKeyId: id, secretAccessKey: secret },
+    pathStyle: given.S3_PATH_STYLE === undefined ? endpoint !== undefined : given.S3_PATH_STYLE === 'true',
+  }
+}
+
+function readBackupS3(given: Environment, faults: string[]): Config['backupS3'] {
+  const { BACKUP_S3_ENDPOINT: endpoint, BACKUP_S3_REGION: region } = given
+  const { BACKUP_S3_ACCESS_KEY_ID: accessKeyId, BACKUP_S3_SECRET_ACCESS_KEY: secretAccessKey } = given
+  checkAddress('BACKUP_S3_ENDPOINT', endpoint, ['http:', 'https:'], faults)
+  if (accessKeyId === undefined || secretAccessKey === undefined) return undefined
+  return { endpoint, region, accessKeyId, secretAccessKey, pathStyle: endpoint !== undefined }
 }
 
 function readQueues(text: string, faults: string[]): readonly QueueName[] {

@@ -2,7 +2,16 @@ import { readFileSync } from 'node:fs'
 import { messageOf } from '../errors/thrown.js'
 
 /** Settings that may be read from a file, named by the setting with `_FILE` appended: how container platforms pass secrets. */
-const FILE_SETTINGS = ['SECRET_KEY', 'DATABASE_URL', 'DATABASE_READ_URL', 'REDIS_URL'] as const
+const FILE_SETTINGS = [
+  'SECRET_KEY',
+  'DATABASE_URL',
+  'DATABASE_READ_URL',
+  'REDIS_URL',
+  'S3_ACCESS_KEY_ID',
+  'S3_SECRET_ACCESS_KEY',
+  'BACKUP_S3_ACCESS_KEY_ID',
+  'BACKUP_S3_SECRET_ACCESS_KEY',
+] as const
 
 /** The environment with the values of all setting files. Faults name files that cannot be read, and settings given twice. */
 export function withSettingFiles(environment: NodeJS.ProcessEnv, faults: string[]): NodeJS.ProcessEnv {

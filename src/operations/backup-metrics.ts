@@ -5,6 +5,9 @@ import { singleFlight } from '../throttling/single-flight.js'
 import { findNewestVerified } from './backup/list-backups.js'
 import { openRepository } from './backup/repository.js'
 
+/** Milliseconds between two looks at the repository. */
+const VERIFIED_READ_MS = 300_000
+
 /** Metrics of the backups of this pod, from the database. Without a place for backups there are none. */
 export function registerBackupMetrics(
   registry: Registry,
@@ -18,13 +21,20 @@ export function registerBackupMetrics(
       return undefined
     }),
   )
-  const { backupTo } = config
-  const verified = singleFlight(() =>
-    findNewestVerified(openRepository(backupTo)).catch((err: unknown) => {
+  const { backupTo, backupS3 } = config
+  let readAt = Number.NEGATIVE_INFINITY
+  let newest: Date | undefined
+  /** The repository is read rarely: in S3 it costs requests. */
+  const verified = singleFlight(async () => {
+    if (performance.now() - readAt < VERIFIED_READ_MS) return newest
+    try {
+      newest = await findNewestVerified(openRepository(backupTo, backupS3))
+      readAt = performance.now()
+    } catch (err) {
       log.debug({ err }, 'metrics without the verified backup')
-      return undefined
-    }),
-  )
+    }
+    return newest
+  })
   const gauge = (figure: keyof BackupFigures, name: string, help: string) =>
     new Gauge({
       name,

@@ -29,6 +29,7 @@ import { REPLICA_LIMITS } from '../persistence/database/limits.js'
 import { openReadReplica, type ReadReplica } from '../persistence/database/read-replica.js'
 import { UserSecrets } from '../persistence/models/user.js'
 import { isRestoreUnfinished } from '../persistence/operations/restore-target.js'
+import { openPictureStorage } from '../persistence/photos/open-pictures.js'
 import type { Pod, PodCrypto, Secrets } from './pod.js'
 import { openSecrets, readSecretKey } from './secrets.js'
 
@@ -85,6 +86,7 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
       crypto: pieces.crypto,
       remote,
       secrets,
+      pictures: openPictureStorage(config),
       log,
       now: pieces.now ?? (() => new Date()),
       async close() {

@@ -5,6 +5,7 @@ import type { Config } from '../config/config.js'
 import type { JobQueues } from '../jobs/queues/job-queues.js'
 import type { ClaimedKey } from '../persistence/accounts/idempotency-keys.js'
 import type { ReadReplica } from '../persistence/database/read-replica.js'
+import type { PictureStorage } from '../persistence/photos/picture-storage.js'
 import type { ReadDocument, ReceivedDocument } from '../protocol/discovery/documents.js'
 import type { Relayable } from '../protocol/entities/relayables.js'
 import type { KnownKeys, Opened } from '../protocol/envelopes/open-envelope.js'
@@ -21,6 +22,7 @@ export interface Pod {
   readonly crypto: PodCrypto
   readonly remote: RemotePods
   readonly secrets: Secrets
+  readonly pictures: PictureStorage
   readonly log: Logger
   now(): Date
 }

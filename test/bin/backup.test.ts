@@ -11,6 +11,7 @@ import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/data
 import { User } from '../../src/persistence/models/user.js'
 import { openPod } from '../../src/pod/open-pod.js'
 import { rowsOf } from '../operations/backup-fixture.js'
+import { openEmptyDatabase } from '../support/databases/test-database.js'
 import { plain } from '../support/files/pictures.js'
 import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { makeFolder, pod, type Settings, start, startPod, until } from './program.js'
@@ -152,6 +153,24 @@ describe('pod backup on the embedded database', { timeout: 180_000 }, () => {
     expect(await json(['backup', 'list', '--from', elsewhere], settings)).toMatchObject([{ id, complete: true }])
     running.child.kill('SIGTERM')
     await running.ended
+  })
+
+  it('moves to another server, and back into an empty data folder', async () => {
+    await using other = await openEmptyDatabase()
+    const [user] = await json(['user', 'list'], settings)
+    const copied = await json(['db', 'move', '--to', other.url], settings)
+    expect(copied).toMatchObject({ tables: expect.any(Number), messages: 0 })
+
+    const stale = await pod(['user', 'list'], settings)
+    expect(stale).toMatchObject({ code: 1, stderr: expect.stringContaining('was moved to another server') })
+    const external = { ...settings, DATABASE_URL: other.url }
+    expect(await json(['user', 'list'], external)).toMatchObject([user])
+    const refused = await pod(['db', 'move', '--to', 'embedded'], external)
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('has an embedded database already') })
+
+    await rename(join(dataDir, 'postgres'), join(folder.path, 'old-postgres'))
+    await json(['db', 'move', '--to', 'embedded'], external)
+    expect(await json(['user', 'list'], settings)).toMatchObject([user])
   })
 
   it('refuses a backup without recipient, without target, and without encryption unless confirmed', async () => {

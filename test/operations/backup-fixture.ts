@@ -34,7 +34,7 @@ export async function startBackedUpPod(options: PodOptions = {}): Promise<Backed
   const environment = { DATA_DIR: folder, UPLOADS_DIR: uploadsDir, SECRET_KEY, ...options.environment }
   const pod = await buildPod({ ...options, environment })
   const { identity, recipient } = await generateBackupKey()
-  const repository = openRepository(repositoryFolder)
+  const repository = openRepository(repositoryFolder, undefined)
   return {
     ...pod,
     folder,
@@ -62,7 +62,11 @@ export interface RestorePlace extends AsyncDisposable {
 }
 
 type RestoreInput = Pick<RestoreOptions, 'repository' | 'identities'> &
-  Partial<RestoreOptions> & { readonly host?: string; readonly secretKey?: string }
+  Partial<RestoreOptions> & {
+    readonly host?: string
+    readonly secretKey?: string
+    readonly environment?: NodeJS.ProcessEnv
+  }
 
 export async function openRestorePlace(): Promise<RestorePlace> {
   const database = await openEmptyDatabase()
@@ -73,12 +77,13 @@ export async function openRestorePlace(): Promise<RestorePlace> {
     url: database.url,
     dataDir,
     uploadsDir,
-    async restore(manifest, { host = 'pod.example', secretKey, ...options }) {
+    async restore(manifest, { host = 'pod.example', secretKey, environment, ...options }) {
       const config = readConfig({
         POD_URL: `https://${host}`,
         DATA_DIR: dataDir,
         UPLOADS_DIR: uploadsDir,
         DATABASE_URL: database.url,
+        ...environment,
         ...(secretKey !== undefined && { SECRET_KEY: secretKey }),
       })
       await checkRestore(manifest, config)

@@ -25,6 +25,7 @@ import { addPost } from '../support/databases/rows.js'
 import { viewerOf } from '../support/people/local-users.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
 import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
+import { startS3Store } from '../support/s3/s3-store.js'
 import { type BackedUpPod, openRestorePlace, rowsOf, SECRET_KEY, schemaOf, startBackedUpPod } from './backup-fixture.js'
 
 const PRIVATE_TEXT = 'A text that only friends may read'
@@ -457,10 +458,12 @@ describe('the repository', () => {
     const manifest = await source.backUp()
     await source.backUp({ recipients: ['age1wrong'] }).catch(() => undefined)
 
-    expect(await registry.metrics()).not.toMatch(/^pod_backup_verified_age_seconds \d/m)
     await recordVerification(source.repository, manifest.id, new Date())
+    const registryOfNextStart = new Registry()
+    showBackups(registryOfNextStart, { db, log, config: { ...config, backupTo: source.repositoryFolder } })
+    expect(await registry.metrics()).not.toMatch(/^pod_backup_verified_age_seconds \d/m)
+    expect(await registryOfNextStart.metrics()).toMatch(/^pod_backup_verified_age_seconds \d/m)
     const text = await registry.metrics()
-    expect(text).toMatch(/^pod_backup_verified_age_seconds \d/m)
     expect(text).toMatch(/^pod_backup_age_seconds \d/m)
     expect(text).toMatch(/^pod_backup_duration_seconds \d/m)
     expect(text).toMatch(new RegExp(`^pod_backup_bytes ${manifest.bytes}$`, 'm'))
@@ -491,7 +494,12 @@ describe('the repository', () => {
   })
 
   it('is checked by the doctor', async () => {
-    const settings = { backupTo: source.repositoryFolder, backupRecipients: source.recipient, dataDir: '/proc' }
+    const settings = {
+      backupTo: source.repositoryFolder,
+      backupS3: undefined,
+      backupRecipients: source.recipient,
+      dataDir: '/proc',
+    }
     const check = async (changed: Partial<typeof settings>, now = new Date()) =>
       (await checkBackups({ ...settings, ...changed }, now)).map(({ state, message }) => `${state}: ${message}`)
 
@@ -506,7 +514,38 @@ describe('the repository', () => {
     expect(await check({}, new Date(Date.now() + 27 * 3_600_000))).toEqual([expect.stringContaining('27 hours old')])
   })
 
+  it('can be a bucket of an S3 store; pictures and restores may be in another one', async () => {
+    await using store = await startS3Store()
+    const repository = openRepository('s3://pictures/backups', store.settings)
+    const manifest = await source.backUp({ repository })
+    const again = await source.backUp({ repository })
+
+    expect((await listBackups(repository)).map(({ manifest: each, complete }) => [each.id, complete])).toEqual(
+      [again, manifest]
+        .map(({ id }) => [id, true])
+        .sort()
+        .reverse(),
+    )
+    expect(await verifyBackup(again, { repository, identities: [source.identity], ...uninterrupted })).toEqual([])
+    await using place = await openRestorePlace()
+    await place.restore(manifest, { repository, identities: [source.identity], environment: store.environment })
+    expect(await rowsOf(place.db)).toEqual(await rowsOf(source.pod.db))
+    expect(await store.client.list('images/')).toHaveLength(manifest.pictures.count)
+
+    const { forgotten } = await forgetBackups(
+      repository,
+      { daily: 1, weekly: 0, monthly: 0 },
+      { dryRun: false, signal: uninterrupted.signal },
+    )
+    expect(forgotten).toHaveLength(1)
+    store.fail(503)
+    await expect(source.backUp({ repository })).rejects.toThrow('s3://pictures/backups/ cannot be used')
+    expect(() => openRepository('s3://pictures', undefined)).toThrow('BACKUP_S3_ACCESS_KEY_ID')
+  })
+
   it('refuses targets that are not supported, without their secrets', () => {
-    expect(() => openRepository('s3://key:secret@bucket/prefix')).toThrow(/^Backups cannot be stored in s3:\/\/…:/)
+    expect(() => openRepository('s3://key:secret@bucket/prefix', undefined)).toThrow(
+      /^Backups cannot be stored in s3:\/\/…:/,
+    )
   })
 })

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { migrations } from '../../migrations/index.js'
 import {
   migrate,
+  migrateTo,
   migrationStatus,
   openDatabase,
   rollback,
@@ -16,6 +17,49 @@ const names = [...migrations.keys()]
 it('are named in docs/data-model.md', () => {
   const page = readFileSync(new URL('../../docs/data-model.md', import.meta.url), 'utf8')
   expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([])
+})
+
+describe('a migration', () => {
+  /** Statements that stop the version before from working, or hold up requests on a large table. */
+  const FORBIDDEN: Readonly<Record<string, RegExp>> = {
+    'drops or renames what the version before uses': /\bdrop (table|column)\b|\brename (to|column)\b/i,
+    'rewrites a table':
+      /\balter (column )?\w+ (set data )?type\b|\badd column [^;]*default (clock_timestamp|random|gen_random_uuid)/i,
+    'reads a whole table under a lock':
+      /\bset not null\b|\badd (constraint \w+ )?(check|foreign key)\b(?![^;]*not valid)/i,
+  }
+  /** Says that no running version uses it any more. */
+  const CONTRACT = /-- Contract: unused since \d+\.\d+/
+
+  const faultsOf = (source: string): readonly string[] => {
+    const [up = ''] = source.split('async down')
+    if (CONTRACT.test(up)) return []
+    return Object.entries(FORBIDDEN).flatMap(([fault, pattern]) => (pattern.test(up) ? [fault] : []))
+  }
+
+  it('only adds, unless it says since when the rest is unused', () => {
+    const newer = names.filter((name) => name >= '0140')
+    const sourceOf = (name: string) => readFileSync(new URL(`../../migrations/${name}.ts`, import.meta.url), 'utf8')
+
+    expect(newer.map((name) => [name, faultsOf(sourceOf(name))])).toEqual(newer.map((name) => [name, []]))
+  })
+
+  it.each([
+    'alter table posts drop column text',
+    'alter table posts rename column text to body',
+    'alter table posts alter column text type bytea',
+    'alter table posts add column place uuid default gen_random_uuid()',
+    'alter table posts add constraint short check (length(text) < 9)',
+    'alter table posts alter column text set not null',
+  ])('is found to break a rule: %s', (statement) => {
+    expect(faultsOf(statement)).toHaveLength(1)
+    expect(faultsOf(`-- Contract: unused since 1.2\n${statement}`)).toEqual([])
+  })
+
+  it('may add a column with a constant default and a constraint that is validated later', () => {
+    expect(faultsOf('alter table posts add column a int not null default 0')).toEqual([])
+    expect(faultsOf('alter table posts add constraint b check (a > 0) not valid')).toEqual([])
+  })
 })
 
 describe('migrations', () => {
@@ -80,6 +124,25 @@ describe('migrations', () => {
 
     expect((await schemaOf(db)).tables).toEqual([expect.objectContaining({ name: 'outbox' })])
     expect((await migrationStatus(db)).applied).toEqual([])
+  })
+
+  it('are tried again when a table is locked for too long', async () => {
+    const changing = names.indexOf('0140-retention') // it changes the table posts
+    await migrateTo(db, names.slice(0, changing))
+    const blocker = await db.transaction()
+    await blocker.raw('lock table posts in access exclusive mode')
+    const attempts: number[] = []
+
+    const applied = await migrate(db, {
+      lockTimeout: 20,
+      async onBlocked(attempt) {
+        attempts.push(attempt)
+        if (attempt === 2) await blocker.rollback()
+      },
+    })
+
+    expect(applied).toEqual(names.slice(changing))
+    expect(attempts).toEqual([1, 2])
   })
 
   it('of a newer release do not stop an older one, which cannot revert them', async () => {

@@ -25,7 +25,7 @@ it('names helpers that exist in the named files', () => {
 
 it('names every file with helpers', () => {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts') && !path.startsWith('vitest/'))
+    .filter((path) => path.endsWith('.ts') && !/\.(test|d)\.ts$/.test(path) && !path.startsWith('vitest/'))
     .toSorted()
 
   expect([...new Set(rows.map(({ path }) => path))].toSorted()).toEqual(files)

@@ -12,6 +12,7 @@ import { uploadPhoto } from '../../src/domain/photos/uploads.js'
 import type { Upload } from '../../src/jobs/definitions.js'
 import { AlreadyDone, type JobContext, loadJob } from '../../src/jobs/outbox/outbox.js'
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
+import { openFolderPictures } from '../../src/persistence/photos/folder-pictures.js'
 import { deleteOldUploads, storeUpload } from '../../src/persistence/photos/picture-files.js'
 import { prune } from '../../workers/handlers/maintenance.js'
 import { keepUploadsSwept, photoHandlers } from '../../workers/handlers/photos.js'
@@ -186,9 +187,9 @@ describe('an upload', () => {
     const uploading = upload(100)
     uploading.catch(() => {})
     const inHand = await untilInHand()
-    const config = { ...test.pod.config, uploadsDir: join(uploadsDir, 'another') }
+    const pictures = openFolderPictures(join(uploadsDir, 'another'))
 
-    await expect(photoHandlers['make-photo']({ ...test.pod, config }, inHand, never)).rejects.toThrow('UPLOADS_DIR')
+    await expect(photoHandlers['make-photo']({ ...test.pod, pictures }, inHand, never)).rejects.toThrow('UPLOADS_DIR')
     await expect(uploading).rejects.toThrow(QueueUnavailable)
   })
 

@@ -6,14 +6,7 @@ import { Refusal } from '../../src/domain/refusals.js'
 import type { Handlers, makePhotoJob, removePhotoFilesJob, Upload } from '../../src/jobs/definitions.js'
 import { type JobContext, postpone } from '../../src/jobs/outbox/outbox.js'
 import { isBackupRunning } from '../../src/persistence/operations/backup-runs.js'
-import {
-  deleteOldUploads,
-  deletePictures,
-  deleteUploads,
-  publishDrafts,
-  readUpload,
-  writeDraft,
-} from '../../src/persistence/photos/picture-files.js'
+import type { PreparedPictures } from '../../src/persistence/photos/picture-storage.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { runPeriodically } from '../run-periodically.js'
 import { makePicture } from './make-picture.js'
@@ -27,39 +20,41 @@ export const photoHandlers: Handlers<typeof makePhotoJob | typeof removePhotoFil
 
 /** A running backup may still have to read the files: its snapshot has the photos. */
 async function removePhotoFiles(
-  { db, config }: Pod,
+  { db, pictures }: Pod,
   { data, outboxId }: JobContext & { readonly data: { readonly names: readonly string[] } },
 ): Promise<void> {
   if (outboxId !== undefined && (await isBackupRunning(db))) await postpone(db, outboxId, REMOVE_AGAIN_SECONDS)
-  await deletePictures(config.uploadsDir, data.names.flatMap(listPhotoFiles))
+  await pictures.delete(data.names.flatMap(listPhotoFiles))
 }
 
 async function makePhoto(pod: Pod, work: JobContext & { readonly data: Upload }): Promise<void> {
-  const { uploadsDir } = pod.config
   const { file, name } = work.data
-  const drafts = new Map<string, string>()
+  let prepared: PreparedPictures | undefined
   try {
-    const bytes = await readUpload(uploadsDir, file)
+    const bytes = await pod.pictures.readUpload(file)
     const format = detectPictureFormat(bytes)
     if (format === undefined) throw new Refusal('image_invalid', 'The file is no longer a picture.')
     const { width, height, files } = await makePicture(bytes, format)
-    for (const [prefix, picture] of files) drafts.set(`${prefix}${name}`, await writeDraft(uploadsDir, picture))
+    const drafts = await pod.pictures.prepare(
+      new Map([...files].map(([prefix, picture]) => [`${prefix}${name}`, picture])),
+    )
+    prepared = drafts
     const kept = [...files].reduce((sum, [, picture]) => sum + picture.length, 0)
-    await storePhoto(pod, work, { width, height, bytes: kept, place: () => publishDrafts(uploadsDir, drafts) })
+    await storePhoto(pod, work, { width, height, bytes: kept, place: drafts.publish })
   } catch (error) {
-    await deleteUploads(uploadsDir, drafts.values())
+    await prepared?.discard()
     if (!(error instanceof Refusal)) throw error
     pod.log.info({ err: error.cause, reason: error.message }, 'upload refused')
     await refuseUploadedPhoto(pod, work, error)
   }
-  await deleteUploads(uploadsDir, [file])
+  await pod.pictures.deleteUploads([file])
 }
 
 /** Deletes periodically the uploads that killed processes have left. */
-export function keepUploadsSwept({ config, log }: Pick<Pod, 'config' | 'log'>): { stop(): Promise<void> } {
+export function keepUploadsSwept({ pictures, log }: Pick<Pod, 'pictures' | 'log'>): { stop(): Promise<void> } {
   return runPeriodically(PHOTO_LIMITS.sweepEveryMs, async () => {
     try {
-      const uploads = await deleteOldUploads(config.uploadsDir, new Date(Date.now() - PHOTO_LIMITS.uploadAgeMs))
+      const uploads = await pictures.deleteOldUploads(new Date(Date.now() - PHOTO_LIMITS.uploadAgeMs))
       if (uploads > 0) log.info({ uploads }, 'abandoned uploads deleted')
     } catch (err) {
       log.error({ err }, 'abandoned uploads not deleted')

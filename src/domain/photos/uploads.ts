@@ -5,7 +5,6 @@ import { deleteOutboxRows, enqueueJob, enqueueJobsOfKind } from '../../jobs/outb
 import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { countPhotoUsage } from '../../persistence/photos/photo-usage.js'
-import { deleteUploads, readUploadStart } from '../../persistence/photos/picture-files.js'
 import { findUploadProgress } from '../../persistence/photos/refused-uploads.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
@@ -60,7 +59,6 @@ async function enqueueUpload(
   viewer: Viewer,
   { file, use, aspects, ...photo }: NewPhoto,
 ): Promise<PendingUpload> {
-  const { uploadsDir } = pod.config
   try {
     if (use === 'published' && !viewer.scopes.has('private:modify')) {
       throw refusal(
@@ -69,7 +67,7 @@ async function enqueueUpload(
       )
     }
     const altText = readAltText(photo.altText ?? null)
-    const format = detectPictureFormat(await readUploadStart(uploadsDir, file, FORMAT_HEAD_BYTES))
+    const format = detectPictureFormat(await pod.pictures.readUploadStart(file, FORMAT_HEAD_BYTES))
     if (format === undefined) throw refusal('image_invalid', 'A photo is a JPEG, PNG, GIF or WebP file.')
     const { userId } = viewer
 
@@ -85,7 +83,7 @@ async function enqueueUpload(
       return { ...upload, outboxId }
     })
   } catch (error) {
-    await deleteUploads(uploadsDir, [file])
+    await pod.pictures.deleteUploads([file])
     throw error
   }
 }
@@ -134,7 +132,7 @@ async function withdrawUpload(pod: Pod, { outboxId, name, file }: PendingUpload)
     if (taken.size > 0) await enqueueJob(pod, transaction, removePhotoFilesJob, { names: [name] })
     return taken.size > 0
   })
-  if (isWithdrawn) await deleteUploads(pod.config.uploadsDir, [file])
+  if (isWithdrawn) await pod.pictures.deleteUploads([file])
   return isWithdrawn
 }
 

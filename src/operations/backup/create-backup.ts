@@ -24,7 +24,7 @@ import type { ReportProgress } from './progress.js'
 import type { Repository } from './repository.js'
 import { openSnapshot } from './snapshot.js'
 
-type BackedUpPod = Pick<Pod, 'config' | 'db' | 'jobs' | 'log' | 'now'>
+type BackedUpPod = Pick<Pod, 'config' | 'db' | 'jobs' | 'log' | 'now' | 'pictures'>
 
 export interface CreateOptions {
   readonly repository: Repository
@@ -124,7 +124,7 @@ async function backUpTables(pod: BackedUpPod, { pieceBytes = PIECE_BYTES, report
 }
 
 async function writePictures(
-  { config, log }: BackedUpPod,
+  { pictures, log }: BackedUpPod,
   id: string,
   photos: Iterable<LocalPhoto>,
   previous: Manifest | undefined,
@@ -135,7 +135,7 @@ async function writePictures(
   const lines = backUpPictures(photos, {
     repository,
     recipients,
-    uploadsDir: config.uploadsDir,
+    pictures,
     previous: previous === undefined ? noPictures() : readPictureList(repository.read(previous.pictures.path)),
     onPicture: ({ bytes, isNew }) => {
       counted.count += 1

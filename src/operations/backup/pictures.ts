@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { listPhotoFiles } from '../../domain/photos/photos.js'
-import { hasCode } from '../../errors/thrown.js'
-import { imagesFolder } from '../../persistence/photos/picture-files.js'
+import type { PictureStorage } from '../../persistence/photos/picture-storage.js'
 import { encryptFor } from './encryption.js'
 import type { Repository } from './repository.js'
 import { linesOf } from './rows.js'
@@ -25,7 +22,7 @@ export interface LocalPhoto {
 interface Options {
   readonly repository: Repository
   readonly recipients: readonly string[]
-  readonly uploadsDir: string
+  readonly pictures: Pick<PictureStorage, 'read'>
   /** The list of the last backup. A picture never changes under its name, so that it is stored once. */
   readonly previous: AsyncIterable<PictureEntry>
   readonly onPicture: (picture: { readonly bytes: number; readonly isNew: boolean }) => void
@@ -64,7 +61,7 @@ async function backUpPicture(
   file: string,
   photoId: number,
   stored: readonly PictureEntry[],
-  { repository, recipients, uploadsDir, onPicture }: Options,
+  { repository, recipients, pictures, onPicture }: Options,
 ): Promise<PictureEntry | undefined> {
   const path = picturePath(file, recipients)
   const same = stored.find((entry) => entry.path === path)
@@ -72,10 +69,7 @@ async function backUpPicture(
     onPicture({ bytes: same.size, isNew: false })
     return same
   }
-  const content = await readFile(join(imagesFolder(uploadsDir), file)).catch((error: unknown) => {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
-  })
+  const content = await pictures.read(file)
   if (content === undefined) return undefined
   const hash = createHash('sha256')
   const chunks: Uint8Array[] = []

@@ -1,5 +1,7 @@
+import type { S3Settings } from '../../persistence/s3/s3-client.js'
 import { BackupError } from './backup-error.js'
 import { openFolderRepository } from './folder-repository.js'
+import { openS3Repository } from './s3-repository.js'
 
 /** The place that holds backups. Paths have slashes. */
 export interface Repository {
@@ -17,11 +19,21 @@ export interface Repository {
   remove(path: string): Promise<void>
 }
 
-/** Opens the target of a command or setting. */
-export function openRepository(target: string): Repository {
+/** Keys and address of the S3 store for backups, which is not the one of pictures. */
+export type BackupS3Settings = Omit<S3Settings, 'bucket' | 'prefix'>
+
+/** Opens the target of a command or setting: a folder, or s3://bucket/prefix. */
+export function openRepository(target: string, s3: BackupS3Settings | undefined): Repository {
+  const [, bucket, path = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]+)(?:\/([A-Za-z0-9_./-]*))?$/.exec(target) ?? []
+  if (bucket !== undefined) {
+    if (s3 === undefined) {
+      throw new BackupError('A backup in S3 needs BACKUP_S3_ACCESS_KEY_ID and BACKUP_S3_SECRET_ACCESS_KEY.')
+    }
+    return openS3Repository({ ...s3, bucket, prefix: path === '' || path.endsWith('/') ? path : `${path}/` })
+  }
   if (/^[a-z0-9+]+:\/\//i.test(target)) {
     throw new BackupError(
-      `Backups cannot be stored in ${target.replace(/:\/\/.*/s, '://…')}: give the path of a folder.`,
+      `Backups cannot be stored in ${target.replace(/:\/\/.*/s, '://…')}: give the path of a folder, or s3://bucket/prefix.`,
     )
   }
   return openFolderRepository(target)

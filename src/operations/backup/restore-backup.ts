@@ -20,6 +20,7 @@ import {
   moveAside,
   unmarkRestore,
 } from '../../persistence/operations/restore-target.js'
+import { openPictureStorage } from '../../persistence/photos/open-pictures.js'
 import { findKeptKey, keepSecretKey, secretKeyFile } from '../../pod/secrets.js'
 import { BackupError } from './backup-error.js'
 import type { Manifest } from './manifest.js'
@@ -50,7 +51,7 @@ export interface Restored {
   readonly renamed: readonly string[]
 }
 
-type RestoreConfig = Pick<Config, 'dataDir' | 'uploadsDir' | 'secretKey'>
+type RestoreConfig = Pick<Config, 'dataDir' | 'uploadsDir' | 'secretKey' | 'storage' | 'uploadsFallback' | 's3'>
 
 /** Lies in the folder of pictures until the restore is finished, so that it can be repeated. */
 const MARK_FILE = 'unfinished-restore'
@@ -97,7 +98,7 @@ async function load(
     await session.query('begin')
     const messages = await restoreTables(session, manifest, options)
     if (options.endTokens) await endTokens(session)
-    const { pictures, lost } = await restorePictures(session, manifest, config.uploadsDir, options)
+    const { pictures, lost } = await restorePictures(session, manifest, openPictureStorage(config), options)
     if (config.secretKey === undefined) await keepSecretKey(config.dataDir, secretKey)
     await unmarkRestore(session)
     await session.query('commit')
@@ -119,17 +120,18 @@ async function readSecretKeyPart({ secret_key }: Manifest, options: RestoreOptio
 async function prepareTarget(
   db: Knex,
   manifest: Manifest,
-  { dataDir, uploadsDir, secretKey: setting }: RestoreConfig,
+  config: RestoreConfig,
   secretKey: string,
   { replace }: RestoreOptions,
 ): Promise<readonly string[]> {
+  const { dataDir, uploadsDir, secretKey: setting } = config
   const processes = await listPodProcesses(db)
   if (processes.length > 0) {
     throw new BackupError(`The database is in use by ${processes.join(' and ')}: stop the pod first.`)
   }
   const target = await inspectRestoreTarget(db)
   const isRepeated = existsSync(join(uploadsDir, MARK_FILE))
-  const pictures = !isRepeated && (await hasPictures(uploadsDir))
+  const pictures = !isRepeated && (await hasPictures(openPictureStorage(config)))
   const file = setting === undefined ? await findKeptKey(dataDir) : undefined
   const otherKey = file !== undefined && file !== secretKey
 
@@ -140,13 +142,17 @@ async function prepareTarget(
   }
   const full = [
     ...(target === 'full' ? ['the database has tables'] : []),
-    ...(pictures ? [`${uploadsDir} has pictures`] : []),
+    ...(pictures ? [config.storage === 's3' ? 'the S3 store has pictures' : `${uploadsDir} has pictures`] : []),
     ...(otherKey ? [`${dataDir} has another secret key`] : []),
   ]
   if (full.length > 0 && !replace) {
     throw new BackupError(
       `A backup is restored into an empty database and folder only, and ${full.join(', ')}. With --replace they are renamed.`,
     )
+  }
+
+  if (pictures && config.storage === 's3') {
+    throw new BackupError('The S3 store has pictures, which cannot be renamed: set S3_PREFIX to another path.')
   }
 
   const suffix = manifest.id.toLowerCase().replaceAll('-', '_')

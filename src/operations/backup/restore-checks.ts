@@ -1,9 +1,7 @@
-import { readdir } from 'node:fs/promises'
 import { migrations } from '../../../migrations/index.js'
 import type { Config } from '../../config/config.js'
 import { isRunning, readKeptAddress } from '../../config/kept-address.js'
-import { hasCode } from '../../errors/thrown.js'
-import { imagesFolder } from '../../persistence/photos/picture-files.js'
+import type { PictureStorage } from '../../persistence/photos/picture-storage.js'
 import { BackupError } from './backup-error.js'
 import type { Manifest } from './manifest.js'
 
@@ -30,12 +28,7 @@ export async function checkRestore(
   }
 }
 
-/** Whether the folder of pictures holds none. */
-export async function hasPictures(uploadsDir: string): Promise<boolean> {
-  try {
-    return (await readdir(imagesFolder(uploadsDir))).length > 0
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false
-    throw error
-  }
+/** Whether the store has pictures. */
+export async function hasPictures(pictures: Pick<PictureStorage, 'list'>): Promise<boolean> {
+  return (await pictures.list('')).length > 0
 }

@@ -1,9 +1,6 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type pg from 'pg'
-import { makeFolder } from '../../config/make-folder.js'
 import { listPhotoFiles } from '../../domain/photos/photos.js'
-import { imagesFolder } from '../../persistence/photos/picture-files.js'
+import type { PictureStorage } from '../../persistence/photos/picture-storage.js'
 import { BackupError } from './backup-error.js'
 import { decryptWith } from './encryption.js'
 import type { Manifest } from './manifest.js'
@@ -21,12 +18,10 @@ interface Photo {
 export async function restorePictures(
   session: pg.Client,
   manifest: Manifest,
-  uploadsDir: string,
+  storage: Pick<PictureStorage, 'write'>,
   options: RestoreOptions,
 ): Promise<{ readonly pictures: number; readonly lost: number }> {
   const { repository, report, signal } = options
-  const folder = imagesFolder(uploadsDir)
-  await makeFolder(folder, 0o755)
   const stored = previousPictures(readPictureList(repository.read(manifest.pictures.path)))
   let pictures = 0
   let lost = 0
@@ -40,7 +35,7 @@ export async function restorePictures(
         if (entry === undefined) continue
         const content = await readPicture(entry, manifest, options)
         if (content === undefined) lost += 1
-        else await writeFile(join(folder, file), content, { mode: 0o644 })
+        else await storage.write(file, content)
         pictures += content === undefined ? 0 : 1
         report({ step: 'pictures', done: pictures, total: manifest.pictures.count })
       }

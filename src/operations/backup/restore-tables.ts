@@ -11,35 +11,46 @@ import { linesOf } from './rows.js'
 
 const MESSAGES_AT_ONCE = 50
 
-/**
- * Loads all rows in the transaction of the session. Foreign keys and indexes are made afterwards, which is much faster; triggers are
- * off, because their effects are in the backup. Returns the number of accepted messages.
- */
+/** Loads all rows in the transaction of the session. Returns the number of accepted messages. */
 export async function restoreTables(session: pg.Client, manifest: Manifest, options: RestoreOptions): Promise<number> {
+  let done = 0
+  const total = manifest.tables.flatMap(({ parts }) => parts).reduce((sum, { bytes }) => sum + bytes, 0)
+  await loadTables(session, options, async () => {
+    for (const table of manifest.tables) {
+      await restoreTable(session, table, options, (bytes) => {
+        done += bytes
+        options.report({ step: 'tables', done, total })
+      })
+    }
+    await setSequences(session, manifest.sequences)
+  })
+  return restoreMessages(session, manifest, options)
+}
+
+/**
+ * Empties all tables and loads them in the transaction of the session, without foreign keys and indexes, which are made
+ * afterwards much faster, and without triggers, whose effects are in the rows.
+ */
+export async function loadTables(
+  session: pg.Client,
+  { signal, report }: Pick<RestoreOptions, 'signal' | 'report'>,
+  load: () => Promise<void>,
+): Promise<void> {
   const all = (await listTables(session)).map(({ name }) => name)
   const { keys, indexes } = await listKeysAndIndexes(session)
   for (const { drop } of [...keys, ...indexes]) await session.query(drop)
   for (const table of all) await session.query(`alter table ${quoted([table])} disable trigger user`)
   await session.query(`truncate ${quoted(all)}`)
 
-  let done = 0
-  const total = manifest.tables.flatMap(({ parts }) => parts).reduce((sum, { bytes }) => sum + bytes, 0)
-  for (const table of manifest.tables) {
-    await restoreTable(session, table, options, (bytes) => {
-      done += bytes
-      options.report({ step: 'tables', done, total })
-    })
-  }
-  await setSequences(session, manifest)
+  await load()
 
   const definitions = [...indexes, ...keys]
   for (const [index, { create }] of definitions.entries()) {
-    options.signal.throwIfAborted()
-    options.report({ step: 'indexes and keys', done: index + 1, total: definitions.length })
+    signal.throwIfAborted()
+    report({ step: 'indexes and keys', done: index + 1, total: definitions.length })
     await session.query(create)
   }
   for (const table of all) await session.query(`alter table ${quoted([table])} enable trigger user`)
-  return restoreMessages(session, manifest, options)
 }
 
 async function restoreTable(
@@ -61,7 +72,7 @@ async function restoreTable(
 }
 
 /** New rows get ids above those of the backup and of rows that were deleted before it. */
-async function setSequences(session: pg.Client, { sequences }: Manifest): Promise<void> {
+export async function setSequences(session: pg.Client, sequences: Manifest['sequences']): Promise<void> {
   for (const { table, column, last } of sequences) {
     const [name, id] = [quoted([table]), quoted([column])]
     await session.query(

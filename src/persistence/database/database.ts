@@ -1,7 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import createKnex, { type Knex } from 'knex'
 import { knexSnakeCaseMappers } from 'objection'
 import pg from 'pg'
 import { migrations } from '../../../migrations/index.js'
+import { isLockTimeout } from './errors.js'
 
 /** Limits of the database use of a process. Times are in milliseconds. */
 export interface DatabaseLimits {
@@ -222,12 +224,42 @@ export async function openUnlimitedSession(db: Knex, purpose: string): Promise<p
   return session
 }
 
-/** Applies pending migrations and returns their names. Processes that start at the same time run one after the other. */
-export async function migrate(db: Knex): Promise<string[]> {
-  return withMigrationLock(db, migrations, async (migrationDb) => {
-    const [, names]: [number, string[]] = await migrationDb.migrate.latest()
-    return names
-  })
+export interface MigrateOptions {
+  /** Milliseconds for which a migration waits for the lock of a table. Requests queue behind it meanwhile. */
+  readonly lockTimeout?: number
+  /** Called before another try, when a table was locked for too long. */
+  readonly onBlocked?: (attempt: number) => Promise<void>
+}
+
+const MIGRATION_LOCK_TIMEOUT = 3_000
+const MIGRATION_TRIES = 10
+/** Milliseconds in which requests run that have waited behind a migration. */
+const PAUSE_BETWEEN_TRIES = 1_000
+
+/**
+ * Applies pending migrations and returns their names. Processes that start at the same time run one after the other. A migration that
+ * cannot lock a table in time is tried again, so that it does not hold up requests.
+ */
+export async function migrate(
+  db: Knex,
+  { lockTimeout = MIGRATION_LOCK_TIMEOUT, onBlocked = () => pause(PAUSE_BETWEEN_TRIES) }: MigrateOptions = {},
+): Promise<string[]> {
+  return withMigrationLock(
+    db,
+    migrations,
+    async (migrationDb) => {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          const [, names]: [number, string[]] = await migrationDb.migrate.latest()
+          return names
+        } catch (error) {
+          if (!isLockTimeout(error) || attempt === MIGRATION_TRIES) throw error
+          await onBlocked(attempt)
+        }
+      }
+    },
+    lockTimeout,
+  )
 }
 
 /** Applies only these migrations, for the tables of an older version. */
@@ -271,6 +303,7 @@ async function withMigrationLock<Result>(
   db: Knex,
   known: Migrations,
   work: (migrationDb: Knex) => Promise<Result>,
+  lockTimeout = 0,
 ): Promise<Result> {
   const settings: pg.ClientConfig = db.client.config.connection
   const migrationDb = createKnex({
@@ -281,12 +314,13 @@ async function withMigrationLock<Result>(
       connectionTimeoutMillis: CONNECT_TIMEOUT,
       keepAlive: true,
     },
-    pool: { min: 0, max: 2 },
+    pool: { min: 0, max: 2, afterCreate: waitForLocks(lockTimeout) },
     log: silent,
     migrations: { migrationSource: migrationSource(known), disableMigrationsListValidation: true },
   })
   try {
     return await migrationDb.transaction(async (lock) => {
+      await lock.raw('set local lock_timeout = 0') // another process may migrate for long
       await lock.raw(`select pg_advisory_xact_lock(hashtextextended('migrations', 0))`)
       // With the advisory lock held, a lock in the library's own table was left by a killed process.
       await migrationDb.migrate.forceFreeMigrationsLock()
@@ -294,6 +328,13 @@ async function withMigrationLock<Result>(
     })
   } finally {
     await migrationDb.destroy()
+  }
+}
+
+/** Sets the longest wait for a lock of each connection. */
+function waitForLocks(lockTimeout: number) {
+  return (connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) => {
+    connection.query(`set lock_timeout = ${lockTimeout}`, (error) => done(error ?? null, connection))
   }
 }
 

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../../domain/refusals.js'
 import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { isDatabaseUnavailable, isForeignKeyViolation } from '../../persistence/database/errors.js'
+import { StorageUnavailable } from '../../persistence/s3/storage-unavailable.js'
 import { diasporaMessage } from '../api/diaspora-messages.js'
 import { errorPage } from '../pages/html.js'
 import { type ErrorReason, FIELD_OF_REASON, isErrorReason, reasonOfStatus } from './error-reasons.js'
@@ -71,7 +72,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
     return answerError(request, reply.headers(headers), status, { message, reason, field, more })
   }
   if (error instanceof InvalidRequest) return answerInvalid(error, request, reply, refusals)
-  if (isDatabaseUnavailable(error) || error instanceof QueueUnavailable) {
+  if (isDatabaseUnavailable(error) || error instanceof QueueUnavailable || error instanceof StorageUnavailable) {
     noteFailure(request, { error, isOutage: true })
     return answerUnavailable(request, reply.header('retry-after', HTTP_LIMITS.retryAfterSeconds))
   }

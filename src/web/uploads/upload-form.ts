@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { PHOTO_LIMITS } from '../../domain/photos/limits.js'
-import { deleteUploads, storeUpload } from '../../persistence/photos/picture-files.js'
+import type { PictureStorage } from '../../persistence/photos/picture-storage.js'
+import { StorageUnavailable } from '../../persistence/s3/storage-unavailable.js'
 import { RequestFault } from '../server/request-faults.js'
 import { uploadOptions } from './upload-options.js'
 
@@ -23,11 +24,12 @@ const OPTIONS: ReadonlySet<string> = new Set(Object.keys(uploadOptions))
  */
 export async function readUploadForm(request: FastifyRequest, authenticate?: AuthenticateUpload): Promise<UploadForm> {
   if (!request.isMultipart()) throw imageMissing(`The picture has to come as field "${FIELD}" of a form.`)
-  const { uploadsDir, photoBytes } = request.server.pod.config
+  const { pictures, config } = request.server.pod
+  const { photoBytes } = config
   const files: string[] = []
   try {
     const cut = cutAfter(request.raw, photoBytes * PHOTO_LIMITS.timesRead)
-    const form = readParts(request, { uploadsDir, photoBytes, files, signal: cut.signal, authenticate })
+    const form = readParts(request, { pictures, photoBytes, files, signal: cut.signal, authenticate })
     const { fields, fault, refusal } = await Promise.race([form, cut.happens])
     if (refusal !== undefined) throw refusal
     if (fault !== undefined) throw fault
@@ -35,13 +37,13 @@ export async function readUploadForm(request: FastifyRequest, authenticate?: Aut
     if (file === undefined) throw imageMissing(`The form has no file in a field "${FIELD}".`)
     return { file, fields }
   } catch (error) {
-    await deleteUploads(uploadsDir, files)
+    await pictures.deleteUploads(files)
     throw faultOf(error)
   }
 }
 
 interface ReadOptions {
-  readonly uploadsDir: string
+  readonly pictures: PictureStorage
   readonly photoBytes: number
   /** Names of the stored files, filled during the read, so that the caller can delete them after an error. */
   readonly files: string[]
@@ -55,7 +57,7 @@ export type AuthenticateUpload = (token: string | undefined) => Promise<void>
 /** Reads all parts of a form. The result holds the first errors instead of throwing them, because the form is read to its end. */
 async function readParts(
   request: FastifyRequest,
-  { uploadsDir, photoBytes, files, signal, authenticate }: ReadOptions,
+  { pictures, photoBytes, files, signal, authenticate }: ReadOptions,
 ): Promise<{
   readonly fields: Record<string, unknown>
   readonly fault: RequestFault | undefined
@@ -85,7 +87,7 @@ async function readParts(
       if (part.fieldname === FIELD) fault = imageMissing(`The form must have one file in a field "${FIELD}".`)
       part.file.resume()
     } else {
-      files.push(await storeUpload(uploadsDir, part.file, signal))
+      files.push(await pictures.storeUpload(part.file, signal))
       // The parser cuts a file at the limit and sets this flag.
       if (part.file.truncated)
         fault = imageTooLarge(`The picture is too large: at most ${Math.floor(photoBytes / 1024)} KiB.`)
@@ -137,9 +139,15 @@ function imageTooLarge(message: string, more: Partial<typeof CLOSE_CONNECTION> =
   return new RequestFault(422, message, { ...more, reason: 'image_too_large', field: FIELD })
 }
 
-/** Errors of the parser are errors of the client. Errors of the disk, which have a `syscall`, are not. */
+/** Errors of the parser are errors of the client. Errors of the disk, which have a `syscall`, and of the store are not. */
 function faultOf(error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof RequestFault || 'syscall' in error) return error
+  if (
+    !(error instanceof Error) ||
+    error instanceof RequestFault ||
+    'syscall' in error ||
+    error instanceof StorageUnavailable
+  )
+    return error
   if ('statusCode' in error && error.statusCode === 413) {
     return new RequestFault(422, 'The form has too many parts.', { ...CLOSE_CONNECTION, reason: 'malformed_body' })
   }

@@ -35,7 +35,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   }
 }
 
-export interface OpenDatabase {
+export interface OpenDatabase extends AsyncDisposable {
   readonly url: string
   readonly db: Knex
   close(): Promise<void>
@@ -61,14 +61,11 @@ export async function openEmptyDatabase(): Promise<OpenDatabase> {
 
 function open({ url, drop }: TestDatabase): OpenDatabase {
   const db = openDatabase({ ...WEB_LIMITS, url, applicationName: 'test' })
-  return {
-    url,
-    db,
-    async close() {
-      await db.destroy()
-      await drop()
-    },
+  const close = async () => {
+    await db.destroy()
+    await drop()
   }
+  return { url, db, close, [Symbol.asyncDispose]: close }
 }
 
 export function databaseAt(server: string, name: string): string {

@@ -3,6 +3,7 @@ import { readConfig } from '../../../src/config/config.js'
 import type { AnyJob } from '../../../src/jobs/definitions.js'
 import { openJobQueues } from '../../../src/jobs/queues/job-queues.js'
 import { openDatabase, WORKER_LIMITS } from '../../../src/persistence/database/database.js'
+import { openPictureStorage } from '../../../src/persistence/photos/open-pictures.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { testLog } from '../assertions/test-log.js'
 
@@ -27,11 +28,13 @@ export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
   const db: Knex = openDatabase({ ...WORKER_LIMITS, url: stores.databaseUrl, applicationName: 'pod test' })
   const jobs = await openJobQueues({ ...stores, log, tuned: process.env['QUEUE_TUNING'] !== 'off' })
   let closed: Promise<void> | undefined
+  const config = readConfig({
+    POD_URL: 'http://pod.example',
+    ...(stores.concurrency !== undefined && { WORKER_CONCURRENCY: stores.concurrency }),
+  })
   return {
-    config: readConfig({
-      POD_URL: 'http://pod.example',
-      ...(stores.concurrency !== undefined && { WORKER_CONCURRENCY: stores.concurrency }),
-    }),
+    config,
+    pictures: openPictureStorage(config),
     db,
     jobs,
     crypto: {

@@ -9,7 +9,6 @@ import { findCreatedPhoto, findPhoto, listOwnPhotos } from '../../../domain/phot
 import { deletePhoto } from '../../../domain/posts/deletions.js'
 import { sourceOf } from '../../../networks/network-source.js'
 import type { ListedPhoto } from '../../../persistence/photos/list-photos.js'
-import { deleteUploads } from '../../../persistence/photos/picture-files.js'
 import { missingFirst } from '../../api/missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
@@ -209,7 +208,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       const guid = await uploads.run(viewer.userId, upload, request.signal)
       return await findCreatedPhoto(app.pod, viewer, guid)
     } finally {
-      if (!isStarted) await deleteUploads(app.pod.config.uploadsDir, [photo.file])
+      if (!isStarted) await app.pod.pictures.deleteUploads([photo.file])
     }
   }
 
@@ -224,7 +223,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       }
       return { file, ...readUploadOptions(options) }
     } catch (error) {
-      await deleteUploads(app.pod.config.uploadsDir, [file])
+      await app.pod.pictures.deleteUploads([file])
       throw error
     }
   }

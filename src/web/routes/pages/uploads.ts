@@ -1,12 +1,13 @@
-import { constants, type FileHandle, open } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { FastifyPluginAsync } from 'fastify'
 import { UPLOADS_PATH } from '../../../domain/photos/photos.js'
-import { imagesFolder } from '../../../persistence/photos/picture-files.js'
+import type { ByteRange } from '../../../persistence/photos/picture-storage.js'
 import { isNotModified } from '../../server/entity-tags.js'
 import { RequestFault } from '../../server/request-faults.js'
 
 const A_YEAR = 365 * 86_400
+
+/** Browsers keep a redirect to the store for ten minutes; its address is valid for fifteen. */
+const LINK_SECONDS = 600
 
 /** A file name that this pod generates, with or without a size prefix: no folder, no leading dot, one dot. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,199}\.(jpe?g|png|gif|webp)$/
@@ -21,7 +22,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 
 /** Pictures under the addresses that other pods and clients build from path, size and name. */
 export const uploadRoutes: FastifyPluginAsync = async (app) => {
-  const folder = imagesFolder(app.pod.config.uploadsDir)
+  const { pictures, config } = app.pod
 
   // The handler answers HEAD itself, so that it does not read the file.
   app.route<{ Params: { name: string } }>({
@@ -43,38 +44,44 @@ export const uploadRoutes: FastifyPluginAsync = async (app) => {
       const { name } = request.params
       const [, ending = ''] = NAME.exec(name) ?? []
       const mediaType = MEDIA_TYPES[ending]
-      const file = mediaType === undefined ? undefined : await openFile(join(folder, name))
-      if (mediaType === undefined || file === undefined) throw new RequestFault(404, 'There is no such picture.')
+      if (mediaType === undefined) throw noPicture()
+      const link = config.s3Delivery === 'redirect' ? await pictures.linkTo?.(name) : undefined
+      // Shorter than the address is valid.
+      if (link !== undefined)
+        return reply.header('cache-control', `private, max-age=${LINK_SECONDS}`).redirect(link, 302)
+      const facts = await pictures.find(name)
+      if (facts === undefined) throw noPicture()
       // The content of a name never changes.
-      reply.header('cache-control', `public, max-age=${A_YEAR}, immutable`).header('etag', file.etag)
-      const isKnown = isNotModified(request, file.etag)
-      if (!isKnown) reply.type(mediaType).header('content-length', file.bytes)
-      if (!isKnown && request.method === 'GET') return reply.send(file.handle.createReadStream())
-      await file.handle.close()
-      return reply.code(isKnown ? 304 : 200).send()
+      reply.header('cache-control', `public, max-age=${A_YEAR}, immutable`).header('etag', facts.etag)
+      if (isNotModified(request, facts.etag)) return reply.code(304).send()
+      const range = readRange(request.headers.range, facts.bytes)
+      if (range === 'outside') {
+        throw new RequestFault(416, 'The picture has no such bytes.', {
+          headers: { 'content-range': `bytes */${facts.bytes}` },
+        })
+      }
+      reply.type(mediaType).header('accept-ranges', 'bytes')
+      if (range !== undefined)
+        reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${facts.bytes}`)
+      reply.header('content-length', range === undefined ? facts.bytes : range.end - range.start + 1)
+      if (request.method === 'HEAD') return reply.send()
+      const stream = await pictures.open(name, range)
+      if (stream === undefined) throw noPicture()
+      return reply.send(stream)
     },
   })
 }
 
-interface OpenFile {
-  readonly handle: FileHandle
-  readonly bytes: number
-  readonly etag: string
+/** One range of bytes (RFC 9110, 14.2). Undefined: the whole picture, also for several ranges. */
+function readRange(header: string | undefined, bytes: number): ByteRange | 'outside' | undefined {
+  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? []
+  if (first === '' && last === '') return undefined
+  const start = first === '' ? Math.max(0, bytes - Number(last)) : Number(first)
+  const end = first === '' || last === '' ? bytes - 1 : Math.min(Number(last), bytes - 1)
+  if (first !== '' && last !== '' && Number(last) < start) return undefined
+  return start >= bytes || end < start ? 'outside' : { start, end }
 }
 
-/** Opens only regular files: a symbolic link could lead outside of the folder. */
-async function openFile(path: string): Promise<OpenFile | undefined> {
-  let handle: FileHandle
-  try {
-    handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
-  } catch {
-    return undefined
-  }
-  const facts = await handle.stat()
-  if (facts.isFile()) {
-    const etag = `"${facts.size.toString(16)}-${Math.floor(facts.mtimeMs).toString(16)}"`
-    return { handle, bytes: facts.size, etag }
-  }
-  await handle.close()
-  return undefined
+function noPicture(): RequestFault {
+  return new RequestFault(404, 'There is no such picture.')
 }

@@ -1,0 +1,79 @@
+import { type Command, Option } from 'commander'
+import { checkPictures, movePictures } from '../../src/domain/photos/move-pictures.js'
+import { openPicturesOf } from '../../src/persistence/photos/open-pictures.js'
+import { CommandError } from '../command-error.js'
+import { interruptible } from '../interruptible.js'
+import { type OutputOptions, print } from '../output.js'
+import { showProgress } from '../progress.js'
+import { withPod } from '../with-pod.js'
+
+interface MoveCommandOptions extends OutputOptions {
+  readonly to: 'folder' | 's3'
+  readonly dryRun?: boolean
+  readonly deleteSource?: boolean
+}
+
+/** Names that are printed of missing and orphaned pictures. */
+const SHOWN = 20
+
+export function storageCommands(program: Command): void {
+  const storage = program.command('storage').description('The store of pictures: a folder or an S3 store.')
+
+  storage
+    .command('check')
+    .description('Compares the photos of the database with the pictures of the store.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod storage check')
+    .action(check)
+
+  storage
+    .command('move')
+    .description(
+      'Copies all pictures to the store of STORAGE, while the pod runs with UPLOADS_FALLBACK. It can be repeated.',
+    )
+    .addOption(
+      new Option('--to <store>', 'the new store, as STORAGE names it').choices(['folder', 's3']).makeOptionMandatory(),
+    )
+    .option('--dry-run', 'copy nothing, and count')
+    .option('--delete-source', 'delete each picture in the old store after its copy')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  STORAGE=s3 UPLOADS_FALLBACK=folder pod storage move --to s3')
+    .action(move)
+}
+
+async function check(options: OutputOptions): Promise<void> {
+  const { photos, missing, orphaned } = await interruptible('Nothing was changed.', (signal) =>
+    withPod(({ db, pictures }) => checkPictures(db, pictures, signal)),
+  )
+  print(options, { photos, missing, orphaned }, [
+    ...missing.slice(0, SHOWN).map((name) => `missing: ${name}`),
+    ...orphaned.slice(0, SHOWN).map((name) => `without a photo: ${name}`),
+    `${photos} photos, ${missing.length} without a picture; ${orphaned.length} pictures without a photo.`,
+  ])
+  if (missing.length > 0) throw new CommandError('Pictures are missing.')
+}
+
+async function move({ to, dryRun = false, deleteSource = false, ...options }: MoveCommandOptions): Promise<void> {
+  const progress = showProgress()
+  const moved = await interruptible('The same command copies the rest.', (signal) =>
+    withPod(async ({ config }) => {
+      const from = to === 's3' ? 'folder' : 's3'
+      if (config.storage !== to || config.uploadsFallback !== from) {
+        throw new CommandError(
+          `First set STORAGE=${to} and UPLOADS_FALLBACK=${from}, and restart the pod: it then writes to the new store and reads from both.`,
+        )
+      }
+      await openPicturesOf(config, to).check()
+      return movePictures({
+        from: openPicturesOf(config, from),
+        to: openPicturesOf(config, to),
+        ...{ dryRun, deleteSource, signal },
+        report: (done) => progress.report({ step: 'pictures', done, total: undefined }),
+      })
+    }),
+  ).finally(progress.end)
+  print(options, { ...moved, dry_run: dryRun }, [
+    `${moved.copied} pictures ${dryRun ? 'would be' : 'are'} copied, ${moved.present} were there already, ${moved.gone} were deleted meanwhile.`,
+    ...(dryRun ? [] : ['Run "pod storage check", then remove UPLOADS_FALLBACK and restart the pod.']),
+  ])
+}

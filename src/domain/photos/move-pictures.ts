@@ -1,0 +1,123 @@
+import type { Knex } from 'knex'
+import type { PictureStorage } from '../../persistence/photos/picture-storage.js'
+import { listPhotoFiles } from './photos.js'
+
+const AT_ONCE = 8
+const PHOTOS_AT_ONCE = 500
+
+interface MoveOptions {
+  readonly from: PictureStorage
+  readonly to: PictureStorage
+  /** Counts only. */
+  readonly dryRun: boolean
+  /** Deletes each picture in the old store after its copy. */
+  readonly deleteSource: boolean
+  readonly signal: AbortSignal
+  readonly report: (done: number) => void
+}
+
+export interface MovedPictures {
+  readonly copied: number
+  /** The new store has them already. */
+  readonly present: number
+  /** Deleted in the old store while they were copied. */
+  readonly gone: number
+}
+
+/** Copies all published pictures from one store to another. What is there with the same size stays, so that it can be repeated. */
+export async function movePictures({
+  from,
+  to,
+  dryRun,
+  deleteSource,
+  signal,
+  report,
+}: MoveOptions): Promise<MovedPictures> {
+  const counts = { copied: 0, present: 0, gone: 0 }
+  for (let after = ''; ; ) {
+    signal.throwIfAborted()
+    const listed = await from.list(after)
+    const last = listed.at(-1)
+    if (last === undefined) return counts
+    for (let first = 0; first < listed.length; first += AT_ONCE) {
+      signal.throwIfAborted()
+      await Promise.all(
+        listed.slice(first, first + AT_ONCE).map(async ({ name, bytes }) => {
+          const outcome = (await to.find(name))?.bytes === bytes ? 'present' : await copy(name)
+          counts[outcome] += 1
+          if (deleteSource && !dryRun && outcome !== 'gone') await from.delete([name])
+        }),
+      )
+      report(counts.copied + counts.present + counts.gone)
+    }
+    after = last.name
+  }
+
+  async function copy(name: string): Promise<'copied' | 'gone'> {
+    if (dryRun) return 'copied'
+    const content = await from.read(name)
+    if (content === undefined) return 'gone'
+    await to.write(name, content)
+    if ((await from.find(name)) !== undefined) return 'copied'
+    // It was deleted meanwhile, and the copy must not survive.
+    await to.delete([name])
+    return 'gone'
+  }
+}
+
+export interface PictureCheck {
+  readonly photos: number
+  /** Names of photos whose original is in no store. */
+  readonly missing: readonly string[]
+  /** Files without a photo. */
+  readonly orphaned: readonly string[]
+}
+
+/** Compares the photos of this pod with the pictures of a store. */
+export async function checkPictures(db: Knex, pictures: PictureStorage, signal: AbortSignal): Promise<PictureCheck> {
+  const missing: string[] = []
+  let photos = 0
+  for (let after = 0; ; ) {
+    signal.throwIfAborted()
+    const rows: readonly { readonly id: number; readonly name: string }[] = await db('photos')
+      .whereNull('remotePath')
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(PHOTOS_AT_ONCE)
+      .select('id', 'name')
+    for (let first = 0; first < rows.length; first += AT_ONCE) {
+      const found = await Promise.all(rows.slice(first, first + AT_ONCE).map(({ name }) => pictures.find(name)))
+      found.forEach((facts, index) => {
+        if (facts === undefined) missing.push(rows[first + index]?.name ?? '')
+      })
+    }
+    photos += rows.length
+    const last = rows.at(-1)
+    if (last === undefined) break
+    after = last.id
+  }
+  return { photos, missing, orphaned: await findOrphans(db, pictures, signal) }
+}
+
+async function findOrphans(db: Knex, pictures: PictureStorage, signal: AbortSignal): Promise<readonly string[]> {
+  const orphaned: string[] = []
+  for (let after = ''; ; ) {
+    signal.throwIfAborted()
+    const listed = await pictures.list(after)
+    const last = listed.at(-1)
+    if (last === undefined) return orphaned
+    const photoNames = new Map(listed.map(({ name }) => [name, photoNameOf(name)]))
+    const known: readonly string[] = await db('photos')
+      .whereIn('name', [...photoNames.values()])
+      .pluck('name')
+    const isKnown = new Set(known)
+    for (const [name, photo] of photoNames) if (!isKnown.has(photo)) orphaned.push(name)
+    after = last.name
+  }
+}
+
+/** The name without the prefix of its size. */
+function photoNameOf(file: string): string {
+  const [prefix = ''] = listPhotoFiles('').filter((each) => each !== '' && file.startsWith(each))
+  return file.slice(prefix.length)
+}

@@ -1,0 +1,58 @@
+import { Readable } from 'node:stream'
+import { messageOf } from '../../errors/thrown.js'
+import { openS3Client, type S3Settings } from '../../persistence/s3/s3-client.js'
+import { StorageUnavailable } from '../../persistence/s3/storage-unavailable.js'
+import { BackupError } from './backup-error.js'
+import type { Repository } from './repository.js'
+
+/** A repository in a bucket. A part is in memory while it is sent, because its length has to be known before. */
+export function openS3Repository(settings: S3Settings): Repository {
+  const place = `s3://${settings.bucket}/${settings.prefix}`
+  const s3 = openS3Client(settings)
+
+  async function listKeys(prefix: string): Promise<readonly string[]> {
+    const keys: string[] = []
+    for (let after: string | undefined; ; ) {
+      const objects = await s3.list(prefix, after)
+      keys.push(...objects.map(({ key }) => key))
+      after = objects.at(-1)?.key
+      if (after === undefined) return keys
+    }
+  }
+
+  async function explained<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work()
+    } catch (error) {
+      if (error instanceof StorageUnavailable) throw new BackupError(`${place} cannot be used. ${messageOf(error)}`)
+      throw error
+    }
+  }
+
+  return {
+    place,
+    write: (path, bytes) =>
+      explained(async () => {
+        const chunks: Uint8Array[] = []
+        for await (const chunk of bytes) chunks.push(chunk)
+        await s3.put(path, Buffer.concat(chunks))
+      }),
+    async *read(path) {
+      const body = await explained(() => s3.get(path))
+      if (body === undefined) throw new BackupError(`${path} is missing in ${place}.`)
+      if (body.stream === null) return
+      for await (const chunk of Readable.fromWeb(body.stream as never)) yield chunk as Buffer
+    },
+    size: (path) => explained(async () => (await s3.head(path))?.bytes),
+    list: (folder) =>
+      explained(async () => {
+        const names = (await listKeys(`${folder}/`)).map((key) => key.slice(folder.length + 1).split('/')[0] ?? '')
+        return [...new Set(names)].sort()
+      }),
+    remove: (path) =>
+      explained(async () => {
+        await s3.remove(path)
+        for (const key of await listKeys(`${path}/`)) await s3.remove(key)
+      }),
+  }
+}

@@ -1,0 +1,189 @@
+import { createHash } from 'node:crypto'
+import { pipeline } from 'node:stream/promises'
+import type { Knex } from 'knex'
+import type pg from 'pg'
+import { acceptedMessages, insertAcceptedMessages } from '../jobs/inbound/accepted-messages.js'
+import { migrateQueue } from '../jobs/queues/queue-schema.js'
+import { copyIn, copyOut } from '../persistence/database/copy.js'
+import {
+  migrate,
+  migrateTo,
+  migrationStatus,
+  openDatabase,
+  openUnlimitedSession,
+  WORKER_LIMITS,
+} from '../persistence/database/database.js'
+import {
+  dropUnfinished,
+  inspectRestoreTarget,
+  listPodProcesses,
+  markRestore,
+  unmarkRestore,
+} from '../persistence/operations/restore-target.js'
+import { listSequences, listTables, quoted, type Table } from '../persistence/operations/table-catalogue.js'
+import type { Pod } from '../pod/pod.js'
+import { BackupError } from './backup/backup-error.js'
+import type { ReportProgress } from './backup/progress.js'
+import { loadTables, setSequences } from './backup/restore-tables.js'
+
+export interface MoveOptions {
+  /** Empties the target of a move that was interrupted. */
+  readonly again: boolean
+  readonly signal: AbortSignal
+  readonly report: ReportProgress
+}
+
+export interface MovedDatabase {
+  readonly tables: number
+  readonly rows: number
+  /** Accepted messages of a queue in the old database. */
+  readonly messages: number
+}
+
+const OLDEST_VERSION = 140_000
+const MARK = 'a move of the database'
+
+/**
+ * Copies the database of a stopped pod into an empty one, and compares rows and checksums. The old database is not changed. An
+ * interrupted move leaves a mark in the target, with which no pod starts.
+ */
+export async function moveDatabase(
+  pod: Pick<Pod, 'db' | 'jobs'>,
+  targetUrl: string,
+  options: MoveOptions,
+): Promise<MovedDatabase> {
+  const target = openDatabase({ ...WORKER_LIMITS, url: targetUrl, applicationName: 'pod move' })
+  try {
+    await requireStopped(pod.db)
+    await requireUsable(target, options)
+    await markRestore(target, MARK)
+    await migrateTo(target, (await migrationStatus(pod.db)).applied)
+    const moved = await copyAll(pod, target, options)
+    await migrate(target)
+    await migrateQueue(targetUrl)
+    const session = await openUnlimitedSession(target, 'analyze')
+    try {
+      await session.query('analyze')
+      await unmarkRestore(session)
+    } finally {
+      await session.end()
+    }
+    return moved
+  } finally {
+    await target.destroy()
+  }
+}
+
+async function copyAll(
+  { db, jobs }: Pick<Pod, 'db' | 'jobs'>,
+  target: Knex,
+  { signal, report }: MoveOptions,
+): Promise<MovedDatabase> {
+  const source = await openUnlimitedSession(db, 'move')
+  const session = await openUnlimitedSession(target, 'move')
+  try {
+    await source.query('begin isolation level repeatable read, read only')
+    await session.query('begin')
+    const tables = await listTables(source)
+    const checksums = new Map<string, string>()
+    const total = tables.reduce((sum, { bytes }) => sum + bytes, 0)
+    let done = 0
+    let rows = 0
+    await loadTables(session, { signal, report }, async () => {
+      for (const table of tables) {
+        signal.throwIfAborted()
+        const hash = createHash('sha256')
+        const input = copyIn(
+          session,
+          `copy ${quoted([table.name])} (${quoted(table.columns)}) from stdin with (freeze)`,
+        )
+        await pipeline(
+          copyOut(source, selectAll(table)),
+          async function* counted(chunks: AsyncIterable<Buffer>) {
+            for await (const chunk of chunks) {
+              hash.update(chunk)
+              done += chunk.length
+              report({ step: 'tables', done, total: Math.max(total, done) })
+              yield chunk
+            }
+          },
+          input,
+          { signal },
+        )
+        rows += input.rowCount
+        checksums.set(table.name, hash.digest('hex'))
+      }
+      await setSequences(session, await listSequences(source))
+    })
+    const messages = await moveMessages(jobs, session)
+    await session.query('commit')
+    await compare(session, tables, checksums, { signal, report })
+    return { tables: tables.length, rows, messages }
+  } finally {
+    await Promise.allSettled([source.end(), session.end()])
+  }
+}
+
+/** Rows of a table that was just loaded come in the order in which they were written. */
+const selectAll = ({ name, columns }: Table) => `copy (select ${quoted(columns)} from ${quoted([name])}) to stdout`
+
+/** Accepted messages become outbox rows. Those of Redis stay there. */
+async function moveMessages(jobs: Pod['jobs'], session: pg.Client): Promise<number> {
+  if (jobs.store === 'redis') return 0
+  let count = 0
+  for await (const message of acceptedMessages(jobs)) {
+    await insertAcceptedMessages(session, [message])
+    count += 1
+  }
+  return count
+}
+
+async function compare(
+  session: pg.Client,
+  tables: readonly Table[],
+  checksums: ReadonlyMap<string, string>,
+  { signal, report }: Pick<MoveOptions, 'signal' | 'report'>,
+): Promise<void> {
+  for (const [index, table] of tables.entries()) {
+    signal.throwIfAborted()
+    // Accepted messages were added to the outbox.
+    if (table.name === 'outbox') continue
+    const hash = createHash('sha256')
+    for await (const chunk of copyOut(session, selectAll(table))) hash.update(chunk)
+    if (hash.digest('hex') !== checksums.get(table.name)) {
+      throw new BackupError(
+        `The table ${table.name} is not the same in the new database: repeat the move with --again.`,
+      )
+    }
+    report({ step: 'compared tables', done: index + 1, total: tables.length })
+  }
+}
+
+async function requireStopped(db: Knex): Promise<void> {
+  const processes = await listPodProcesses(db)
+  if (processes.length > 0) {
+    throw new BackupError(`The database is in use by ${processes.join(' and ')}: stop the pod first.`)
+  }
+}
+
+/** Checks everything before anything is written. */
+async function requireUsable(target: Knex, { again }: MoveOptions): Promise<void> {
+  const { rows } = await target.raw(`
+    select current_setting('server_version_num')::integer as version, current_setting('server_version') as name,
+      current_setting('server_encoding') as encoding,
+      exists (select from pg_available_extensions where name = 'pg_trgm') as trigrams,
+      has_database_privilege(current_database(), 'CREATE') as "mayCreate"`)
+  const { version, name, encoding, trigrams, mayCreate } = rows[0]
+  if (version < OLDEST_VERSION) throw new BackupError(`PostgreSQL 14 or newer is needed; the new database has ${name}.`)
+  if (encoding !== 'UTF8') throw new BackupError(`The new database must have the encoding UTF8, not ${encoding}.`)
+  if (!trigrams) throw new BackupError('The new database server lacks the extension pg_trgm: install it there.')
+  if (!mayCreate) {
+    throw new BackupError('The user of the new database may not create tables: make the user its owner.')
+  }
+  const state = await inspectRestoreTarget(target)
+  if (state === 'full') throw new BackupError('The new database has tables: it must be empty.')
+  if (state === 'unfinished') {
+    if (!again) throw new BackupError('The new database holds an unfinished move: --again empties it.')
+    await dropUnfinished(target)
+  }
+}

@@ -1,0 +1,100 @@
+import { constants, type FileHandle, open, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { makeFolder } from '../../config/make-folder.js'
+import { hasCode } from '../../errors/thrown.js'
+import {
+  checkUploadsFolder,
+  deleteOldUploads,
+  deletePictures,
+  deleteUploads,
+  imagesFolder,
+  publishDrafts,
+  readUpload,
+  readUploadStart,
+  storeUpload,
+  writeDraft,
+} from './picture-files.js'
+import type { PictureFacts, PictureStorage } from './picture-storage.js'
+
+const LISTED_AT_ONCE = 500
+
+/** Pictures in a folder that web and worker processes share. */
+export function openFolderPictures(uploadsDir: string): PictureStorage {
+  const folder = imagesFolder(uploadsDir)
+  return {
+    kind: 'folder',
+    check: () => checkUploadsFolder(uploadsDir),
+    storeUpload: (bytes, signal) => storeUpload(uploadsDir, bytes, signal),
+    readUploadStart: (file, length) => readUploadStart(uploadsDir, file, length),
+    readUpload: (file) => readUpload(uploadsDir, file),
+    deleteUploads: (files) => deleteUploads(uploadsDir, files),
+    deleteOldUploads: (before) => deleteOldUploads(uploadsDir, before),
+
+    async prepare(pictures) {
+      const drafts = new Map<string, string>()
+      const discard = () => deleteUploads(uploadsDir, drafts.values())
+      try {
+        for (const [name, bytes] of pictures) drafts.set(name, await writeDraft(uploadsDir, bytes))
+      } catch (error) {
+        await discard()
+        throw error
+      }
+      return { publish: () => publishDrafts(uploadsDir, drafts), discard }
+    },
+    async write(name, bytes) {
+      await makeFolder(folder, 0o755)
+      await writeFile(join(folder, name), bytes, { mode: 0o644 })
+    },
+    async read(name) {
+      return readFile(join(folder, name)).catch((error: unknown) => {
+        if (hasCode(error, 'ENOENT')) return undefined
+        throw error
+      })
+    },
+    find: async (name) => withFile(join(folder, name), async (_handle, facts) => facts),
+    open: (name, range) =>
+      withFile<Readable>(
+        join(folder, name),
+        async (handle) => handle.createReadStream(range ?? {}),
+        'the stream closes it',
+      ),
+    delete: (names) => deletePictures(uploadsDir, names),
+    async list(after) {
+      const names = await readdir(folder).catch((error: unknown) => {
+        if (hasCode(error, 'ENOENT')) return []
+        throw error
+      })
+      const next = names
+        .filter((name) => name > after)
+        .sort()
+        .slice(0, LISTED_AT_ONCE)
+      const facts = await Promise.all(next.map((name) => this.find(name)))
+      return next.map((name, index) => ({ name, bytes: facts[index]?.bytes ?? 0 }))
+    },
+  }
+}
+
+/** Opens only regular files: a symbolic link could lead outside of the folder. */
+async function withFile<Result>(
+  path: string,
+  use: (handle: FileHandle, facts: PictureFacts) => Promise<Result>,
+  closing: 'now' | 'the stream closes it' = 'now',
+): Promise<Result | undefined> {
+  let handle: FileHandle
+  try {
+    handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+  } catch {
+    return undefined
+  }
+  const { size, mtimeMs, ...stats } = await handle.stat()
+  const isFile = (stats.mode & constants.S_IFMT) === constants.S_IFREG
+  if (!isFile) {
+    await handle.close()
+    return undefined
+  }
+  const etag = `"${size.toString(16)}-${Math.floor(mtimeMs).toString(16)}"`
+  const result = await use(handle, { bytes: size, etag })
+  if (closing === 'now') await handle.close()
+  return result
+}

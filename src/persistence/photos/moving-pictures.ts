@@ -1,0 +1,44 @@
+import type { PictureStorage } from './picture-storage.js'
+
+/** Storage while pictures move from one store to another: writes to the new one, reads from both, deletes in both. */
+export function openMovingPictures(target: PictureStorage, source: PictureStorage): PictureStorage {
+  return {
+    ...target,
+    async check() {
+      await target.check()
+      await source.check()
+    },
+    async readUpload(file) {
+      return target.readUpload(file).catch((error: unknown) =>
+        source.readUpload(file).catch(() => {
+          throw error
+        }),
+      )
+    },
+    async readUploadStart(file, length) {
+      const start = await target.readUploadStart(file, length).catch(() => undefined)
+      return start === undefined || start.length === 0 ? source.readUploadStart(file, length) : start
+    },
+    async deleteUploads(files) {
+      const all = [...files]
+      await target.deleteUploads(all)
+      await source.deleteUploads(all)
+    },
+    async deleteOldUploads(before) {
+      return (await target.deleteOldUploads(before)) + (await source.deleteOldUploads(before))
+    },
+    read: async (name) => (await target.read(name)) ?? source.read(name),
+    find: async (name) => (await target.find(name)) ?? source.find(name),
+    open: async (name, range) => (await target.open(name, range)) ?? source.open(name, range),
+    // The source first: a copy that runs meanwhile must not find it there and write it again.
+    async delete(names) {
+      await source.delete(names)
+      await target.delete(names)
+    },
+    ...(target.linkTo && {
+      async linkTo(name: string) {
+        return (await target.find(name)) === undefined ? undefined : target.linkTo?.(name)
+      },
+    }),
+  }
+}

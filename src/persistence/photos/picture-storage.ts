@@ -1,0 +1,56 @@
+import type { Readable } from 'node:stream'
+
+/** Where pictures and uploads in progress are stored. Web and worker processes use the same store. */
+export interface PictureStorage {
+  readonly kind: 'folder' | 's3'
+  /** Fails with a StartError if the store cannot be used. */
+  check(): Promise<void>
+
+  /** Streams an upload into the spool. Resolves with its file name there. */
+  storeUpload(bytes: Readable, signal: AbortSignal): Promise<string>
+  /** Reads the first bytes of an upload, at most `length`. */
+  readUploadStart(file: string, length: number): Promise<Buffer>
+  readUpload(file: string): Promise<Buffer>
+  /** Missing files are not an error. */
+  deleteUploads(files: Iterable<string>): Promise<void>
+  /** Deletes uploads that are older than a time. Resolves with their number. */
+  deleteOldUploads(before: Date): Promise<number>
+
+  /** Writes pictures so that they survive a crash; `publish` gives them their names, and a failure needs `discard`. */
+  prepare(pictures: ReadonlyMap<string, Buffer>): Promise<PreparedPictures>
+  /** Writes one published picture. */
+  write(name: string, bytes: Buffer): Promise<void>
+  /** Undefined: there is no such picture. */
+  read(name: string): Promise<Buffer | undefined>
+  find(name: string): Promise<PictureFacts | undefined>
+  /** `range` must lie within the picture. */
+  open(name: string, range?: ByteRange): Promise<Readable | undefined>
+  /** Missing pictures are not an error. */
+  delete(names: readonly string[]): Promise<void>
+  /** The names after a name, in order: some hundred at most; none: there are no more. */
+  list(after: string): Promise<readonly ListedPicture[]>
+  /** An address at which the store itself serves the picture for some minutes. Undefined: it cannot, or has no such picture. */
+  linkTo?(name: string): Promise<string | undefined>
+}
+
+export interface PreparedPictures {
+  publish(): Promise<void>
+  discard(): Promise<void>
+}
+
+export interface PictureFacts {
+  readonly bytes: number
+  /** With quotes. */
+  readonly etag: string
+}
+
+interface ListedPicture {
+  readonly name: string
+  readonly bytes: number
+}
+
+/** The first and the last byte. */
+export interface ByteRange {
+  readonly start: number
+  readonly end: number
+}

@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { StartError } from '../../errors/start-error.js'
+import { messageOf } from '../../errors/thrown.js'
+import type { S3Client } from '../s3/s3-client.js'
+import type { PictureStorage } from './picture-storage.js'
+
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  png: 'image/png',
+  gif: 'image/gif',
+  webp: 'image/webp',
+}
+
+const LINK_SECONDS = 15 * 60
+
+/** Pictures in a bucket: `images/` is published, `spool/` has uploads. No process needs a common folder. */
+export function openS3Pictures(s3: S3Client): PictureStorage {
+  const imageKey = (name: string) => `images/${name}`
+  const spoolKey = (file: string) => `spool/${file}`
+
+  async function readWhole(key: string, range?: string): Promise<Buffer | undefined> {
+    const body = await s3.get(key, range)
+    if (body === undefined) return undefined
+    return body.stream === null ? Buffer.alloc(0) : buffer(body.stream)
+  }
+
+  async function write(name: string, bytes: Buffer): Promise<void> {
+    await s3.put(imageKey(name), bytes, {
+      'content-type': MEDIA_TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
+      'cache-control': 'public, max-age=31536000, immutable',
+    })
+  }
+
+  return {
+    kind: 's3',
+
+    async check() {
+      try {
+        await s3.list('images/')
+      } catch (cause) {
+        throw new StartError(
+          `Pictures cannot be stored (${messageOf(cause)}): check S3_ENDPOINT, S3_BUCKET, S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY.`,
+          { cause },
+        )
+      }
+    },
+
+    // The length has to be known before the request begins.
+    async storeUpload(bytes, signal) {
+      const file = randomBytes(16).toString('hex')
+      const chunks: Buffer[] = []
+      for await (const chunk of bytes) {
+        signal.throwIfAborted()
+        chunks.push(chunk)
+      }
+      await s3.put(spoolKey(file), Buffer.concat(chunks))
+      return file
+    },
+    async readUploadStart(file, length) {
+      return (await readWhole(spoolKey(file), `bytes=0-${length - 1}`)) ?? Buffer.alloc(0)
+    },
+    async readUpload(file) {
+      const bytes = await readWhole(spoolKey(file))
+      if (bytes === undefined) throw new Error(`There is no upload ${file} in the S3 store.`)
+      return bytes
+    },
+    async deleteUploads(files) {
+      for (const file of files) await s3.remove(spoolKey(file))
+    },
+    async deleteOldUploads(before) {
+      let deleted = 0
+      for (let after = 'spool/'; ; ) {
+        const objects = await s3.list('spool/', after)
+        for (const { key, modifiedAt } of objects) {
+          if (modifiedAt >= before) continue
+          await s3.remove(key)
+          deleted += 1
+        }
+        const last = objects.at(-1)
+        if (last === undefined) return deleted
+        after = last.key
+      }
+    },
+
+    // A copy inside the transaction would be slower. The names are random and in the job: a retry writes them again, and a
+    // withdrawn upload deletes them.
+    async prepare(pictures) {
+      await Promise.all([...pictures].map(([name, bytes]) => write(name, bytes)))
+      return { publish: async () => undefined, discard: async () => undefined }
+    },
+    write,
+    read: (name) => readWhole(imageKey(name)),
+    async find(name) {
+      const found = await s3.head(imageKey(name))
+      return found && { bytes: found.bytes, etag: found.etag }
+    },
+    async open(name, range) {
+      const body = await s3.get(imageKey(name), range && `bytes=${range.start}-${range.end}`)
+      if (body === undefined) return undefined
+      return body.stream === null ? Readable.from([]) : Readable.fromWeb(body.stream as never)
+    },
+    async delete(names) {
+      await Promise.all(names.map((name) => s3.remove(imageKey(name))))
+    },
+    async list(after) {
+      const objects = await s3.list('images/', imageKey(after))
+      return objects.map(({ key, bytes }) => ({ name: key.slice('images/'.length), bytes }))
+    },
+    linkTo: (name) => s3.presign(imageKey(name), LINK_SECONDS),
+  }
+}

@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { AwsV4Signer } from 'aws4fetch'
+import { messageOf } from '../../errors/thrown.js'
+import { StorageUnavailable } from './storage-unavailable.js'
+
+export interface S3Settings {
+  /** Undefined: the one of the region at Amazon. */
+  readonly endpoint: string | undefined
+  readonly region: string
+  readonly bucket: string
+  /** In front of all keys; empty or with a slash at the end. */
+  readonly prefix: string
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  /** Whether the bucket is part of the path instead of the host name. */
+  readonly pathStyle: boolean
+}
+
+interface S3Object {
+  readonly bytes: number
+  readonly etag: string
+  /** Hexadecimal, as `put` has noted it. */
+  readonly sha256: string | undefined
+}
+
+interface S3Body extends S3Object {
+  /** Bytes of the whole object; `bytes` are those of the answer. */
+  readonly totalBytes: number
+  readonly stream: ReadableStream<Uint8Array> | null
+}
+
+interface ListedObject {
+  readonly key: string
+  readonly bytes: number
+  readonly modifiedAt: Date
+}
+
+/** A bucket of an S3-compatible store. Keys are without the prefix of the settings. A failure throws StorageUnavailable. */
+export interface S3Client {
+  put(key: string, body: Uint8Array, headers?: Readonly<Record<string, string>>): Promise<void>
+  /** `range` is the header of HTTP. */
+  get(key: string, range?: string): Promise<S3Body | undefined>
+  head(key: string): Promise<S3Object | undefined>
+  remove(key: string): Promise<void>
+  /** Up to 1000 objects after a key, in order of their keys. */
+  list(prefix: string, after?: string): Promise<readonly ListedObject[]>
+  /** An address that opens the object for a time without a key. */
+  presign(key: string, seconds: number): Promise<string>
+}
+
+const TRIES = 3
+const FIRST_PAUSE_MS = 100
+/** Until the headers of the answer. */
+const TIMEOUT_MS = 10_000
+
+interface Request {
+  readonly method: 'GET' | 'HEAD' | 'PUT' | 'DELETE'
+  readonly url: URL
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Uint8Array
+}
+
+export function openS3Client(settings: S3Settings): S3Client {
+  const { region, accessKeyId, secretAccessKey, prefix } = settings
+  const bucketUrl = bucketUrlOf(settings)
+  const urlOf = (key: string) =>
+    new URL(`${bucketUrl}/${`${prefix}${key}`.split('/').map(encodeURIComponent).join('/')}`)
+  const sign = ({ method, url, headers }: Request, signQuery = false) =>
+    new AwsV4Signer({
+      ...{ method, url: url.href, headers: { ...headers }, region, accessKeyId, secretAccessKey },
+      ...{ service: 's3', signQuery },
+    }).sign()
+
+  async function send(request: Request): Promise<Response> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const response = await exchange(request)
+        const isTemporary = response.status === 429 || response.status >= 500
+        if (!isTemporary) return await accepted(request, response)
+        await response.body?.cancel()
+        throw new StorageUnavailable(request.method, `it answered ${response.status}`)
+      } catch (error) {
+        const isFinal = error instanceof StorageUnavailable && error.isRefused
+        if (isFinal || attempt === TRIES) throw toUnavailable(request, error)
+        await pause(FIRST_PAUSE_MS * 2 ** attempt * (0.5 + Math.random()))
+      }
+    }
+  }
+
+  async function exchange(request: Request): Promise<Response> {
+    const timeout = new AbortController()
+    const timer = setTimeout(() => timeout.abort(new Error(`no answer within ${TIMEOUT_MS / 1_000} s`)), TIMEOUT_MS)
+    try {
+      const { url, headers } = await sign(request)
+      const { method, body } = request
+      return await fetch(url, { method, headers, signal: timeout.signal, redirect: 'manual', ...(body && { body }) })
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  return {
+    async put(key, body, headers) {
+      const sha256 = createHash('sha256').update(body).digest('hex')
+      const hashes = { 'x-amz-content-sha256': sha256, 'x-amz-meta-sha256': sha256 }
+      const response = await send({ method: 'PUT', url: urlOf(key), headers: { ...headers, ...hashes }, body })
+      await response.body?.cancel()
+    },
+    async get(key, range) {
+      const response = await send({ method: 'GET', url: urlOf(key), headers: range === undefined ? {} : { range } })
+      if (response.status === 404 || response.status === 416) {
+        await response.body?.cancel()
+        return undefined
+      }
+      const object = objectOf(response)
+      const total = /\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1]
+      return { ...object, totalBytes: total === undefined ? object.bytes : Number(total), stream: response.body }
+    },
+    async head(key) {
+      const response = await send({ method: 'HEAD', url: urlOf(key) })
+      return response.status === 404 ? undefined : objectOf(response)
+    },
+    async remove(key) {
+      const response = await send({ method: 'DELETE', url: urlOf(key) })
+      await response.body?.cancel()
+    },
+    async list(listed, after) {
+      const url = new URL(bucketUrl)
+      url.searchParams.set('list-type', '2')
+      url.searchParams.set('prefix', `${prefix}${listed}`)
+      if (after !== undefined) url.searchParams.set('start-after', `${prefix}${after}`)
+      const response = await send({ method: 'GET', url })
+      if (response.status === 404) throw new StorageUnavailable('GET', `there is no bucket ${settings.bucket}`, true)
+      return readList(await response.text()).map((object) => ({ ...object, key: object.key.slice(prefix.length) }))
+    },
+    async presign(key, seconds) {
+      const url = urlOf(key)
+      url.searchParams.set('X-Amz-Expires', String(seconds))
+      return (await sign({ method: 'GET', url }, true)).url.href
+    },
+  }
+}
+
+function bucketUrlOf({ endpoint, region, bucket, pathStyle }: S3Settings): string {
+  const url = new URL(endpoint ?? `https://s3.${region}.amazonaws.com`)
+  if (!pathStyle) url.hostname = `${bucket}.${url.hostname}`
+  const base = url.href.replace(/\/+$/, '')
+  return pathStyle ? `${base}/${bucket}` : base
+}
+
+/** Passes on what succeeded or is missing. */
+async function accepted({ method }: Request, response: Response): Promise<Response> {
+  if (response.ok || response.status === 404 || response.status === 416) return response
+  const code = /<Code>([A-Za-z]+)<\/Code>/.exec(await response.text())?.[1]
+  const reason = code === undefined ? `it answered ${response.status}` : `it answered ${response.status}, ${code}`
+  throw new StorageUnavailable(method, reason, true)
+}
+
+function toUnavailable({ method }: Request, error: unknown): StorageUnavailable {
+  if (error instanceof StorageUnavailable) return error
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  return new StorageUnavailable(method, messageOf(cause), false, { cause: error })
+}
+
+function objectOf({ headers }: Response): S3Object {
+  return {
+    bytes: Number(headers.get('content-length') ?? 0),
+    etag: headers.get('etag') ?? '""',
+    sha256: headers.get('x-amz-meta-sha256') ?? undefined,
+  }
+}
+
+/** Reads an answer of ListObjectsV2. Keys of the pod need no decoding but for the ampersand of a prefix. */
+function readList(xml: string): readonly ListedObject[] {
+  return [...xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, content = '']) => {
+    const field = (name: string) => new RegExp(`<${name}>([^<]*)</${name}>`).exec(content)?.[1] ?? ''
+    const key = field('Key').replaceAll('&amp;', '&')
+    return { key, bytes: Number(field('Size')), modifiedAt: new Date(field('LastModified')) }
+  })
+}

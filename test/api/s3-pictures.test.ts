@@ -1,0 +1,189 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readConfig } from '../../src/config/config.js'
+import { checkPictures, movePictures } from '../../src/domain/photos/move-pictures.js'
+import { listPhotoFiles } from '../../src/domain/photos/photos.js'
+import { openFolderPictures } from '../../src/persistence/photos/folder-pictures.js'
+import { openPictureStorage } from '../../src/persistence/photos/open-pictures.js'
+import type { PictureStorage } from '../../src/persistence/photos/picture-storage.js'
+import { photoHandlers } from '../../workers/handlers/photos.js'
+import { plain } from '../support/files/pictures.js'
+import { type PhotoPod, startPhotoPod } from '../support/pods/photo-pod.js'
+import { type S3Store, startS3Store } from '../support/s3/s3-store.js'
+
+const signal = new AbortController().signal
+const work = { dryRun: false, deleteSource: false, signal, report: () => undefined }
+
+let store: S3Store
+let api: PhotoPod
+beforeAll(async () => {
+  store = await startS3Store()
+  api = await startPhotoPod({ environment: store.environment })
+  api.startWorkers()
+})
+afterAll(async () => {
+  await api.close()
+  await store.close()
+})
+
+const keys = async (prefix: string) => (await store.client.list(prefix)).map(({ key }) => key)
+
+async function upload(): Promise<string> {
+  const answer = await api.upload(api.alice, await plain(800, 400).png().toBuffer())
+  expect(answer.status).toBe(200)
+  await expect.poll(() => keys('spool/')).toEqual([]) // the job ends after the response
+  const { name } = await api.pod.db('photos').orderBy('id', 'desc').first('name')
+  return name
+}
+
+const get = (name: string, headers = {}, method: 'GET' | 'HEAD' = 'GET') =>
+  api.app.inject({ method, url: `/uploads/images/${name}`, headers })
+
+describe('pictures in an S3 store', () => {
+  it('are stored in all sizes, served by the pod, and deleted; no local folder is used', async () => {
+    const name = await upload()
+
+    expect(await keys('images/')).toEqual(
+      listPhotoFiles(name)
+        .map((file) => `images/${file}`)
+        .sort(),
+    )
+    expect(readdirSync(api.uploadsDir)).toEqual([])
+    for (const file of listPhotoFiles(name)) expect((await get(file)).statusCode).toBe(200)
+
+    const { headers, rawPayload } = await get(name)
+    expect(headers).toMatchObject({
+      'content-type': 'image/png',
+      'content-length': String(rawPayload.length),
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-security-policy': "default-src 'none';sandbox",
+    })
+    expect(Object.keys(headers).filter((header) => /^x-amz|^set-cookie/.test(header))).toEqual([])
+    expect((await get(name, { 'if-none-match': headers.etag })).statusCode).toBe(304)
+    const head = await get(name, {}, 'HEAD')
+    expect([head.statusCode, head.headers['content-length'], head.body]).toEqual([200, headers['content-length'], ''])
+    const part = await get(name, { range: 'bytes=2-5' })
+    expect([part.statusCode, part.headers['content-range']]).toEqual([206, `bytes 2-5/${rawPayload.length}`])
+    expect(part.rawPayload).toEqual(rawPayload.subarray(2, 6))
+    expect((await get(name, { range: `bytes=${rawPayload.length}-` })).statusCode).toBe(416)
+    expect((await get('aaaa.png')).statusCode).toBe(404)
+
+    await photoHandlers['remove-photo-files'](api.pod, { data: { names: [name] } } as never, signal)
+    expect(await keys('images/')).toEqual([])
+  })
+
+  it('are redirected to the store on demand, with an address that expires after the answer', async () => {
+    const name = await upload()
+    await using other = await startPhotoPod({ environment: { ...store.environment, S3_DELIVERY: 'redirect' } })
+
+    const { statusCode, headers } = await other.app.inject(`/uploads/images/${name}`)
+
+    expect([statusCode, headers['cache-control']]).toEqual([302, 'private, max-age=600'])
+    expect(headers.location).toContain('X-Amz-Expires=900')
+    const picture = await fetch(String(headers.location))
+    expect([picture.status, (await picture.arrayBuffer()).byteLength]).toEqual([
+      200,
+      (await get(name)).rawPayload.length,
+    ])
+  })
+
+  it('are answered with 503 while the store is away, and everything else works', async () => {
+    const name = await upload()
+    store.takeRequests()
+    store.fail(503)
+
+    expect((await get(name)).statusCode).toBe(503)
+    expect(store.takeRequests()).toEqual(['HEAD', 'HEAD', 'HEAD'])
+    store.fail('break')
+    const refused = await api.upload(api.alice, await plain(20, 20).png().toBuffer())
+    expect([refused.status, refused.headers['retry-after']]).toEqual([503, expect.any(String)])
+    const post = { body: 'Without a picture', public: true }
+    expect((await api.call({ method: 'POST', path: '/posts', token: api.alice.token, body: post })).statusCode).toBe(
+      200,
+    )
+    expect((await api.app.inject('/health/ready')).statusCode).toBe(200)
+
+    store.fail(undefined)
+    expect((await get(name)).statusCode).toBe(200)
+  })
+
+  it('are refused at the start with wrong keys, without a bucket, and without settings', async () => {
+    const check = (more: NodeJS.ProcessEnv) => openPictureStorage(readConfig({ ...store.environment, ...more })).check()
+
+    await expect(check({ S3_SECRET_ACCESS_KEY: 'wrong' })).rejects.toThrow(/SignatureDoesNotMatch.*check S3_ENDPOINT/)
+    await expect(check({ S3_BUCKET: 'other-bucket' })).rejects.toThrow('Pictures cannot be stored')
+    await check({})
+    expect(() => readConfig({ STORAGE: 's3' })).toThrow('An S3 store needs S3_BUCKET')
+    expect(() => readConfig({ ...store.environment, S3_ENDPOINT: 'ftp://x' })).toThrow('S3_ENDPOINT')
+  })
+
+  it('have no uploads in the spool that are older than the limit', async () => {
+    await api.pod.pictures.storeUpload(Readable.from([Buffer.from('left')]), signal)
+
+    expect(await api.pod.pictures.deleteOldUploads(new Date(Date.now() - 60_000))).toBe(0)
+    expect(await api.pod.pictures.deleteOldUploads(new Date(Date.now() + 60_000))).toBe(1)
+    expect(await keys('spool/')).toEqual([])
+  })
+})
+
+describe('the move of pictures from a folder to S3', () => {
+  let folder: string
+  let source: PictureStorage
+  let target: PictureStorage
+  let moving: PictureStorage
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'pod-move-'))
+    source = openFolderPictures(folder)
+    const settings = { ...store.environment, S3_PREFIX: 'moved/', UPLOADS_DIR: folder }
+    target = openPictureStorage(readConfig(settings))
+    moving = openPictureStorage(readConfig({ ...settings, UPLOADS_FALLBACK: 'folder' }))
+    await source.check()
+  })
+  afterAll(() => rm(folder, { recursive: true }))
+
+  const text = async (storage: PictureStorage, name: string) => (await storage.read(name))?.toString()
+
+  it('can be read at each moment, copies once, and does not bring back what is deleted', async () => {
+    for (const name of ['a.png', 'b.png', 'c.png']) await source.write(name, Buffer.from(`content of ${name}`))
+    await moving.write('d.png', Buffer.from('written meanwhile'))
+    expect(await Promise.all(['a.png', 'd.png'].map((name) => text(moving, name)))).toEqual([
+      'content of a.png',
+      'written meanwhile',
+    ])
+    expect(existsSync(join(folder, 'images/d.png'))).toBe(false)
+
+    expect(await movePictures({ ...work, from: source, to: target, dryRun: true })).toMatchObject({ copied: 3 })
+    expect(await target.list('')).toEqual([{ name: 'd.png', bytes: 17 }])
+    // Deleted between the read and the write of its copy.
+    const deleting = {
+      ...target,
+      async write(name: string, bytes: Buffer) {
+        if (name === 'b.png') await moving.delete([name])
+        await target.write(name, bytes)
+      },
+    }
+    expect(await movePictures({ ...work, from: source, to: deleting })).toEqual({ copied: 2, present: 0, gone: 1 })
+    expect((await target.list('')).map(({ name }) => name)).toEqual(['a.png', 'c.png', 'd.png'])
+    expect(await text(moving, 'b.png')).toBeUndefined()
+
+    expect(await movePictures({ ...work, from: source, to: target })).toEqual({ copied: 0, present: 2, gone: 0 })
+    await movePictures({ ...work, from: source, to: target, deleteSource: true })
+    expect(await source.list('')).toEqual([])
+    expect(await text(moving, 'c.png')).toBe('content of c.png')
+  })
+
+  it('is checked against the database', async () => {
+    const name = await upload()
+    await api.pod.pictures.delete([name])
+    await api.pod.pictures.write('thumb_small_unknown.png', Buffer.from('x'))
+
+    const { missing, orphaned } = await checkPictures(api.pod.db, api.pod.pictures, signal)
+
+    expect(missing).toContain(name)
+    expect(orphaned).toEqual(['thumb_small_unknown.png'])
+  })
+})

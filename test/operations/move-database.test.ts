@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { readConfig } from '../../src/config/config.js'
+import { receivePublicJob } from '../../src/jobs/definitions.js'
+import { type MoveOptions, moveDatabase } from '../../src/operations/move-database.js'
+import { inspectRestoreTarget, isRestoreUnfinished } from '../../src/persistence/operations/restore-target.js'
+import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
+import { addPost, addUserRow } from '../support/databases/rows.js'
+import { createTestDatabase, openEmptyDatabase, type TestDatabase } from '../support/databases/test-database.js'
+import { buildPod } from '../support/pods/build-pod.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
+import { rowsOf, schemaOf } from './backup-fixture.js'
+
+let database: TestDatabase
+let source: OpenPod
+beforeAll(async () => {
+  database = await createTestDatabase()
+  const settings = {
+    POD_URL: 'https://pod.example',
+    SECRET_KEY: 'a key that is only good for tests',
+    LOG_LEVEL: 'silent',
+  }
+  source = await openPod(readConfig({ ...settings, DATABASE_URL: database.url }), 'command', {
+    crypto: fixedKeyCrypto(),
+  })
+  const user = await addUserRow(source, 'ann')
+  for (const text of ['\\N', 'a\tb\nc', 'ä€😀']) await addPost(source, { id: user.personId }, { text })
+  await source.db('figures').insert({ minute: new Date(), name: 'test', labels: '{}', count: 1 })
+  const gone = await addPost(source, { id: user.personId })
+  await source.db('posts').where({ id: gone.id }).delete()
+})
+afterAll(async () => {
+  await source.close()
+  await database.drop()
+})
+
+const uninterrupted = { again: false, signal: new AbortController().signal, report: () => undefined }
+const move = (url: string, options: Partial<MoveOptions> = {}) =>
+  moveDatabase(source, url, { ...uninterrupted, ...options })
+
+it('is refused while the pod runs, and for a database with tables; nothing is written', async () => {
+  await using target = await openEmptyDatabase()
+  await using running = await buildPod({ web: false, process: 'worker' })
+  await expect(moveDatabase(running.pod, target.url, uninterrupted)).rejects.toThrow('in use by worker')
+  expect(await inspectRestoreTarget(target.db)).toBe('empty')
+
+  await target.db.raw('create table other (id integer)')
+  await expect(move(target.url)).rejects.toThrow('it must be empty')
+})
+
+it('has the same rows, counters, keys and indexes in the new database', async () => {
+  await using target = await openEmptyDatabase()
+
+  const moved = await move(target.url)
+
+  expect(await rowsOf(target.db)).toEqual(await rowsOf(source.db))
+  expect(await schemaOf(target.db)).toEqual(await schemaOf(source.db))
+  expect(await target.db('figures')).toHaveLength(1)
+  expect(moved).toMatchObject({ messages: 0, rows: expect.any(Number) })
+  const last = async (db: typeof target.db) =>
+    (await db.raw(`select pg_sequence_last_value('posts_id_seq') as last`)).rows[0].last
+  expect(await last(target.db)).toBe(await last(source.db))
+})
+
+it('that is interrupted leaves the old database unchanged and a new one that no pod opens, until it is repeated', async () => {
+  await using target = await openEmptyDatabase()
+  const before = await rowsOf(source.db)
+  const interruption = new AbortController()
+  const report = ({ step }: { readonly step: string }) => {
+    if (step === 'compared tables') interruption.abort()
+  }
+
+  await expect(move(target.url, { signal: interruption.signal, report })).rejects.toThrow('aborted')
+
+  expect(await isRestoreUnfinished(target.db)).toBe(true)
+  expect(await rowsOf(source.db)).toEqual(before)
+  await expect(move(target.url)).rejects.toThrow('--again empties it')
+  await move(target.url, { again: true })
+  expect(await isRestoreUnfinished(target.db)).toBe(false)
+  expect(await rowsOf(target.db)).toEqual(before)
+})
+
+it('moves accepted messages that only the queue has', async () => {
+  await using target = await openEmptyDatabase()
+  const { jobs } = source
+  await jobs.enqueue(receivePublicJob, { acceptedAt: new Date().toISOString(), messages: ['accepted'] })
+
+  expect(await move(target.url)).toMatchObject({ messages: 1 })
+  expect(await target.db('outbox').pluck('name')).toContain('receive-public')
+})
