@@ -13,6 +13,7 @@ import { openRepository, type Repository } from '../../src/operations/backup/rep
 import { type Restored, restoreBackup } from '../../src/operations/backup/restore-backup.js'
 import { checkRestore } from '../../src/operations/backup/restore-checks.js'
 import type { Retention } from '../../src/operations/backup/retention.js'
+import { openTarRepository } from '../../src/operations/backup/tar-repository.js'
 import { verifyBackup } from '../../src/operations/backup/verify-backup.js'
 import { borrowDatabase } from '../borrow-database.js'
 import { CommandError } from '../command-error.js'
@@ -73,7 +74,7 @@ export function backupCommands(program: Command): void {
   backup
     .command('create')
     .description('Makes a backup. The pod may be running. Pictures that the target already has are not stored again.')
-    .option('--to <folder>', 'where backups are stored; default: BACKUP_TO')
+    .option('--to <target>', 'a folder, s3://bucket/prefix, or - for a tar stream; default: BACKUP_TO')
     .option('--plain', 'without encryption')
     .option('--yes', 'confirm --plain')
     .option('--forget', 'then remove old backups, as BACKUP_KEEP says')
@@ -140,7 +141,9 @@ async function keygen(options: OutputOptions): Promise<void> {
 
 async function create({ to, plain, yes, forget: removeOld, ...options }: CreateOptions): Promise<void> {
   const config = readConfig(process.env)
-  const repository = repositoryOf(to, config)
+  const stream = to === '-' ? openTarRepository(process.stdout) : undefined
+  const repository = stream ?? repositoryOf(to, config)
+  if (stream !== undefined && removeOld) throw new CommandError('--forget needs a folder or bucket, not a stream.')
   const recipients = plain ? [] : await readRecipients(config.backupRecipients)
   if (plain && !yes) {
     throw new CommandError(
@@ -166,6 +169,11 @@ async function create({ to, plain, yes, forget: removeOld, ...options }: CreateO
   ).finally(progress.end)
   const forgotten = removeOld ? await removeOldBackups(repository, config.backupKeep, false) : undefined
   const removed = forgotten && { forgotten: forgotten.forgotten }
+  if (stream !== undefined) {
+    await stream.end()
+    process.stderr.write(`Backup ${manifest.id} is complete.\n`)
+    return
+  }
   print(options, { ...summaryOf(manifest), missing_pictures: manifest.pictures.missing, ...removed }, [
     `Backup ${manifest.id} is complete: ${manifest.rows} rows and ${manifest.pictures.count} pictures, ${describeBytes(manifest.bytes)}, of which ${describeBytes(manifest.bytes_new)} are new.`,
     ...(manifest.pictures.missing > 0 ? [`${manifest.pictures.missing} photos had no file on the pod.`] : []),

@@ -1,4 +1,6 @@
+import { spawn } from 'node:child_process'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
@@ -14,6 +16,7 @@ import { forgetBackups } from '../../src/operations/backup/forget-backups.js'
 import { listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
 import type { Manifest } from '../../src/operations/backup/manifest.js'
 import { openRepository } from '../../src/operations/backup/repository.js'
+import { openTarRepository } from '../../src/operations/backup/tar-repository.js'
 import { verifyBackup } from '../../src/operations/backup/verify-backup.js'
 import { registerBackupMetrics } from '../../src/operations/backup-metrics.js'
 import { Photo } from '../../src/persistence/models/photo.js'
@@ -541,6 +544,22 @@ describe('the repository', () => {
     store.fail(503)
     await expect(source.backUp({ repository })).rejects.toThrow('s3://pictures/backups/ cannot be used')
     expect(() => openRepository('s3://pictures', undefined)).toThrow('BACKUP_S3_ACCESS_KEY_ID')
+  })
+
+  it('can be a tar stream, which is unpacked into a repository', async () => {
+    const folder = join(source.folder, 'unpacked')
+    mkdirSync(folder)
+    const tar = spawn('tar', ['x', '-C', folder], { stdio: ['pipe', 'ignore', 'inherit'] })
+    const unpacked = once(tar, 'close')
+    const stream = openTarRepository(tar.stdin)
+    const manifest = await source.backUp({ repository: stream })
+    await stream.end()
+    tar.stdin.end()
+    expect(await unpacked).toEqual([0, null])
+
+    const repository = openRepository(folder, undefined)
+    expect(await listBackups(repository)).toMatchObject([{ manifest, complete: true }])
+    expect(await verifyBackup(manifest, { repository, identities: [source.identity], ...uninterrupted })).toEqual([])
   })
 
   it('refuses targets that are not supported, without their secrets', () => {
