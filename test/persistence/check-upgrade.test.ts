@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { checkNode, checkUpgrade } from '../../bin/doctor/check-upgrade.js'
@@ -22,7 +23,7 @@ it('names pending migrations, a missing backup and processes of another version,
   const { db } = database
   await migrateTo(db, names.slice(0, -1))
   const facts = { rssBytes: 1, heapBytes: 1, busyPercent: 1, queues: [], jobs: [] }
-  const process = { id: 'old', kind: 'web', host: 'host', pid: 7, startedAt: new Date(), facts }
+  const process = { id: randomUUID(), kind: 'web', host: 'host', pid: 7, startedAt: new Date(), facts }
   await beat(db, { ...process, version: '0.9.0' })
 
   expect(await check()).toEqual(
