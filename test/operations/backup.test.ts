@@ -463,7 +463,7 @@ describe('the repository', () => {
 
     await recordVerification(source.repository, manifest.id, new Date())
     const registryOfNextStart = new Registry()
-    showBackups(registryOfNextStart, { db, log, config: { ...config, backupTo: source.repositoryFolder } })
+    registerBackupMetrics(registryOfNextStart, { db, log, config: { ...config, backupTo: source.repositoryFolder } })
     expect(await registry.metrics()).not.toMatch(/^pod_backup_verified_age_seconds \d/m)
     expect(await registryOfNextStart.metrics()).toMatch(/^pod_backup_verified_age_seconds \d/m)
     const text = await registry.metrics()
