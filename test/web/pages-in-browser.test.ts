@@ -51,7 +51,7 @@ describe('every page', () => {
     expect(page).toContain('<bdi>نور الهدى</bdi>')
     expect(person).toContain('<h1><bdi>نور الهدى</bdi></h1>')
     expect(person).toContain('<dd><bdi>القاهرة</bdi></dd>')
-    expect(person).toContain('<bdi class="tag">#شاي</bdi>')
+    expect(person).toContain('<a class="tag" href="/tags/%D8%B4%D8%A7%D9%8A"><bdi>#شاي</bdi></a>')
   })
 })
 

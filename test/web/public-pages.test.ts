@@ -52,7 +52,7 @@ describe('GET /posts/:guid', () => {
     expect(body).toContain('<title>Hi &#60;b&#62;all&#60;/b&#62; · The &#60;red&#62; pod</title>')
     expect(body).toContain(`<link rel="canonical" href="https://p.example/posts/${post.guid}">`)
     expect(body).toContain(`<a href="/people/${quin.guid}"><bdi>@&#60;i&#62;Quin&#60;/i&#62;</bdi></a>`)
-    expect(body).toContain('<bdi class="tag">#Tea</bdi>')
+    expect(body).toContain('<a class="tag" href="/tags/tea"><bdi>#Tea</bdi></a>')
     expect(body).toContain('&#60;Yes&#62;')
     expect(body).toContain('A &#38; B')
     expect(body).not.toMatch(/<b>all|<i>|<Yes>|<red>|<script|style=|evil\.example| on[a-z]+=/)

@@ -38,12 +38,15 @@ describe('a text as HTML', () => {
     ['#\tTitle\t#\ntext', '<h2>Title</h2>\n<p>text</p>'],
     ['-\tone\n-\ttwo', '<ul>\n<li>one</li>\n<li>two</li>\n</ul>'],
     ['Title\n===\ntext', '<h2>Title</h2>\n<p>text</p>'],
-    ['#notitle', '<p><bdi class="tag">#notitle</bdi></p>'],
+    ['#notitle', '<p><a class="tag" href="/tags/notitle"><bdi>#notitle</bdi></a></p>'],
     ['> quoted\n> > twice', '<blockquote>\n<p>quoted</p>\n<blockquote>\n<p>twice</p>\n</blockquote>\n</blockquote>'],
     ['- one\n- two', '<ul>\n<li>one</li>\n<li>two</li>\n</ul>'],
     ['1. one\n2. two', '<ol>\n<li>one</li>\n<li>two</li>\n</ol>'],
     ['a\n\n***\n\nb', '<p>a</p>\n<hr>\n<p>b</p>'],
-    ['#Tea <3 #<3', '<p><bdi class="tag">#Tea</bdi> &#60;3 <bdi class="tag">#&#60;3</bdi></p>'],
+    [
+      '#Tea <3 #<3',
+      '<p><a class="tag" href="/tags/tea"><bdi>#Tea</bdi></a> &#60;3 <a class="tag" href="/tags/%3C3"><bdi>#&#60;3</bdi></a></p>',
+    ],
   ])('has the usual forms: %j', (text, expected) => {
     expect(html(text)).toBe(expected)
   })
@@ -156,7 +159,7 @@ describe('a text as HTML', () => {
         const open: string[] = []
         for (const [tag, slash, name = ''] of written.matchAll(/<(\/?)([a-z0-9]+)[^<>]*>/g)) {
           expect(tag).toMatch(
-            /^<(\/?(p|h[2-6]|ul|ol|li|blockquote|pre|code|strong|em|s|a|bdi|table|thead|tbody|tr|th|td)|hr|br|pre dir="ltr"|bdi class="tag"|a href="(https?:\/\/[^"<>' ]+" rel="nofollow ugc noopener|\/people\/[0-9a-f]+|\/posts\/[0-9A-Za-z]+)")>$/,
+            /^<(\/?(p|h[2-6]|ul|ol|li|blockquote|pre|code|strong|em|s|a|bdi|table|thead|tbody|tr|th|td)|hr|br|pre dir="ltr"|a class="tag" href="\/tags\/[^"<>' ]+"|a href="(https?:\/\/[^"<>' ]+" rel="nofollow ugc noopener|\/people\/[0-9a-f]+|\/posts\/[0-9A-Za-z]+)")>$/,
           )
           if (slash === '/') expect(open.pop()).toBe(name)
           else if (name !== 'hr' && name !== 'br') open.push(name)
@@ -235,7 +238,7 @@ describe('a text as HTML', () => {
     const text = 'שלום #תה\n\n# שלום\n\n- שלום\n\n```\na\n```'
 
     expect(writeHtml(text, names)).toBe(
-      '<p dir="auto">שלום <bdi class="tag">#תה</bdi></p>\n<h2 dir="auto">שלום</h2>\n<ul>\n<li dir="auto">שלום</li>\n</ul>\n' +
+      '<p dir="auto">שלום <a class="tag" href="/tags/%D7%AA%D7%94"><bdi>#תה</bdi></a></p>\n<h2 dir="auto">שלום</h2>\n<ul>\n<li dir="auto">שלום</li>\n</ul>\n' +
         '<pre dir="ltr"><code>a</code></pre>',
     )
   })

@@ -2,6 +2,8 @@
 export const PUBLIC_POST_LIMITS = {
   /** Newest posts on the page of a person, and for pods that have just discovered the person. */
   postsOfPerson: 15,
+  /** On the page of a tag and the page of all public posts. */
+  postsOnListPage: 15,
   commentsOnPage: 50,
   /** Of a comment, a profile and each post of a list: only this part is read, scanned and shown. */
   excerptCharacters: 2_000,

@@ -55,6 +55,27 @@ export async function findPublicPostPage(
   return readPage(posts, { position, first: 'newest', limit: PUBLIC_POST_LIMITS.postsOfPerson })
 }
 
+/**
+ * Finds a page of the public posts with a tag, newest first. The scan of the index `taggings_of_tag` ends with the page, whatever the
+ * number of posts.
+ */
+export async function findTagPostPage(pod: Source, tag: string, position?: PagePosition): Promise<ListPage<Post>> {
+  const tagged = raw(
+    `(select taggings.post_id as id, taggings.created_at from taggings
+      where taggings.tag_id = (select tags.id from tags where tags.name = ?) and taggings.post_id is not null
+        and exists (select from posts where posts.id = taggings.post_id and posts.public)) as posts`,
+    [tag],
+  )
+  const posts = () => Post.query(pod.db).from(tagged).select('id', 'createdAt')
+  return readPage(posts, { position, first: 'newest', limit: PUBLIC_POST_LIMITS.postsOnListPage })
+}
+
+/** Finds a page of all public posts that this pod has, newest first. Index `posts_newest`. */
+export async function findPublicStreamPage(pod: Source, position?: PagePosition): Promise<ListPage<Post>> {
+  const posts = () => Post.query(pod.db).select('id', 'createdAt').where({ public: true })
+  return readPage(posts, { position, first: 'newest', limit: PUBLIC_POST_LIMITS.postsOnListPage })
+}
+
 /** Reads the complete posts of a page, in its order. Posts that were deleted meanwhile are left out. */
 export async function readPublicPosts(pod: Source, page: ListPage<Post>): Promise<readonly PublicPost[]> {
   const ids = page.items.map(({ id }) => id)

@@ -1,10 +1,12 @@
 import { Piscina } from 'piscina'
-import { findKnownNames } from '../../domain/posts/public-posts.js'
+import { findKnownNames, type PublicPost } from '../../domain/posts/public-posts.js'
 import type { Pod } from '../../pod/pod.js'
 import { HTTP_LIMITS } from '../server/limits.js'
 import { tooBusy } from '../server/request-faults.js'
+import type { FeedFacts } from './feed.js'
 import { PAGE_LIMITS } from './limits.js'
 import type { PersonPageFacts } from './person-page.js'
+import type { PostListFacts } from './post-list-page.js'
 import type { PostPageFacts } from './post-page.js'
 import type * as tasks from './render-thread.js'
 
@@ -20,6 +22,8 @@ type Tasks = typeof tasks
 export interface PageRenderer {
   postPage(facts: Omit<PostPageFacts, 'names'>): Promise<string>
   personPage(facts: Omit<PersonPageFacts, 'names'>): Promise<string>
+  personFeed(facts: Omit<FeedFacts, 'names'>): Promise<string>
+  postListPage(facts: Omit<PostListFacts, 'names'>): Promise<string>
   close(): Promise<void>
 }
 
@@ -57,9 +61,20 @@ export function openPageRenderer(pod: Pick<Pod, 'db' | 'config'>): PageRenderer 
       return run('renderPostPage', { facts, named: await namedIn(texts), pod: { url, podName } })
     },
     async personPage(facts) {
-      const texts = [facts.profile.bio, ...facts.posts.map((shared) => (shared.root ?? shared).post.text)]
-      return run('renderPersonPage', { facts, named: await namedIn(texts), pod: { url, podName } })
+      const named = await namedIn([facts.profile.bio, ...textsOf(facts.posts)])
+      return run('renderPersonPage', { facts, named, pod: { url, podName } })
+    },
+    async personFeed(facts) {
+      return run('renderPersonFeed', { facts, named: await namedIn(textsOf(facts.posts)), pod: { url, podName } })
+    },
+    async postListPage(facts) {
+      return run('renderPostListPage', { facts, named: await namedIn(textsOf(facts.posts)), pod: { url, podName } })
     },
     close: () => threads.destroy(),
   }
+}
+
+/** The texts that are shown: a reshare shows the text of its root. */
+function textsOf(posts: readonly PublicPost[]): readonly string[] {
+  return posts.map((shared) => (shared.root ?? shared).post.text)
 }

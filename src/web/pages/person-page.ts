@@ -3,11 +3,13 @@ import type { Person, Profile } from '../../persistence/models/person.js'
 import type { Post } from '../../persistence/models/post.js'
 import { presentName } from '../presenters/people.js'
 import { summaryOf } from '../text/plain-text.js'
-import { type Names, writeExcerpt } from '../text/write-html.js'
-import { pageHead } from './head.js'
+import { type Names, tagPath, writeExcerpt } from '../text/write-html.js'
+import { feedUrl } from './feed.js'
+import { followForm } from './follow-page.js'
+import { type PreviewImage, pageHead } from './head.js'
 import { escapeHtml, page } from './html.js'
 import { pageLinks, positionQuery } from './list-pages.js'
-import { face } from './people.js'
+import { face, ownPath } from './people.js'
 import { postCard } from './post-card.js'
 
 export interface PersonPageFacts {
@@ -40,6 +42,9 @@ export function personPage(
       description: summaryOf(bio),
       site: podName,
       indexed: profile.searchable,
+      type: 'profile',
+      image: avatarOf(profile, url),
+      feed: { title: `Public posts of ${name}`, url: feedUrl(url, person.address) },
     }),
     content: [
       `<section class="card">
@@ -48,7 +53,7 @@ export function personPage(
 <p><code>${escapeHtml(person.address)}</code></p>
 ${tagLine(profile)}</div></header>
 ${bio.trim() === '' ? '' : `<div class="text" dir="auto">\n${writeExcerpt(bio, names).html}\n</div>\n`}${details(profile)}
-<p class="soft small foot">To follow this person, search for this address on your own pod.</p>
+${followForm(person)}
 </section>`,
       `<h2 class="list-title">${position === undefined ? 'Public posts' : 'More public posts'}</h2>`,
       ...posts.map((post) => postCard(post, { podUrl: url, names, excerpt: true, topLevel: BELOW_HEADING })),
@@ -60,13 +65,22 @@ ${bio.trim() === '' ? '' : `<div class="text" dir="auto">\n${writeExcerpt(bio, n
   })
 }
 
+/** Only a picture that this pod serves. */
+function avatarOf({ imageUrl }: Profile, podUrl: string): PreviewImage | undefined {
+  const path = ownPath(imageUrl, podUrl)
+  return path === undefined ? undefined : { url: `${podUrl}${path}` }
+}
+
 function noPosts(position: PagePosition | undefined): string {
   return position === undefined ? 'No public posts yet.' : 'There are no public posts on this page.'
 }
 
 function tagLine({ tags }: Profile): string {
   if (tags.length === 0) return ''
-  return `<p class="small">${tags.map((tag) => `<bdi class="tag">#${escapeHtml(tag)}</bdi>`).join(' ')}</p>\n`
+  const links = tags.map(
+    (tag) => `<a class="tag" href="${escapeHtml(tagPath(tag))}"><bdi>#${escapeHtml(tag)}</bdi></a>`,
+  )
+  return `<p class="small">${links.join(' ')}</p>\n`
 }
 
 /** Only the details that the person has made public. */

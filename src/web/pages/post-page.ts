@@ -1,12 +1,13 @@
+import { hasWebUrl, PHOTO_SIZE_PREFIXES, photoBaseUrl } from '../../domain/photos/photos.js'
 import type { ListPage, PagePosition, PublicPost } from '../../domain/posts/public-posts.js'
 import type { Comment } from '../../persistence/models/comment.js'
 import { isNsfw, postTitle } from '../presenters/posts.js'
 import { summaryOf } from '../text/plain-text.js'
 import { type Names, writeExcerpt } from '../text/write-html.js'
-import { pageHead } from './head.js'
+import { type PreviewImage, pageHead } from './head.js'
 import { escapeHtml, page } from './html.js'
 import { pageLinks } from './list-pages.js'
-import { face, personLink } from './people.js'
+import { face, ownPath, personLink } from './people.js'
 import { countOf, postCard } from './post-card.js'
 import { timeHtml } from './time.js'
 
@@ -35,6 +36,10 @@ export function postPage(
       description: hidden ? '' : summaryOf((root ?? shared).post.text),
       site: podName,
       indexed: !hidden && author.profile?.searchable !== false,
+      type: 'article',
+      image: hidden ? undefined : firstPicture(shared, url),
+      publishedAt: post.createdAt,
+      oembedUrl: `${url}/oembed?url=${encodeURIComponent(`${url}/posts/${post.guid}`)}`,
     }),
     content: [
       // The card shows the author first; for screen readers the page begins with its title.
@@ -46,6 +51,16 @@ export function postPage(
       .filter((part) => part !== '')
       .join('\n'),
   })
+}
+
+/** The first photo of a post, if this pod serves it. */
+function firstPicture(shared: PublicPost, podUrl: string): PreviewImage | undefined {
+  const [photo] = (shared.root ?? shared).post.photos ?? []
+  if (photo === undefined || !hasWebUrl(photo)) return undefined
+  const name = `${PHOTO_SIZE_PREFIXES.large}${encodeURIComponent(photo.name)}`
+  const path = ownPath(`${photoBaseUrl(photo, podUrl)}${name}`, podUrl)
+  if (path === undefined) return undefined
+  return { url: `${podUrl}${path}`, width: photo.width, height: photo.height, alt: photo.text }
 }
 
 interface Context {

@@ -2,4 +2,6 @@
 import { register } from 'tsx/esm/api'
 
 register()
-export const { findNames, renderPostPage, renderPersonPage } = await import('./render-thread.ts')
+export const { findNames, renderPersonFeed, renderPersonPage, renderPostListPage, renderPostPage } = await import(
+  './render-thread.ts'
+)

@@ -24,7 +24,7 @@ export function startPage({ podName, host, signUp, signIn }: VisitorFacts): stri
 on all other pods of the network.</p>
 <p>You read and write with a client app. Sign in with the app, or here to see which apps have access to your account.</p>
 <p class="actions">${create}<a class="button${signUp === undefined ? '' : ' quiet'}" href="${signIn}">Sign in</a></p>
-<nav aria-label="More pages"><a href="${APPS_URL}">Client apps</a><a href="/api/docs">API documentation</a><a href="https://diasporafoundation.org">About diaspora*</a></nav>`,
+<nav aria-label="More pages"><a href="/public">Public posts</a><a href="${APPS_URL}">Client apps</a><a href="/api/docs">API documentation</a><a href="https://diasporafoundation.org">About diaspora*</a></nav>`,
   })
 }
 

@@ -8,6 +8,7 @@ import { fetchRoutes } from '../routes/federation/fetch.js'
 import { nodeInfoRoutes } from '../routes/federation/node-info.js'
 import { linkRoutes } from '../routes/pages/links.js'
 import { personPageRoutes } from '../routes/pages/person-pages.js'
+import { postListPageRoutes } from '../routes/pages/post-list-pages.js'
 import { postPageRoutes } from '../routes/pages/post-pages.js'
 import { uploadRoutes } from '../routes/pages/uploads.js'
 import { addCompression } from './compression.js'
@@ -41,4 +42,5 @@ const publicPageRoutes: FastifyPluginAsync = async (app) => {
   addCompression(app)
   await app.register(personPageRoutes)
   await app.register(postPageRoutes)
+  await app.register(postListPageRoutes)
 }

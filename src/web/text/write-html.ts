@@ -138,7 +138,7 @@ function referenceHtml(reference: Reference, names: Names): string {
   const text = escapeHtml(textOf(reference))
   switch (reference.type) {
     case 'tag':
-      return `<bdi class="tag">${text}</bdi>`
+      return `<a class="tag" href="${escapeHtml(tagPath(reference.text))}"><bdi>${text}</bdi></a>`
     case 'mention': {
       const person = names.personOf(reference.mention)
       if (person === undefined) return `<bdi>@${text}</bdi>`
@@ -149,6 +149,11 @@ function referenceHtml(reference: Reference, names: Names): string {
       return entity === undefined ? text : `<a href="${escapeHtml(entity.path)}">${text}</a>`
     }
   }
+}
+
+/** The path of the page of a tag, which may begin with #. */
+export function tagPath(tag: string): string {
+  return `/tags/${encodeURIComponent(tag.replace(/^#/, '').toLowerCase())}`
 }
 
 function textOf(reference: Reference): string {

@@ -59,7 +59,7 @@ const OTHERS = [
     'empty',
     'comments',
   ] as const),
-  ...(['person', 'person-arabic', 'person-empty'] as const),
+  ...(['person', 'person-arabic', 'person-empty', 'follow', 'follow-wrong', 'tag', 'public'] as const),
 ]
 
 export async function openSamplePages(): Promise<SamplePages> {
@@ -179,6 +179,10 @@ export async function openSamplePages(): Promise<SamplePages> {
       person: `/people/${ann.account.guid}`,
       'person-arabic': `/people/${noor.account.guid}`,
       'person-empty': `/people/${ben.account.guid}`,
+      follow: `/people/${ann.account.guid}/follow?pod=r.example`,
+      'follow-wrong': `/people/${ann.account.guid}/follow?pod=nothing`,
+      tag: '/tags/nsfw',
+      public: '/public',
     },
     comments: rows.map(({ guid }) => guid),
     memberPages: {

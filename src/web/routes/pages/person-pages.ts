@@ -1,15 +1,21 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { findKnownPerson, findLocalPerson } from '../../../domain/people/people.js'
+import { findFollowUrl } from '../../../domain/people/remote-follow.js'
 import { findPublicPostPage, listPublicPosts, readPublicPosts } from '../../../domain/posts/public-posts.js'
 import { lookUpPerson } from '../../../federation/discovery/look-up.js'
 import { podOrigin } from '../../../federation/discovery/pod-origin.js'
 import type { Person } from '../../../persistence/models/person.js'
 import { addressOf } from '../../../protocol/address.js'
 import { isGuid } from '../../../protocol/values.js'
+import { followPage } from '../../pages/follow-page.js'
+import { formPolicy } from '../../pages/forms.js'
 import { readPosition } from '../../pages/list-pages.js'
 import { presentStreamItem } from '../../presenters/posts.js'
 import { queryText } from '../../schemas/query-text.js'
 import { RequestFault } from '../../server/request-faults.js'
+
+/** The form for following from another pod is sent to this pod. */
+const FOLLOW_FORM_POLICY = formPolicy({ leadsToClient: false })
 
 interface ByGuid {
   readonly Params: { readonly guid: string }
@@ -50,7 +56,20 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
         position,
       }),
     )
-    return reply.type('text/html; charset=utf-8').send(html)
+    return reply.type('text/html; charset=utf-8').header('content-security-policy', FOLLOW_FORM_POLICY).send(html)
+  })
+
+  // The target of the form on the page above.
+  app.get<ByGuid>('/people/:guid/follow', { config, schema }, async (request, reply) => {
+    const person = await findPerson(request.params.guid)
+    if (person.podId !== null) throw unknownPerson()
+    const entered = queryText(request, 'pod') ?? ''
+    const followUrl = await findFollowUrl(pod, person.address, entered)
+    return reply
+      .code(followUrl === undefined ? 422 : 200)
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', FOLLOW_FORM_POLICY)
+      .send(followPage({ person, followUrl, entered }, pod.config))
   })
 
   // Read by pods that have just met the person.

@@ -1,0 +1,81 @@
+import type { PublicPost } from '../../domain/posts/public-posts.js'
+import type { Person, Profile } from '../../persistence/models/person.js'
+import { cleanText } from '../../protocol/xml/xml.js'
+import { presentName } from '../presenters/people.js'
+import { isNsfw, postTitle } from '../presenters/posts.js'
+import { summaryOf } from '../text/plain-text.js'
+import { type Names, writeExcerpt } from '../text/write-html.js'
+import { escapeHtml } from './html.js'
+import { ownPath } from './people.js'
+
+export interface FeedFacts {
+  readonly person: Person
+  readonly profile: Profile
+  readonly posts: readonly PublicPost[]
+  readonly names: Names
+}
+
+/** The URL of a person's feed, as in diaspora*. */
+export function feedUrl(podUrl: string, address: string): string {
+  const [username = ''] = address.split('@')
+  return `${podUrl}/public/${username}.atom`
+}
+
+/** The newest public posts of a local person as an Atom feed (RFC 4287). */
+export function personFeed(
+  { person, profile, posts, names }: FeedFacts,
+  { url, podName }: { readonly url: string; readonly podName: string },
+): string {
+  const personUrl = `${url}/people/${person.guid}`
+  const picture = ownPath(profile.imageUrl, url)
+  const updated = posts[0]?.post.createdAt ?? person.createdAt
+  return [
+    '<?xml version="1.0" encoding="utf-8"?>',
+    `<feed xmlns="http://www.w3.org/2005/Atom" xml:base="${xmlText(url)}/">`,
+    `<id>${xmlText(personUrl)}</id>`,
+    `<title>${xmlText(`${presentName(person)} · ${podName}`)}</title>`,
+    ...(profile.publicDetails && profile.bio.trim() !== ''
+      ? [`<subtitle>${xmlText(summaryOf(profile.bio))}</subtitle>`]
+      : []),
+    `<updated>${updated.toISOString()}</updated>`,
+    `<link rel="alternate" type="text/html" href="${xmlText(personUrl)}"/>`,
+    `<link rel="self" type="application/atom+xml" href="${xmlText(feedUrl(url, person.address))}"/>`,
+    ...(picture === undefined ? [] : [`<logo>${xmlText(url + picture)}</logo>`]),
+    authorElement(person, personUrl),
+    ...posts.map((shared) => entry(shared, url, names)),
+    '</feed>',
+    '',
+  ].join('\n')
+}
+
+/** A reshare has the content of its root, and the author of the root as the author of its content. */
+function entry(shared: PublicPost, podUrl: string, names: Names): string {
+  const { post, root } = shared
+  const url = `${podUrl}/posts/${post.guid}`
+  const time = post.createdAt.toISOString()
+  return [
+    '<entry>',
+    `<id>${xmlText(url)}</id>`,
+    `<title>${xmlText(postTitle(shared))}</title>`,
+    `<link rel="alternate" type="text/html" href="${xmlText(url)}"/>`,
+    `<published>${time}</published>`,
+    `<updated>${time}</updated>`,
+    ...(root === undefined ? [] : [authorElement(root.author, `${podUrl}/people/${root.author.guid}`)]),
+    content(shared, names),
+    '</entry>',
+  ].join('\n')
+}
+
+function content(shared: PublicPost, names: Names): string {
+  if (isNsfw(shared)) return '<summary>Not safe for work: open the page to read the post.</summary>'
+  const { html } = writeExcerpt((shared.root ?? shared).post.text, names)
+  return `<content type="html">${xmlText(html)}</content>`
+}
+
+function authorElement(person: Person, url: string): string {
+  return `<author><name>${xmlText(presentName(person))}</name><uri>${xmlText(url)}</uri></author>`
+}
+
+function xmlText(text: string): string {
+  return escapeHtml(cleanText(text))
+}
