@@ -51,6 +51,7 @@ import { podRules } from './0125-pod-rules.js'
 import { pausedPods } from './0126-paused-pods.js'
 import { operations } from './0127-operations.js'
 import { invitationUses } from './0128-invitation-uses.js'
+import { recentBlocks } from './0129-recent-blocks.js'
 import { filters } from './0130-filters.js'
 import { clusters } from './0131-clusters.js'
 import { retention } from './0140-retention.js'
@@ -114,6 +115,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0126-paused-pods', pausedPods],
   ['0127-operations', operations],
   ['0128-invitation-uses', invitationUses],
+  ['0129-recent-blocks', recentBlocks],
   ['0130-filters', filters],
   ['0131-clusters', clusters],
   ['0140-retention', retention],

@@ -140,3 +140,19 @@ describe('a blocked person', () => {
     expect(await receive(pod, publicMessage(remy, postBy(remy)))).toEqual(ignored)
   })
 })
+
+it('a pod that is blocked while its messages are being opened stores nothing', async () => {
+  const crypto: typeof pod.crypto = Object.assign(Object.create(pod.crypto), {
+    async openEnvelopes(...round: Parameters<typeof pod.crypto.openEnvelopes>) {
+      const opened = await pod.crypto.openEnvelopes(...round)
+      await block('r.example')
+      return opened
+    },
+  })
+  const post = postBy(quin)
+
+  const outcome = await receive({ ...pod, crypto }, publicMessage(remy, postBy(remy)), publicMessage(quin, post))
+
+  expect(outcome).toEqual(ignored)
+  expect(await pod.db('posts').pluck('guid')).toEqual([post.guid])
+})

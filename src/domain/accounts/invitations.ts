@@ -73,10 +73,17 @@ export async function signUp(
   })
 }
 
+/** An invitation ends with the account of the moderator who made it, also while this account is locked. */
+const INVITER_IS_ACTIVE = `not exists (
+  select from users
+  where users.username = invitations.created_by and (users.locked_at is not null or users.closed_at is not null)
+)`
+
 function queryUsableInvitation({ db }: Pick<Pod, 'db'>, code: string) {
   return Invitation.query(db)
     .where({ codeHash: hashToken(code), recalledAt: null })
     .whereRaw('used < uses and expires_at > now()')
+    .whereRaw(INVITER_IS_ACTIVE)
 }
 
 /** Refuses open sign-ups beyond the number of a day, so that a flood of accounts has a bound. */

@@ -44,7 +44,7 @@ function reasonToIgnorePerson({ address, blocked, closed }: Signer, entity: Rece
 }
 
 /** Also received from blocked people: deleted content, closed accounts and ended contacts must not stay here. */
-function endsSomething(entity: ReceivableEntity): boolean {
+export function endsSomething(entity: ReceivableEntity): boolean {
   if (entity.type === 'contact') return !entity.sharing
   return entity.type === 'retraction' || entity.type === 'account_deletion' || entity.type === 'account_migration'
 }

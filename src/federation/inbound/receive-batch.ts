@@ -12,6 +12,7 @@ import { logBatch, logRejectedAndIgnored } from './batch-log.js'
 import { countDailyBytes, ignoreOverDailyBytes } from './daily-bytes.js'
 import { type FilteredArrivals, filterArrivals, recordFilteredArrivals } from './filter-arrivals.js'
 import { followUp } from './follow-up.js'
+import { ignoreNewlyBlocked } from './newly-blocked.js'
 import { openEnvelopes } from './open-envelopes.js'
 import { countBatch, timeStep } from './receive-metrics.js'
 import { recordNotificationsAndActivity } from './record-notifications.js'
@@ -88,9 +89,12 @@ export async function commitBatch(
   if (needsNoTransaction(batch)) return { records: [], rejected: [], ignored: [] }
   const now = pod.now()
   return inTransaction(pod, async (transaction) => {
-    const { ready, waiting, rejected } = await claimResumedMessages(transaction, batch)
+    const { ready: claimed, waiting, rejected } = await claimResumedMessages(transaction, batch)
     const parked = waiting.filter(({ message }) => message.wanted === undefined)
-    await lockEntities(transaction, ready, parked)
+    const { hasNewBlocks } = await lockEntities(transaction, claimed, parked)
+    const { ready, ignored } = hasNewBlocks
+      ? await ignoreNewlyBlocked(transaction, claimed)
+      : { ready: claimed, ignored: [] }
     await leaveTombstones(transaction, parked.flatMap(retractionIn))
     await proveSigners(transaction, ready)
     const stored = await storeEntities(pod, transaction, ready, now)
@@ -103,7 +107,7 @@ export async function commitBatch(
     await retractIgnoredRelayables(pod, transaction, [...rejected, ...stored.rejected])
     await requestChecksOfOfflinePods(transaction, ready)
     await recordFilteredArrivals(pod, transaction, filtered, stored.records)
-    return stored
+    return { ...stored, ignored: [...stored.ignored, ...ignored] }
   })
 }
 

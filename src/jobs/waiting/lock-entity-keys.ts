@@ -4,15 +4,20 @@ import type { EntityKey } from './entity-key.js'
 
 /**
  * Takes the locks of all entities that a transaction stores or waits for, in one order. The storing and the waiting transaction both
- * do, so that a message cannot miss its entity. Parents are locked in shared mode: several transactions may add to them.
+ * do, so that a message cannot miss its entity. Parents are locked in shared mode: several transactions may add to them. The same
+ * statement looks for pods that were blocked in the last minute: a batch may have read its senders before.
  */
 export async function lockEntityKeys(
   transaction: Knex.Transaction,
   entityKeys: readonly EntityKey[],
   shared: readonly EntityKey[] = [],
-): Promise<void> {
-  if (entityKeys.length + shared.length === 0) return
-  await queryPrepared(transaction, 'lock-entity-keys', lockEachKey, [entityKeys, shared])
+): Promise<{ readonly hasNewBlocks: boolean }> {
+  if (entityKeys.length + shared.length === 0) return { hasNewBlocks: false }
+  const [row] = await queryPrepared<{ readonly hasNewBlocks: boolean }>(transaction, 'lock-entity-keys', lockEachKey, [
+    entityKeys,
+    shared,
+  ])
+  return row ?? { hasNewBlocks: false }
 }
 
 /** A bound on locks of people: a conversation may name 255 unknown ones, and the lock table of a server has a few thousand entries. */
@@ -25,7 +30,9 @@ end`
 
 /** Takes each lock once, in its stronger mode: upgrading a shared lock would deadlock with a transaction that does the same. */
 const lockEachKey = `
-  select count(case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end)
+  select count(case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end),
+    exists (select from pods where blocked_at > now() - interval '1 minute')
+      or exists (select from pod_rules where state = 'blocked' and updated_at > now() - interval '1 minute') as "hasNewBlocks"
   from (
     select ${LOCK_KEY} as key, bool_or(alone) as alone
     from (

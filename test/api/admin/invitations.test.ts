@@ -55,6 +55,17 @@ describe('an invitation of a moderator', () => {
     ])
   })
 
+  it('does not work while its moderator is locked', async () => {
+    const other = await makeStaff(api, 'other-mod', 'moderator')
+    const { body: made } = await other.post('/invitations', { reason })
+    const setLock = (lockedAt: Date | null) => api.pod.db('users').where({ username: 'other-mod' }).update({ lockedAt })
+
+    await setLock(new Date())
+    await expect(signUpBy('emil', codeOf(made.url))).rejects.toMatchObject({ reason: 'invitation_unusable' })
+    await setLock(null)
+    await signUpBy('emil', codeOf(made.url))
+  })
+
   it('has bounds, and needs a reason', async () => {
     const year = new Date(Date.now() + 366 * 86_400_000).toISOString()
 

@@ -7,15 +7,15 @@ import { parentsOf, retractedKey } from '../entity-references.js'
 
 /**
  * Locks what a batch stores, retracts or waits for exclusively, and the parents of its entities shared: other transactions may
- * add to the same parent, but not delete it.
+ * add to the same parent, but not delete it. Returns whether pods were blocked in the last minute.
  */
 export async function lockEntities(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<ReceivableEntity>[],
   waiting: readonly WaitingMessage[],
-): Promise<void> {
+): Promise<{ readonly hasNewBlocks: boolean }> {
   const exclusive = [...arrivals.flatMap(changedKeys), ...waiting.map(({ waitsFor }) => waitsFor)]
-  await lockEntityKeys(transaction, exclusive, arrivals.flatMap(parentKeys))
+  return lockEntityKeys(transaction, exclusive, arrivals.flatMap(parentKeys))
 }
 
 /** Everything in this entity that a message may wait for. */
