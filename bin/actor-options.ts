@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { type Actor, COMMAND_ACTOR, findActorByName, type Power } from '../src/domain/moderation/actor.js'
+import type { Power } from '../src/domain/accounts/role-powers.js'
+import { type Actor, COMMAND_ACTOR, findActorByName } from '../src/domain/moderation/actor.js'
 import type { Pod } from '../src/pod/pod.js'
 import type { OutputOptions } from './output.js'
 

@@ -10,6 +10,6 @@ if (major < 20 || (major === 20 && minor < 19)) {
   // Imported late: on an old Node the imports would fail with a stack trace.
   const { runProgram } = await import('./program.js')
   const exitCode = await runProgram(process.argv)
-  // Where all is well so far, a server that has been started may still say otherwise.
+  // A process that runs on may set a failing exit code later.
   if (exitCode !== 0) process.exitCode = exitCode
 }

@@ -1,4 +1,4 @@
-/** How people behave. Each is an assumption that an operator can replace by what their own pod shows. */
+/** Assumed use per account. An operator can replace each value by that of their own pod. */
 export const ORDINARY = {
   /** Of all accounts, those who come on an ordinary day. */
   activeShare: 0.15,
@@ -33,7 +33,7 @@ export const ORDINARY = {
 
 export type Habits = { readonly [Name in keyof typeof ORDINARY]: number }
 
-/** What the pod runs on. */
+/** Assumed hardware. */
 export const HARDWARE = {
   /** Threads of a worker process, each for a core. */
   threads: 2,

@@ -48,9 +48,8 @@ export function runTogether(
   handleAll: (pod: Pod, outboxIds: readonly number[]) => Promise<void>,
 ): DirectHandler['open'] {
   return (pod, { deadline, stopping }) => {
-    const run = groupCommit(
-      { atOnce: 1, items, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
-      (ids: readonly number[]) => withDeadline(deadline, stopping, () => handleAll(pod, ids)),
+    const run = groupCommit({ atOnce: 1, items }, (ids: readonly number[]) =>
+      withDeadline(deadline, stopping, () => handleAll(pod, ids)),
     )
     return ({ id }) => run([id])
   }

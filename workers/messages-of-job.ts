@@ -13,7 +13,7 @@ export function carriesMessages({ name }: Job): boolean {
 }
 
 /** Rows are read in groups: a stored parent resumes up to a thousand messages at once. */
-const READING = { atOnce: 2, items: 256, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 }
+const READING = { atOnce: 2, items: 256 }
 
 /** Finds the messages of a job: those it carries, or the one of its outbox row, if the row still exists. */
 export function messageReader({ db }: Pick<Pod, 'db'>): (job: Job) => Promise<readonly InboundMessage[]> {

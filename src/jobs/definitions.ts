@@ -42,8 +42,8 @@ export const retriedForHours = {
   stackTraceLimit: 3,
 } as const satisfies JobsOptions
 
-/** A scheduled job runs again anyway, so that a failed one is not kept. */
-const scheduled = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const satisfies JobsOptions
+/** One attempt, and no failed job is kept: a schedule adds the job again, or rows keep the work that the job only starts. */
+const notKept = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const satisfies JobsOptions
 
 /** Public messages that were received together: envelopes as they were posted. */
 export const receivePublicJob = defineJob<{
@@ -111,28 +111,21 @@ export const participateJob = defineJob<{ readonly postGuids: readonly string[] 
   priority: 10,
 })
 
-/** The work is in rows and the job only starts it, so that a failed job is not kept. */
-const startOnly = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const satisfies JobsOptions
-
 /** Sends the due deliveries of pods; pods that have answered before have a queue of their own. */
-export const deliverJob = defineJob<{ readonly podIds: readonly number[] }>()('outbound', 'deliver', startOnly)
+export const deliverJob = defineJob<{ readonly podIds: readonly number[] }>()('outbound', 'deliver', notKept)
 export const deliverSlowlyJob = defineJob<{ readonly podIds: readonly number[] }>()('outbound-slow', 'deliver', {
-  ...startOnly,
+  ...notKept,
   priority: 10,
 })
 
 /** Checks another pod. Comes before deliveries: those to pods that never answer would hold all slots. */
-export const checkPodJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'check-pod', startOnly)
+export const checkPodJob = defineJob<{ readonly podId: number }>()('outbound-slow', 'check-pod', notKept)
 
 /** Discovers the person of an address, and stores them. */
 export const discoverPersonJob = defineJob<{ readonly address: string }>()('fetch', 'discover-person', retriedForHours)
 
 /** Looks up the unproven signers of one host that messages claim; they are in `signer_lookups`. */
-export const discoverSignersJob = defineJob<{ readonly host: string }>()(
-  'fetch-unproven',
-  'discover-signers',
-  startOnly,
-)
+export const discoverSignersJob = defineJob<{ readonly host: string }>()('fetch-unproven', 'discover-signers', notKept)
 
 /** Discovers a mentioned person, with a lower priority. Protocol faults are not retried. */
 export const discoverMentionedJob = defineJob<{
@@ -144,11 +137,11 @@ export const discoverMentionedJob = defineJob<{
 }>()('fetch', 'discover-mentioned', { ...retriedForHours, priority: 10 })
 
 /** The same for a person who is searched for: without a retry, because the user repeats the search. */
-export const discoverSearchedJob = defineJob<{ readonly address: string }>()('fetch', 'discover-searched', startOnly)
+export const discoverSearchedJob = defineJob<{ readonly address: string }>()('fetch', 'discover-searched', notKept)
 
 /** Fetches the recent public posts of a person who was found by a search; with the lowest priority, and without a retry. */
 export const fetchStreamJob = defineJob<{ readonly address: string }>()('fetch', 'fetch-stream', {
-  ...startOnly,
+  ...notKept,
   priority: 100,
 })
 
@@ -156,7 +149,7 @@ export const fetchStreamJob = defineJob<{ readonly address: string }>()('fetch',
 export type WantedPerson = { readonly address: string } | { readonly host: string; readonly guid: string }
 
 /** A person whom anybody may look up without an account; the page that requests it reloads itself. */
-export const lookUpPersonJob = defineJob<WantedPerson>()('fetch-unproven', 'look-up-person', startOnly)
+export const lookUpPersonJob = defineJob<WantedPerson>()('fetch-unproven', 'look-up-person', notKept)
 
 export interface NamingText {
   readonly record: 'post' | 'comment'
@@ -182,7 +175,7 @@ export interface WantedEntity {
 }
 
 /** Fetches a linked entity for an anonymous visitor. */
-export const lookUpLinkedJob = defineJob<WantedEntity>()('fetch-unproven', 'look-up-linked', startOnly)
+export const lookUpLinkedJob = defineJob<WantedEntity>()('fetch-unproven', 'look-up-linked', notKept)
 
 export const fetchEntityJob = defineJob<WantedEntity>()('fetch', 'fetch-entity', retriedForHours)
 
@@ -190,10 +183,10 @@ export const fetchEntityJob = defineJob<WantedEntity>()('fetch', 'fetch-entity',
 export const fetchLinkedJob = defineJob<WantedEntity>()('fetch', 'fetch-linked', { ...retriedForHours, priority: 10 })
 
 /** Finds the pods that have to be checked again. */
-export const checkPodsJob = defineJob<object>()('maintenance', 'check-pods', scheduled)
+export const checkPodsJob = defineJob<object>()('maintenance', 'check-pods', notKept)
 
 /** Creates the notifications of birthdays. */
-export const birthdaysJob = defineJob<object>()('maintenance', 'birthdays', scheduled)
+export const birthdaysJob = defineJob<object>()('maintenance', 'birthdays', notKept)
 
 /** Resumes messages that wait for these entities, beyond those that the storing transaction has resumed. */
 export const wakeWaitingJob = defineJob<{ readonly things: readonly string[] }>()(
@@ -203,7 +196,7 @@ export const wakeWaitingJob = defineJob<{ readonly things: readonly string[] }>(
 )
 
 /** Deletes soft-deleted posts with their interactions. */
-export const purgePostsJob = defineJob<object>()('maintenance', 'purge-posts', scheduled)
+export const purgePostsJob = defineJob<object>()('maintenance', 'purge-posts', notKept)
 
 /** Runs long work of a moderator or admin in chunks. */
 export const runOperationJob = defineJob<{ readonly operationId: number }>()(
@@ -215,7 +208,7 @@ export const runOperationJob = defineJob<{ readonly operationId: number }>()(
 export const findClustersJob = defineJob<object>()('maintenance', 'find-clusters', scheduled)
 
 /** Deletes expired rows. */
-export const pruneJob = defineJob<object>()('maintenance', 'prune', scheduled)
+export const pruneJob = defineJob<object>()('maintenance', 'prune', notKept)
 
 /** A picture that a web process has received, and its use. */
 export interface Upload {
@@ -252,7 +245,7 @@ export const removePhotoFilesJob = defineJob<{ readonly names: readonly string[]
 
 /** Only finishes its outbox row, which shows that a worker serves the queue. */
 export function probeJob<Queue extends QueueName>(queue: Queue): JobDefinition<Queue, 'probe', object> {
-  return defineJob<object>()(queue, 'probe', { attempts: 1, removeOnComplete: true, removeOnFail: true })
+  return defineJob<object>()(queue, 'probe', notKept)
 }
 
 /** Every job that is added to a queue. Their options are found here by queue and name: see job-options.ts. */

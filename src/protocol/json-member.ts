@@ -1,4 +1,4 @@
-/** What others call so in their JSON; undefined where it is not there, or where this is no object at all. */
+/** The member of an object. Undefined: no such member, or no object. */
 export function memberOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
   return (value as Record<string, unknown>)[name] // an object that has this member

@@ -20,8 +20,18 @@ export class Semaphore {
     return this.#waiting.size > 0
   }
 
-  async acquire(signal: AbortSignal, group?: object): Promise<void> {
-    signal.throwIfAborted()
+  /** Runs an operation in a slot. */
+  async run<Result>(operation: () => Promise<Result>): Promise<Result> {
+    await this.acquire()
+    try {
+      return await operation()
+    } finally {
+      this.release()
+    }
+  }
+
+  async acquire(signal?: AbortSignal, group?: object): Promise<void> {
+    signal?.throwIfAborted()
     if (this.#used < this.#slots) {
       this.#used += 1
       return
@@ -32,14 +42,14 @@ export class Semaphore {
       const abort = () => {
         callers.delete(proceed)
         if (callers.size === 0) this.#waiting.delete(group)
-        reject(signal.reason)
+        reject(signal?.reason)
       }
       const proceed = () => {
-        signal.removeEventListener('abort', abort)
+        signal?.removeEventListener('abort', abort)
         resolve()
       }
       callers.add(proceed)
-      signal.addEventListener('abort', abort, { once: true })
+      signal?.addEventListener('abort', abort, { once: true })
     })
   }
 

@@ -5,13 +5,11 @@ import type { Pod, SecretOwner } from '../../pod/pod.js'
 import { readPrivateKey } from '../../protocol/signatures/rsa.js'
 import { ACCOUNT_LIMITS } from './limits.js'
 
-/** Loads the private key of a local person. Callers use it in a worker thread and do not keep it. */
+/** Loads the private key of a local person. Callers pass it to the crypto threads. */
 export async function loadPrivateKey(pod: Pick<Pod, 'db' | 'secrets'>, personId: number): Promise<KeyObject> {
   const kept = await UserSecrets.findByPerson(pod.db, personId)
-  if (kept === undefined) throw new Error(`Person ${personId} has no private key here.`)
-  const key = readPrivateKey(pod.secrets.unseal(kept.sealedPrivateKey, `user ${kept.userId}`))
-  if (key === undefined) throw new Error(`The private key of person ${personId} cannot be used.`)
-  return key
+  if (kept === undefined) throw new Error(`Person ${personId} has no private key on this pod.`)
+  return openPrivateKey(pod.secrets, `user ${kept.userId}`, kept.sealedPrivateKey)
 }
 
 /**
@@ -20,7 +18,7 @@ export async function loadPrivateKey(pod: Pick<Pod, 'db' | 'secrets'>, personId:
  */
 const opened = new LRUCache<string, KeyObject>({ max: ACCOUNT_LIMITS.privateKeysKept })
 
-/** Opens a sealed private key. Callers use it in a worker thread. */
+/** Opens a sealed private key on the calling thread. Callers pass the key to the crypto threads. */
 export function openPrivateKey(secrets: Pod['secrets'], owner: SecretOwner, sealed: Buffer): KeyObject {
   const name = `${owner} ${sealed.toString('base64')}`
   const key = opened.get(name) ?? readPrivateKey(secrets.unseal(sealed, owner))

@@ -23,9 +23,8 @@ export function openRecipientLookup(
   now = () => performance.now(),
 ): RecipientLookup {
   const known = new LRUCache<string, number>({ max: limits.recipients })
-  const ask = groupCommit(
-    { atOnce: 1, items: RECEIVE_LIMITS.recipientsPerQuestion, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
-    (guids: readonly string[]) => findLocalGuids(db, guids),
+  const ask = groupCommit({ atOnce: 1, items: RECEIVE_LIMITS.recipientsPerQuestion }, (guids: readonly string[]) =>
+    findLocalGuids(db, guids),
   )
 
   return {

@@ -1,4 +1,5 @@
 import type { Role } from '../../persistence/models/user.js'
+import { roleHasPower } from './role-powers.js'
 
 /** The scopes of the client API that every user can grant. */
 export const SCOPES = [
@@ -43,10 +44,9 @@ function isStaffScope(scope: Scope): scope is StaffScope {
   return (STAFF_SCOPES as readonly Scope[]).includes(scope)
 }
 
-/** Whether a user with this role may grant the scope. `administration` includes `moderation`. */
+/** Whether a user with this role may grant the scope. Each staff scope is named after the power that it needs. */
 export function mayGrant(role: Role | null, scope: Scope): boolean {
-  if (!isStaffScope(scope)) return true
-  return role === 'admin' || (role === 'moderator' && scope === 'moderation')
+  return !isStaffScope(scope) || roleHasPower(role, scope)
 }
 
 /** Splits a list of scopes into known ones, without repeats, and unknown names. */

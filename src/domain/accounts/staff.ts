@@ -1,6 +1,7 @@
 import type { Role } from '../../persistence/models/user.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
+import { roleHasPower } from './role-powers.js'
 
 /** A signed-in user with the role that the database has at this moment; null: a member. */
 export interface AccountWithRole {
@@ -29,5 +30,5 @@ export async function findAccountWithRole(
 
 /** Whether the role has the powers of `needed`. */
 export function hasRole(role: Role | null, needed: Role): boolean {
-  return role === 'admin' || role === needed
+  return roleHasPower(role, needed === 'admin' ? 'administration' : 'moderation')
 }

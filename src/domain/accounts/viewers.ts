@@ -33,7 +33,7 @@ export interface ViewerLookup {
 /** Groups simultaneous lookups into one statement. Nothing is cached, so that a revocation takes effect at once. */
 export function openViewerLookup({ db }: Pick<Pod, 'db'>): ViewerLookup {
   const ask = groupCommit(
-    { atOnce: Number.POSITIVE_INFINITY, items: TOKENS_AT_ONCE, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
+    { atOnce: Number.POSITIVE_INFINITY, items: TOKENS_AT_ONCE },
     async (tokens: readonly string[]) => {
       const each = [...new Set(tokens)]
       const holders = await AccessToken.findHoldersByHashes(db, each.map(hashToken))

@@ -4,6 +4,7 @@ import type { Role } from '../../persistence/models/user.js'
 import { User } from '../../persistence/models/user.js'
 import type { AuditActor, AuditChannel } from '../../persistence/moderation/audit-log.js'
 import type { Pod } from '../../pod/pod.js'
+import { type Power, roleHasPower } from '../accounts/role-powers.js'
 import { type AccountWithRole, findAccountWithRole } from '../accounts/staff.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
@@ -17,9 +18,6 @@ export interface Actor extends AuditActor {
   readonly clientId?: string | undefined
   readonly traceId?: string | undefined
 }
-
-/** `administration` includes `moderation`. */
-export type Power = 'moderation' | 'administration'
 
 type ActorRefusal = 'role_needed' | 'own_account' | 'target_outranks'
 
@@ -44,7 +42,7 @@ export const SYSTEM_ACTOR: Actor = {
 }
 
 function hasPower(role: Role | null | 'command' | 'system', power: Power): boolean {
-  return role !== null && (power === 'moderation' || role !== 'moderator')
+  return role === 'command' || role === 'system' || roleHasPower(role, power)
 }
 
 /** Reads the role of a user now: it may have changed since the sign-in. Throws `role_needed` without the role. */

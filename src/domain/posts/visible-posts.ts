@@ -10,7 +10,7 @@ export async function findVisiblePost(pod: Pick<Pod, 'db'>, viewer: Viewer, guid
   return findPostOrThrow(pod, viewer, guid, visibilityForViewer(viewer))
 }
 
-/** Undefined: as above, or it is not there. */
+/** Undefined: no such post, or it is not visible. */
 export async function findPostIfVisible(
   pod: Pick<Pod, 'db'>,
   viewer: Viewer,

@@ -25,7 +25,7 @@ type LookUpResult<Result> =
 /** The fetch of the link itself is the first one. */
 const fetchesLeft = REFERENCE_LIMITS.fetchesOfMessage - 1
 
-/** The person with this address, or whose page has this address. Who is known is shown at once, however old what we know may be. */
+/** Looks up a person by address, or by the address of their page. A known person is returned at once, even with an outdated profile. */
 export function lookUpPerson(pod: Pod, text: string): LookUp<Person> {
   const pasted = readPastedLink(text)
   if (pasted?.to === 'profile') return lookUpProfile(pod, pasted)

@@ -27,7 +27,7 @@ export async function sealMessages(pod: Pod, ids: readonly number[]): Promise<Re
 }
 
 /** A flood of relays can hold some of the groups with its signatures; other messages start another one. */
-const GROUPS: GroupCommitLimits<number> = { atOnce: 4, items: 64, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 }
+const GROUPS: GroupCommitLimits<number> = { atOnce: 4, items: 64 }
 
 /** Seals messages together that are needed at the same time. A message that is being sealed is not sealed by a second caller. */
 function openSealer(pod: Pod): SealMessages {

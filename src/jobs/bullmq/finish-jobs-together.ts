@@ -35,7 +35,7 @@ interface FinishOptions {
 }
 
 /** As many as a worker may run at a time; a second group may start while the first is under way. */
-const BATCHES = { items: 256, bytes: Number.POSITIVE_INFINITY, atOnce: 2, sizeOf: () => 1 }
+const BATCHES = { items: 256, atOnce: 2 }
 
 /**
  * Finishes jobs that are removed on completion and takes the next ones, with one statement for all that end at the same moment. The

@@ -148,9 +148,8 @@ const handOvers = new WeakMap<Pod['jobs'], HandOver>()
 
 /** Rows committed during a hand-over go together in the next one: ten jobs cost PostgreSQL three times as much as one. */
 function openHandOver(jobs: Pod['jobs']): HandOver {
-  return groupCommit(
-    { atOnce: 1, items: HANDED_OVER_AT_ONCE, bytes: Number.POSITIVE_INFINITY, sizeOf: () => 0 },
-    (rows: readonly OutboxJob[]) => jobs.handOver(rows, { within: HAND_OVER_TIMEOUT_MS }),
+  return groupCommit({ atOnce: 1, items: HANDED_OVER_AT_ONCE }, (rows: readonly OutboxJob[]) =>
+    jobs.handOver(rows, { within: HAND_OVER_TIMEOUT_MS }),
   )
 }
 

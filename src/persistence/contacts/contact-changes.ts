@@ -41,7 +41,7 @@ export async function startReceiving(
   const { rows } = await transaction.raw(insertReceiving, [userId, personId])
   if (rows.length > 0) return { id: rows[0].id, begun: true }
   const contact = await transaction('contacts').where({ userId, personId }).forUpdate().first('id')
-  if (contact === undefined) return startReceiving(transaction, { userId, personId }) // it went between the two
+  if (contact === undefined) return startReceiving(transaction, { userId, personId }) // deleted between the two statements
   return { id: contact.id, begun: false }
 }
 

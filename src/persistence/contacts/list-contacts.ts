@@ -17,7 +17,7 @@ export async function listContactsOfAspect(db: Knex, aspectId: number, page: Off
   return listPeople(db, 'contacts in aspect', inAspect, aspectId, page)
 }
 
-/** Who has no name comes behind all who have one. */
+/** People without a name come last. */
 async function listPeople(
   db: Knex,
   name: string,

@@ -89,9 +89,9 @@ type Table = 'comments' | 'likes' | 'poll_participations'
 
 interface RelayableKindSql {
   readonly table: Table
-  /** The columns of what is particular to the kind, as they come, with the types of their values. */
+  /** Parameters that only this kind has, with their types. */
   readonly arrived: Readonly<Record<string, 'text' | 'boolean'>>
-  /** What is found for them: the target as columns, and the joins that lead from it to `roots`. */
+  /** The target as columns, and the joins from the target to `roots`. */
   readonly columns: string
   readonly joins: string
 }
@@ -101,11 +101,11 @@ interface RelayableKindSql {
  * insertion: blocks, missing answers and tombstones).
  */
 function arrivedAndPlaced({ table, arrived, columns, joins }: RelayableKindSql): string {
-  const particular = Object.values(arrived).map((type, index) => `$${7 + index}::${type}[]`)
+  const ofKind = Object.values(arrived).map((type, index) => `$${7 + index}::${type}[]`)
   return `
   with arrived as (
     select * from unnest(
-      ${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], ${particular.join(', ')}
+      ${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], ${ofKind.join(', ')}
     ) as row(guid, author, parent, created_at, signature, elements, ${Object.keys(arrived).join(', ')})
   ), placed as (
     select
@@ -119,7 +119,7 @@ function arrivedAndPlaced({ table, arrived, columns, joins }: RelayableKindSql):
         select from blocks join users on users.id = blocks.user_id
         where users.person_id = roots.author_id and blocks.person_id = people.id
       ) as ignored,
-      ${isRetracted(table, 'arrived.guid', ['people.id', 'roots.author_id'])} as buried
+      ${isRetracted(table, 'arrived.guid', ['people.id', 'roots.author_id'])} as is_retracted
     from arrived
     join people on people.address = arrived.author
     ${joins}
@@ -144,7 +144,7 @@ function selectOutcomes(table: Table): string {
   left join inserted on inserted.guid = arrived.guid`
 }
 
-const IS_INSERTABLE = `not ignored and not misses and not buried`
+const IS_INSERTABLE = `not ignored and not misses and not is_retracted`
 
 const signatureIfLocal = `case when local then signature end, case when local then elements::jsonb end`
 

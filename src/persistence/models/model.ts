@@ -1,6 +1,6 @@
 import { Model as AnyModel } from 'objection'
 
-/** The first row of a query is asked for alone: the library would have the server send all of them, and take one. */
+/** `first()` adds `limit 1`; by default Objection fetches all rows. */
 export class Model extends AnyModel {
   static override useLimitInFirst = true
 }

@@ -67,20 +67,20 @@ export function isRetracted(table: keyof typeof names, guid: string, by: readonl
   )`
 }
 
-const leftBehind = `
-  select left_behind.type, left_behind.guid, people.id
-  from json_to_recordset(?::json) as left_behind(type text, guid text, "by" text)
-  ${rowByRow('people', `people.address = left_behind."by"`)}`
+const givenTombstones = `
+  select given.type, given.guid, people.id
+  from json_to_recordset(?::json) as given(type text, guid text, "by" text)
+  ${rowByRow('people', `people.address = given."by"`)}`
 
 const newTombstones = `
   insert into tombstones (target_type, guid, deleted_by_id)
-  ${leftBehind}
+  ${givenTombstones}
   order by 1, 2, 3
   on conflict do nothing`
 
 const newPermanentTombstones = `
   insert into tombstones (target_type, guid, deleted_by_id, permanent)
-  select *, true from (${leftBehind}) as left_behind
+  select *, true from (${givenTombstones}) as given
   order by 1, 2, 3
   on conflict (target_type, guid, deleted_by_id) do update set permanent = true where not tombstones.permanent
   returning target_type as "targetType", guid, deleted_by_id as "deletedById"`

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** What an operator wants of a queue. */
+/** The requested state of a queue. */
 export interface QueueWish {
   readonly queue: string
   readonly state: 'running' | 'paused' | 'draining'
@@ -22,7 +22,7 @@ export async function saveQueueWish(
   )
 }
 
-/** Locks what an operator wants of a queue; without a row the queue runs. A wish whose time is over counts as `running`. */
+/** Locks the requested state of a queue. Without a row the queue runs; an expired request counts as `running`. */
 export async function lockQueueWish(
   transaction: Knex.Transaction,
   queue: string,

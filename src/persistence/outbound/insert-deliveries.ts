@@ -40,7 +40,7 @@ export interface NewOutboundMessage {
 /** A pod that has something to be delivered now. */
 export interface ReachedPod {
   readonly podId: number
-  /** SQL condition: the last delivery to the pod succeeded, within the last 7 days. */
+  /** The pod is proven: its last delivery or check succeeded, within the last 7 days. */
   readonly proven: boolean
 }
 

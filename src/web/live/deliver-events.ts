@@ -8,11 +8,11 @@ import {
   listAnnouncementsOfUser,
 } from '../../persistence/notifications/announcements.js'
 import type { Pod } from '../../pod/pod.js'
+import { Semaphore } from '../../throttling/semaphore.js'
 import { dialectContext } from '../api/dialect.js'
 import { eventText, type Gap, positionText, resetText } from './event-text.js'
 import type { LiveLimits } from './limits.js'
 import type { Listener } from './listener.js'
-import { openSemaphore } from './semaphore.js'
 
 type RecipientAnnouncements = ReadonlyMap<Listener, readonly Announcement[]>
 
@@ -30,7 +30,7 @@ export interface EventDelivery {
 
 /** Reads and writes the events of listeners. Holds no state but the limit of concurrent reads. */
 export function openEventDelivery(pod: Pod, limits: LiveLimits): EventDelivery {
-  const limitReads = openSemaphore(limits.showingAtOnce)
+  const readSlots = new Semaphore(limits.showingAtOnce)
 
   async function findRecipients(announcements: readonly Announcement[], listeners: readonly Listener[]) {
     const recipients = await groupAnnouncementsByRecipient(pod, announcements, listeners)
@@ -44,7 +44,7 @@ export function openEventDelivery(pod: Pod, limits: LiveLimits): EventDelivery {
     const unsent = announcements.filter(({ id }) => id > position)
     for (let from = 0; from < unsent.length; from += limits.writtenAtOnce) {
       const batch = unsent.slice(from, from + limits.writtenAtOnce)
-      const events = await limitReads(() => findLiveEvents(pod, listener.viewer, batch))
+      const events = await readSlots.run(() => findLiveEvents(pod, listener.viewer, batch))
       const context = dialectContext(pod.config, listener.viewer)
       const canAcceptMore = listener.write(events.map((event) => eventText(event, context)).join(''))
       listener.position = batch.at(-1)?.id ?? upTo

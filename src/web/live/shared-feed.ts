@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { listAnnouncementsAfter } from '../../persistence/notifications/announcements.js'
 import type { Pod } from '../../pod/pod.js'
+import { Semaphore } from '../../throttling/semaphore.js'
 import type { EventDelivery } from './deliver-events.js'
 import type { LiveLimits } from './limits.js'
 import type { Listener } from './listener.js'
-import { openSemaphore } from './semaphore.js'
 
 /** Reads each announcement once for all up-to-date listeners of this process. */
 export interface SharedFeed {
@@ -27,7 +27,7 @@ export function openSharedFeed(
 ): SharedFeed {
   /** Listeners that have received every event up to `cursor`. */
   const upToDate = new Set<Listener>()
-  const limitCatchUps = openSemaphore(limits.catchingUpAtOnce)
+  const catchUpSlots = new Semaphore(limits.catchingUpAtOnce)
   let cursor = 0
   let isReading = false
   let mustReadAgain = false
@@ -83,7 +83,7 @@ export function openSharedFeed(
     while (!listener.closed) {
       try {
         await listener.drained()
-        const hasAll = await limitCatchUps(async () => listener.closed || delivery.sendMissed(listener))
+        const hasAll = await catchUpSlots.run(async () => listener.closed || delivery.sendMissed(listener))
         if (hasAll && includeInSharedReads(listener)) return
       } catch (error) {
         report(error)

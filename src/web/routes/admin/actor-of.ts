@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { type Actor, findActorOfViewer, type Power } from '../../../domain/moderation/actor.js'
+import type { Power } from '../../../domain/accounts/role-powers.js'
+import { type Actor, findActorOfViewer } from '../../../domain/moderation/actor.js'
 
 /** The person of the token, with the role that they have now. */
 export function actorOf(request: FastifyRequest, power: Power): Promise<Actor> {
