@@ -4,7 +4,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { pino } from 'pino'
 import { Agent } from 'undici'
 import { readConfig } from '../src/config/config.js'
-import { dispatch } from '../src/federation/outbound/dispatch.js'
+import { dispatchInOrder } from '../src/federation/outbound/dispatch.js'
 import { dispatchJob } from '../src/jobs/definitions.js'
 import { enqueueJobsOfKind } from '../src/jobs/outbox/outbox.js'
 import { type OpenPod, openPod } from '../src/pod/open-pod.js'
@@ -205,7 +205,7 @@ async function measureFanout(pod: OpenPod, { queue, stores, rounds }: Setting): 
     const [record] = await addPosts(pod, author, { public: true, posts: 1 })
     if (record === undefined) throw new Error('there is no post')
     const work = { data: record, payload: undefined, acceptedAt: undefined, finish: async () => {} }
-    const subject = await spentOn(PODS_OF_FANOUT, stores, () => dispatch(pod, work))
+    const subject = await spentOn(PODS_OF_FANOUT, stores, () => dispatchInOrder(pod, work))
     const [{ id, count }] = await deliveriesOfLast(pod)
     await pod.db('deliveries').delete()
     const bare = await spentOn(PODS_OF_FANOUT, stores, () =>

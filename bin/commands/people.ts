@@ -9,7 +9,7 @@ import {
   listUsers,
   ROLES,
   type Role,
-  setPassword,
+  resetPassword,
 } from '../../src/domain/accounts/accounts.js'
 import { changeRole as setRole } from '../../src/domain/moderation/change-role.js'
 import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
@@ -129,7 +129,7 @@ async function changePassword(
 ): Promise<void> {
   const { keepApplications: keepsApplications = false } = options
   const password = await passwordOf(options)
-  await withPod((pod) => setPassword(pod, username, password.text, { keepsApplications }))
+  await withPod((pod) => resetPassword(pod, username, password.text, { keepsApplications }))
   print(options, { username, ...(password.made ? { password: password.text } : {}) }, [
     password.made
       ? `The new password of ${username} is ${password.text} and is not shown again.`

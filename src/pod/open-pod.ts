@@ -40,7 +40,7 @@ export interface OpenPod extends Pod {
 /** The kind of process decides its waiting time for the database and its number of connections. */
 export type ProcessKind = 'web' | 'worker' | 'command'
 
-interface Pieces {
+interface PodDependencies {
   readonly crypto: PodCrypto
   readonly log?: Logger
   readonly now?: () => Date
@@ -53,8 +53,8 @@ const COMMAND_POOL = 4
 const ANSWERED_WITHIN = 3_000
 
 /** Opens all parts of a pod. Throws a StartError that names what is missing. */
-export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces): Promise<OpenPod> {
-  const log = pieces.log ?? openLog(config, kind)
+export async function openPod(config: Config, kind: ProcessKind, dependencies: PodDependencies): Promise<OpenPod> {
+  const log = dependencies.log ?? openLog(config, kind)
   const databaseUrl = await databaseUrlOf(config)
   const secrets = openSecrets(await readSecretKey(config))
   const db = openDatabase({ url: databaseUrl, applicationName: `pod ${kind}`, ...limitsOf(config, kind) })
@@ -83,12 +83,12 @@ export async function openPod(config: Config, kind: ProcessKind, pieces: Pieces)
       db,
       ...(replica && { replica }),
       jobs,
-      crypto: pieces.crypto,
+      crypto: dependencies.crypto,
       remote,
       secrets,
       pictures: openPictureStorage(config),
       log,
-      now: pieces.now ?? (() => new Date()),
+      now: dependencies.now ?? (() => new Date()),
       async close() {
         await remote.close()
         outages.close()

@@ -20,7 +20,7 @@ export interface TextRange {
   readonly end: number
 }
 
-/** All mentioned persons, in order of the text. */
+/** All mentioned people, in order of the text. */
 export function readMentions(text: string): Mention[] {
   return findMentions(text).map(({ address, name }) => ({ address, name }))
 }

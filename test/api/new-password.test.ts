@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { setPassword } from '../../src/domain/accounts/accounts.js'
+import { resetPassword } from '../../src/domain/accounts/accounts.js'
 import { signIn } from '../../src/domain/accounts/sign-in.js'
 import { mintToken } from '../../src/domain/accounts/tokens.js'
 import { openBrowser } from '../support/browser/scriptless-browser.js'
@@ -53,7 +53,7 @@ describe('a new password', () => {
     const code = codeIn(await allow(pod.app, client, 'alice', SCOPE))
     const browser = await signedIn('alice')
 
-    await setPassword(pod.pod, 'alice', NEW)
+    await resetPassword(pod.pod, 'alice', NEW)
 
     expect(await statusWith(of.access_token)).toBe(401)
     expect(await statusWith(minted.accessToken)).toBe(401)
@@ -76,7 +76,7 @@ describe('a new password', () => {
     await using untouched = await openEventStream({ base, token: other })
     await Promise.all([stream.placed(), untouched.placed()])
 
-    await setPassword(pod.pod, 'carol', NEW)
+    await resetPassword(pod.pod, 'carol', NEW)
 
     expect(await Promise.race([stream.ended, pause(10_000, 'still open', { ref: false })])).toBe('ended')
     expect(await Promise.race([untouched.ended, pause(0, 'still open')])).toBe('still open')
@@ -88,7 +88,7 @@ describe('a new password', () => {
     const browser = await signedIn('dora')
     const code = codeIn(await allow(pod.app, client, 'dora', SCOPE))
 
-    await setPassword(pod.pod, 'dora', NEW, { keepsApplications: true })
+    await resetPassword(pod.pod, 'dora', NEW, { keepsApplications: true })
 
     expect(await statusWith(token)).toBe(200)
     expect((await refresh(refreshToken)).statusCode).toBe(200)
@@ -104,7 +104,7 @@ describe('a new password', () => {
     await browser.submit({ username: 'ella', password: 'the password of ella' })
     expect(browser.url.pathname).toBe('/api/openid_connect/authorizations')
 
-    await setPassword(pod.pod, 'ella', NEW)
+    await resetPassword(pod.pod, 'ella', NEW)
     const answer = await browser.submit({ approve: 'true' })
 
     expect(answer.statusCode).toBe(400)
@@ -123,7 +123,7 @@ describe('a new password', () => {
     const answer = await postForm(pod.app, '/users/sign_in', fields, { cookie })
     expect(answer.statusCode).toBe(303)
 
-    await setPassword(pod.pod, 'fred', NEW)
+    await resetPassword(pod.pod, 'fred', NEW)
     await browser.visit(String(answer.headers.location))
 
     expect(browser.page.statusCode).toBe(400)
@@ -132,7 +132,7 @@ describe('a new password', () => {
   it('ends a session that was begun with the old one at the same moment', async () => {
     const { gina } = await pod.people('gina')
     const late = await signIn(pod.pod, 'gina', 'the password of gina')
-    await setPassword(pod.pod, 'gina', NEW)
+    await resetPassword(pod.pod, 'gina', NEW)
     await pod.pod.db('oidcRecords').insert({
       model: 'Session',
       idHash: Buffer.alloc(32, 7),

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { setPassword } from '../../src/domain/accounts/accounts.js'
+import { resetPassword } from '../../src/domain/accounts/accounts.js'
 import { createInvitation } from '../../src/domain/accounts/invitations.js'
 import { newAddress, openBrowser } from '../support/browser/scriptless-browser.js'
 import { allow, CALLBACK, codeIn, POD, postForm, register, registerTestClient } from '../support/http/oidc-client.js'
@@ -435,7 +435,7 @@ describe('signing up', () => {
 
 it('knows a new password at once, and the old one no more', async () => {
   await pod.people('henry')
-  await setPassword(pod.pod, 'henry', 'something new to keep')
+  await resetPassword(pod.pod, 'henry', 'something new to keep')
   const browser = openBrowser(pod.app, POD)
   await browser.visit('/users/sign_in')
 
@@ -450,7 +450,7 @@ it('requires the new password in every session that was opened with the old one'
   await pod.people('ida', 'jane')
   const [ida, jane] = [await signedIn('ida'), await signedIn('jane')]
 
-  await setPassword(pod.pod, 'ida', 'something new to keep')
+  await resetPassword(pod.pod, 'ida', 'something new to keep')
 
   await ida.visit(APPLICATIONS)
   await jane.visit(APPLICATIONS)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { verify } from '@node-rs/argon2'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
-import { closeUser, createUser, findUser, listUsers, setPassword } from '../../src/domain/accounts/accounts.js'
+import { closeUser, createUser, findUser, listUsers, resetPassword } from '../../src/domain/accounts/accounts.js'
 import { readScopes } from '../../src/domain/accounts/scopes.js'
 import { mintToken, revokeToken } from '../../src/domain/accounts/tokens.js'
 import { findViewer, openViewerLookup } from '../../src/domain/accounts/viewers.js'
@@ -172,23 +172,23 @@ describe('listUsers', () => {
   })
 })
 
-describe('setPassword', () => {
+describe('resetPassword', () => {
   it('replaces the password', async () => {
     await make('changer')
 
-    await setPassword(pod, 'changer', 'battery staple')
+    await resetPassword(pod, 'changer', 'battery staple')
 
     const { secrets } = await rowsOf('changer')
     expect(await verify(secrets.passwordHash ?? '', 'battery staple')).toBe(true)
-    await expect(setPassword(pod, 'changer', 'short')).rejects.toMatchObject({ reason: 'password_invalid' })
+    await expect(resetPassword(pod, 'changer', 'short')).rejects.toMatchObject({ reason: 'password_invalid' })
   })
 
   it('refuses an unknown or closed account', async () => {
     await make('ended')
     await closeUser(pod, 'ended')
 
-    await expect(setPassword(pod, 'nobody', PASSWORD)).rejects.toMatchObject({ reason: 'user_missing' })
-    await expect(setPassword(pod, 'ended', PASSWORD)).rejects.toMatchObject({ reason: 'user_closed' })
+    await expect(resetPassword(pod, 'nobody', PASSWORD)).rejects.toMatchObject({ reason: 'user_missing' })
+    await expect(resetPassword(pod, 'ended', PASSWORD)).rejects.toMatchObject({ reason: 'user_closed' })
     await expect(mintToken(pod, 'ended', { scopes: [], lifetime: DAY })).rejects.toMatchObject({
       reason: 'user_closed',
     })

@@ -7,7 +7,7 @@ import { changeProfile } from '../../src/domain/people/profiles.js'
 import { changeAltText } from '../../src/domain/photos/change-photo.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
-import { dispatch } from '../../src/federation/outbound/dispatch.js'
+import { dispatchInOrder } from '../../src/federation/outbound/dispatch.js'
 import { planDispatch } from '../../src/federation/outbound/dispatch-plan.js'
 import { AlreadyDone, loadJob } from '../../src/jobs/outbox/outbox.js'
 import { Block, Contact } from '../../src/persistence/models/contact.js'
@@ -176,19 +176,19 @@ describe('a job', () => {
     const reshare = await createReshare(pod, ann, root.guid)
     const work = await dispatchWork(pod, { record: 'post', guid: reshare.guid })
 
-    await dispatch(pod, work)
+    await dispatchInOrder(pod, work)
     await pod.db('deliveries').delete() // as if it had arrived
 
-    await expect(dispatch(pod, work)).rejects.toThrow(AlreadyDone)
+    await expect(dispatchInOrder(pod, work)).rejects.toThrow(AlreadyDone)
     expect((await sentOnce(reshare.guid)).to).toEqual([])
   })
 
   it('for a deleted record does nothing', async () => {
     const work = await dispatchWork(pod, { record: 'comment', guid: newGuid() })
 
-    await dispatch(pod, work)
+    await dispatchInOrder(pod, work)
 
-    await expect(dispatch(pod, work)).rejects.toThrow(AlreadyDone)
+    await expect(dispatchInOrder(pod, work)).rejects.toThrow(AlreadyDone)
   })
 
   it('waits for a deletion that is under way, and then has nothing to do', async () => {
@@ -639,7 +639,7 @@ describe('the order of dispatches', () => {
   const dispatchRow = async (outboxId: number) => {
     const work = await loadJob(pod.db, { outboxId })
     if (work === undefined) throw new Error('The outbox row is gone.')
-    await dispatch(pod, work as Parameters<typeof dispatch>[1])
+    await dispatchInOrder(pod, work as Parameters<typeof dispatchInOrder>[1])
   }
   const sentGuids = async (...guids: readonly string[]) =>
     pod.db('outboundMessages').whereIn('guid', guids).orderBy('id').pluck('guid')

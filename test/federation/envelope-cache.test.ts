@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openEnvelopeCache, TooManySignatures } from '../../src/federation/inbound/envelope-cache.js'
+import { openEnvelopeCache, TooManySignatures } from '../../src/federation/outbound/envelope-cache.js'
 
 const limits = { envelopes: 3, bytes: 100, ageMs: 1_000, concurrentSignatures: 2 }
 

@@ -1,6 +1,6 @@
 import { checkKnownPod } from '../../src/federation/discovery/pod-checks.js'
 import { deliver } from '../../src/federation/outbound/deliver.js'
-import { dispatch } from '../../src/federation/outbound/dispatch.js'
+import { dispatchInOrder } from '../../src/federation/outbound/dispatch.js'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
 import { participate } from '../../src/federation/outbound/participate.js'
 import type {
@@ -16,7 +16,7 @@ import type { JobContext } from '../../src/jobs/outbox/outbox.js'
 import type { Pod } from '../../src/pod/pod.js'
 
 export const outboundHandlers: Handlers<typeof dispatchJob | typeof deliverJob, Pod, JobContext> = {
-  dispatch: (pod, work) => dispatch(pod, work),
+  dispatch: (pod, work) => dispatchInOrder(pod, work),
   deliver: (pod, { data: { podIds } }, signal) => deliver(pod, podIds, { lane: 'outbound', signal }),
 }
 

@@ -110,7 +110,7 @@ export async function findUser(pod: Pod, username: string): Promise<Account | un
 }
 
 /** Sets a password and ends all access of the account: sessions, tokens, codes and live streams. Applications can be excepted. */
-export async function setPassword(
+export async function resetPassword(
   pod: Pod,
   username: string,
   password: string,

@@ -12,20 +12,20 @@ export interface DeadLetterChange {
   readonly reason?: string | undefined
 }
 
-type Pieces = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
 
 /** Runs dead letters again, with an audit entry; returns their number. */
-export async function replayAudited(pod: Pieces, actor: Actor, change: DeadLetterChange): Promise<number> {
+export async function replayAudited(pod: OperationsPod, actor: Actor, change: DeadLetterChange): Promise<number> {
   return audited(pod, actor, 'dead_letters.replay', change, () => replayDeadLetters(pod, change.filter))
 }
 
 /** Deletes dead letters, with an audit entry; returns their number. */
-export async function dropAudited(pod: Pieces, actor: Actor, change: DeadLetterChange): Promise<number> {
+export async function dropAudited(pod: OperationsPod, actor: Actor, change: DeadLetterChange): Promise<number> {
   return audited(pod, actor, 'dead_letters.drop', change, () => dropDeadLetters(pod, change.filter))
 }
 
 async function audited(
-  pod: Pieces,
+  pod: OperationsPod,
   actor: Actor,
   action: string,
   { label, ...options }: DeadLetterChange,

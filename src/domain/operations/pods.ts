@@ -14,12 +14,12 @@ import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
 import { recordOperation } from './record-operation.js'
 
-type Pieces = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
+type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
 
 const ACTIONS = {
   wake: { power: 'administration', run: wakePod },
   sleep: { power: 'administration', run: putPodToSleep },
-} as const satisfies Readonly<Record<string, { power: Power; run: (pod: Pieces, podId: number) => Promise<void> }>>
+} as const satisfies Readonly<Record<string, { power: Power; run: (pod: OperationsPod, podId: number) => Promise<void> }>>
 
 export type PodAction = keyof typeof ACTIONS | 'block' | 'unblock'
 
@@ -55,7 +55,7 @@ const MOST_PAUSE_MS = 14 * 86_400_000
 
 /** Deliveries to a pod and fetches from it wait until then, at most 14 days. What waits still expires 14 days after it was written. */
 export async function pausePod(
-  pod: Pieces,
+  pod: OperationsPod,
   actor: Actor,
   { id, host, port }: PodHost & { readonly id: number },
   { until, ...options }: { readonly until?: Date | undefined; readonly reason?: string | undefined },
@@ -77,7 +77,7 @@ export async function pausePod(
 
 /** Ends a pause. False: the pod was not paused. */
 export async function resumePod(
-  pod: Pieces,
+  pod: OperationsPod,
   actor: Actor,
   { id, host, port }: PodHost & { readonly id: number },
   options: { readonly reason?: string | undefined },
@@ -95,7 +95,7 @@ export async function resumePod(
 
 /** Changes what this pod does with another one, with an audit entry. */
 export async function changePod(
-  pod: Pieces,
+  pod: OperationsPod,
   actor: Actor,
   action: PodAction,
   { id, host, port, ...options }: PodHost & { readonly id: number; readonly reason?: string | undefined },

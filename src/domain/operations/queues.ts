@@ -35,7 +35,7 @@ export interface QueueOverview {
   readonly workers: number
 }
 
-type Pieces = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
 
 /** Lists the queues with their work. Undefined: the queue store is unavailable. */
 export async function listQueues(pod: Pick<Pod, 'db' | 'jobs'>): Promise<readonly QueueOverview[] | undefined> {
@@ -80,7 +80,12 @@ export interface ConfirmedQueueChange extends QueueChange {
 }
 
 /** Stops the workers of a queue: running jobs finish, no further one begins. Work is accepted and waits. False: it is paused already. */
-export async function pauseQueue(pod: Pieces, actor: Actor, queue: QueueName, change: QueueChange): Promise<boolean> {
+export async function pauseQueue(
+  pod: OperationsPod,
+  actor: Actor,
+  queue: QueueName,
+  change: QueueChange,
+): Promise<boolean> {
   requireStoppable(queue)
   const changed = await save(pod, actor, queue, 'paused', change)
   await pod.jobs.pause(queue)
@@ -89,7 +94,7 @@ export async function pauseQueue(pod: Pieces, actor: Actor, queue: QueueName, ch
 
 /** No new job is added, and the workers finish those that are there. What would have been added waits in the database. */
 export async function drainQueue(
-  pod: Pieces,
+  pod: OperationsPod,
   actor: Actor,
   queue: QueueName,
   change: ConfirmedQueueChange,
@@ -102,7 +107,12 @@ export async function drainQueue(
 }
 
 /** Ends a pause or a drain. False: the queue runs already. */
-export async function resumeQueue(pod: Pieces, actor: Actor, queue: QueueName, change: QueueChange): Promise<boolean> {
+export async function resumeQueue(
+  pod: OperationsPod,
+  actor: Actor,
+  queue: QueueName,
+  change: QueueChange,
+): Promise<boolean> {
   const changed = await save(pod, actor, queue, 'running', change)
   await pod.jobs.resume(queue)
   return changed
@@ -117,7 +127,7 @@ export interface Promotion extends QueueChange {
 
 /** Makes delayed jobs due, a thousand at most; returns how many. */
 export async function promoteJobs(
-  pod: Pieces,
+  pod: OperationsPod,
   actor: Actor,
   queue: QueueName,
   { name, ...change }: Promotion,
@@ -136,7 +146,7 @@ export async function promoteJobs(
  * inbound queues, which nothing else has, become dead letters.
  */
 export async function discardJobs(
-  pod: Pieces,
+  pod: OperationsPod,
   actor: Actor,
   queue: QueueName,
   change: ConfirmedQueueChange,
@@ -182,7 +192,7 @@ const ACTION_OF_STATE = { running: 'queue.resume', paused: 'queue.pause', draini
 
 /** Stores what the operator wants, with an audit entry unless the queue has this state already. */
 async function save(
-  pod: Pieces,
+  pod: OperationsPod,
   actor: Actor,
   queue: QueueName,
   state: QueueWish['state'],

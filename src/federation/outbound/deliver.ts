@@ -21,7 +21,10 @@ interface DeliverOptions {
   readonly limits?: Partial<DeliveryLimits>
 }
 
-/** `released`: nothing is due, and the lease has been given back. `yielded`: too many pods were silent. `interrupted`: this process could not go on. */
+/**
+ * `released`: nothing is due, and the lease has been given back. `yielded`: too many pods were silent. `interrupted`: this process could
+ * not go on.
+ */
 type DrainEnd = 'released' | 'yielded' | 'timed_out' | 'interrupted'
 
 /**

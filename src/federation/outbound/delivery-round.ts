@@ -1,12 +1,12 @@
 import type { DueDelivery, LeasedPod } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
 import { podOrigin } from '../discovery/pod-origin.js'
-import { requestOrYield } from '../discovery/yield-to-other-pods.js'
 import { type DeliveryQueue, recordDelivery, recordDeliveryLatency } from './delivery-metrics.js'
 import type { DeliveryLimits } from './limits.js'
 import { type DeliveryOutcome, deliveryOutcomeOfError, outcomeOfAnswer } from './pod-health.js'
 import type { SealedDelivery } from './seal-deliveries.js'
 import { openSenderOrder } from './sender-order.js'
+import { requestOrYield } from './yield-to-other-pods.js'
 
 /** A pod whose lease this process holds, with the settings of the run. */
 export interface LeasedDelivery {

@@ -17,7 +17,7 @@ type DispatchWork = JobContext & { readonly data: OutgoingRecord }
  * Writes one outbound message for a record, and a delivery for each recipient. A repeated job writes nothing. Earlier records of
  * the same person that no job has dispatched yet are dispatched first.
  */
-export async function dispatch(pod: Pod, work: DispatchWork): Promise<void> {
+export async function dispatchInOrder(pod: Pod, work: DispatchWork): Promise<void> {
   const { senderId, outboxId } = work
   if (senderId === undefined || outboxId === undefined) {
     await inTransaction(pod, async (transaction) => {

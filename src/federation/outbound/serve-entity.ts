@@ -9,7 +9,7 @@ import type { Pod } from '../../pod/pod.js'
 import { writeEntity } from '../../protocol/entities/registry.js'
 import { isGuid } from '../../protocol/values.js'
 import { podOrigin } from '../discovery/pod-origin.js'
-import type { EnvelopeCache } from '../inbound/envelope-cache.js'
+import type { EnvelopeCache } from './envelope-cache.js'
 import { postEntity } from './post-entities.js'
 import { commentEntity } from './relayable-entities.js'
 

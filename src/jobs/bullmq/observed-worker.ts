@@ -21,7 +21,7 @@ export interface ObservedWorker extends Pick<AnyBackendWorker, 'close' | 'isRunn
   lastAnswerAt: number
 }
 
-interface WorkerPieces {
+interface ObservedWorkerOptions {
   readonly backend: BackendFactory<IQueueBackend, 'shared'>
   readonly options: WorkerOptions<'shared'>
   /** False: the worker of the library, which cannot tell that its queue no longer answers. */
@@ -31,7 +31,7 @@ interface WorkerPieces {
 export function openObservedWorker(
   name: string,
   run: (job: Job) => Promise<void>,
-  { backend, options, tuned }: WorkerPieces,
+  { backend, options, tuned }: ObservedWorkerOptions,
 ): ObservedWorker & Pick<AnyBackendWorker, 'on'> {
   return tuned ? new TunedWorker(name, run, options, backend) : new PlainWorker(name, run, options, backend)
 }

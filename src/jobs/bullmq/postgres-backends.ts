@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { finishJobsTogether } from './finish-jobs-together.js'
 import { RecoveringConnection, SharedListener, WORKER_LOCK, WorkerConnection } from './postgres-connections.js'
 
-interface BackendPieces {
+interface BackendOptions {
   readonly producers: pg.Pool
   /** Opened for the first worker. */
   openWorkers(): pg.Pool
@@ -13,11 +13,11 @@ interface BackendPieces {
 }
 
 /** Backends of BullMQ on the pools of this process. */
-export function postgresBackends(pieces: BackendPieces): BackendFactory<IQueueBackend, 'shared'> {
-  return pieces.tuned ? tunedBackends(pieces) : plainBackends(pieces)
+export function postgresBackends(options: BackendOptions): BackendFactory<IQueueBackend, 'shared'> {
+  return options.tuned ? tunedBackends(options) : plainBackends(options)
 }
 
-function tunedBackends({ producers, openWorkers, report }: BackendPieces): BackendFactory<IQueueBackend, 'shared'> {
+function tunedBackends({ producers, openWorkers, report }: BackendOptions): BackendFactory<IQueueBackend, 'shared'> {
   let listener: SharedListener | undefined
 
   function listenWith(pool: PgPool): SharedListener {
@@ -38,7 +38,7 @@ function tunedBackends({ producers, openWorkers, report }: BackendPieces): Backe
   }
 }
 
-function plainBackends({ producers, openWorkers }: BackendPieces): BackendFactory<IQueueBackend, 'shared'> {
+function plainBackends({ producers, openWorkers }: BackendOptions): BackendFactory<IQueueBackend, 'shared'> {
   return (name, options, kind) => {
     const isWorker = kind?.withBlockingConnection === true
     const connection = asPgPool(isWorker ? openWorkers() : producers)

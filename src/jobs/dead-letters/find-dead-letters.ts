@@ -34,7 +34,7 @@ export interface DeadLetterFilter {
   readonly podId?: number
 }
 
-export type Pieces = Pick<Pod, 'db' | 'jobs'>
+export type DeadLetterPod = Pick<Pod, 'db' | 'jobs'>
 
 export interface FoundDeadLetter extends Omit<DeadLetterDetails, 'payload'> {
   readonly outboxId: number | undefined
@@ -47,7 +47,7 @@ export interface FoundDeadLetter extends Omit<DeadLetterDetails, 'payload'> {
 const PAGE = 500
 /** The latest first. With a fault, only the latest `examined` of each queue are compared with it. */
 export async function listDeadLetters(
-  pod: Pieces,
+  pod: DeadLetterPod,
   filter: DeadLetterFilter = {},
   limit = 100,
   examined = Number.POSITIVE_INFINITY,
@@ -58,7 +58,7 @@ export async function listDeadLetters(
   })
 }
 
-export async function showDeadLetter(pod: Pieces, id: string): Promise<DeadLetterDetails | undefined> {
+export async function showDeadLetter(pod: DeadLetterPod, id: string): Promise<DeadLetterDetails | undefined> {
   const [deadLetter] = await findDeadLetters(pod, { id })
   if (deadLetter === undefined) return undefined
   const { outboxId, job: _, deliveryId: __, isEmpty: ___, ...details } = deadLetter
@@ -68,7 +68,7 @@ export async function showDeadLetter(pod: Pieces, id: string): Promise<DeadLette
 
 /** The latest first. */
 export async function findDeadLetters(
-  pod: Pieces,
+  pod: DeadLetterPod,
   filter: DeadLetterFilter,
   limit = Number.POSITIVE_INFINITY,
 ): Promise<FoundDeadLetter[]> {
@@ -92,7 +92,7 @@ export async function findDeadLetters(
 }
 
 /** Not more of each queue than requested: there may be a hundred thousand. */
-async function failedJobs({ jobs }: Pieces, only: QueueName | undefined, limit: number): Promise<Job[]> {
+async function failedJobs({ jobs }: DeadLetterPod, only: QueueName | undefined, limit: number): Promise<Job[]> {
   const found: Job[] = []
   for (const queue of only === undefined ? QUEUES : [only]) {
     for (let from = 0; from < limit; from += PAGE) {
@@ -115,7 +115,7 @@ interface FailedRow {
 }
 
 /** Without their payloads, which may be gigabytes together. */
-async function failedRows({ db }: Pieces, { id, queue }: DeadLetterFilter, limit: number): Promise<FailedRow[]> {
+async function failedRows({ db }: DeadLetterPod, { id, queue }: DeadLetterFilter, limit: number): Promise<FailedRow[]> {
   const [, digits] = /^outbox-([0-9]{1,15})$/.exec(id ?? '') ?? []
   if (id !== undefined && digits === undefined) return []
   return db('outbox')
@@ -163,7 +163,7 @@ function deadLetterOfJob(job: Job): FoundDeadLetter {
 
 /** Dead deliveries are listed under the queue that would deliver them. */
 async function foundDeliveries(
-  { db }: Pieces,
+  { db }: DeadLetterPod,
   { id, queue, fault, podId }: DeadLetterFilter,
   limit: number,
 ): Promise<readonly DeadDelivery[]> {

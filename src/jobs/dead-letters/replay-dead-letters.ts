@@ -4,7 +4,12 @@ import { inChunks } from '../chunks.js'
 import { enqueueDeliveries } from '../outbox/enqueue-deliveries.js'
 import { unmarkFailed } from '../outbox/outbox.js'
 import { QUEUES } from '../queues/queue-names.js'
-import { type DeadLetterFilter, type FoundDeadLetter, findDeadLetters, type Pieces } from './find-dead-letters.js'
+import {
+  type DeadLetterFilter,
+  type DeadLetterPod,
+  type FoundDeadLetter,
+  findDeadLetters,
+} from './find-dead-letters.js'
 
 /** Rows that one statement changes or deletes: a payload may have megabytes, in thousands of pieces. */
 const ROWS_AT_ONCE = 100
@@ -13,7 +18,7 @@ const ROWS_AT_ONCE = 100
  * Runs dead letters again, with all their attempts; returns their number. A job that runs twice has the effect of one run. Dead letters
  * without their payload stay.
  */
-export async function replayDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}): Promise<number> {
+export async function replayDeadLetters(pod: DeadLetterPod, filter: DeadLetterFilter = {}): Promise<number> {
   const deadLetters = (await findDeadLetters(pod, filter)).filter(({ isEmpty = false }) => !isEmpty)
   for (const ids of inChunks(deliveriesAmong(deadLetters), ROWS_AT_ONCE)) await replayDeliveries(pod, ids)
   for (const some of inChunks(
@@ -28,7 +33,7 @@ export async function replayDeadLetters(pod: Pieces, filter: DeadLetterFilter = 
 }
 
 /** Deletes dead letters; returns their number. */
-export async function dropDeadLetters(pod: Pieces, filter: DeadLetterFilter = {}): Promise<number> {
+export async function dropDeadLetters(pod: DeadLetterPod, filter: DeadLetterFilter = {}): Promise<number> {
   const deadLetters = await findDeadLetters(pod, filter)
   for (const ids of inChunks(deliveriesAmong(deadLetters), ROWS_AT_ONCE)) await deleteDeadDeliveries(pod.db, ids)
   for (const ids of inChunks(
@@ -49,13 +54,13 @@ function deliveriesAmong(deadLetters: readonly FoundDeadLetter[]): readonly numb
   return deadLetters.flatMap(({ deliveryId }) => deliveryId ?? [])
 }
 
-async function replayDeliveries(pod: Pieces, ids: readonly number[]): Promise<void> {
+async function replayDeliveries(pod: DeadLetterPod, ids: readonly number[]): Promise<void> {
   const pods = await reviveDeliveries(pod.db, ids)
   const duePods = pods.map((podId) => ({ podId, proven: false }))
   await enqueueDeliveries(pod, duePods).catch(() => {}) // the sweeper finds them too
 }
 
-async function replayRows(pod: Pieces, deadLetters: readonly FoundDeadLetter[]): Promise<void> {
+async function replayRows(pod: DeadLetterPod, deadLetters: readonly FoundDeadLetter[]): Promise<void> {
   // The rows come first: when a later step fails, the sweeper adds the jobs.
   const ids = deadLetters.flatMap(({ outboxId }) => outboxId ?? [])
   await unmarkFailed(pod.db, ids)

@@ -12,7 +12,7 @@ export interface ServeOptions {
   backoff(attemptsMade: number): number
 }
 
-interface ServingPieces {
+interface StoreOfQueue {
   readonly store: QueueStore
   readonly prefix: string
   readonly report: Report
@@ -20,7 +20,7 @@ interface ServingPieces {
 
 /** Starts a worker for a queue. */
 export function serveQueue(
-  { store, prefix, report }: ServingPieces,
+  { store, prefix, report }: StoreOfQueue,
   name: QueueName,
   run: (job: Job) => Promise<void>,
   { concurrency, lock, stalledCheck, backoff }: ServeOptions,

@@ -20,7 +20,7 @@ export async function lockEntityKeys(
   return row ?? { hasNewBlocks: false }
 }
 
-/** A bound on locks of people: a conversation may name 255 unknown ones, and the lock table of a server has a few thousand entries. */
+/** Limits the locks of people: a conversation may name 255 unknown ones, and the lock table of a server has a few thousand entries. */
 const LOCKS_OF_PEOPLE = 64
 
 const LOCK_KEY = `case

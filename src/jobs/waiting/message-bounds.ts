@@ -6,12 +6,12 @@ import type { WaitingDropReason } from './waiting-metrics.js'
 
 export type WaitingLimits = { readonly [Name in keyof typeof WAITING_LIMITS]: number }
 
-/** A smaller table cannot exceed its bounds, so that its rows are not counted. */
+/** A smaller table cannot exceed its limits, so that its rows are not counted. */
 const UNCOUNTED_BYTES = 32 * 1024 * 1024
 
 /**
- * Deletes waiting and dead messages beyond their bounds, the oldest first. No statement reads a payload. The bounds of a host for
- * unproven messages are applied when they are parked; all other bounds here.
+ * Deletes waiting and dead messages beyond their limits, the oldest first. No statement reads a payload. The limits of a host for
+ * unproven messages are applied when they are parked; all other limits here.
  */
 export async function boundMessages(
   pod: Pick<Pod, 'db' | 'log'>,
@@ -86,7 +86,7 @@ interface Excess {
   readonly host: string
   readonly reason: WaitingDropReason
   readonly signed: boolean
-  /** Selects the ids of the rows beyond the bound. */
+  /** Selects the ids of the rows beyond the limit. */
   readonly excess: string
 }
 

@@ -28,7 +28,7 @@ export interface ParkedMessage {
   readonly author?: string | undefined
   /** Seconds it waits at most. */
   readonly maxWaitSeconds?: number | undefined
-  /** The host of its signer, verified or claimed; bounds are counted by it. */
+  /** The host of its signer, verified or claimed; limits are counted by it. */
   readonly senderHost?: string | undefined
   /** The network address that posted it. */
   readonly source?: string | undefined

@@ -15,7 +15,7 @@ import {
 } from './signer-lookups.js'
 import { countDropped, type WaitingDropReason } from './waiting-metrics.js'
 
-type Pieces = Pick<Pod, 'jobs' | 'log'>
+type WaitingPod = Pick<Pod, 'jobs' | 'log'>
 
 const PERSON = 'person:'
 
@@ -24,7 +24,7 @@ const PERSON = 'person:'
  * time that they wait. Verified messages, and messages whose signer is stored meanwhile, are returned unchanged.
  */
 export async function admitUnproven(
-  pod: Pieces,
+  pod: WaitingPod,
   transaction: Knex.Transaction,
   messages: readonly ParkedMessage[],
   stored: ReadonlySet<EntityKey>,
@@ -68,9 +68,9 @@ function signerOf({ waitsFor }: ParkedMessage): string {
   return waitsFor.slice(PERSON.length)
 }
 
-/** Drops messages of hosts beyond their bounds: the oldest of the network source with the most messages first. */
+/** Drops messages of hosts beyond their limits: the oldest of the network source with the most messages first. */
 export async function boundUnproven(
-  pod: Pieces,
+  pod: WaitingPod,
   transaction: Knex.Transaction,
   messages: readonly ParkedMessage[],
 ): Promise<void> {
@@ -87,7 +87,7 @@ export async function boundUnproven(
   )
 }
 
-/** Deletes and returns rows beyond the bounds. Ranks the sources of a host in turn, each with its newest row first. */
+/** Deletes and returns rows beyond the limits. Ranks the sources of a host in turn, each with its newest row first. */
 const boundedOfHosts = `
   with excess as materialized (
     select ranked.id
@@ -111,7 +111,7 @@ interface GivenUp {
 
 /** Makes messages whose signers cannot be found dead letters, without their payload. */
 export async function giveUpSigners(
-  pod: Pieces,
+  pod: WaitingPod,
   transaction: Knex.Transaction,
   addresses: readonly string[],
 ): Promise<void> {
@@ -132,7 +132,11 @@ export async function giveUpSigners(
 }
 
 /** The same for unproven messages that have waited too long. */
-export async function giveUpOverdueUnproven(pod: Pieces, transaction: Knex.Transaction, limit: number): Promise<void> {
+export async function giveUpOverdueUnproven(
+  pod: WaitingPod,
+  transaction: Knex.Transaction,
+  limit: number,
+): Promise<void> {
   const rows = await queryPrepared<GivenUp>(
     transaction,
     'given-up-unproven',
@@ -162,7 +166,7 @@ function givenUp(which: string): string {
     select sender_host as host from gone`
 }
 
-function noteGivenUp(pod: Pieces, rows: readonly GivenUp[]): void {
+function noteGivenUp(pod: WaitingPod, rows: readonly GivenUp[]): void {
   noteDropped(
     pod,
     rows.map(({ host }) => ({ host, reason: 'signer_not_found' as const })),

@@ -1,12 +1,13 @@
 /**
  * Lists pages of streams.
  *
- * Which statement returns the main stream? One of three (docs/decisions/0038), all built in `people-stream.ts`. With a remembered
- * window `listStreamPage` runs `sparse` or `window`, whichever fits; without one, or if that does not fill the page, the third. The name of the prepared statement tells which one ran:
+ * Which statement returns the main stream? One of three (docs/decisions/0038), all built in `people-stream.ts`. `listStreamPage` first
+ * tries the remembered window with `sparse` or `window`. Without one, or if the page is not full, it runs `peopleStream`. The name of the
+ * prepared statement shows which one ran:
  *
  * | Statement | Built by | Reads | Index |
  * | --- | --- | --- | --- |
- * | `stream main …, sparse` | `peopleStreamInSparseWindow` | all posts of the pod in a short time window | `posts_newest` |
+ * | `stream main …, sparse` | `peopleStreamInSparseWindow` | all posts of the pod in a short time window | `posts_newest`, `post_visibilities_newest` |
  * | `stream main …, window` | `peopleStreamInWindow` | the posts of the reader's contacts in a time window | `posts_of_author`, `post_visibilities_of_author` |
  * | `stream main …` | `peopleStream` | the newest posts of each contact, merged | the same, and `posts_newest`, `post_visibilities_newest` |
  *

@@ -74,7 +74,7 @@ export function addConsoleAccess(app: FastifyInstance): void {
     if (session === undefined || account === undefined) return reply.redirect(signInPath(request), 303)
     const { role } = account
     if (role === null) throw nothingHere()
-    if (!hasRole(role, needed)) throw new RequestFault(403, 'This page is for administrators of the pod.')
+    if (!hasRole(role, needed)) throw new RequestFault(403, 'This page is for admins of the pod.')
     request.consoleAccess = {
       staff: { ...account, role },
       actor: actorOfAccount({ ...account, role }, { via: 'console', traceId: request.id }),

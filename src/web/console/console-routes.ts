@@ -13,7 +13,7 @@ import { overviewRoutes } from './overview.js'
 import { podRoutes } from './pods.js'
 import { queueRoutes } from './queues.js'
 
-/** The web console for moderators and administrators. It works without JavaScript. */
+/** The web console for moderators and admins. It works without JavaScript. */
 export const consoleRoutes: FastifyPluginAsync = async (app) => {
   await addBodyReaders(app)
   addValidation(app, 'read')

@@ -1,4 +1,4 @@
-import { dispatch } from '../../../src/federation/outbound/dispatch.js'
+import { dispatchInOrder } from '../../../src/federation/outbound/dispatch.js'
 import type { OutgoingRecord } from '../../../src/jobs/definitions.js'
 import { type JobContext, loadJob } from '../../../src/jobs/outbox/outbox.js'
 import type { OutboundMessage } from '../../../src/persistence/models/outbound-message.js'
@@ -6,7 +6,7 @@ import type { Pod } from '../../../src/pod/pod.js'
 
 /** Processes the outbox row of a record as the worker does. */
 export async function dispatchNow(pod: Pod, record: OutgoingRecord): Promise<void> {
-  await dispatch(pod, await dispatchWork(pod, record))
+  await dispatchInOrder(pod, await dispatchWork(pod, record))
 }
 
 export async function dispatchWork(

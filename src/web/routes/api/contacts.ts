@@ -26,7 +26,7 @@ const newMember = Type.Object(
   { anyOf: [{ required: ['person_guid'] }, { required: ['person'] }] },
 )
 
-/** Contacts: persons the viewer shares with, or who share with the viewer. */
+/** Contacts: people the viewer shares with, or who share with the viewer. */
 export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const ownAspect = missingFirst<Static<typeof inAspect>>((request) =>
     findAspect(request.pod, request.viewer, readRowId(request.params.aspect_id)),

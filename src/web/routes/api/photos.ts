@@ -33,7 +33,7 @@ interface PhotoRoutesOptions {
   readonly queuedWithin?: number
 }
 
-/** The viewer's own photos, and single photos of other persons. */
+/** The viewer's own photos, and single photos of other people. */
 export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async (
   app,
   { processedWithin, queuedWithin = HTTP_LIMITS.turnTimeoutMs },

@@ -22,7 +22,7 @@ const querystring = Type.Object(timePaging)
 const BlockedResponse = Type.Unsafe<undefined>({ type: 'null', description: 'The person is blocked.' })
 const missing = { person_not_found: 404 }
 
-/** Profiles, posts and photos of other persons, and blocks. */
+/** Profiles, posts and photos of other people, and blocks. */
 export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/users/:person_guid',

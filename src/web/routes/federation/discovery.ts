@@ -8,7 +8,7 @@ import { RequestFault } from '../../server/request-faults.js'
 
 const EMPTY_XRD = '<?xml version="1.0" encoding="UTF-8"?>\n<XRD xmlns="http://docs.oasis-open.org/ns/xri/xrd-1.0"/>\n'
 
-/** Documents by which other pods find local persons (FEDERATION.md, "Discovery"). */
+/** Documents by which other pods find local people (FEDERATION.md, "Discovery"). */
 export const discoveryRoutes: FastifyPluginAsync = async (app) => {
   const { url } = app.pod.config
   const config = { public: true, quiet: true } as const

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { openEnvelopeCache, TooManySignatures } from '../../../federation/inbound/envelope-cache.js'
+import { openEnvelopeCache, TooManySignatures } from '../../../federation/outbound/envelope-cache.js'
 import { serveEntity } from '../../../federation/outbound/serve-entity.js'
 import { HTTP_LIMITS } from '../../server/limits.js'
 import { RequestFault } from '../../server/request-faults.js'

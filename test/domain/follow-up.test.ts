@@ -9,7 +9,7 @@ import { addAspect } from '../support/people/aspects.js'
 import { type DomainPod, openDomainPod } from '../support/pods/domain-pod.js'
 
 /** Notifications and messages to other pods, in the transaction of their cause. */
-describe('what follows', () => {
+describe('the follow-up', () => {
   let domainPod: DomainPod
   let pod: Pod
   let ann: Viewer

@@ -1,11 +1,11 @@
-import type { DeliveryLimits } from '../outbound/limits.js'
+import type { DeliveryLimits } from './limits.js'
 
 /** Running first requests of this process to proven pods. */
 const unanswered = new Set<AbortController>()
 
 /**
  * Sends a request to a proven pod, and aborts it after some seconds if too many such requests are unanswered at once, as in an
- * outage of a data centre. Without this, silent pods would occupy all slots of the fast lane. Undefined: aborted.
+ * outage of a data centre. Without this, silent pods would occupy all slots of the queue `outbound`. Undefined: aborted.
  */
 export async function requestOrYield<Answer>(
   request: (signal: AbortSignal) => Promise<Answer>,
