@@ -1,46 +1,25 @@
-import { existsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Logger } from 'pino'
 import { registerCryptoMetrics } from '../workers/threads/crypto-metrics.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
-import { type Config, readConfig } from './config/config.js'
+import type { Config } from './config/config.js'
 import { keepAddress } from './config/kept-address.js'
 import { keepFiltersLoaded } from './domain/moderation/filters/active-filters.js'
-import { endUnstarted, StartError } from './errors/start-error.js'
 import { keepHeartbeat } from './jobs/operations/heartbeat.js'
 import { persistCounters } from './jobs/operations/persisted-counters.js'
-import { openLog } from './logging/log.js'
 import { openMetrics } from './operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from './operations/operator-server.js'
 import { openPictureStorage } from './persistence/photos/open-pictures.js'
-import { PROCESS_LIMITS } from './pod/limits.js'
 import { openPod } from './pod/open-pod.js'
+import { type RunningProcess, runProcess } from './pod/run-process.js'
 import { buildApp } from './web/server/app.js'
 import { closeApp } from './web/server/close-app.js'
 import { HTTP_LIMITS } from './web/server/limits.js'
 import { listen, listenForOperator } from './web/server/listen.js'
 
-let log: Logger | undefined
-let close: (() => Promise<void>) | undefined
-let closing = false
-
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void end(0))
-for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
-  // The state of the process is unknown after such an error, so it ends; the supervisor starts another.
-  process.on(event, fail)
-}
-
-try {
-  if (existsSync('.env')) process.loadEnvFile('.env')
-  close = await startWeb(readConfig(process.env))
-} catch (error) {
-  if (!(error instanceof StartError)) fail(error)
-  endUnstarted(error)
-}
+await runProcess('web', startWeb)
 
 /** Opens all parts in the order of their dependencies. Returns a function that closes them in reverse order. */
-async function startWeb(config: Config): Promise<() => Promise<void>> {
-  log = openLog(config, 'web')
+async function startWeb(config: Config, { log }: RunningProcess): Promise<() => Promise<void>> {
   await openPictureStorage(config).check()
   const crypto = openCryptoPool(config.cryptoThreads) // its threads start with the first key
   const pod = await openPod(config, 'web', { crypto, log })
@@ -74,23 +53,4 @@ async function startWeb(config: Config): Promise<() => Promise<void>> {
     await pod.close()
     await crypto.close()
   }
-}
-
-/** Finishes running requests on the first signal, exits at once on the second or before the start is complete. */
-async function end(code: number): Promise<void> {
-  if (closing || close === undefined) process.exit(closing ? 1 : code)
-  closing = true
-  setTimeout(() => process.exit(1), PROCESS_LIMITS.closeMs).unref()
-  try {
-    await close()
-    process.exit(code)
-  } catch (error) {
-    fail(error)
-  }
-}
-
-function fail(error: unknown): never {
-  if (log) log.fatal({ err: error }, 'web process failed')
-  else console.error(error)
-  process.exit(1)
 }

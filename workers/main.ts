@@ -1,23 +1,19 @@
-import { existsSync } from 'node:fs'
 import { extname } from 'node:path'
-import type { Logger } from 'pino'
-import { type Config, readConfig } from '../src/config/config.js'
+import type { Config } from '../src/config/config.js'
 import { keepFiltersLoaded } from '../src/domain/moderation/filters/active-filters.js'
-import { endUnstarted, StartError } from '../src/errors/start-error.js'
 import { registerReceiveMetrics } from '../src/federation/inbound/receive-metrics.js'
 import { registerDeliveryMetrics } from '../src/federation/outbound/delivery-metrics.js'
 import { keepHeartbeat } from '../src/jobs/operations/heartbeat.js'
 import { persistCounters } from '../src/jobs/operations/persisted-counters.js'
 import { registerWaitingMetrics } from '../src/jobs/waiting/waiting-metrics.js'
-import { openLog } from '../src/logging/log.js'
 import { makeDueBackup } from '../src/operations/backup/scheduled-backups.js'
 import { registerBackupMetrics } from '../src/operations/backup-metrics.js'
 import { openMetrics } from '../src/operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from '../src/operations/operator-server.js'
 import { openPictureStorage } from '../src/persistence/photos/open-pictures.js'
-import { PROCESS_LIMITS } from '../src/pod/limits.js'
 import { openPod } from '../src/pod/open-pod.js'
 import type { Pod } from '../src/pod/pod.js'
+import { type RunningProcess, runProcess } from '../src/pod/run-process.js'
 import { closeApp } from '../src/web/server/close-app.js'
 import type { Readiness } from '../src/web/server/health.js'
 import { listenForOperator } from '../src/web/server/listen.js'
@@ -35,27 +31,10 @@ import { registerCryptoMetrics } from './threads/crypto-metrics.js'
 import { openCryptoPool } from './threads/crypto-pool.js'
 import { endWhenStuck } from './watchdog.js'
 
-let log: Logger | undefined
-let close: (() => Promise<void>) | undefined
-let closing = false
-
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void end())
-for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
-  // Running jobs return as stalled jobs; a process in an unknown state must not go on.
-  process.on(event, fail)
-}
-
-try {
-  if (existsSync('.env')) process.loadEnvFile('.env')
-  close = await startWorker(readConfig(process.env))
-} catch (error) {
-  if (!(error instanceof StartError)) fail(error)
-  endUnstarted(error)
-}
+await runProcess('worker', startWorker)
 
 /** Opens the parts in the order of their dependencies; returns a function that closes them in reverse order. */
-async function startWorker(config: Config): Promise<() => Promise<void>> {
-  log = openLog(config, 'worker')
+async function startWorker(config: Config, { log, isClosing, fail }: RunningProcess): Promise<() => Promise<void>> {
   const keepsPictures = config.workerQueues.includes('photos')
   if (keepsPictures) await openPictureStorage(config).check()
   const crypto = openCryptoPool(config.cryptoThreads)
@@ -94,7 +73,7 @@ async function startWorker(config: Config): Promise<() => Promise<void>> {
   const operator = await buildOperatorApp({
     log: pod.log,
     metrics,
-    readiness: () => readiness(workers),
+    readiness: () => readiness(workers, isClosing()),
   })
   const admin = await listenForOperator(operator, config.adminListen, ADMIN_PORTS.worker)
   const watchdog = endWhenStuck(workers, (health) => fail(new Stuck(health)))
@@ -132,10 +111,10 @@ function asWarning(error: Error): readonly string[] {
   return [error.message]
 }
 
-async function readiness(workers: RunningWorkers): Promise<Readiness> {
+async function readiness(workers: RunningWorkers, isClosing: boolean): Promise<Readiness> {
   const { ready, database, lastSweep, unresponsive } = await workers.health()
   return {
-    ready: ready && !closing,
+    ready: ready && !isClosing,
     database: database ? 'ok' : 'away',
     queues: unresponsive.length === 0 ? 'ok' : `no answer from ${unresponsive.join(', ')}`,
     sweep: lastSweep === null ? 'never' : `${Math.round(lastSweep)} s ago`,
@@ -149,23 +128,4 @@ class Stuck extends Error {
   constructor({ unresponsive }: WorkersHealth) {
     super(`The queues no longer answer the worker: ${unresponsive.join(', ')}.`)
   }
-}
-
-/** The second signal ends the process at once, as does one before the start is complete. */
-async function end(): Promise<void> {
-  if (closing || close === undefined) process.exit(closing ? 1 : 0)
-  closing = true
-  setTimeout(() => process.exit(1), PROCESS_LIMITS.closeMs).unref()
-  try {
-    await close()
-    process.exit(0)
-  } catch (error) {
-    fail(error)
-  }
-}
-
-function fail(error: unknown): never {
-  if (log) log.fatal({ err: error }, 'worker failed')
-  else console.error(error)
-  process.exit(1)
 }
