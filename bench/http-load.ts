@@ -25,7 +25,10 @@ export interface LoadResult {
   readonly wrong: number
 }
 
-/** A process of its own, so that its work does not count as the server's. Sockets as they are: a client library costs as much as the server. */
+/**
+ * A process of its own, so that its work does not count as the server's. Sockets as they are: a client library costs as much as the
+ * server.
+ */
 process.on('message', async (load: Load) => process.send?.(await run(load)))
 
 async function run({ port, questions, host, connections, milliseconds }: Load): Promise<LoadResult> {

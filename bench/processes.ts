@@ -115,7 +115,10 @@ interface Seen {
   readonly connections: number
   /** For one message, those inside of scripts included. */
   readonly commands: number
-  /** Messages that were not accepted in time: another pod would send them again. They are there all the same, or nothing would ever be complete. */
+  /**
+   * Messages that were not accepted in time: another pod would send them again. They are there all the same, or nothing would ever be
+   * complete.
+   */
   readonly refused: number
   readonly ok: boolean
 }

@@ -52,7 +52,10 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
     await Promise.all(pods.map((pod) => pod.stop()))
   })
 
-  /** Everything is dispatched, and every delivery has arrived. Instead of minutes for the next attempt, the operator's command makes it due at once. */
+  /**
+   * Everything is dispatched, and every delivery has arrived. Instead of minutes for the next attempt, the operator's command makes it
+   * due at once.
+   */
   async function arrived(): Promise<void> {
     await vi.waitFor(
       async () => {

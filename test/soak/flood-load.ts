@@ -45,7 +45,9 @@ export function makeMessages({ guid: parent_guid, author, people }: Root, many: 
   })
 }
 
-/** Many sources send evenly over this many seconds, or as fast as possible, and retry refused messages. Latency counts from the due time. */
+/**
+ * Many sources send evenly over this many seconds, or as fast as possible, and retry refused messages. Latency counts from the due time.
+ */
 export async function sendAtRate(
   base: string,
   messages: readonly FloodMessage[],

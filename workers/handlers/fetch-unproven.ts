@@ -13,7 +13,10 @@ type UnprovenJob = typeof discoverSignersJob | typeof lookUpPersonJob | typeof l
 /** A visitor waits for the page. */
 const within = { within: ANONYMOUS_LOOKUP_LIMITS.discoveryMs }
 
-/** Look-ups that need neither a verified signature nor an account. They have a queue of their own, so that no other work waits behind them. */
+/**
+ * Look-ups that need neither a verified signature nor an account. They have a queue of their own, so that no other work waits behind
+ * them.
+ */
 export const unprovenHandlers: Handlers<UnprovenJob, Pod, JobContext> = {
   'discover-signers': (pod, { data: { host } }, deadline) => discoverSigners(pod, host, deadline),
 

@@ -14,9 +14,14 @@ const threadFile = new URL(entry, import.meta.url).href
 const KEY_GENERATION_WITHIN = 60_000
 /** Milliseconds for a signature, including the wait for a thread. HTTP clients time out at about the same time. */
 const SIGNING_WITHIN = 10_000
-/** Milliseconds for a task of envelopes, including the wait for a thread. Shorter than the deadline of a job, which would hide the cause. */
+/**
+ * Milliseconds for a task of envelopes, including the wait for a thread. Shorter than the deadline of a job, which would hide the cause.
+ */
 const OPENING_WITHIN = 30_000
-/** Envelopes per task. Each task costs as much as one verification, so tasks are not small; a long task delays others, so they are not large. */
+/**
+ * Envelopes per task. Each task costs as much as one verification, so tasks are not small; a long task delays others, so they are not
+ * large.
+ */
 const ENVELOPES_A_TASK = { least: 32, most: 64 }
 /** Envelopes to decrypt per task. A private-key operation of 4096 bits takes as long as sixty verifications. */
 const PRIVATE_KEYS_A_TASK = { least: 1, most: 4 }

@@ -36,7 +36,10 @@ export const WAITING_LIMITS = {
   longestUnprovenBytes: 2 * 1024 * 1024,
   /** … but all of these share this size; the oldest is dropped for a new one. */
   longUnprovenBytes: 32 * 1024 * 1024,
-  /** Waiting time of an unproven message if no pod is known at its host, or the known pod is offline. The three attempts of a look-up take 5.5 minutes, longer if limits of this pod delay them. */
+  /**
+   * Waiting time of an unproven message if no pod is known at its host, or the known pod is offline. The three attempts of a look-up take
+   * 5.5 minutes, longer if limits of this pod delay them.
+   */
   unprovenWaitSeconds: 20 * 60,
   /** Dead letters, and the bytes of those with a payload. Unproven ones are kept without payload. */
   deadMessages: 100_000,

@@ -61,7 +61,9 @@ export async function findPostReferences(db: Knex, wanted: ReferenceGuids): Prom
   return known ?? { roots: [], parts: [], deleted: [] }
 }
 
-/** Most lists are empty in most batches. Without this condition the planner may read a whole small-looking table to join it with nothing. */
+/**
+ * Most lists are empty in most batches. Without this condition the planner may read a whole small-looking table to join it with nothing.
+ */
 function isNotEmpty(list: `$${number}`): string {
   return `cardinality(${opaqueParam(list, 'text[]')}) > 0`
 }

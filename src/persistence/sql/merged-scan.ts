@@ -97,7 +97,10 @@ function unionOf(postSets: readonly string[]): string {
   return `select distinct id, time from (${postSets.map((set) => `select id, time from ${set}`).join(' union all ')}) as all_sets`
 }
 
-/** Selects the time of the last post of a page made of these sets alone; infinity if they do not fill it. No later post can be on the page. */
+/**
+ * Selects the time of the last post of a page made of these sets alone; infinity if they do not fill it. No later post can be on the
+ * page.
+ */
 function selectPageEnd(page: KeysetClauseBuilder, postSets: readonly string[]): string {
   const noEnd = `${page.newestFirst ? '-' : ''}infinity`
   if (postSets.length === 0) return `select timestamptz '${noEnd}' as time`

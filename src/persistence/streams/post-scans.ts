@@ -78,7 +78,9 @@ export function commentedPosts(visibility: Visibility): PostScan {
   return { ...scanReferences(visibility, 'comments', { where, time: 'post_created_at' }), hasDuplicates: true }
 }
 
-/** The reader's own posts and posts that the reader participates in, by the time of the last interaction. Index `activity_entries_latest`. */
+/**
+ * The reader's own posts and posts that the reader participates in, by the time of the last interaction. Index `activity_entries_latest`.
+ */
 export function postsWithActivity(visibility: Visibility): PostReferenceScan {
   const readerParticipates = hasRow(
     `participations where participations.author_id = ${READER_PERSON_ID} and participations.post_id = posts.id`,

@@ -24,11 +24,17 @@ export function lineChart({ title, unit, times, series }: LineChart): Markup {
   const values = series.flatMap((one) => one.values.filter((value) => value !== null))
   const highest = Math.max(0, ...values)
   const summary = series.map(({ name, values: own }) => `${name}: ${describe(own, unit)}`).join('. ')
+  const lines = series.map(({ values: own }, index) => {
+    const isFirst = index === 0
+    const filled = isFirst && html`<path class="area" d="${area(own, highest)}"/>`
+    return html`${filled}<path class="line${!isFirst && ' second'}" d="${line(own, highest)}"/>`
+  })
+  const bottom = HEIGHT - 5
   return html`<figure class="chart card"><figcaption>${title} <span class="soft small">(${unit})</span></figcaption>
 <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${title}. ${summary}.">
 <path class="axis" d="M0 ${BASE}H${WIDTH}M0 ${TOP}H${WIDTH}"/>
-${series.map(({ values: own }, index) => html`${index === 0 && html`<path class="area" d="${area(own, highest)}"/>`}<path class="line${index > 0 && ' second'}" d="${line(own, highest)}"/>`)}
-<text x="0" y="${TOP - 4}">${short(highest)}</text><text x="0" y="${HEIGHT - 5}">${clock(times[0])}</text><text x="${WIDTH}" y="${HEIGHT - 5}" text-anchor="end">${clock(times.at(-1))} UTC</text>
+${lines}
+<text x="0" y="${TOP - 4}">${short(highest)}</text><text x="0" y="${bottom}">${clock(times[0])}</text><text x="${WIDTH}" y="${bottom}" text-anchor="end">${clock(times.at(-1))} UTC</text>
 </svg>
 <p class="soft small">${summary}.</p></figure>`
 }

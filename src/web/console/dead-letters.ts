@@ -53,11 +53,17 @@ export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
     ])
     const number = letters.length > SHOWN ? `more than ${SHOWN}` : count(letters.length)
     const isFiltered = Object.keys(filter).length > 0
+    const queues = [['', 'all'], ...QUEUES.map((name) => [name, name] as const)] as const
+    const filterFields = html`${[
+      select('Queue', 'queue', queues, selection.queue),
+      textField('Fault', 'fault', selection.fault),
+      textField('Pod', 'pod', selection.pod),
+    ]}`
     return sendConsolePage(request, reply, {
       title: `Dead letters: ${letters.length === 0 ? 'none' : number}`,
       content: html`<section class="card">
 <p>Jobs and deliveries that were given up. Replay them once their cause is repaired.</p>
-${filterForm('/admin/dead-letters', html`${select('Queue', 'queue', [['', 'all'], ...QUEUES.map((name) => [name, name] as const)], selection.queue)}${textField('Fault', 'fault', selection.fault)}${textField('Pod', 'pod', selection.pod)}`)}
+${filterForm('/admin/dead-letters', filterFields)}
 ${letters.length === 0 ? html`<p>No dead letters match.</p>` : listOf(letters.slice(0, SHOWN))}
 ${letters.length > 0 && isFiltered && actionsFor(request, selection, 'all that match')}</section>
 ${groupTable('Dead deliveries by fault', 'fault', byFault)}${groupTable('Dead deliveries by pod', 'pod', byPod)}`,

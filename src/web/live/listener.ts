@@ -15,7 +15,9 @@ export interface Listener extends EventRecipient {
   readonly closed: boolean
   /** Returns whether the client accepts more; if not, await `drained` before the next write. */
   write(text: string): boolean
-  /** Resolves when the client has received everything or has disconnected. A client that takes too long is disconnected; it may reconnect. */
+  /**
+   * Resolves when the client has received everything or has disconnected. A client that takes too long is disconnected; it may reconnect.
+   */
   drained(): Promise<void>
   sendHeartbeat(): void
   end(): void

@@ -34,11 +34,13 @@ export function signInPage(facts: SignInFacts): string {
     { field: 'password', message: passwordError },
   ].flatMap(({ field: name, message }) => (message === undefined ? [] : [{ field: name, message }]))
   const isUsernameFirst = errors.username !== undefined || username === ''
+  const client =
+    clientName === undefined ? '' : `<p class="soft">to continue to <b><bdi>${escapeHtml(clientName)}</bdi></b></p>\n`
   return page({
     title: `${listed.length === 0 ? '' : 'Error: '}Sign in · ${podName}`,
     site: podName,
     content: `<h1>Sign in</h1>
-${clientName === undefined ? '' : `<p class="soft">to continue to <b><bdi>${escapeHtml(clientName)}</bdi></b></p>\n`}${alert(errors.notNow)}${errorSummary(listed)}<form method="post" action="${action}" novalidate>
+${client}${alert(errors.notNow)}${errorSummary(listed)}<form method="post" action="${action}" novalidate>
 ${hidden({ form: formToken, request, return_to: returnTo })}
 ${field({
   name: 'username',

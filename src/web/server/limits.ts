@@ -8,7 +8,9 @@ export const HTTP_LIMITS = {
   requestTimeoutMs: 30_000,
   /** Enough for the largest picture over a slow phone connection. Only requests with a token may upload one. */
   longRequestTimeoutMs: 180_000,
-  /** Waiting time in the queue, before the body timeout starts. With the processing of the photo it is shorter than usual proxy timeouts. */
+  /**
+   * Waiting time in the queue, before the body timeout starts. With the processing of the photo it is shorter than usual proxy timeouts.
+   */
   turnTimeoutMs: 25_000,
   /** Without traffic in either direction the peer is gone. */
   idleTimeoutMs: 60_000,
