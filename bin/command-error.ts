@@ -1,4 +1,4 @@
-/** A command could not do what it was asked for. The message is the sentence people read; the exit code is 1. */
+/** A command has failed. The message is printed for the operator; the exit code is 1. */
 export class CommandError extends Error {
   override name = 'CommandError'
 }

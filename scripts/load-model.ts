@@ -8,7 +8,7 @@ export const ORDINARY = {
   /** Requests of their clients; lists are what a replica can give. */
   requestsPerDay: 150,
   listShare: 0.8,
-  /** Whom an account follows, and which part of these lives elsewhere. */
+  /** The people that an account follows, and the share of remote ones. */
   contacts: 60,
   shareElsewhere: 0.7,
   /** Of posts, those for some people only. */

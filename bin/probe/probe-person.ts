@@ -8,7 +8,7 @@ import { readHcardFields } from '../../src/protocol/discovery/hcard-fields.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { isGuid, isName, isUrlWithPath } from '../../src/protocol/values.js'
 import { type Finding, fail, ok, orFail, warn } from '../doctor/finding.js'
-import { type Asking, ask, isGood } from './ask.js'
+import { isGood, type ProbePod, sendRequest } from './send-request.js'
 
 export interface ProbedPerson {
   readonly findings: readonly Finding[]
@@ -22,12 +22,12 @@ const STRONG_BITS = 2_048
 const NETWORK_REL = 'http://joindiaspora.com/seed_location'
 
 /** Performs the discovery of a person step by step and reports each step. */
-export async function probePerson(pod: Asking, address: string): Promise<ProbedPerson> {
+export async function probePerson(pod: ProbePod, address: string): Promise<ProbedPerson> {
   const home = homeUrlOf(address)
   if (home === undefined) return { findings: [fail('address', `${address} names no host of the web.`)] }
-  const asked = await ask(pod, webFingerUrl(home, address), jrdTypes)
-  if ('trouble' in asked) return { findings: [fail('webfinger', asked.trouble)] }
-  const { answer } = asked
+  const result = await sendRequest(pod, webFingerUrl(home, address), jrdTypes)
+  if ('fault' in result) return { findings: [fail('webfinger', result.fault)] }
+  const { answer } = result
   if (!isGood(answer)) {
     return { findings: [fail('webfinger', `${answer.url.href} was answered with status ${answer.status}, not 200.`)] }
   }
@@ -83,13 +83,13 @@ function livesAt(podUrl: string, home: URL): readonly Finding[] {
 }
 
 async function probeHcard(
-  pod: Asking,
+  pod: ProbePod,
   url: string,
   person: { readonly address: string; readonly podUrl: string },
 ): Promise<ProbedPerson> {
-  const asked = await ask(pod, url, 'text/html')
-  if ('trouble' in asked) return { findings: [fail('hcard', asked.trouble)] }
-  const { answer } = asked
+  const result = await sendRequest(pod, url, 'text/html')
+  if ('fault' in result) return { findings: [fail('hcard', result.fault)] }
+  const { answer } = result
   if (!isGood(answer))
     return { findings: [fail('hcard', `${url} was answered with status ${answer.status}, not 200.`)] }
   const html = answer.body.toString()
@@ -148,21 +148,21 @@ function keyIn(pem: string): Finding {
 
 const frames = ['entity_photo', 'entity_photo_medium', 'entity_photo_small'] as const
 
-async function imagesIn(pod: Asking, fields: Fields, podUrl: string): Promise<readonly Finding[]> {
+async function imagesIn(pod: ProbePod, fields: Fields, podUrl: string): Promise<readonly Finding[]> {
   return Promise.all(frames.map((frame) => imageIn(pod, frame, fields.get(frame) ?? '', podUrl)))
 }
 
-async function imageIn(pod: Asking, frame: string, text: string, podUrl: string): Promise<Finding> {
+async function imageIn(pod: ProbePod, frame: string, text: string, podUrl: string): Promise<Finding> {
   if (!isUrlWithPath(text)) {
     return fail(frame, `There is no picture of class photo with a URL inside of it: other pods refuse the person.`)
   }
   if (/user\/default/.test(text)) return ok(frame, 'The person has no picture of their own.')
   const url = profileImageUrl(text, podUrl)
   if (url === null) return warn(frame, `${shown(text)} is no address of the web, and counts as no picture.`)
-  const asked = await ask(pod, url, 'image/*')
-  if ('trouble' in asked) return warn(frame, `${url} cannot be shown: ${asked.trouble}`)
-  const { status, contentType } = asked.answer
-  if (isGood(asked.answer) && contentType?.startsWith('image/')) return ok(frame, `${url} is ${contentType}.`)
+  const result = await sendRequest(pod, url, 'image/*')
+  if ('fault' in result) return warn(frame, `${url} cannot be shown: ${result.fault}`)
+  const { status, contentType } = result.answer
+  if (isGood(result.answer) && contentType?.startsWith('image/')) return ok(frame, `${url} is ${contentType}.`)
   return warn(
     frame,
     `${url} was answered with status ${status} as ${contentType ?? 'nothing with a media type'}, which is no picture.`,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { checkPod, type PodCheck } from '../../src/federation/discovery/pod-info.js'
 import { type Finding, fail, ok, warn } from '../doctor/finding.js'
-import { type Asking, ask, isGood } from './ask.js'
+import { isGood, type ProbePod, sendRequest } from './send-request.js'
 
 export interface ProbedPod {
   readonly check: PodCheck
@@ -9,7 +9,7 @@ export interface ProbedPod {
 }
 
 /** Checks the endpoints of a pod that need no known person. */
-export async function probePod(pod: Asking, origin: string): Promise<ProbedPod> {
+export async function probePod(pod: ProbePod, origin: string): Promise<ProbedPod> {
   const check = await checkPod(pod, origin)
   if (check.frontPage === undefined) {
     return { check, findings: [fail('front page', `${check.error} Other pods stop sending to it (${check.status}).`)] }
@@ -41,21 +41,21 @@ function nodeInfo({ nodeInfo: info, error }: PodCheck): Finding {
   return warn('nodeinfo', `${runs}, and does not name diaspora among its protocols: ${info.protocols.join(', ')}.`)
 }
 
-async function unknownEntity(pod: Asking, origin: string): Promise<Finding> {
-  const asked = await ask(pod, `${origin}/fetch/post/${randomBytes(16).toString('hex')}`)
-  if ('trouble' in asked) return fail('fetch', asked.trouble)
-  const { status } = asked.answer
+async function unknownEntity(pod: ProbePod, origin: string): Promise<Finding> {
+  const result = await sendRequest(pod, `${origin}/fetch/post/${randomBytes(16).toString('hex')}`)
+  if ('fault' in result) return fail('fetch', result.fault)
+  const { status } = result.answer
   if (status === 404) return ok('fetch', 'An unknown post is answered with 404.')
-  if (isGood(asked.answer)) return fail('fetch', `An unknown post is answered with ${status}, not 404.`)
+  if (isGood(result.answer)) return fail('fetch', `An unknown post is answered with ${status}, not 404.`)
   return warn('fetch', `An unknown post is answered with ${status}; other pods expect 404.`)
 }
 
-async function unknownPerson(pod: Asking, origin: string): Promise<Finding> {
+async function unknownPerson(pod: ProbePod, origin: string): Promise<Finding> {
   const address = `nobody-${randomBytes(6).toString('hex')}@${new URL(origin).host}`
-  const asked = await ask(pod, `${origin}/.well-known/webfinger?resource=acct:${address}`)
-  if ('trouble' in asked) return fail('webfinger', asked.trouble)
-  const { status } = asked.answer
+  const result = await sendRequest(pod, `${origin}/.well-known/webfinger?resource=acct:${address}`)
+  if ('fault' in result) return fail('webfinger', result.fault)
+  const { status } = result.answer
   if (status === 404) return ok('webfinger', 'An unknown person is answered with 404.')
-  if (isGood(asked.answer)) return fail('webfinger', `An unknown person is answered with ${status}, not 404.`)
+  if (isGood(result.answer)) return fail('webfinger', `An unknown person is answered with ${status}, not 404.`)
   return warn('webfinger', `An unknown person is answered with ${status}; other pods expect 404.`)
 }

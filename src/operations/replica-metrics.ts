@@ -5,7 +5,7 @@ import type { ReadReplica } from '../persistence/database/read-replica.js'
 export function watchReplica(registry: Registry, replica: ReadReplica): void {
   new Counter({
     name: 'pod_lists_read_total',
-    help: 'Lists, by the database that was asked first; failed: those that the replica did not give.',
+    help: 'Lists, by the database that was tried first; failed: those that the replica did not return.',
     labelNames: ['database'],
     registers: [registry],
     collect() {

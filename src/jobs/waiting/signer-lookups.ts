@@ -35,10 +35,10 @@ export async function findKnownHosts(db: Knex, hosts: readonly string[]): Promis
 }
 
 const isKnownHost = `exists (
-  select from pods where pods.host = regexp_replace(asked.host, ':[0-9]+$', '') and offline_since is null
+  select from pods where pods.host = regexp_replace(requested.host, ':[0-9]+$', '') and offline_since is null
 )`
 
-const knownHosts = `select host from unnest(${opaqueParam('$1', 'text[]')}) as asked(host) where ${isKnownHost}`
+const knownHosts = `select host from unnest(${opaqueParam('$1', 'text[]')}) as requested(host) where ${isKnownHost}`
 
 /** Finds the addresses that already have a look-up. */
 export async function findLookedUp(db: Knex, addresses: readonly string[]): Promise<ReadonlySet<string>> {
@@ -47,7 +47,7 @@ export async function findLookedUp(db: Knex, addresses: readonly string[]): Prom
 }
 
 const lookedUp = `
-  select address from unnest(${opaqueParam('$1', 'text[]')}) as asked(address) join signer_lookups using (address)`
+  select address from unnest(${opaqueParam('$1', 'text[]')}) as requested(address) join signer_lookups using (address)`
 
 /** Stores look-ups, one for each address, and enqueues jobs for their hosts after the commit. */
 export async function addLookups(
@@ -214,11 +214,11 @@ export async function dueAtHost(db: Knex, host: string): Promise<readonly string
 /** Hosts with due look-ups whose job seems to be lost. */
 export async function forgottenHosts(db: Knex, limit: number): Promise<readonly SignerHost[]> {
   const { rows } = await db.raw(
-    `select asked.host, asked.source, asked.tries > 0 as "isRetry", ${isKnownHost} as "isKnown"
+    `select requested.host, requested.source, requested.tries > 0 as "isRetry", ${isKnownHost} as "isKnown"
      from (
        select host, min(source) as source, min(tries) as tries
        from signer_lookups where ${FORGOTTEN_LOOKUPS} group by host limit ?
-     ) as asked`,
+     ) as requested`,
     [limit],
   )
   return rows
