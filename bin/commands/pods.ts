@@ -6,6 +6,7 @@ import { probeKnownPod } from '../../src/federation/discovery/pod-checks.js'
 import { isThisPod } from '../../src/federation/discovery/pod-location.js'
 import { Pod as OtherPod, type PodHost } from '../../src/persistence/models/pod.js'
 import { type KnownPod, type KnownPodFilter, listKnownPods } from '../../src/persistence/outbound/known-pods.js'
+import { podStateOf } from '../../src/persistence/outbound/pod-state.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { addressHostOf } from '../../src/protocol/address.js'
 import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
@@ -86,7 +87,7 @@ async function list({ state, ...options }: ListOptions): Promise<void> {
   const pods = await withPod(({ db }) => listKnownPods(db, state === undefined ? {} : { state }))
   const rows = pods.map((pod) => [
     addressHostOf(pod),
-    stateOf(pod),
+    podStateOf(pod, new Date()),
     pod.status,
     pod.software ?? '-',
     String(pod.people),
@@ -193,7 +194,7 @@ function printPod(pod: KnownPod, options: OutputOptions): void {
 function present(pod: KnownPod) {
   return {
     pod: addressHostOf(pod),
-    state: stateOf(pod),
+    state: podStateOf(pod, new Date()),
     status: pod.status,
     last_error: pod.lastError,
     software: pod.software,
@@ -210,13 +211,4 @@ function present(pod: KnownPod) {
     blocked_at: pod.blockedAt?.toISOString() ?? null,
     paused_until: pod.pausedUntil?.toISOString() ?? null,
   }
-}
-
-/** The state of the pod for deliveries, in one word. */
-function stateOf({ blockedAt, pausedUntil, asleep, nextTryAt, proven }: KnownPod): string {
-  if (blockedAt !== null) return 'blocked'
-  if (pausedUntil !== null && pausedUntil.getTime() > Date.now()) return 'paused'
-  if (asleep) return 'asleep'
-  if (nextTryAt !== null && nextTryAt.getTime() > Date.now()) return 'away'
-  return proven ? 'proven' : 'unproven'
 }

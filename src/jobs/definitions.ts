@@ -205,7 +205,7 @@ export const runOperationJob = defineJob<{ readonly operationId: number }>()(
   retriedForHours,
 )
 /** Groups new public content that has a text, link, photo or set of mentions in common. */
-export const findClustersJob = defineJob<object>()('maintenance', 'find-clusters', scheduled)
+export const findClustersJob = defineJob<object>()('maintenance', 'find-clusters', notKept)
 
 /** Deletes expired rows. */
 export const pruneJob = defineJob<object>()('maintenance', 'prune', notKept)

@@ -31,7 +31,10 @@ export async function purgePod({ db, now }: Pick<Pod, 'db' | 'now'>, podId: numb
   }
 }
 
-/** Treats a pod as if it had been offline for two weeks: no deliveries are stored until a check of the pod succeeds. A message from it requests a check. */
+/**
+ * Treats a pod as if it had been offline for two weeks: no deliveries are stored until a check of the pod succeeds. A message from it
+ * requests a check.
+ */
 export async function putPodToSleep({ db }: Pick<Pod, 'db'>, podId: number): Promise<void> {
   const offlineSince = raw('coalesce(offline_since, now())')
   await OtherPod.query(db)

@@ -19,7 +19,9 @@ type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'c
 const ACTIONS = {
   wake: { power: 'administration', run: wakePod },
   sleep: { power: 'administration', run: putPodToSleep },
-} as const satisfies Readonly<Record<string, { power: Power; run: (pod: OperationsPod, podId: number) => Promise<void> }>>
+} as const satisfies Readonly<
+  Record<string, { power: Power; run: (pod: OperationsPod, podId: number) => Promise<void> }>
+>
 
 export type PodAction = keyof typeof ACTIONS | 'block' | 'unblock'
 

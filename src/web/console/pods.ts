@@ -11,6 +11,7 @@ import {
   POD_STATES,
 } from '../../persistence/operations/pod-pages.js'
 import type { KnownPod } from '../../persistence/outbound/known-pods.js'
+import { type PodState, type PodStateFields, podStateOf } from '../../persistence/outbound/pod-state.js'
 import { addressHostOf } from '../../protocol/address.js'
 import { formText } from '../oidc/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
@@ -78,7 +79,7 @@ ${pageNavigation('/admin/pods', { q, state, sort: sort === 'host' ? undefined : 
     const other = await podIn(request)
     const undelivered = await listUndelivered(pod.db, other.id, DELIVERIES_SHOWN)
     return sendConsolePage(request, reply, {
-      title: `${addressHostOf(other)}: ${stateNameOf(other, pod.now())}`,
+      title: `${addressHostOf(other)}: ${podStateOf(other, pod.now())}`,
       content: html`<section class="card">${factsOf(other, pod.now())}</section>
 <section class="card"><h2>Undelivered messages</h2>${
         undelivered.length === 0 ? html`<p>Nothing waits for this pod.</p>` : deliveryTable(undelivered)
@@ -160,21 +161,18 @@ function oneOf<Value extends string>(values: readonly Value[], text: string | un
   return values.find((value) => value === text)
 }
 
-type Health = Pick<ListedPod, 'blockedAt' | 'asleep' | 'nextTryAt' | 'proven' | 'failures'>
+const STATE_LOOKS = {
+  blocked: 'bad',
+  paused: 'warn',
+  asleep: 'warn',
+  away: 'warn',
+  proven: 'good',
+  unproven: 'neutral',
+} as const satisfies Readonly<Record<PodState, string>>
 
-function stateNameOf({ blockedAt, asleep, nextTryAt, proven }: Health, now: Date): string {
-  if (blockedAt !== null) return 'blocked'
-  if (asleep) return 'asleep'
-  if (nextTryAt !== null && nextTryAt > now) return 'away'
-  return proven ? 'available' : 'not proven'
-}
-
-function stateOf(other: Health, now: Date): Markup {
-  const name = stateNameOf(other, now)
-  return stateWord(
-    name,
-    name === 'available' ? 'good' : name === 'not proven' ? 'neutral' : name === 'blocked' ? 'bad' : 'warn',
-  )
+function stateOf(other: PodStateFields, now: Date): Markup {
+  const state = podStateOf(other, now)
+  return stateWord(state, STATE_LOOKS[state])
 }
 
 function podTable(pods: readonly ListedPod[], now: Date): Markup {

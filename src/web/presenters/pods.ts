@@ -1,25 +1,14 @@
 import { presentRule } from '../../domain/moderation/pod-rules.js'
 import type { PodWithRules } from '../../domain/operations/pods.js'
 import type { ListedPod } from '../../persistence/operations/pod-pages.js'
-import type { KnownPod } from '../../persistence/outbound/known-pods.js'
+import { type PodStateFields, podStateOf } from '../../persistence/outbound/pod-state.js'
 import { addressHostOf } from '../../protocol/address.js'
 
-type Health = Pick<KnownPod, 'blockedAt' | 'pausedUntil' | 'asleep' | 'nextTryAt' | 'proven'>
-
-/** The first state of deliveries that fits, as in docs/pod-states.md. */
-function stateOf({ blockedAt, pausedUntil, asleep, nextTryAt, proven }: Health, now: Date) {
-  if (blockedAt !== null) return 'blocked'
-  if (pausedUntil !== null && pausedUntil > now) return 'paused'
-  if (asleep) return 'asleep'
-  if (nextTryAt !== null && nextTryAt > now) return 'away'
-  return proven ? 'proven' : 'unproven'
-}
-
-function presentFields(pod: Health & Omit<ListedPod, 'oldestWaiting'>, now: Date) {
+function presentFields(pod: PodStateFields & Omit<ListedPod, 'oldestWaiting'>, now: Date) {
   const { status, software, failures, people, waiting, dead, pausedUntil } = pod
   return {
     host: addressHostOf(pod),
-    state: stateOf(pod, now),
+    state: podStateOf(pod, now),
     ...{ status, software, failures },
     next_try_at: pod.nextTryAt?.toISOString() ?? null,
     blocked_at: pod.blockedAt?.toISOString() ?? null,

@@ -114,7 +114,9 @@ export async function recordStored(
   )
 }
 
-/** Each thing is hidden by the first filter that hits it. `insertFilterHits` has locked the counters of the filters, one after the other. */
+/**
+ * Each thing is hidden by the first filter that hits it. `insertFilterHits` has locked the counters of the filters, one after the other.
+ */
 async function hideHits(
   pod: Pick<Pod, 'now' | 'log'>,
   transaction: Knex.Transaction,
