@@ -208,9 +208,26 @@ const owner = '00000000-0000-4000-8000-000000000000'
 
 async function settleOneDelivery(): Promise<unknown> {
   await leasePods(workerDb, [{ podId, owner, milliseconds: 60_000, onlyProven: false }])
-  const [due] = await findDueDeliveries(workerDb, [{ podId, limit: 1 }])
-  const arrived = due === undefined ? [] : [due.id]
-  const settlement = { podId, owner, milliseconds: 60_000, arrived, failed: [], redirects: 3, hasAnswered: true }
+  const [first, second] = await findDueDeliveries(workerDb, [{ podId, limit: 2 }])
+  if (first === undefined || second === undefined) throw new Error('Nothing is due.')
+  const refusal = {
+    status: 400,
+    fault: 'refused',
+    counts: true,
+    seconds: 60,
+    dead: false,
+    encryptedEnvelope: undefined,
+  }
+  const failed = [{ ...refusal, id: second.id }]
+  const settlement = {
+    podId,
+    owner,
+    milliseconds: 60_000,
+    arrived: [first.id],
+    failed,
+    redirects: 3,
+    hasAnswered: true,
+  }
   await recordDeliveryResults(workerDb, [{ ...settlement, podHealth: { kind: 'available' } }])
   return releasePod(workerDb, podId, owner)
 }

@@ -74,7 +74,8 @@ async function deliverToPod(pod: Pod, podId: number, { lane, signal, limits, unt
   try {
     end = await drainPod({ pod, other: lease.pod, owner, lane, signal, limits }, until, arrived)
   } finally {
-    if (end !== 'released') await releasePod(pod.db, podId, owner)
+    // The results have ended the lease of a pod without further due deliveries, and of a silent one.
+    if (end === 'timed_out' || end === 'interrupted') await releasePod(pod.db, podId, owner)
   }
   if (arrived.length > 0) {
     const isFirstOfPod = !lease.pod.takesParticipations

@@ -247,11 +247,17 @@ export async function recordDeliveryResults(
     results.flatMap(({ arrived }) => arrived),
     JSON.stringify(results.flatMap(({ failed }) => failed)),
     JSON.stringify(rounds),
+    results.flatMap(({ failed }) => failed.map(({ id }) => id)),
+    results.map(({ podId }) => podId),
   ])
   return new Set(rows.map(({ podId }) => podId))
 }
 
-/** Columns are changed relative to their current values, because values that were read before can be outdated. */
+/**
+ * Columns are changed relative to their current values, because values that were read before can be outdated. The ids are given twice:
+ * without the arrays the planner expects a hundred rows, and reads all waiting deliveries and all pods to join them. `coalesce(state, '')`
+ * keeps the indexes of waiting deliveries out.
+ */
 const settlement = `
   with arrived as (
     delete from deliveries where id = any($1::bigint[]) returning pod_id, priority
@@ -267,7 +273,8 @@ const settlement = `
     from json_to_recordset($2::json) as failure(
       id bigint, status smallint, fault text, counts boolean, seconds double precision, dead boolean, "encryptedEnvelope" text
     )
-    where deliveries.id = failure.id and deliveries.state = 'waiting'
+    where deliveries.id = failure.id and deliveries.id = any(${opaqueParam('$4', 'bigint[]')}::bigint[])
+      and coalesce(deliveries.state, '') = 'waiting'
   ), given as materialized (
     select * from json_to_recordset($3::json) as round(
       "podId" bigint, owner uuid, milliseconds integer, "hasAnswered" boolean, redirects integer, settled bigint[],
@@ -277,6 +284,7 @@ const settlement = `
     -- In the order of their ids, so that two settlements cannot deadlock.
     select given.* from given
     join pods on pods.id = given."podId" and pods.drained_by = given.owner
+    where pods.id = any(${opaqueParam('$5', 'bigint[]')}::bigint[])
     order by pods.id
     for no key update of pods
   ), rounds as materialized (
