@@ -355,9 +355,13 @@ async function measureComments(running: Running): Promise<Result> {
 /** Comments of a person of the pod at this port under a new post; returns their guids. */
 async function addComments({ db }: OpenPod, author: Author, port: number, count: number): Promise<readonly string[]> {
   const { rows } = await db.raw(
-    `with commenter as (
+    `with pod as (
+       insert into pods (host, port) values ('127.0.0.1', :port)
+       on conflict (host, port) do update set last_success_at = now()
+       returning id, port
+     ), commenter as (
        insert into people (guid, address, pod_id, public_key)
-       select md5(random()::text), 'leo' || random() || '@127.0.0.1:' || port, id, 'none' from pods where port = :port
+       select md5(random()::text), md5(random()::text) || '@127.0.0.1:' || port, id, 'none' from pod
        returning id
      ), post as (
        insert into posts (guid, author_id, type, public, text)
