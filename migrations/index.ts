@@ -55,6 +55,7 @@ import { recentBlocks } from './0129-recent-blocks.js'
 import { filters } from './0130-filters.js'
 import { clusters } from './0131-clusters.js'
 import { retention } from './0140-retention.js'
+import { latestRelease } from './0141-latest-release.js'
 import type { Migration } from './migration.js'
 
 /**
@@ -119,4 +120,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0130-filters', filters],
   ['0131-clusters', clusters],
   ['0140-retention', retention],
+  ['0141-latest-release', latestRelease],
 ])

@@ -1,5 +1,6 @@
 import { extname } from 'node:path'
 import type { Config } from '../src/config/config.js'
+import { readSoftware } from '../src/config/software.js'
 import { keepFiltersLoaded } from '../src/domain/moderation/filters/active-filters.js'
 import { registerReceiveMetrics } from '../src/federation/inbound/receive-metrics.js'
 import { registerDeliveryMetrics } from '../src/federation/outbound/delivery-metrics.js'
@@ -10,6 +11,7 @@ import { makeDueBackup } from '../src/operations/backup/scheduled-backups.js'
 import { registerBackupMetrics } from '../src/operations/backup-metrics.js'
 import { openMetrics } from '../src/operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from '../src/operations/operator-server.js'
+import { checkForUpdate, registerUpdateMetric } from '../src/operations/update-check.js'
 import { openPictureStorage } from '../src/persistence/photos/open-pictures.js'
 import { openPod } from '../src/pod/open-pod.js'
 import type { Pod } from '../src/pod/pod.js'
@@ -30,6 +32,9 @@ import { type RunningWorkers, startWorkers, type WorkersHealth } from './start-w
 import { registerCryptoMetrics } from './threads/crypto-metrics.js'
 import { openCryptoPool } from './threads/crypto-pool.js'
 import { endWhenStuck } from './watchdog.js'
+
+/** One of all workers then makes the check of the day. */
+const CHECK_FOR_UPDATE_EVERY = 3_600_000
 
 await runProcess('worker', startWorker)
 
@@ -55,10 +60,14 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
     directDelivery,
   })
   const uploads = keepsPictures ? keepUploadsSwept(pod) : undefined
+  const updates = config.workerQueues.includes('maintenance')
+    ? runPeriodically(CHECK_FOR_UPDATE_EVERY, () => checkForUpdate(pod))
+    : undefined
   const backups = config.workerQueues.includes('maintenance') ? keepBackupsMade(pod) : undefined
   const metrics = openMetrics(pod)
   registerCryptoMetrics(metrics.registry, crypto)
   registerBackupMetrics(metrics.registry, pod)
+  registerUpdateMetric(metrics.registry, pod, readSoftware().version)
   registerReceiveMetrics(metrics.registry)
   registerDeliveryMetrics(metrics.registry)
   registerJobMetrics(metrics.registry)
@@ -83,7 +92,7 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
   return async () => {
     pod.log.info('worker stopping, running jobs finish')
     watchdog.stop()
-    await Promise.all([uploads?.stop(), backups?.stop(), workers.close()])
+    await Promise.all([uploads?.stop(), backups?.stop(), updates?.stop(), workers.close()])
     await closeApp(operator, 0)
     await figures.close()
     filters.close()

@@ -98,6 +98,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
     RETENTION_DEAD_DAYS: dead,
     RETENTION_TOMBSTONES_DAYS: tombstones,
   }),
+  updateCheckUrl: (url) => ({ UPDATE_CHECK_URL: url ?? null }),
   isolated: (isolated) => ({ ISOLATED: String(isolated) }),
   backupTo: (place) => ({ BACKUP_TO: place ?? null }),
   backupS3: (s3) => ({ BACKUP_S3_ENDPOINT: s3?.endpoint ?? null, BACKUP_S3_REGION: s3?.region ?? null }),

@@ -1,7 +1,9 @@
 import type { Knex } from 'knex'
 import type { Config } from '../../src/config/config.js'
+import { readSoftware } from '../../src/config/software.js'
 import { findHostMismatch } from '../../src/domain/accounts/accounts.js'
 import { unsealPrivateKey } from '../../src/domain/accounts/private-keys.js'
+import { findNewerRelease } from '../../src/domain/operations/newer-release.js'
 import { QUEUE_POOLS } from '../../src/jobs/queues/postgres-store.js'
 import { migrationStatus, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
@@ -35,8 +37,19 @@ export async function checkDatabase(db: Knex, url: string, config: Config): Prom
     checkConnections(facts, config),
     ...checkDurability(facts),
     migrations,
-    ...(migrations.state === 'fail' ? [] : [await checkSealedKeys(db, config), await checkHost(db, config)]),
+    ...(migrations.state === 'fail'
+      ? []
+      : [await checkSealedKeys(db, config), await checkHost(db, config), ...(await checkRelease(db, config))]),
   ]
+}
+
+/** Only if UPDATE_CHECK_URL is set. */
+async function checkRelease(db: Knex, { updateCheckUrl }: Config): Promise<readonly Finding[]> {
+  if (updateCheckUrl === undefined) return []
+  const { version } = readSoftware()
+  const newer = await findNewerRelease({ db }, version)
+  if (newer === undefined) return [ok('version', `No newer version than ${version} is known.`)]
+  return [warn('version', `Version ${newer} is available; this is ${version}: read its section in the CHANGELOG.`)]
 }
 
 async function factsOf(db: Knex): Promise<ServerFacts> {

@@ -128,6 +128,8 @@ export interface Config {
     readonly dead: number
     readonly tombstones: number
   }
+  /** A JSON document with the newest version of the program; undefined: it is not read. */
+  readonly updateCheckUrl: string | undefined
   /** No request to other pods leaves this copy of the pod, and its workers do only local work. */
   readonly isolated: boolean
   /** Private addresses that the pod may connect to, for tests and development. */
@@ -205,6 +207,7 @@ interface Environment {
   readonly RETENTION_NOTIFICATIONS_DAYS: number
   readonly RETENTION_DEAD_DAYS: number
   readonly RETENTION_TOMBSTONES_DAYS: number
+  readonly UPDATE_CHECK_URL?: string
   readonly ISOLATED: 'true' | 'false'
   readonly BACKUP_TO?: string
   readonly BACKUP_S3_ENDPOINT?: string
@@ -372,6 +375,7 @@ const settings = {
   RETENTION_DEAD_DAYS: retentionDays(30, 1),
   // A retraction may come back from a pod that was away for long.
   RETENTION_TOMBSTONES_DAYS: retentionDays(400, 90),
+  UPDATE_CHECK_URL: { type: 'string' },
   ISOLATED: { type: 'string', enum: ['true', 'false'], default: 'false', description: 'true or false' },
   BACKUP_TO: { type: 'string', minLength: 1, description: 'the path of a folder, or s3://bucket/prefix' },
   BACKUP_S3_ENDPOINT: { type: 'string' },
@@ -428,6 +432,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
   const workerConcurrency = readConcurrency(given.WORKER_CONCURRENCY, faults)
   const adminListen = readAdminListen(environment['ADMIN_LISTEN'], faults)
   const allowPrivateAddresses = readAllowPrivate(environment['ALLOW_PRIVATE_ADDRESSES'], faults)
+  checkAddress('UPDATE_CHECK_URL', given.UPDATE_CHECK_URL, ['http:', 'https:'], faults)
   const s3 = readS3(given, faults)
   const backupS3 = readBackupS3(given, faults)
   const trustProxy = readTrustProxy(given.TRUST_PROXY, faults)
@@ -492,6 +497,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
       dead: given.RETENTION_DEAD_DAYS,
       tombstones: given.RETENTION_TOMBSTONES_DAYS,
     },
+    updateCheckUrl: given.UPDATE_CHECK_URL,
     isolated: given.ISOLATED === 'true',
     allowPrivateAddresses,
     backupTo: given.BACKUP_TO,

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { readSoftware } from '../../config/software.js'
+import { findNewerRelease } from '../../domain/operations/newer-release.js'
 import { isNearlyFull, storageFacts } from '../../domain/operations/storage.js'
 import { queueFacts } from '../../jobs/operations/queue-facts.js'
 import { listProcesses } from '../../persistence/operations/processes.js'
@@ -49,11 +50,12 @@ interface Tile {
 async function readState(
   pod: Pick<Pod, 'db' | 'jobs' | 'config'>,
 ): Promise<{ readonly warnings: readonly Markup[]; readonly tiles: readonly Tile[] }> {
-  const [facts, processes, wishes, folders] = await Promise.all([
+  const [facts, processes, wishes, folders, newer] = await Promise.all([
     queueFacts(pod),
     listProcesses(pod.db),
     listQueueWishes(pod.db),
     storageFacts(pod),
+    findNewerRelease(pod, readSoftware().version),
   ])
   const queues = Object.entries(facts.queues ?? {})
   const sum = (read: (queue: (typeof queues)[number][1]) => number) =>
@@ -72,6 +74,7 @@ async function readState(
       ...unserved.map((name) => html`<a href="/admin/queues/${name}">${name}</a> has waiting jobs and no worker.`),
       ...stopped.map(({ queue, state }) => html`<a href="/admin/queues/${queue}">${queue}</a> is ${state}.`),
       ...low.map(({ folder }) => html`<a href="/admin/storage"><bdi>${folder}</bdi></a> is nearly full.`),
+      ...(newer === undefined ? [] : [html`Version ${newer} of the program is available.`]),
     ],
     tiles: [
       { name: 'waiting jobs', value: sum(({ waiting }) => waiting), path: '/admin/queues' },
