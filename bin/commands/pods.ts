@@ -16,7 +16,7 @@ import { type OutputOptions, print, printable, table } from '../output.js'
 import { queueAnswers } from '../queue-answers.js'
 import { readPlace } from '../read-named.js'
 import { withPod } from '../with-pod.js'
-import { podRuleCommands } from './pod-rules.js'
+import { podRuleCommands } from './moderation/pod-rules.js'
 
 interface ListOptions extends OutputOptions {
   readonly state?: NonNullable<KnownPodFilter['state']>

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { listAuthorizedClients, revokeAuthorization } from '../../domain/accounts/authorizations.js'
-import { applicationsPage } from '../pages/applications-page.js'
+import { applicationsPage } from '../pages/accounts/applications-page.js'
 import { formPolicy } from '../pages/forms.js'
 import { queryText } from '../schemas/query-text.js'
 import { RequestFault } from '../server/request-faults.js'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { Timestamp } from './formats.js'
-import { PodRuleSchema } from './pod-rules.js'
+import { PodRuleSchema } from './moderation/pod-rules.js'
 import { nullable, refTo } from './references.js'
 
 export const PodStatusName = Type.Enum([

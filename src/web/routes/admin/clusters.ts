@@ -11,7 +11,7 @@ import {
   ClusterState,
   cleanBody,
   WholeClusterSchema,
-} from '../../schemas/clusters.js'
+} from '../../schemas/moderation/clusters.js'
 import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { actorOf } from './actor-of.js'

@@ -20,7 +20,7 @@ import {
   FilterSchema,
   newFilterBody,
   WholeFilterSchema,
-} from '../../schemas/filters.js'
+} from '../../schemas/moderation/filters.js'
 import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { actorOf } from './actor-of.js'

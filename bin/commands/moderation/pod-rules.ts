@@ -6,8 +6,8 @@ import {
   presentImport,
   readImport,
   undoImport,
-} from '../../src/domain/moderation/pod-rule-imports.js'
-import { exportPodRules } from '../../src/domain/moderation/pod-rule-lists.js'
+} from '../../../src/domain/moderation/pod-rule-imports.js'
+import { exportPodRules } from '../../../src/domain/moderation/pod-rule-lists.js'
 import {
   listRules,
   nameOfRule,
@@ -16,18 +16,18 @@ import {
   previewPodRule,
   setPodRule,
   unsetPodRule,
-} from '../../src/domain/moderation/pod-rules.js'
-import type { RuleDomainInput } from '../../src/domain/moderation/rule-domain.js'
-import { presentOperation } from '../../src/domain/operations/long-operations.js'
-import { Refusal } from '../../src/domain/refusals.js'
-import type { ImportMode } from '../../src/persistence/moderation/pod-rule-imports.js'
-import type { PodRule } from '../../src/persistence/moderation/pod-rules.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
-import { CommandError } from '../command-error.js'
-import { readCount, readEnd } from '../options.js'
-import { print, printable, table } from '../output.js'
-import { queueAnswers } from '../queue-answers.js'
-import { withPod } from '../with-pod.js'
+} from '../../../src/domain/moderation/pod-rules.js'
+import type { RuleDomainInput } from '../../../src/domain/moderation/rule-domain.js'
+import { presentOperation } from '../../../src/domain/operations/long-operations.js'
+import { Refusal } from '../../../src/domain/refusals.js'
+import type { ImportMode } from '../../../src/persistence/moderation/pod-rule-imports.js'
+import type { PodRule } from '../../../src/persistence/moderation/pod-rules.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { CommandError } from '../../command-error.js'
+import { readCount, readEnd } from '../../options.js'
+import { print, printable, table } from '../../output.js'
+import { queueAnswers } from '../../queue-answers.js'
+import { withPod } from '../../with-pod.js'
 
 const RULES_AT_ONCE = 1_000
 

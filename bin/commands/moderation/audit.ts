@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
-import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
-import type { AuditEntry } from '../../src/domain/moderation/audit.js'
+import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
+import type { AuditEntry } from '../../../src/domain/moderation/audit.js'
 import {
   type AuditFilter,
   type AuditFormat,
@@ -9,11 +9,11 @@ import {
   listAudit,
   presentEntry,
   verifyAudit,
-} from '../../src/domain/moderation/audit.js'
-import { CommandError } from '../command-error.js'
-import { readCount, readTime } from '../options.js'
-import { type OutputOptions, print, printable, table } from '../output.js'
-import { withPod } from '../with-pod.js'
+} from '../../../src/domain/moderation/audit.js'
+import { CommandError } from '../../command-error.js'
+import { readCount, readTime } from '../../options.js'
+import { type OutputOptions, print, printable, table } from '../../output.js'
+import { withPod } from '../../with-pod.js'
 
 interface ListOptions extends OutputOptions {
   readonly actor?: string

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { Timestamp } from './formats.js'
-import { nullable } from './references.js'
+import { Timestamp } from '../formats.js'
+import { nullable } from '../references.js'
 
 export const PodRuleState = Type.Enum(['normal', 'limited', 'blocked'])
 

@@ -1,10 +1,10 @@
-import type { AuthorizedClient } from '../../domain/accounts/authorizations.js'
+import type { AuthorizedClient } from '../../../domain/accounts/authorizations.js'
+import { hidden } from '../forms.js'
+import { escapeHtml, page } from '../html.js'
+import { nextSteps } from '../next-steps.js'
+import { scopesInWords } from '../scope-words.js'
+import { dayHtml } from '../time.js'
 import { redirectHostOf } from './consent-page.js'
-import { hidden } from './forms.js'
-import { escapeHtml, page } from './html.js'
-import { nextSteps } from './next-steps.js'
-import { scopesInWords } from './scope-words.js'
-import { dayHtml } from './time.js'
 
 export interface ApplicationsFacts {
   readonly podName: string

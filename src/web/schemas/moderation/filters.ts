@@ -5,9 +5,9 @@ import {
   FILTER_KINDS,
   FILTER_ORIGINS,
   FILTER_STATES,
-} from '../../persistence/moderation/filters.js'
-import { Timestamp } from './formats.js'
-import { nullable } from './references.js'
+} from '../../../persistence/moderation/filters.js'
+import { Timestamp } from '../formats.js'
+import { nullable } from '../references.js'
 
 const Kind = Type.Enum([...FILTER_KINDS])
 const Field = Type.Enum([...FILTER_FIELDS])

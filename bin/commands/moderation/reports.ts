@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
-import type { Actor } from '../../src/domain/moderation/actor.js'
-import { listModerationCases, readModerationCase } from '../../src/domain/moderation/cases.js'
+import type { Actor } from '../../../src/domain/moderation/actor.js'
+import { listModerationCases, readModerationCase } from '../../../src/domain/moderation/cases.js'
 import {
   type CaseChange,
   dismissCase,
@@ -9,14 +9,14 @@ import {
   reopenCase,
   resolveCase,
   takeCase,
-} from '../../src/domain/moderation/change-case.js'
-import type { CaseState } from '../../src/persistence/moderation/cases.js'
-import type { Pod } from '../../src/pod/pod.js'
-import { presentListedCase, presentWholeCase } from '../../src/web/presenters/moderation.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
-import { readCount } from '../options.js'
-import { print, printable, table } from '../output.js'
-import { withPod } from '../with-pod.js'
+} from '../../../src/domain/moderation/change-case.js'
+import type { CaseState } from '../../../src/persistence/moderation/cases.js'
+import type { Pod } from '../../../src/pod/pod.js'
+import { presentListedCase, presentWholeCase } from '../../../src/web/presenters/moderation.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { readCount } from '../../options.js'
+import { print, printable, table } from '../../output.js'
+import { withPod } from '../../with-pod.js'
 
 const CASES_SHOWN = 50
 

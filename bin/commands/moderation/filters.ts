@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
-import { applyFilter } from '../../src/domain/moderation/filters/apply-filter.js'
-import { dryRunFilter } from '../../src/domain/moderation/filters/dry-run.js'
+import { applyFilter } from '../../../src/domain/moderation/filters/apply-filter.js'
+import { dryRunFilter } from '../../../src/domain/moderation/filters/dry-run.js'
 import {
   addFilter,
   changeFilter,
@@ -9,8 +9,8 @@ import {
   listModerationFilters,
   type NewFilter,
   removeFilter,
-} from '../../src/domain/moderation/filters/filters.js'
-import { Refusal } from '../../src/domain/refusals.js'
+} from '../../../src/domain/moderation/filters/filters.js'
+import { Refusal } from '../../../src/domain/refusals.js'
 import {
   FILTER_ACTIONS,
   FILTER_FIELDS,
@@ -18,13 +18,13 @@ import {
   FILTER_ORIGINS,
   FILTER_STATES,
   type FilterRule,
-} from '../../src/persistence/moderation/filters.js'
-import { presentDryRun, presentFilter } from '../../src/web/presenters/filters.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
-import { CommandError } from '../command-error.js'
-import { readCount } from '../options.js'
-import { print, printable, table } from '../output.js'
-import { withPod } from '../with-pod.js'
+} from '../../../src/persistence/moderation/filters.js'
+import { presentDryRun, presentFilter } from '../../../src/web/presenters/filters.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { CommandError } from '../../command-error.js'
+import { readCount } from '../../options.js'
+import { print, printable, table } from '../../output.js'
+import { withPod } from '../../with-pod.js'
 
 const FILTERS_SHOWN = 100
 

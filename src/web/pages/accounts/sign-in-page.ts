@@ -1,5 +1,5 @@
-import { alert, errorSummary, type FormError, field, hidden } from './forms.js'
-import { escapeHtml, page } from './html.js'
+import { alert, errorSummary, type FormError, field, hidden } from '../forms.js'
+import { escapeHtml, page } from '../html.js'
 
 export interface SignInFacts {
   readonly podName: string

@@ -1,5 +1,5 @@
-import { errorSummary, type FormError, field, hidden } from './forms.js'
-import { escapeHtml, page } from './html.js'
+import { errorSummary, type FormError, field, hidden } from '../forms.js'
+import { escapeHtml, page } from '../html.js'
 
 export interface SignUpFacts {
   readonly podName: string

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { Timestamp } from './formats.js'
-import { nullable } from './references.js'
+import { Timestamp } from '../formats.js'
+import { nullable } from '../references.js'
 
 export const ClusterState = Type.Enum(['open', 'cleaned', 'dismissed'])
 

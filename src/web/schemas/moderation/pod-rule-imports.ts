@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { nullable } from './references.js'
+import { nullable } from '../references.js'
 
 export const PodRuleImportSchema = Type.Object(
   {

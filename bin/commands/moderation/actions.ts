@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { listModerationActions, undoAction } from '../../src/domain/moderation/actions.js'
-import { presentAction } from '../../src/web/presenters/moderation.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
-import { readCount } from '../options.js'
-import { print, printable, table } from '../output.js'
-import { queueAnswers } from '../queue-answers.js'
-import { withPod } from '../with-pod.js'
+import { listModerationActions, undoAction } from '../../../src/domain/moderation/actions.js'
+import { presentAction } from '../../../src/web/presenters/moderation.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { readCount } from '../../options.js'
+import { print, printable, table } from '../../output.js'
+import { queueAnswers } from '../../queue-answers.js'
+import { withPod } from '../../with-pod.js'
 
 const ACTIONS_SHOWN = 50
 

@@ -1,19 +1,19 @@
 import { type Command, Option } from 'commander'
-import { cleanCluster, previewCleaning } from '../../src/domain/moderation/clusters/clean-cluster.js'
-import { dismissCluster, listSpamClusters, readCluster } from '../../src/domain/moderation/clusters/clusters.js'
-import type { ClusterRow } from '../../src/persistence/moderation/clusters.js'
+import { cleanCluster, previewCleaning } from '../../../src/domain/moderation/clusters/clean-cluster.js'
+import { dismissCluster, listSpamClusters, readCluster } from '../../../src/domain/moderation/clusters/clusters.js'
+import type { ClusterRow } from '../../../src/persistence/moderation/clusters.js'
 import {
   presentCleaning,
   presentCluster,
   presentWholeCluster,
   readCleanParts,
-} from '../../src/web/presenters/clusters.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
-import { CommandError } from '../command-error.js'
-import { readCount } from '../options.js'
-import { print, printable, table } from '../output.js'
-import { queueAnswers } from '../queue-answers.js'
-import { withPod } from '../with-pod.js'
+} from '../../../src/web/presenters/clusters.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { CommandError } from '../../command-error.js'
+import { readCount } from '../../options.js'
+import { print, printable, table } from '../../output.js'
+import { queueAnswers } from '../../queue-answers.js'
+import { withPod } from '../../with-pod.js'
 
 const CLUSTERS_SHOWN = 50
 
