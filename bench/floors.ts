@@ -7,7 +7,7 @@ export const FLOORS = {
     stored: { redis: 0.11, postgresql: 0.11 },
     done: { redis: 0.03, postgresql: 0.03 },
     /** Processor time of the cryptography of a message, as a part of all its processor time, by messages a second. */
-    rates: { 18: 0.02, 60: 0.036, 300: 0.08 },
+    rates: { 18: 0.025, 60: 0.036, 300: 0.08 },
   },
   /** 1 000 filters on the longest text take at most 5 ms. */
   filters: 1,

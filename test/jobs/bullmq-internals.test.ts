@@ -23,7 +23,12 @@ const members: readonly (readonly [keyof typeof classes, string, number])[] = [
   ['PostgresConnection', 'waitUntilReady', 0],
   ['PostgresConnection', 'getListenClient', 0],
   ['PostgresConnection', 'close', 0],
+  ['PostgresQueueBackend', 'moveToActive', 2],
   ['PostgresQueueBackend', 'moveToCompleted', 5],
+  ['PostgresQueueBackend', 'waitForJob', 1],
+  ['PostgresQueueBackend', 'disconnectBlocking', 0],
+  ['PostgresQueueBackend', 'reconnectBlocking', 0],
+  ['PostgresQueueBackend', 'disconnect', 0],
   ['PostgresQueueBackend', 'getClientList', 0],
 ]
 
@@ -88,6 +93,11 @@ describe('the internals of BullMQ that src/jobs/bullmq relies on', () => {
     expect(statements, `Events are suppressed in another way. ${UPGRADE}`).toContain('bullmq:evnotify:')
   })
 
+  it('include the channel on which all added jobs are notified', () => {
+    const backend = read('postgres/postgres-queue-backend.js')
+    expect(backend, `Jobs are notified in another way. ${UPGRADE}`).toContain("NOTIFY_CHANNEL = 'bullmq_jobs'")
+  })
+
   it('include the error name that ends all attempts of a job', () => {
     expect(read('classes/job.js'), UPGRADE).toContain("err.name == 'UnrecoverableError'")
   })
@@ -103,7 +113,7 @@ describe('the internals of BullMQ that src/jobs/bullmq relies on', () => {
          order by table_name, column_name`,
       )
       const columns = rows.map(({ column }) => column)
-      expect(columns, `finish-jobs-together.ts reads and deletes rows of other columns. ${UPGRADE}`).toEqual(COLUMNS)
+      expect(columns, `exchange-jobs.ts reads and deletes rows of other columns. ${UPGRADE}`).toEqual(COLUMNS)
     } finally {
       await client.end()
       await database.drop()

@@ -115,7 +115,8 @@ describe('the queue in PostgreSQL', () => {
     const query = pg.Client.prototype.query
     const asked = new Map<pg.Client, string>()
     vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...rest: unknown[]) {
-      asked.set(this, `${asked.get(this) ?? ''}\n${rest[0]}`)
+      const text = typeof rest[0] === 'string' ? rest[0] : Reflect.get(Object(rest[0]), 'text')
+      asked.set(this, `${asked.get(this) ?? ''}\n${text}`)
       return Reflect.apply(query, this, rest)
     })
     const jobs = await open()
@@ -127,7 +128,7 @@ describe('the queue in PostgreSQL', () => {
 
     const told = [...asked.values()]
     const producers = told.filter((all) => /add_job/.test(all))
-    const workers = told.filter((all) => /move_to_/.test(all))
+    const workers = told.filter((all) => /state = 'active', lock_token/.test(all))
     expect(producers).not.toEqual([])
     expect(workers).not.toEqual([])
     expect(producers.filter((all) => all.includes('synchronous_commit'))).toEqual([])

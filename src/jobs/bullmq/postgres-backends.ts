@@ -1,13 +1,14 @@
 import { type BackendFactory, type IQueueBackend, type PgPool, PostgresQueueBackend, type WorkerOptions } from 'bullmq'
 import type pg from 'pg'
-import { finishJobsTogether } from './finish-jobs-together.js'
+import { EmptyQueue } from './empty-queue.js'
+import { openJobExchange } from './exchange-jobs.js'
 import { RecoveringConnection, SharedListener, WORKER_LOCK, WorkerConnection } from './postgres-connections.js'
 
 interface BackendOptions {
   readonly producers: pg.Pool
   /** Opened for the first worker. */
   openWorkers(): pg.Pool
-  /** False: each worker listens on its own connection and ends its jobs one by one, as the library does it. */
+  /** False: each worker listens on its own connection and fetches and ends its jobs one by one, as the library does it. */
   readonly tuned: boolean
   report(where: string, error: Error): void
 }
@@ -31,10 +32,11 @@ function tunedBackends({ producers, openWorkers, report }: BackendOptions): Back
     const isWorker = kind?.withBlockingConnection === true
     const pool = isWorker ? openWorkers() : producers
     const shared = asPgPool(pool)
-    const connection = isWorker
-      ? new WorkerConnection(shared, name, listenWith(shared))
-      : new RecoveringConnection(shared)
-    return new TunedBackend(pool, connection, name, { ...options, connection: shared })
+    const own = { ...options, connection: shared }
+    if (!isWorker) return new ProducerBackend(pool, new RecoveringConnection(shared), name, own)
+    const workersListener = listenWith(shared)
+    const connection = new WorkerConnection(shared, name, workersListener)
+    return new WorkerBackend(pool, workersListener, connection, name, own)
   }
 }
 
@@ -61,33 +63,13 @@ function asPgPool(pool: pg.Pool): PgPool {
 /** Milliseconds; the default of the library. */
 const DEFAULT_LOCK = 30_000
 
-type Moved = ReturnType<PostgresQueueBackend['moveToCompleted']>
-
-/** A backend that ends jobs in groups, and counts the workers of all processes by their locks. */
-class TunedBackend extends PostgresQueueBackend {
+/** A backend that counts the workers of all processes by their locks. */
+class ProducerBackend extends PostgresQueueBackend {
   readonly #pool: pg.Pool
-  readonly #finish: ReturnType<typeof finishJobsTogether>
 
   constructor(pool: pg.Pool, ...rest: ConstructorParameters<typeof PostgresQueueBackend>) {
     super(...rest)
     this.#pool = pool
-    // Options of a worker: only workers finish jobs.
-    const { lockDuration: lock = DEFAULT_LOCK, name: worker } = this.opts as Pick<
-      WorkerOptions,
-      'lockDuration' | 'name'
-    >
-    this.#finish = finishJobsTogether({ pool, queue: this.queueName, lock, worker })
-  }
-
-  override async moveToCompleted(...finish: Parameters<PostgresQueueBackend['moveToCompleted']>): Moved {
-    const [{ id = '' }, , removeOnComplete, token, wantsNext] = finish
-    if (removeOnComplete !== true) return super.moveToCompleted(...finish)
-    const finishedOn = Date.now()
-    // A broken connection fails the whole group: each job is then finished once more, on its own.
-    const result = await this.#finish({ id, token, wantsNext }).catch(() => undefined)
-    if (result === undefined || result.notFinished.has(token)) return super.moveToCompleted(...finish)
-    const next = result.nextJobs.get(token)
-    return { result: next && [next, next.id, 0, 0], finishedOn }
   }
 
   override async getClientList(): Promise<string[]> {
@@ -102,4 +84,75 @@ class TunedBackend extends PostgresQueueBackend {
     )
     return [rows.map(() => `name=${this.queueName}`).join('\n')]
   }
+}
+
+type Moved = ReturnType<PostgresQueueBackend['moveToCompleted']>
+
+/** A backend that fetches and ends jobs in groups, and runs no statement while the queue is known to be empty. */
+class WorkerBackend extends ProducerBackend {
+  readonly #exchange: ReturnType<typeof openJobExchange>
+  readonly #empty: EmptyQueue
+  #isDisconnected = false
+
+  constructor(pool: pg.Pool, listener: SharedListener, ...rest: ConstructorParameters<typeof PostgresQueueBackend>) {
+    super(pool, ...rest)
+    const { lockDuration: lock = DEFAULT_LOCK, name: worker } = this.opts as Pick<
+      WorkerOptions,
+      'lockDuration' | 'name'
+    >
+    this.#empty = new EmptyQueue(listener, this.queueName)
+    this.#exchange = openJobExchange({ pool, queue: this.queueName, lock, worker, empty: this.#empty })
+  }
+
+  override async moveToActive(...claim: Parameters<PostgresQueueBackend['moveToActive']>) {
+    const [token] = claim
+    const emptyUntil = this.#empty.emptyUntil()
+    if (emptyUntil !== undefined) return noJob(emptyUntil)
+    const { nextJobs, isLimited, nextDelayedAt } = await this.#exchange({ token, wantsNext: true })
+    const next = nextJobs.get(token)
+    if (next !== undefined) return [next, next.id, 0, 0] as Claimed
+    return isLimited ? super.moveToActive(...claim) : noJob(nextDelayedAt)
+  }
+
+  override async waitForJob(seconds: number) {
+    const emptyUntil = this.#isDisconnected || this.closing ? undefined : this.#empty.emptyUntil()
+    if (emptyUntil === undefined) return super.waitForJob(seconds)
+    const isNotified = await this.#empty.wait(Math.min(Math.max(seconds, 0) * 1_000, emptyUntil - Date.now()))
+    return isNotified ? { member: this.queueName, score: 0 } : null
+  }
+
+  override async disconnectBlocking(...wait: Parameters<PostgresQueueBackend['disconnectBlocking']>): Promise<void> {
+    this.#isDisconnected = true
+    this.#empty.endWait()
+    await super.disconnectBlocking(...wait)
+  }
+
+  override async reconnectBlocking(): Promise<void> {
+    this.#isDisconnected = false
+    await super.reconnectBlocking()
+  }
+
+  override async disconnect(): Promise<void> {
+    this.#empty.endWait()
+    await super.disconnect()
+  }
+
+  override async moveToCompleted(...finish: Parameters<PostgresQueueBackend['moveToCompleted']>): Moved {
+    const [{ id = '' }, , removeOnComplete, token, wantsNext] = finish
+    if (removeOnComplete !== true) return super.moveToCompleted(...finish)
+    const finishedOn = Date.now()
+    // A broken connection fails the whole group: each job is then finished once more, on its own.
+    const result = await this.#exchange({ id, token, wantsNext }).catch(() => undefined)
+    if (result === undefined || result.notFinished.has(token)) return super.moveToCompleted(...finish)
+    const next = result.nextJobs.get(token)
+    return { result: next && [next, next.id, 0, 0], finishedOn }
+  }
+}
+
+type Claimed = Awaited<ReturnType<PostgresQueueBackend['moveToActive']>>
+
+/** The answer to a worker that gets no job. */
+function noJob(nextDelayedAt: number | null): Claimed {
+  const isDelayed = nextDelayedAt !== null && Number.isFinite(nextDelayedAt)
+  return [null, '', 0, isDelayed ? nextDelayedAt : 0]
 }

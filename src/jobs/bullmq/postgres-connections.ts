@@ -10,6 +10,9 @@ export class RecoveringConnection extends PostgresConnection {
   override async waitUntilReady(): Promise<void> {}
 }
 
+/** On which BullMQ notifies the name of each queue that has a new job. */
+const JOBS_CHANNEL = 'bullmq_jobs'
+
 type ListenClient = Awaited<ReturnType<PostgresConnection['getListenClient']>>
 
 /**
@@ -20,10 +23,23 @@ export class SharedListener extends RecoveringConnection {
   #workers = 0
   #client: ListenClient | undefined
   #serialized: ListenClient | undefined
+  #isListening = false
+  /** Notifications by queue. */
+  readonly #notified = new Map<string, number>()
+  #lostConnections = 0
 
   constructor(pool: PgPool) {
     super(pool)
     this.setMaxListeners(0)
+    this.on('listenerinvalidated', () => {
+      this.#isListening = false
+      this.#lostConnections += 1
+    })
+  }
+
+  /** A number that changes when jobs of the queue are added, or may have been. Undefined: this process does not listen now. */
+  versionOf(queue: string): number | undefined {
+    return this.#isListening ? this.#lostConnections + (this.#notified.get(queue) ?? 0) : undefined
   }
 
   join(): this {
@@ -42,8 +58,20 @@ export class SharedListener extends RecoveringConnection {
       if (client instanceof EventEmitter) client.setMaxListeners(0)
       this.#client = client
       this.#serialized = serialized(client)
+      await this.#listen(client, this.#serialized)
     }
     return this.#serialized
+  }
+
+  /** The library listens too, but only while a worker waits. */
+  async #listen(client: ListenClient, serialized: ListenClient): Promise<void> {
+    client.on('notification', ({ channel, payload = '' }) => {
+      if (channel !== JOBS_CHANNEL) return
+      this.#notified.set(payload, (this.#notified.get(payload) ?? 0) + 1)
+      this.emit('notified', payload)
+    })
+    await serialized.query(`listen ${JOBS_CHANNEL}`)
+    this.#isListening = client === this.#client
   }
 }
 

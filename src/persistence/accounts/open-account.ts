@@ -3,7 +3,7 @@ import { queryPrepared } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 
 /** An open account of a user. */
-export interface OpenAccount {
+interface OpenAccount {
   readonly username: string
   readonly personId: number
   readonly guid: string

@@ -1,10 +1,12 @@
 import type { JobJson } from 'bullmq'
 import type pg from 'pg'
 import { groupCommit } from '../group-commit.js'
+import type { EmptyQueue } from './empty-queue.js'
 
-/** A finished job, and whether its worker wants the next one. */
-interface FinishedJob {
-  readonly id: string
+/** A finished job, and whether its worker wants the next one; or a worker that only wants one. */
+interface JobRequest {
+  /** Undefined: no job was finished. */
+  readonly id?: string
   readonly token: string
   readonly wantsNext: boolean
 }
@@ -12,48 +14,58 @@ interface FinishedJob {
 /** A job in the form that the library reads, with the token of the worker slot that runs it. */
 type NextJob = JobJson & { readonly token: string }
 
-/** The result for the jobs that were finished in one statement. */
-interface FinishResult {
+/** The result for all requests that shared a statement. */
+interface ExchangeResult {
   /** Next jobs by token. Empty when no job waits, or when the queue is paused or has a limit. */
   readonly nextJobs: ReadonlyMap<string, NextJob>
   /** Tokens of jobs that were not finished: their rows are locked, or they belong to a flow or have a deduplication key. */
   readonly notFinished: ReadonlySet<string>
+  /** The queue is paused or has a limit, so that the library has to start its jobs. */
+  readonly isLimited: boolean
+  /** When the next delayed job is due, in milliseconds since 1970; null: there is none. */
+  readonly nextDelayedAt: number | null
 }
 
-interface NotFinished {
+interface QueueState extends Pick<ExchangeResult, 'isLimited' | 'nextDelayedAt'> {
   readonly notFinished: readonly string[] | null
+  /** A job waits that this statement has not started. */
+  readonly isMoreWaiting: boolean
 }
 
-type ResultRow = NotFinished & (NextJob | { readonly token: null })
+type ResultRow = QueueState & (NextJob | { readonly token: null })
 
-interface FinishOptions {
+interface ExchangeOptions {
   readonly pool: Pick<pg.Pool, 'query'>
   readonly queue: string
   /** Milliseconds for which a next job is locked. */
   readonly lock: number
   readonly worker: string | undefined
+  readonly empty: Pick<EmptyQueue, 'beginLook'>
 }
 
 /** As many as a worker may run at a time; a second group may start while the first is under way. */
 const BATCHES = { items: 256, atOnce: 2 }
 
 /**
- * Finishes jobs that are removed on completion and takes the next ones, with one statement for all that end at the same moment. The
- * library has a transaction of fifteen statements for each job, and an unread event for each step: 800 µs of the server.
+ * Finishes jobs that are removed on completion and takes the next ones, with one statement for all that end or are wanted at the same
+ * moment. The library has a transaction of fifteen statements for each job, and an unread event for each step: 800 µs of the server.
+ * The statement also tells whether more jobs wait, for which the library has two others.
  */
-export function finishJobsTogether({
+export function openJobExchange({
   pool,
   queue,
   lock,
   worker,
-}: FinishOptions): (finished: FinishedJob) => Promise<FinishResult> {
-  const finishBatch = groupCommit<FinishedJob, FinishResult>(BATCHES, async (all) => {
+  empty,
+}: ExchangeOptions): (request: JobRequest) => Promise<ExchangeResult> {
+  const exchange = groupCommit<JobRequest, ExchangeResult>(BATCHES, async (all) => {
+    const noteRest = empty.beginLook()
     const { rows } = await pool.query<ResultRow>({
-      name: 'finished-together',
-      text: finishedTogether,
+      name: 'exchanged-jobs',
+      text: exchangedJobs,
       values: [
         queue,
-        all.map(({ id }) => id),
+        all.map(({ id }) => id ?? null),
         all.map(({ token }) => token),
         all.map(({ wantsNext }) => wantsNext),
         Date.now(),
@@ -61,18 +73,25 @@ export function finishJobsTogether({
         worker,
       ],
     })
-    const nextJobs = rows.filter((row): row is NotFinished & NextJob => row.token !== null)
-    return { nextJobs: new Map(nextJobs.map((job) => [job.token, job])), notFinished: new Set(rows[0]?.notFinished) }
+    const nextJobs = rows.filter((row): row is QueueState & NextJob => row.token !== null)
+    const [{ isLimited = true, nextDelayedAt = null, isMoreWaiting = true, notFinished = null } = {}] = rows
+    noteRest({ isEmpty: !isLimited && !isMoreWaiting, nextDelayedAt })
+    return {
+      nextJobs: new Map(nextJobs.map((job) => [job.token, job])),
+      notFinished: new Set(notFinished),
+      isLimited,
+      nextDelayedAt,
+    }
   })
-  return (finished) => finishBatch([finished])
+  return (request) => exchange([request])
 }
 
 /**
- * Returns the next jobs, and the tokens of those that could not be finished. Locked rows are skipped: a group must not wait for one
- * row. Jobs of a flow or with a deduplication key are left to the library, which does more than delete them. Delayed jobs that are
+ * Returns the next jobs, the tokens of those that could not be finished, and what is left of the queue. Locked rows are skipped: a
+ * group must not wait for one row. Jobs of a flow or with a deduplication key are left to the library, which does more than delete them. Delayed jobs that are
  * due can be started from the next statement on. All lookups use the primary key or the index of waiting jobs.
  */
-const finishedTogether = `
+const exchangedJobs = `
   with finished as (
     select * from unnest($2::text[], $3::text[], $4::boolean[]) with ordinality as row(id, token, wants_next, place)
   ), held as (
@@ -84,7 +103,15 @@ const finishedTogether = `
   ), ended as (
     delete from job using held where job.queue = held.queue and job.id = held.id
   ), wanting as (
-    select token, row_number() over (order by place) as place from held where wants_next
+    select token, row_number() over (order by place) as place from (
+      select token, place from held where wants_next
+      union all
+      select token, place from finished where id is null
+    ) as requests
+  ), limits as materialized (
+    select exists (
+      select from meta where queue = $1 and (field in ('concurrency', 'max') or field = 'paused' and value = '1')
+    ) as are_set
   ), due as (
     select queue, id from job
     where queue = $1 and state = 'delayed' and process_at_ms <= $5 and exists (select from wanting)
@@ -93,9 +120,7 @@ const finishedTogether = `
     update job set state = 'waiting', delay_ms = 0 from due where job.queue = due.queue and job.id = due.id
   ), free as (
     select id from job
-    where queue = $1 and state = 'waiting' and not exists (
-      select from meta where queue = $1 and (field in ('concurrency', 'max') or field = 'paused' and value = '1')
-    )
+    where queue = $1 and state = 'waiting' and not (select are_set from limits)
     order by priority, seq
     limit (select count(*) from wanting)
     for update skip locked
@@ -110,7 +135,17 @@ const finishedTogether = `
     returning job.*
   )
   select
-    (select array_agg(token) from finished where place not in (select place from held)) as "notFinished",
+    (
+      select array_agg(token) from finished where id is not null and place not in (select place from held)
+    ) as "notFinished",
+    (select are_set from limits) as "isLimited",
+    ( -- Not with exists, which drops the order and so may use the primary key.
+      select id from job where queue = $1 and state = 'waiting' and id not in (select id from free)
+      order by priority, seq limit 1
+    ) is not null as "isMoreWaiting",
+    (
+      select process_at_ms::float8 from job where queue = $1 and state = 'delayed' order by process_at_ms limit 1
+    ) as "nextDelayedAt",
     started.lock_token as token, started.id, started.name, started.data::text as data, started.opts, started.progress,
     attempts_made as "attemptsMade", attempts_started as "attemptsStarted", processed_at_ms::float8 as "processedOn",
     added_at_ms::float8 as timestamp, delay_ms::float8 as delay, priority, failed_reason as "failedReason",

@@ -2,7 +2,9 @@ import type { Job } from 'bullmq'
 import pg from 'pg'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { finishJobsTogether } from '../../src/jobs/bullmq/finish-jobs-together.js'
+import { EmptyQueue, type QueueRest } from '../../src/jobs/bullmq/empty-queue.js'
+import { openJobExchange } from '../../src/jobs/bullmq/exchange-jobs.js'
+import { SharedListener } from '../../src/jobs/bullmq/postgres-connections.js'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
 import { createTestDatabase, type TestDatabase } from '../support/databases/test-database.js'
@@ -24,6 +26,7 @@ beforeEach(async () => {
   })
   // A connection that is closing when the database is dropped reports an error.
   pool.on('connect', (client) => client.on('error', () => {}))
+  pool.on('error', () => {})
 })
 afterEach(async () => {
   await jobs.close()
@@ -33,7 +36,10 @@ afterEach(async () => {
 
 function open() {
   const query = vi.spyOn(pool, 'query')
-  return { query, finish: finishJobsTogether({ pool, queue: 'notify', lock: LOCK, worker: 'somebody' }) }
+  const rests: QueueRest[] = []
+  const empty = { beginLook: () => (rest: QueueRest) => void rests.push(rest) }
+  const finish = openJobExchange({ pool, queue: 'notify', lock: LOCK, worker: 'somebody', empty })
+  return { query, finish, rests }
 }
 
 async function add(...texts: readonly string[]): Promise<void> {
@@ -224,17 +230,114 @@ describe('jobs that are finished at the same moment', () => {
   })
 })
 
-describe('a worker', () => {
-  const STATEMENT = 'finished-together'
+describe('a worker that wants a job', () => {
+  it('gets one without finishing any, and learns what is left of the queue', async () => {
+    await add('one', 'two')
+    await jobs.enqueue(greet, { text: 'later' }, { delay: 60_000 })
+    const { finish, rests } = open()
 
-  /** Records the statements of all workers from here on; `answer` may make them fail. */
+    const [one, two, none] = await Promise.all(['a', 'b', 'c'].map((token) => finish({ token, wantsNext: true })))
+
+    const taken = ['a', 'b', 'c'].map((token) => one?.nextJobs.get(token)?.data)
+    expect(taken.map((data) => data && JSON.parse(data).text)).toEqual(['one', 'two', undefined])
+    expect([two, none]).toEqual([one, one])
+    expect(rests).toEqual([{ isEmpty: true, nextDelayedAt: expect.any(Number) }])
+  })
+
+  it('learns of jobs that wait beyond those it gets', async () => {
+    await add('one', 'two')
+    const { finish, rests } = open()
+    await finish({ token: 'a', wantsNext: true })
+    await finish({ token: 'b', wantsNext: true })
+
+    expect(rests.map(({ isEmpty }) => isEmpty)).toEqual([false, true])
+  })
+
+  it('leaves a paused queue to the library', async () => {
+    await add('one')
+    await pool.query(`insert into meta (queue, field, value) values ('notify', 'paused', '1')`)
+    const { finish, rests } = open()
+
+    expect(await finish({ token: 'a', wantsNext: true })).toMatchObject({ isLimited: true, nextJobs: new Map() })
+    expect(rests).toEqual([{ isEmpty: false, nextDelayedAt: null }])
+  })
+})
+
+describe('an empty queue', () => {
+  const rest = { isEmpty: true, nextDelayedAt: null }
+
+  async function listen() {
+    const listener = new SharedListener(pool as never)
+    await listener.join().getListenClient()
+    return { listener, empty: new EmptyQueue(listener, 'notify'), close: () => listener.leave() }
+  }
+
+  it('is known as empty until a job of it is notified, whichever process has added it', async () => {
+    const { empty, close } = await listen()
+    empty.beginLook()(rest)
+    expect(empty.emptyUntil()).toBe(Number.POSITIVE_INFINITY)
+
+    const waited = empty.wait(10_000)
+    await pool.query(`select pg_notify('bullmq_jobs', 'fetch')`)
+    expect(empty.emptyUntil()).toBe(Number.POSITIVE_INFINITY)
+    await add('one')
+
+    expect(await waited).toBe(true)
+    expect(empty.emptyUntil()).toBe(undefined)
+    await close()
+  })
+
+  it('is not known as empty when a job is notified after the look has begun', async () => {
+    const { listener, empty, close } = await listen()
+    const noteRest = empty.beginLook()
+    const version = listener.versionOf('notify')
+    await add('one')
+    await vi.waitFor(() => expect(listener.versionOf('notify')).not.toBe(version))
+    noteRest(rest)
+
+    expect(empty.emptyUntil()).toBe(undefined)
+    await close()
+  })
+
+  it('is not known as empty when a delayed job is due, or when the connection is lost', async () => {
+    const { listener, empty, close } = await listen()
+    empty.beginLook()({ isEmpty: true, nextDelayedAt: Date.now() - 1 })
+    expect(empty.emptyUntil()).toBe(undefined)
+
+    empty.beginLook()(rest)
+    const waited = empty.wait(10_000)
+    listener.emit('listenerinvalidated')
+
+    expect(await waited).toBe(false)
+    expect(empty.emptyUntil()).toBe(undefined)
+    await close()
+  })
+
+  it('is not known as empty after a wait without a notification: the connection may be dead', async () => {
+    const { empty, close } = await listen()
+    empty.beginLook()(rest)
+
+    expect(await empty.wait(1)).toBe(false)
+    expect(empty.emptyUntil()).toBe(undefined)
+    await close()
+  })
+})
+
+describe('a worker', () => {
+  const STATEMENT = 'exchanged-jobs'
+
+  /** Records the statements of all workers that finish jobs from here on; `answer` may make them fail. */
   function watch(answer: () => void = () => undefined) {
     const query = pg.Pool.prototype.query
     const seen: unknown[] = []
     vi.spyOn(pg.Pool.prototype, 'query').mockImplementation(function (this: pg.Pool, ...rest: unknown[]) {
       const [asked] = rest
       if (typeof asked === 'object' && asked !== null && Reflect.get(asked, 'name') === STATEMENT) {
-        seen.push(Reflect.get(asked, 'values'))
+        const values: readonly unknown[] = Reflect.get(asked, 'values')
+        const [, finished] = values
+        const finishesNone = Array.isArray(finished) && finished.every((id) => id === null)
+        if (finishesNone) return Reflect.apply(query, this, rest)
+        seen.push(values)
         try {
           answer()
         } catch (error) {
@@ -247,9 +350,8 @@ describe('a worker', () => {
   }
   afterEach(() => void vi.restoreAllMocks())
 
-  it('reads a job in the same form when it fetches one and when it gets one in exchange for a finished one', async () => {
-    const finished = watch()
-    await add('one', 'two')
+  it('reads a job in the same form as the worker of the library, with the same lock', async () => {
+    const plainJobs = await openJobQueues({ redisUrl: undefined, databaseUrl: database.url, log, tuned: false })
     const seen: Job[] = []
     const lockedFor: number[] = []
     const run = async (job: Job) => {
@@ -260,24 +362,59 @@ describe('a worker', () => {
       lockedFor.push(rows[0].ms)
       seen.push(job)
     }
-    const worker = jobs.serve('notify', run, { ...timing, concurrency: 1 })
-    await vi.waitFor(() => expect(seen).toHaveLength(2))
-    await worker.close()
+    try {
+      for (const each of [plainJobs, jobs]) {
+        const worker = each.serve('notify', run, { ...timing, concurrency: 1 })
+        await add('one')
+        await vi.waitFor(() => expect(seen).toHaveLength(each === plainJobs ? 1 : 2))
+        await worker.close()
+      }
+    } finally {
+      await plainJobs.close()
+    }
 
-    const [asked, got] = seen.map((job) => {
-      const { id, timestamp, processedOn, finishedOn, data, ...rest } = JSON.parse(JSON.stringify(job))
+    const [plain, tuned] = seen.map((job) => {
+      const { id, token, timestamp, processedOn, finishedOn, ...rest } = JSON.parse(JSON.stringify(job))
       return {
         ...rest,
         id: typeof id,
+        token: typeof token,
         timestamp: typeof timestamp,
         processedOn: typeof processedOn,
         stalledCounter: job.stalledCounter,
       }
     })
-    expect(got).toEqual(asked)
-    expect(seen[1]?.data).toEqual({ text: 'two' })
+    expect(tuned).toEqual(plain)
     expect(lockedFor).toEqual([timing.lock, timing.lock])
-    expect(finished).toHaveLength(2)
+  })
+
+  it('needs two statements for a job of an idle queue: one to take it, one to finish it', async () => {
+    const query = vi.spyOn(pg.Pool.prototype, 'query')
+    const names: unknown[] = []
+    const done: string[] = []
+    const worker = jobs.serve('notify', async (job) => void done.push(job.data.text), timing)
+    const isIdle = async (count: number) => {
+      await vi.waitFor(async () => {
+        expect(done).toHaveLength(count)
+        expect((await pool.query(`select from job`)).rowCount).toBe(0)
+      })
+    }
+    try {
+      // Nothing is known about the queue until the worker has listened and then looked for a job.
+      for (const [index, text] of ['one', 'two', 'three', 'four', 'five'].entries()) {
+        if (text === 'three') query.mockClear()
+        await add(text)
+        await isIdle(index + 1)
+      }
+      // Before the worker closes, for which it looks once more.
+      names.push(...query.mock.calls.map(([asked]) => asked as unknown))
+    } finally {
+      await worker.close()
+    }
+
+    const exchanged = names.filter((asked) => Reflect.get(Object(asked), 'name') === STATEMENT)
+    const library = names.filter((asked) => /move_to_|next_signal|next_delay|state = 'waiting'/.test(String(asked)))
+    expect([exchanged.length, library.length]).toEqual([6, 0])
   })
 
   it('runs each job once beside another worker', async () => {
