@@ -25,10 +25,10 @@ export const FLOORS = {
   attacked: 1 / 3,
   /** More processes on the same cores, compared with one of each. */
   processes: 0.75,
-  outbound: { public: 0.4, private: 0.4, fanout: 0.2 },
+  outbound: { public: 0.07, private: 0.1, fanout: 0.2 },
   hanging: { redis: 0.85, postgresql: 0.8 },
   /** A post to many pods compared with bare POSTs; 2 s compared with the 99th percentile of other posts during a fan-out. */
-  deliveries: { healthy: 0.4, duringFanOut: 2 },
+  deliveries: { healthy: 0.3, duringFanOut: 1 },
   discovery: 0.1,
   list: {
     page: 0.13,
