@@ -14,13 +14,13 @@ import { auditCommands } from './commands/moderation/audit.js'
 import { clusterCommands } from './commands/moderation/clusters.js'
 import { contentCommands } from './commands/moderation/content.js'
 import { filterCommands } from './commands/moderation/filters.js'
+import { moderatedPeopleCommands } from './commands/moderation/people.js'
 import { reportCommands } from './commands/moderation/reports.js'
 import { notificationCommands } from './commands/notifications.js'
 import { peopleCommands } from './commands/people.js'
 import { podsCommands } from './commands/pods.js'
 import { pruneCommand } from './commands/prune.js'
 import { queueCommands } from './commands/queues.js'
-import { remotePeopleCommands } from './commands/remote-people.js'
 import { seedCommand } from './commands/seed.js'
 import { storageCommands } from './commands/storage.js'
 import { upgradeCommands } from './commands/upgrade.js'
@@ -41,7 +41,7 @@ export const passingCommands = [
   federationCommands,
   inspectCommand,
   podsCommands,
-  remotePeopleCommands,
+  moderatedPeopleCommands,
   deliveryCommands,
   pruneCommand,
   storageCommands,

@@ -47,6 +47,7 @@ import { moderationCases } from './0105-moderation-cases.js'
 import { queueControls } from './0110-queue-controls.js'
 import { backupRuns } from './0112-backup-runs.js'
 import { hiddenContent } from './0120-hidden-content.js'
+import { personRestrictions } from './0121-person-restrictions.js'
 import { podRules } from './0125-pod-rules.js'
 import { pausedPods } from './0126-paused-pods.js'
 import { operations } from './0127-operations.js'
@@ -112,6 +113,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0110-queue-controls', queueControls],
   ['0112-backup-runs', backupRuns],
   ['0120-hidden-content', hiddenContent],
+  ['0121-person-restrictions', personRestrictions],
   ['0125-pod-rules', podRules],
   ['0126-paused-pods', pausedPods],
   ['0127-operations', operations],

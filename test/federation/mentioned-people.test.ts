@@ -156,6 +156,7 @@ describe('an unknown person whom a remote text mentions', () => {
       local: false,
       closed: false,
       blocked: false,
+      isPersonBlocked: false,
       isProven: true,
       offline: false,
       key: undefined,

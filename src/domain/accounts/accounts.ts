@@ -126,6 +126,21 @@ export async function resetPassword(
   })
 }
 
+/** Ends the sessions of a user in browsers, and live streams whose account is locked. Tokens stay, so that an undo restores them. */
+export async function endSessionsAndStreams(transaction: Knex.Transaction, address: string): Promise<void> {
+  await deleteSessions(transaction, address)
+  await sendSignal(transaction, 'access_ended')
+}
+
+/** Ends all access of an account: sessions, tokens, codes and live streams. */
+export async function endAllAccess(
+  transaction: Knex.Transaction,
+  { userId, address }: { readonly userId: number; readonly address: string },
+): Promise<void> {
+  await deleteSessions(transaction, address)
+  await deleteAuthorizations(transaction, userId)
+}
+
 /** Deletes the authorizations of a user, with their codes and tokens, and ends live streams. */
 async function deleteAuthorizations(transaction: Knex.Transaction, userId: number): Promise<void> {
   await Authorization.query(transaction).delete().where({ userId })

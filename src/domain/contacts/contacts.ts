@@ -175,6 +175,7 @@ function newIntroductionJobs({ userId, personId }: SharingPair, to: number): rea
 
 async function requireAddablePerson(transaction: Knex.Transaction, viewer: Viewer, person: Person): Promise<void> {
   if (person.id === viewer.personId) throw refusal('own_person', 'You cannot add yourself to an aspect.')
+  if (person.restriction === 'block') throw personNotFound()
   if (person.closedAt !== null) throw refusal('account_closed', 'The account of this person is closed.')
   const block = await Block.query(transaction).findById([viewer.userId, person.id])
   if (block !== undefined) throw refusal('person_blocked', 'You block this person. Unblock the person first.')
@@ -189,8 +190,12 @@ async function lockViewerAndPerson(
   const person = await Person.query(transaction).findOne({ guid: personGuid })
   await User.lock(transaction, viewer.userId, person ? [person.id] : [])
   await findAspect({ db: transaction }, viewer, aspectId)
-  if (person === undefined) throw refusal('person_not_found', 'This person does not exist, or you may not see them.')
+  if (person === undefined) throw personNotFound()
   return person
+}
+
+function personNotFound(): Refusal<ContactRefusal> {
+  return refusal('person_not_found', 'This person does not exist, or you may not see them.')
 }
 
 function refusal(reason: ContactRefusal, message: string): Refusal<ContactRefusal> {

@@ -12,6 +12,7 @@ import {
   lockAction,
 } from '../../persistence/moderation/actions.js'
 import { showContentOfAction } from '../../persistence/moderation/hidden-content.js'
+import { liftRestrictions } from '../../persistence/moderation/restrictions.js'
 import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
@@ -19,6 +20,7 @@ import { type Actor, requireActionOn, requirePower, SYSTEM_ACTOR } from './actor
 import { undoCleaning } from './clusters/clean-cluster.js'
 import { reloadFilters } from './filters/active-filters.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
+import { resumeContacts } from './restrict-person.js'
 
 type UndoPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
 
@@ -31,6 +33,9 @@ const UNDO_OF_KIND: Readonly<Record<string, Undo>> = {
   'filter.apply': (_pod, transaction, { id }) => showContentOfAction(transaction, id),
   hide: (_pod, transaction, { id }) => showContentOfAction(transaction, id),
   remove: undoRemoval,
+  silence: undoRestriction,
+  block: undoRestriction,
+  lock: undoLock,
 }
 
 /** Lists actions, newest first. */
@@ -109,6 +114,15 @@ async function requireUndoOf(transaction: Knex.Transaction, actor: Actor, { deta
   const { userId } = details
   const user = typeof userId === 'number' ? await User.query(transaction).findById(userId) : undefined
   if (user !== undefined) requireActionOn(actor, user)
+}
+
+async function undoRestriction(pod: UndoPod, transaction: Knex.Transaction, { id }: ActionRow): Promise<void> {
+  const { resumed } = await liftRestrictions(transaction, { source: 'action', id })
+  await resumeContacts(pod, transaction, resumed)
+}
+
+async function undoLock(_pod: UndoPod, transaction: Knex.Transaction, { details }: ActionRow): Promise<void> {
+  await User.query(transaction).findById(Number(details['userId'])).patch({ lockedAt: null })
 }
 
 async function undoRemoval(_pod: UndoPod, transaction: Knex.Transaction, { id, details }: ActionRow): Promise<void> {

@@ -27,6 +27,7 @@ export function isAuthorised(resolved: ResolvedArrival): boolean {
 
 /** The reason to ignore an entity that may be valid; undefined: there is none. */
 function reasonToIgnore({ entity, signer, author, isDeleted, authorIsLocal }: ResolvedArrival): string | undefined {
+  if (isIgnoredOfBlocked(entity, signer, author)) return `Moderated: the author ${entity.author} is blocked`
   const reason =
     reasonToIgnorePerson(signer, entity) ??
     (isRelayable(entity) && author ? reasonToIgnorePerson(author, entity) : undefined)
@@ -36,6 +37,12 @@ function reasonToIgnore({ entity, signer, author, isDeleted, authorIsLocal }: Re
   // A moved account keeps its key and may sign its migration; all other entities of local accounts originate on this pod.
   if (signer.local && entity.type !== 'account_migration') return `${signer.address} is a local account`
   return isDeleted ? 'the entity or its parent was retracted before it arrived' : undefined
+}
+
+/** The author of the entity counts, also if another pod relays it. Interactions with local posts are rejected instead, which is answered. */
+function isIgnoredOfBlocked(entity: ReceivableEntity, signer: Signer, author: Signer | undefined): boolean {
+  const isBlocked = author === undefined ? signer.isPersonBlocked : author.isPersonBlocked
+  return isBlocked && !endsSomething(entity) && !isRelayable(entity)
 }
 
 function reasonToIgnorePerson({ address, blocked, closed }: Signer, entity: ReceivableEntity): string | undefined {
@@ -50,10 +57,13 @@ export function endsSomething(entity: ReceivableEntity): boolean {
 }
 
 function faultOf(arrival: ResolvedArrival): Pick<RejectedMessage, 'fault' | 'reason'> | undefined {
-  const { entity, sender, signature, references, hasLostParts, recipient } = arrival
+  const { entity, sender, signature, references, hasLostParts, recipient, author } = arrival
   const name = () => `the ${nameOf(entity)} by ${entity.author}`
   if (recipient?.closed)
     return { fault: 'RecipientClosed', reason: `${name()} is for ${recipient.address}, whose account is closed` }
+  if (author?.isPersonBlocked && isRelayable(entity)) {
+    return { fault: 'AuthorIgnored', reason: `Moderated: the author ${entity.author} is blocked` }
+  }
   const fault = faultOfArrival({ entity, sender, signature, recipient: recipient?.address }, references)
   if (fault !== undefined) return { fault, reason: `${sender} must not send ${name()} in this way` }
   if (!hasLostParts && isEmpty(entity)) return { fault: 'ValidationError', reason: `${name()} is empty` }

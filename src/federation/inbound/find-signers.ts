@@ -12,6 +12,8 @@ export interface Signer {
   readonly closed: boolean
   /** A signature by this person was valid before, or they have an account on this pod. */
   readonly isProven: boolean
+  /** A moderator blocks the person. */
+  readonly isPersonBlocked: boolean
   /** The operator blocks the pod of this person, or the pod at the host of their address. */
   readonly blocked: boolean
   /** The pod of this person does not answer. */

@@ -38,7 +38,7 @@ export async function retractIgnoredRelayables(
     const [parent] = parentsOf(relayable)
     const root = roots.find((known) => known.kind === parent?.kind && known.guid === parent.guid)
     const author = authors.find((person) => person.address === address)
-    if (root === undefined || author === undefined) continue
+    if (root === undefined || !root.local || author === undefined) continue
     const entity = { type: 'retraction', author: address, target_guid: guid, target_type: targetTypes[type] } as const
     const message = {
       record: type,

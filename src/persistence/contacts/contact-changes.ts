@@ -53,6 +53,16 @@ export async function stopSharing(
   return lockAndStop(transaction, pairs, stopSharingStatement)
 }
 
+/** Ends sharing of blocked people, whose contacts are inactive: the undo of the block does not bring it back. */
+export async function stopInactiveSharing(transaction: Knex.Transaction, pairs: readonly SharingPair[]): Promise<void> {
+  if (pairs.length === 0) return
+  await transaction.raw(
+    `update contacts set inactive_sharing = false from ${pairsAsRows} as pair
+     where user_id = "userId" and person_id = "personId" and inactive_sharing`,
+    [JSON.stringify(pairs)],
+  )
+}
+
 /** Ends sharing of users with people. Returns the pairs that have changed. */
 export async function stopReceiving(
   transaction: Knex.Transaction,
@@ -104,6 +114,7 @@ const followBackStatement = `
     left join users as theirs on theirs.person_id = people.id
     where contacts.user_id = users.id and contacts.person_id = people.id and not contacts.receiving
       and users.follow_back_aspect_id is not null and users.closed_at is null and people.closed_at is null
+      and people.restriction is null
       and not exists (select from blocks where blocks.user_id = users.id and blocks.person_id = people.id)
     returning contacts.id, users.id as "userId", people.id as "personId", users.person_id as "ownPersonId",
       users.follow_back_aspect_id as aspect_id, theirs.id as "theirUserId"

@@ -7,13 +7,19 @@ export type ListedPerson = Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl
 
 /** All that a user shares with, and all that share with the user. */
 export async function listContactsOfUser(db: Knex, userId: number, page: OffsetPage): Promise<Page<ListedPerson>> {
-  return listPeople(db, 'contacts', 'contacts where contacts.user_id = $1', userId, page)
+  return listPeople(
+    db,
+    'contacts',
+    'contacts where contacts.user_id = $1 and contacts.inactive_sharing is null',
+    userId,
+    page,
+  )
 }
 
 export async function listContactsOfAspect(db: Knex, aspectId: number, page: OffsetPage): Promise<Page<ListedPerson>> {
   const inAspect = `
     aspect_memberships join contacts on contacts.id = aspect_memberships.contact_id
-    where aspect_memberships.aspect_id = $1`
+    where aspect_memberships.aspect_id = $1 and contacts.inactive_sharing is null`
   return listPeople(db, 'contacts in aspect', inAspect, aspectId, page)
 }
 

@@ -196,7 +196,10 @@ const refusedConversations = `
   ${rowByRow('people', 'people.address = participant.address and people.id <> authors.id and people.closed_at is null')}
   ${rowByRow('users', 'users.person_id = people.id')}
   where not exists (select from contacts where contacts.user_id = users.id and contacts.person_id = authors.id)
-    or exists (select from blocks where blocks.user_id = users.id and blocks.person_id = authors.id)`
+    or exists (select from blocks where blocks.user_id = users.id and blocks.person_id = authors.id)
+    or authors.restriction is not null and not exists (
+      select from contacts where contacts.user_id = users.id and contacts.person_id = authors.id and contacts.receiving
+    )`
 
 const authors = {
   conversations: `

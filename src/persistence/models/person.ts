@@ -26,6 +26,8 @@ export class Person extends Model {
   declare refreshedAt: Date | null
   declare streamFetchedAt: Date | null
   declare closedAt: Date | null
+  /** Set by moderators: the strictest of `person_restrictions`. */
+  declare restriction: 'silence' | 'block' | null
   declare createdAt: Date
 
   declare profile?: Profile
@@ -132,6 +134,8 @@ export interface SignerRow {
   readonly closed: boolean
   /** A local person, or a remote one with an earlier valid signature. */
   readonly isProven: boolean
+  /** A moderator blocks the person. */
+  readonly isPersonBlocked: boolean
   /** The operator blocks their pod, or the pod at the host of their address. */
   readonly blocked: boolean
   /** Their pod does not answer. */
@@ -144,6 +148,7 @@ const signers = `
     people.public_key as "publicKey",
     people.pod_id is null as local,
     people.closed_at is not null as closed,
+    people.restriction is not distinct from 'block' as "isPersonBlocked",
     people.pod_id is null or people.proven_at is not null as "isProven",
     pods.blocked_at is not null or (
       -- The pod row decides already if the address is at its host.

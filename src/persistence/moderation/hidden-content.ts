@@ -167,8 +167,9 @@ const hidePostsStatements = [
   moveNotifications(`notifications.post_id = ${GIVEN}`),
 ]
 
-/** No action hides the post. */
-const noReasonForPost = 'not exists (select from hidden_content where hidden_content.post_id = posts.id)'
+/** No action hides the post, and its author is not blocked. */
+const noReasonForPost = `not exists (select from hidden_content where hidden_content.post_id = posts.id)
+  and not exists (select from people where people.id = posts.author_id and people.restriction = 'block')`
 
 const showPostsStatements = [
   `update posts set public = public_before_hiding, public_before_hiding = null
@@ -207,6 +208,7 @@ const showCommentsStatement = `
     update comments set hidden = false
     where id = ${GIVEN} and hidden
       and not exists (select from hidden_content where hidden_content.comment_id = comments.id)
+      and not exists (select from people where people.id = comments.author_id and people.restriction = 'block')
     returning post_id
   )
   update posts set comments_count = comments_count + gained.count

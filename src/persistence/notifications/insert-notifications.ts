@@ -56,6 +56,14 @@ function causedNotifications(steps: string, occurrences: string, moveActivity: b
         select from muted_posts
         where muted_posts.user_id = occurrence.user_id and muted_posts.post_id = occurrence.post_id
       )
+      -- Silenced and blocked people notify only those who follow them.
+      and not exists (
+        select from people
+        where people.id = occurrence.actor_id and people.restriction is not null and not exists (
+          select from contacts
+          where contacts.user_id = occurrence.user_id and contacts.person_id = people.id and contacts.receiving
+        )
+      )
       -- Hidden posts cause no notifications.
       and not exists (
         select from posts where posts.id = occurrence.post_id and posts.public_before_hiding is not null

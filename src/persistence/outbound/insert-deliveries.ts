@@ -177,6 +177,8 @@ function insertDeliveriesTo(audience: string): string {
       ${rowByRow('people', 'people.id = persons.id')}
       ${rowByRow('pods', 'pods.id = people.pod_id')}
       where (people.closed_at is null or persons.named)
+        -- Blocked people receive retractions and what is addressed to them: the end of a contact, an account deletion.
+        and (people.restriction is distinct from 'block' or persons.named or :verb = 'retract')
         and (pods.blocked_at is null or :verb = 'retract' or :record = 'account_deletion')
         and pods.id is distinct from (select pod_id from people where id = cast(:exceptPodOf as bigint))
     ), message as (

@@ -33,7 +33,7 @@ type VisibleProfile = Pick<
   | 'tags'
 >
 
-/** Undefined: there is no person with this guid. Closed people are found. */
+/** Undefined: there is no person with this guid, or a moderator blocks them. Closed people are found. */
 export async function findPersonWithRelationship(
   db: Knex,
   { userId }: Reader,
@@ -54,7 +54,7 @@ export async function findAuthor(
   const [author] = await queryPrepared<{ id: number; closed: boolean }>(
     db,
     'author',
-    'select id, closed_at is not null as closed from people where guid = $1',
+    `select id, closed_at is not null as closed from people where guid = $1 and restriction is distinct from 'block'`,
     [guid],
   )
   return author
@@ -86,4 +86,4 @@ const selectPerson = `
   from people
   join profiles on profiles.person_id = people.id
   left join contacts on contacts.user_id = $1 and contacts.person_id = people.id
-  where people.guid = $2`
+  where people.guid = $2 and people.restriction is distinct from 'block'`

@@ -52,6 +52,11 @@ const selectResharesOfBoth = `
 const selectUserOfNew = `(select id from users where person_id = :to)`
 
 const moveReferences: readonly string[] = [
+  // A restriction follows the person.
+  `insert into person_restrictions (person_id, source, source_id, kind)
+   select cast(:to as bigint), source, source_id, kind from person_restrictions where person_id = :from
+   on conflict do nothing`,
+  `update people set restriction = (select min(kind) from person_restrictions where person_id = :to) where id = :to`,
   `update posts set author_id = :to where author_id = :from`,
   `update photos set author_id = :to where author_id = :from`,
   `update comments set author_id = :to where author_id = :from`,

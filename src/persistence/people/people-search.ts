@@ -22,7 +22,8 @@ export async function searchPeopleByTag(
   page: OffsetPage,
 ): Promise<Page<ListedPerson>> {
   const condition = (addParameter: AddParameter) =>
-    `profiles.searchable and profiles.tags @> array[${addParameter(tag)}]`
+    `profiles.searchable and profiles.tags @> array[${addParameter(tag)}]
+     and (people.restriction is null or ${isFollowedBy(addParameter(search.userId))})`
   return searchPeople(db, condition, search, page)
 }
 
@@ -47,6 +48,11 @@ export async function searchPeopleByName(
       people.shown_name like lower(${addParameter(pattern)}) and people.name <> ''
       or people.address >= lower(${addParameter(beginning)}) and people.address < lower(${addParameter(prefixRangeEnd(beginning))})
     )
+    and (
+      people.restriction is null
+      or people.address = lower(${addParameter(beginning)})
+      or ${isFollowedBy(addParameter(search.userId))}
+    )
     and (profiles.searchable ${contactsToo ? `or ${isContactOf(addParameter(search.userId))}` : ''})`
   return searchPeople(db, condition, search, page)
 }
@@ -66,7 +72,11 @@ async function searchPeople(
 ): Promise<Page<ListedPerson>> {
   const values: unknown[] = []
   const addParameter: AddParameter = (value) => `$${values.push(value)}`
-  const conditions = ['people.closed_at is null', searchCondition(addParameter)]
+  const conditions = [
+    'people.closed_at is null',
+    `people.restriction is distinct from 'block'`,
+    searchCondition(addParameter),
+  ]
   if (filters.length > 0) {
     const user = addParameter(userId)
     conditions.push(
@@ -95,6 +105,10 @@ function contactsMeeting(filter: ContactFilter, user: string, addParameter: AddP
   if (typeof filter === 'string') return `contacts where user_id = ${user} and ${filter}`
   const members = 'contacts join aspect_memberships on contact_id = contacts.id'
   return `${members} where user_id = ${user} and aspect_id = any(${addParameter(filter.aspectIds)})`
+}
+
+function isFollowedBy(user: string): string {
+  return hasRow(`contacts where contacts.user_id = ${user} and contacts.person_id = people.id and contacts.receiving`)
 }
 
 function isContactOf(user: string): string {

@@ -58,4 +58,12 @@ const selectMembers = `
       )
     )
     and not exists (select from hidden_posts as hidden where hidden.user_id = readers.id and hidden.post_id = candidates.id)
-    and not exists (select from blocks where blocks.user_id = readers.id and blocks.person_id = candidates.author_id)`
+    and not exists (select from blocks where blocks.user_id = readers.id and blocks.person_id = candidates.author_id)
+    and (
+      candidates.author_id = readers.person_id
+      or not exists (select from people where people.id = candidates.author_id and people.restriction is not null)
+      or exists (
+        select from contacts
+        where contacts.user_id = readers.id and contacts.person_id = candidates.author_id and contacts.receiving
+      )
+    )`

@@ -19,8 +19,10 @@ import {
   AuditEntrySchema,
   ContentSchema,
   ListedCaseSchema,
+  ListedPersonSchema,
   OwnReportSchema,
   WholeCaseSchema,
+  WholePersonSchema,
 } from '../schemas/moderation.js'
 import { Notification } from '../schemas/notifications.js'
 import { QueueJobSchema, QueueSchema } from '../schemas/operations.js'
@@ -109,6 +111,7 @@ const NAMED_SCHEMAS = [
   ...[LiveMessage, StreamReset, StreamEvents, StreamEventData],
   ...[QueueSchema, QueueJobSchema],
   ...[FilterSchema, WholeFilterSchema, DryRunSchema],
+  ...[ListedPersonSchema, WholePersonSchema],
   ...[ActionSchema, AuditEntrySchema, ContentSchema, ListedCaseSchema, WholeCaseSchema, OwnReportSchema],
   ...[PodRuleSchema, PodPreviewSchema, ListedPodSchema, PodSchema],
   ...[PodRuleImportSchema, OperationSchema, InvitationSchema],
@@ -154,6 +157,7 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Live', description: 'Events as they happen.' },
         { name: 'Cases', description: 'Admin API: the reports of users, one case for each thing that was reported.' },
         { name: 'Content', description: 'Admin API: actions on posts and comments.' },
+        { name: 'Moderated people', description: 'Admin API: local and remote people, and actions on them.' },
         { name: 'Actions', description: 'Admin API: the actions that were taken, and their undo.' },
         { name: 'Audit', description: 'Admin API: the log of all actions of moderators and admins.' },
         { name: 'Roles', description: 'Admin API: moderators and admins.' },

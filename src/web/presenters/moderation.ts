@@ -1,7 +1,9 @@
 import type { ListedCase, WholeCase } from '../../domain/moderation/cases.js'
 import type { ContentTarget, FoundContent } from '../../domain/moderation/find-content.js'
+import type { WholePersonRecord } from '../../domain/moderation/people.js'
 import type { ActionRow } from '../../persistence/moderation/actions.js'
 import type { OwnReport } from '../../persistence/moderation/cases.js'
+import type { PersonRecord } from '../../persistence/moderation/people-records.js'
 import { presentPersonSummary } from './people.js'
 
 /** For the author of hidden content, who alone is shown it. */
@@ -75,6 +77,27 @@ export function presentContent({ type, guid }: ContentTarget, found: FoundConten
     post: found.postGuid,
     case_id: found.caseId ?? null,
   }
+}
+
+export function presentPersonRecord(record: PersonRecord, podUrl: string) {
+  return {
+    ...presentPersonSummary(record, podUrl),
+    local: record.isLocal,
+    state: record.state,
+    role: record.role ?? 'none',
+    first_seen_at: record.firstSeenAt.toISOString(),
+    reports_muted: record.reportsMuted ?? false,
+    restrictions: record.restrictions.map(({ actionId, kind, by, until }) => ({
+      action_id: actionId,
+      kind,
+      by,
+      until: until === null ? null : new Date(until).toISOString(),
+    })),
+  }
+}
+
+export function presentWholePersonRecord({ counts, ...record }: WholePersonRecord, podUrl: string) {
+  return { ...presentPersonRecord(record, podUrl), counts }
 }
 
 export function presentAction(action: ActionRow) {

@@ -65,6 +65,48 @@ export const ContentSchema = Type.Object(
   { $id: 'ModeratedContent', description: 'A post or a comment for moderators.' },
 )
 
+const personRecord = {
+  guid: Type.String(),
+  network_id: Type.String(),
+  diaspora_id: Type.String(),
+  name: Type.String(),
+  avatar: Type.String(),
+  local: Type.Boolean(),
+  state: Type.Enum(['open', 'silenced', 'blocked', 'locked', 'closed']),
+  role: Type.String(),
+  first_seen_at: Timestamp,
+  reports_muted: Type.Boolean(),
+  restrictions: Type.Array(
+    Type.Object({
+      action_id: nullable(Type.Integer({ description: 'The action to undo; null for a rule about the pod.' })),
+      kind: Type.Enum(['silence', 'block', 'lock']),
+      by: Type.Enum(['person', 'pod_rule']),
+      until: nullable(Timestamp),
+    }),
+    { description: 'All restrictions in force. The strictest holds.' },
+  ),
+}
+
+export const ListedPersonSchema = Type.Object(personRecord, {
+  $id: 'ModeratedPerson',
+  description: 'A person for moderators.',
+})
+
+export const WholePersonSchema = Type.Object(
+  {
+    ...personRecord,
+    counts: Type.Object({
+      people: Type.Integer(),
+      local_followers: Type.Integer({ description: 'Users who share with the person.' }),
+      contacts: Type.Integer(),
+      posts: Type.Integer(),
+      comments: Type.Integer(),
+      deliveries_waiting: Type.Integer(),
+    }),
+  },
+  { $id: 'WholeModeratedPerson', description: 'A person for moderators, with counts.' },
+)
+
 export const ActionSchema = Type.Object(
   {
     id: Type.Integer(),

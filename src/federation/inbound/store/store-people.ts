@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { beginSharing } from '../../../domain/contacts/contacts.js'
-import { stopSharing } from '../../../persistence/contacts/contact-changes.js'
+import { stopInactiveSharing, stopSharing } from '../../../persistence/contacts/contact-changes.js'
 import { lockProfileOwners, replaceProfiles } from '../../../persistence/inbound/replace-profiles.js'
 import { Person } from '../../../persistence/models/person.js'
 import { emptyPeople } from '../../../persistence/people/empty-people.js'
@@ -80,6 +80,7 @@ export async function storeContacts(
       .map(({ userId, personId }) => ({ userId, personId }))
 
   await stopSharing(transaction, pairs(false))
+  await stopInactiveSharing(transaction, pairs(false))
   const started = await beginSharing(pod, transaction, pairs(true), now)
   const records = started.flatMap(({ userId, personId }) => {
     const arrival = last.get(`${userId} ${personId}`)?.arrival

@@ -16,6 +16,7 @@ import { operationRoutes } from './operations.js'
 import { podRuleImportRoutes } from './pod-rule-imports.js'
 import { podRuleRoutes } from './pod-rules.js'
 import { podRoutes } from './pods.js'
+import { peopleRoutes } from './people.js'
 import { queueRoutes } from './queues.js'
 import { roleRoutes } from './roles.js'
 
@@ -29,6 +30,7 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   addCompression(app)
   await app.register(caseRoutes)
   await app.register(contentRoutes)
+  await app.register(peopleRoutes)
   await app.register(filterRoutes)
   await app.register(actionRoutes)
   await app.register(clusterRoutes)

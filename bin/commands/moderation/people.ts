@@ -1,0 +1,183 @@
+import { type Command, Option } from 'commander'
+import { undoActionsOf } from '../../../src/domain/moderation/actions.js'
+import type { Actor } from '../../../src/domain/moderation/actor.js'
+import { endSessions } from '../../../src/domain/moderation/end-sessions.js'
+import { findRemotePerson, forgetPerson } from '../../../src/domain/moderation/forget-person.js'
+import { findPersonGuid, listPeople, readPerson } from '../../../src/domain/moderation/people.js'
+import { blockPerson, previewBlock, silencePerson } from '../../../src/domain/moderation/restrict-person.js'
+import { lockAccount } from '../../../src/domain/moderation/restrict-user.js'
+import type { PersonState } from '../../../src/persistence/moderation/people-records.js'
+import type { Pod } from '../../../src/pod/pod.js'
+import { presentPersonRecord, presentWholePersonRecord } from '../../../src/web/presenters/moderation.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { CommandError } from '../../command-error.js'
+import { readCount } from '../../options.js'
+import { type OutputOptions, print, printable, table } from '../../output.js'
+import { queueAnswers } from '../../queue-answers.js'
+import { readAddress } from '../../read-named.js'
+import { withPod } from '../../with-pod.js'
+
+const PEOPLE_SHOWN = 50
+const STATES = ['open', 'silenced', 'blocked', 'locked', 'closed'] as const
+
+interface ListOptions extends ActorOptions {
+  readonly q?: string
+  readonly state?: PersonState
+  readonly limit: number
+}
+
+interface PersonOptions extends ActorOptions {
+  readonly until?: Date
+  readonly yes?: boolean
+  readonly dryRun?: boolean
+}
+
+interface PersonRequest {
+  readonly guid: string
+  readonly address: string
+  readonly options: PersonOptions
+}
+
+type Run = (pod: Pod, actor: Actor, request: PersonRequest) => Promise<{ readonly changed: boolean }>
+
+/** The people that moderators take actions on: local ones by user name, others by address. */
+export function moderatedPeopleCommands(program: Command): void {
+  const people = program.command('people').description('Local and remote people, and actions of moderators on them.')
+
+  withActorOptions(people.command('list'))
+    .description('Lists people, the latest first.')
+    .option('--q <text>', 'part of the name, or the beginning of the address')
+    .addOption(new Option('--state <state>', 'only those').choices([...STATES]))
+    .option('--limit <number>', 'at most this many', readCount, PEOPLE_SHOWN)
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod people list --state blocked')
+    .action(list)
+
+  command('show', 'Shows a person with everything that restricts them.').action(show)
+
+  const silence: Run = (pod, actor, { guid, options: { reason, until } }) =>
+    silencePerson(pod, actor, guid, { reason, until })
+  command('silence', 'Shows the posts of a person to their followers only.')
+    .option('--until <time>', 'the end, as 2026-12-24T18:00Z', readEnd)
+    .action(act(silence, 'silenced'))
+
+  const block: Run = (pod, actor, { guid, address, options: { reason, until, yes } }) =>
+    blockPerson(pod, actor, guid, { reason, until, confirm: yes ? address : undefined })
+  command('block', 'Hides everything by a remote person and drops new messages from them.')
+    .option('--until <time>', 'the end, as 2026-12-24T18:00Z', readEnd)
+    .option('--dry-run', 'only print what the block would change')
+    .option('--yes', 'confirm, for a person with contacts on this pod')
+    .action((name: string, options: PersonOptions) =>
+      options.dryRun ? showPreview(name, options) : act(block, 'blocked')(name, options),
+    )
+
+  const lock: Run = (pod, actor, { guid, options: { reason, until } }) =>
+    lockAccount(pod, actor, guid, { reason, until })
+  command('lock', 'Locks a local account: no sign-in, tokens are refused, posts stay.')
+    .option('--until <time>', 'the end, as 2026-12-24T18:00Z', readEnd)
+    .action(act(lock, 'locked'))
+
+  const end: Run = (pod, actor, { guid, options: { reason } }) => endSessions(pod, actor, guid, { reason })
+  command('end-sessions', 'Ends sessions, tokens and live streams of a local account.').action(act(end, 'signed out'))
+
+  const undo: Run = (pod, actor, { guid, options: { reason } }) =>
+    undoActionsOf(pod, actor, { type: 'person', guid, kinds: ['silence', 'block', 'lock'] }, { reason })
+  command('undo', 'Undoes silence, block and lock of a person.').action(act(undo, 'released'))
+
+  people
+    .command('forget')
+    .argument('<address>', 'the address of a person of another pod', readAddress)
+    .description(
+      'Deletes a person of another pod with their key, guid, posts, comments, likes, votes, messages, the conversations they began, and their place among contacts. The next message or search makes them known again, with the key that their pod has then.',
+    )
+    .option('--yes', 'confirm; without it, only prints what would be deleted')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod people forget alice@pod.example --yes')
+    .action(forget)
+
+  function command(name: string, description: string): Command {
+    return withActorOptions(people.command(name))
+      .argument('<person>', 'the user name of a local person, or an address')
+      .description(description)
+      .option('--json', 'print JSON')
+      .addHelpText('after', `\nExample:\n  pod people ${name} alice@pod.example --reason "Spam"`)
+  }
+}
+
+function readEnd(text: string): Date {
+  const time = new Date(text)
+  if (Number.isNaN(time.getTime())) throw new CommandError(`${text} is not a time such as 2026-12-24T18:00Z.`)
+  return time
+}
+
+async function list({ q: text, state, limit, ...options }: ListOptions): Promise<void> {
+  const people = await withPod(async (pod) => {
+    const { items } = await listPeople(pod, await actorOf(pod, options, 'moderation'), { text, state }, { limit })
+    return items.map((record) => presentPersonRecord(record, pod.config.url))
+  })
+  const rows = people.map((person) => [person.network_id, person.state, person.role, person.first_seen_at])
+  print(options, people, [
+    ...table([['address', 'state', 'role', 'first seen'], ...rows]).map(printable),
+    people.length === 1 ? '1 person' : `${people.length} people`,
+  ])
+}
+
+async function show(name: string, options: PersonOptions): Promise<void> {
+  const person = await withPod(async (pod) => {
+    const actor = await actorOf(pod, options, 'moderation')
+    return presentWholePersonRecord(
+      await readPerson(pod, actor, (await findPersonGuid(pod, name)).guid),
+      pod.config.url,
+    )
+  })
+  const facts = [
+    ['address', person.network_id],
+    ['state', person.state],
+    ['first seen', person.first_seen_at],
+    ...person.restrictions.map(({ kind, by, action_id: id, until }) => [
+      kind,
+      `by ${by}${id === null ? '' : `, action ${id}`}${until === null ? '' : `, until ${until}`}`,
+    ]),
+    ...Object.entries(person.counts).map(([kind, count]) => [kind, String(count)]),
+  ]
+  print(options, person, table(facts).map(printable))
+}
+
+async function showPreview(name: string, options: PersonOptions): Promise<void> {
+  const preview = await withPod(async (pod) => {
+    const actor = await actorOf(pod, options, 'moderation')
+    return previewBlock(pod, actor, (await findPersonGuid(pod, name)).guid)
+  })
+  print(options, preview, table(Object.entries(preview).map(([kind, count]) => [kind, String(count)])).map(printable))
+}
+
+function act(run: Run, done: string) {
+  return async (name: string, options: PersonOptions): Promise<void> => {
+    const { changed } = await withPod(async (pod) => {
+      await queueAnswers(pod.jobs)
+      const person = await findPersonGuid(pod, name)
+      return run(pod, await actorOf(pod, options, 'moderation'), { ...person, options })
+    })
+    print(options, { person: name, changed }, [`${name} was ${done}${changed ? '' : ' before: nothing has changed'}.`])
+  }
+}
+
+interface ForgetOptions extends OutputOptions {
+  readonly yes?: boolean
+}
+
+async function forget(address: string, options: ForgetOptions): Promise<void> {
+  const person = await withPod(async (pod) => {
+    const found = await findRemotePerson(pod, address)
+    if (options.yes) await forgetPerson(pod, found)
+    return found
+  })
+  const { guid, rows } = person
+  const counts = Object.entries(rows)
+    .map(([kind, count]) => `${kind} ${count}`)
+    .join(', ')
+  if (!options.yes) {
+    throw new CommandError(`This would delete ${address} (${counts}), and cannot be undone: add --yes to do it.`)
+  }
+  print(options, { address, guid, deleted: rows }, [`${address} was deleted, with ${counts}.`])
+}

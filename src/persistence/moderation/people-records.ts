@@ -1,0 +1,104 @@
+import type { Knex } from 'knex'
+import { escapeLike } from '../sql/escape-like.js'
+import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+import type { RestrictionKind } from './restrictions.js'
+
+export type PersonState = 'open' | 'silenced' | 'blocked' | 'locked' | 'closed'
+
+/** A person as moderators see them. */
+export interface PersonRecord {
+  readonly id: number
+  readonly guid: string
+  readonly address: string
+  readonly name: string
+  readonly avatarUrl: string | null
+  readonly isLocal: boolean
+  readonly state: PersonState
+  readonly role: string | null
+  readonly firstSeenAt: Date
+  readonly reportsMuted: boolean | null
+  readonly restrictions: readonly {
+    readonly actionId: number | null
+    readonly kind: RestrictionKind | 'lock'
+    readonly by: 'person' | 'pod_rule'
+    readonly until: string | null
+  }[]
+}
+
+export interface PersonFilter {
+  /** Part of the name, or the beginning of the address. */
+  readonly text?: string | undefined
+  readonly isLocal?: boolean | undefined
+  readonly state?: PersonState | undefined
+  readonly role?: 'moderator' | 'admin' | undefined
+  /** The host of the address. */
+  readonly domain?: string | undefined
+  readonly firstSeenAfter?: Date | undefined
+}
+
+/** Lists people, the latest first. */
+export async function listPersonRecords(
+  db: Knex,
+  { text, isLocal, state, role, domain, firstSeenAfter }: PersonFilter,
+  page: IdPage,
+): Promise<IdPageResult<PersonRecord>> {
+  const query = selectRecords(db)
+  if (text !== undefined && text !== '') {
+    query.whereRaw('(people.shown_name like lower(?) or people.address like lower(?))', [
+      `%${escapeLike(text)}%`,
+      `${escapeLike(text)}%`,
+    ])
+  }
+  if (isLocal !== undefined) query.whereRaw(`people.pod_id is ${isLocal ? '' : 'not '}null`)
+  if (state !== undefined) query.whereRaw(`${STATE} = ?`, [state])
+  if (role !== undefined) query.where('users.role', role)
+  if (domain !== undefined) query.whereRaw(`split_part(people.address, '@', 2) = ?`, [domain])
+  if (firstSeenAfter !== undefined) query.where('people.createdAt', '>', firstSeenAfter)
+  return readIdPage(query, page, 'people.id')
+}
+
+export async function findPersonRecord(db: Knex, guid: string): Promise<PersonRecord | undefined> {
+  return selectRecords(db).where('people.guid', guid).first()
+}
+
+const STATE = `case
+  when people.closed_at is not null then 'closed'
+  when users.locked_at is not null then 'locked'
+  when people.restriction = 'block' then 'blocked'
+  when people.restriction = 'silence' then 'silenced'
+  else 'open'
+end`
+
+/** Restrictions by actions and by rules about the pod, and the lock of the account. */
+const RESTRICTIONS = `(
+  select coalesce(json_agg(source order by source."actionId"), '[]')
+  from (
+    select
+      case when source = 'action' then source_id end as "actionId", person_restrictions.kind,
+      case when source = 'action' then 'person' else source end as "by", moderation_actions.until
+    from person_restrictions
+    left join moderation_actions on source = 'action' and moderation_actions.id = source_id
+    where person_id = people.id
+    union all
+    select id, kind, 'person', until from moderation_actions
+    where target_type = 'person' and target_guid = people.guid and kind = 'lock' and can_be_undone and undone_by_id is null
+  ) as source
+)`
+
+function selectRecords(db: Knex): Knex.QueryBuilder {
+  return db('people')
+    .leftJoin('users', 'users.personId', 'people.id')
+    .select(
+      'people.id',
+      'people.guid',
+      'people.address',
+      'people.name',
+      'people.avatarUrl',
+      db.raw('people.pod_id is null as "isLocal"'),
+      db.raw(`${STATE} as state`),
+      'users.role',
+      'users.reportsMuted',
+      'people.createdAt as firstSeenAt',
+      db.raw(`${RESTRICTIONS} as restrictions`),
+    )
+}

@@ -1,0 +1,197 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { Actor } from '../../../domain/moderation/actor.js'
+import { endSessions } from '../../../domain/moderation/end-sessions.js'
+import { listPeople, muteReports, readPerson } from '../../../domain/moderation/people.js'
+import type { ActionOutcome } from '../../../domain/moderation/record-action.js'
+import { blockPerson, type RestrictOptions, silencePerson } from '../../../domain/moderation/restrict-person.js'
+import { lockAccount } from '../../../domain/moderation/restrict-user.js'
+import type { Pod } from '../../../pod/pod.js'
+import { cursorPaging } from '../../api/cursor-paging.js'
+import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
+import { presentPersonRecord, presentWholePersonRecord } from '../../presenters/moderation.js'
+import {
+  actionAnswer,
+  actionBody,
+  actionRefusals,
+  Changed,
+  ListedPersonSchema,
+  targetRefusals,
+  until,
+  WholePersonSchema,
+} from '../../schemas/moderation.js'
+import { refTo } from '../../schemas/references.js'
+import { readTime } from '../../schemas/times.js'
+import { actorOf } from './actor-of.js'
+
+const tags = ['Moderated people']
+const params = Type.Object({ guid: Type.String() })
+const state = Type.Enum(['open', 'silenced', 'blocked', 'locked', 'closed'])
+
+type Run = (pod: Pod, actor: Actor, guid: string, options: RestrictOptions) => Promise<ActionOutcome>
+
+interface PersonAction {
+  readonly operationId: string
+  readonly summary: string
+  readonly description: string
+  readonly run: Run
+  readonly refusals: Readonly<
+    Partial<Record<'not_local' | 'not_remote' | 'last_admin' | 'confirmation_needed', number>>
+  >
+}
+
+const ACTIONS: Readonly<Record<string, PersonAction>> = {
+  silence: {
+    operationId: 'silencePerson',
+    summary: 'Silence a person',
+    description:
+      'Posts of the person are in the streams and searches of their followers only. They notify only followers, begin no conversations with others and are found by the exact address only. Threads, messages and deliveries stay as they are.',
+    run: silencePerson,
+    refusals: {},
+  },
+  block: {
+    operationId: 'blockRemotePerson',
+    summary: 'Block a remote person',
+    description:
+      'Everything by the person is hidden, new messages from them are dropped, nothing is sent to them, and their contacts are inactive. Retractions, the end of sharing, account deletions and migrations of the person still count. A person with contacts on this pod needs `confirm`.',
+    run: blockPerson,
+    refusals: { not_remote: 422, confirmation_needed: 409 },
+  },
+  lock: {
+    operationId: 'lockAccount',
+    summary: 'Lock a local account',
+    description: 'No sign-in, and tokens are refused. Posts stay.',
+    run: lockAccount,
+    refusals: { not_local: 422, last_admin: 409 },
+  },
+  end_sessions: {
+    operationId: 'endSessions',
+    summary: 'End the sessions of a local account',
+    description: 'Ends sessions, tokens and live streams of all apps. The person can sign in again.',
+    run: endSessions,
+    refusals: { not_local: 422 },
+  },
+}
+
+/** People, and actions on them. */
+export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/people',
+    {
+      schema: {
+        operationId: 'listModeratedPeople',
+        tags,
+        summary: 'List people',
+        description: 'Local and remote people, the latest first.',
+        querystring: Type.Object({
+          q: Type.Optional(Type.String({ description: 'Part of the name, or the beginning of the address.' })),
+          local: Type.Optional(Type.Boolean()),
+          state: Type.Optional(state),
+          role: Type.Optional(Type.Enum(['moderator', 'admin'])),
+          pod: Type.Optional(Type.String({ description: 'The host of the address.' })),
+          first_seen_after: Type.Optional(Type.String()),
+          ...cursorPaging,
+        }),
+        response: { 200: Type.Array(refTo(ListedPersonSchema), { description: 'The people.' }) },
+      },
+      config: { scopes: ['moderation'], refusals: { role_needed: 403 } },
+    },
+    async (request, reply) => {
+      const {
+        q: text,
+        local: isLocal,
+        state: of,
+        role,
+        pod: domain,
+        first_seen_after: after,
+        ...paging
+      } = request.query
+      const filter = {
+        ...{ text, isLocal, state: of, role, domain: domain?.toLowerCase() },
+        firstSeenAfter: after === undefined ? undefined : readTime('first_seen_after', after),
+      }
+      const page = await listPeople(app.pod, await actorOf(request, 'moderation'), filter, readIdPaging(paging))
+      linkIdPages(request, reply, page)
+      return page.items.map((record) => presentPersonRecord(record, app.pod.config.url))
+    },
+  )
+
+  app.get(
+    '/people/:guid',
+    {
+      schema: {
+        operationId: 'getModeratedPerson',
+        tags,
+        summary: 'Read a person as a moderator',
+        description: 'With counts, and the source of each restriction.',
+        params,
+        response: { 200: refTo(WholePersonSchema, 'The person.') },
+      },
+      config: { scopes: ['moderation'], refusals: { role_needed: 403, person_not_found: 404 } },
+    },
+    async (request) =>
+      presentWholePersonRecord(
+        await readPerson(app.pod, await actorOf(request, 'moderation'), request.params.guid),
+        app.pod.config.url,
+      ),
+  )
+
+  app.patch(
+    '/people/:guid',
+    {
+      schema: {
+        operationId: 'changeModeratedPerson',
+        tags,
+        summary: 'Mute the reports of a local person',
+        description: 'Muted reports do not raise the rank of a case, and notify no moderator.',
+        params,
+        body: Type.Object({ reports_muted: Type.Boolean(), reason: actionBody.reason }),
+        response: { 200: Type.Object({ changed: Changed }, { description: 'The setting holds.' }) },
+      },
+      config: {
+        scopes: ['moderation'],
+        refusals: { ...actionRefusals, ...targetRefusals, person_not_found: 404, not_local: 422 },
+      },
+    },
+    async (request) => {
+      const { reports_muted: muted, reason } = request.body
+      return muteReports(request.pod, await actorOf(request, 'moderation'), request.params.guid, { muted, reason })
+    },
+  )
+
+  for (const [name, { run, refusals, ...words }] of Object.entries(ACTIONS)) {
+    app.post(
+      `/people/:guid/${name}`,
+      {
+        schema: {
+          tags,
+          ...words,
+          params,
+          body: Type.Object({
+            ...actionBody,
+            until,
+            ...('confirmation_needed' in refusals && {
+              confirm: Type.Optional(Type.String({ description: 'The address of the person.' })),
+            }),
+          }),
+          response: { 200: Type.Object(actionAnswer, { description: 'The action is in force.' }) },
+        },
+        config: {
+          scopes: ['moderation'],
+          refusals: { ...actionRefusals, ...targetRefusals, person_not_found: 404, ...refusals },
+        },
+      },
+      async (request) => {
+        const {
+          reason,
+          case_id: caseId,
+          until: end,
+          confirm,
+        } = request.body as typeof request.body & { confirm?: string }
+        const actor = await actorOf(request, 'moderation')
+        const options = { reason, caseId, confirm, until: end === undefined ? undefined : readTime('until', end) }
+        return run(request.pod, actor, request.params.guid, options)
+      },
+    )
+  }
+}

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createComment } from '../../../src/domain/interactions/comments.js'
+import { endTemporaryActions } from '../../../src/domain/moderation/actions.js'
+import { newGuid } from '../../../src/domain/new-guid.js'
+import { Comment } from '../../../src/persistence/models/comment.js'
+import type { Person } from '../../../src/persistence/models/person.js'
+import { addPost } from '../../support/databases/rows.js'
+import { addRemotePerson } from '../../support/people/remote-people.js'
+import { makeStaff, type StaffClient } from '../../support/people/staff.js'
+import { aspectOf, publish, type SampleApiPod, share, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
+
+let api: SampleApiPod
+let mod: StaffClient
+let rita: Person
+beforeAll(async () => {
+  api = await startSampleApiPod()
+  mod = await makeStaff(api, 'mod', 'moderator')
+  await makeStaff(api, 'adm', 'admin')
+  rita = await addRemotePerson(api.pod, 'rita@r.example')
+  await share(api, api.bob, rita)
+})
+afterAll(() => api.close())
+
+const reason = 'Spam'
+const guidsOf = (posts: readonly { readonly guid: string }[]) => posts.map(({ guid }) => guid)
+
+async function act(guid: string, action: string, body: object = {}): Promise<number> {
+  const { body: answer } = await mod.post(`/people/${guid}/${action}`, { reason, ...body })
+  expect(answer).toMatchObject({ changed: true, action: { kind: action } })
+  return answer.action.id
+}
+
+async function undo(id: number): Promise<void> {
+  expect((await mod.post(`/actions/${id}/undo`, { reason })).body).toMatchObject({ changed: true })
+}
+
+async function postTagged(author: Person, text: string): Promise<string> {
+  const { guid } = await addPost(api.pod, author, { public: true, text })
+  await api.pod.db.raw(
+    `with tag as (insert into tags (name) values ('tea') on conflict (name) do update set name = excluded.name returning id)
+     insert into taggings (tag_id, post_id, created_at) select tag.id, posts.id, posts.created_at from tag, posts where guid = ?`,
+    [guid],
+  )
+  return guid
+}
+
+describe('a silenced person', () => {
+  it('is in the streams and searches of followers only, and is read directly by everyone', async () => {
+    const guid = await postTagged(rita, 'Green #tea')
+    const comment = newGuid()
+    const post = await api.pod.db('posts').where({ guid: api.PA }).first('id')
+    await Comment.query(api.pod.db).insert({ guid: comment, authorId: rita.id, postId: post.id, text: 'Hello' })
+    const lists = ['/search/posts?tag=tea']
+    for (const path of lists) expect([path, guidsOf((await api.alice.get(path)).body)]).toEqual([path, [guid]])
+
+    const action = await act(rita.guid, 'silence')
+
+    for (const path of lists) {
+      expect([path, guidsOf((await api.alice.get(path)).body)]).toEqual([path, []])
+      expect([path, guidsOf((await api.bob.get(path)).body)]).toEqual([path, [guid]])
+    }
+    expect(guidsOf((await api.alice.get('/search/users?name_or_handle=rit')).body)).not.toContain(rita.guid)
+    expect(guidsOf((await api.bob.get('/search/users?name_or_handle=rit')).body)).toContain(rita.guid)
+    expect(guidsOf((await api.alice.get('/search/users?name_or_handle=rita@r.example')).body)).toContain(rita.guid)
+    expect((await api.alice.get(`/posts/${guid}`)).status).toBe(200)
+    expect(guidsOf((await api.alice.get(`/posts/${api.PA}/comments`)).body)).toContain(comment)
+    expect((await mod.get(`/people/${rita.guid}`)).body).toMatchObject({
+      state: 'silenced',
+      restrictions: [{ action_id: action, kind: 'silence', by: 'person', until: null }],
+    })
+    expect((await mod.post(`/people/${rita.guid}/silence`, { reason })).body).toEqual({ changed: false })
+
+    await undo(action)
+    for (const path of lists) expect(guidsOf((await api.alice.get(path)).body)).toEqual([guid])
+  })
+
+  it('may be local, reads the own posts, and is released at the end of the time', async () => {
+    const guid = await publish(api, api.eve, { text: 'My #opinion', public: true })
+    const until = new Date(api.pod.now().getTime() + 60_000)
+    await act(api.eve.guid, 'silence', { until: until.toISOString() })
+
+    expect(guidsOf((await api.alice.get('/search/posts?tag=opinion')).body)).toEqual([])
+    expect(guidsOf((await api.eve.get('/search/posts?tag=opinion')).body)).toEqual([guid])
+
+    expect(await endTemporaryActions({ ...api.pod, now: () => until })).toBe(1)
+    expect(guidsOf((await api.alice.get('/search/posts?tag=opinion')).body)).toEqual([guid])
+  })
+})
+
+describe('a blocked person', () => {
+  it('is absent with everything, needs a confirmation, and is back with contacts after the undo', async () => {
+    const guid = await postTagged(rita, 'Black #tea')
+    const comment = newGuid()
+    const post = await api.pod.db('posts').where({ guid: api.PB }).first('id')
+    await Comment.query(api.pod.db).insert({ guid: comment, authorId: rita.id, postId: post.id, text: 'Hello' })
+    await api.pod.db('posts').where({ id: post.id }).update({ commentsCount: 1 })
+    const contactsPath = `/aspects/${await aspectOf(api, api.bob, 'Friends')}/contacts`
+    const contacts = (await api.bob.get(contactsPath)).body
+    expect((await mod.post(`/people/${rita.guid}/block`, { reason })).body).toMatchObject({
+      code: 409,
+      reason: 'confirmation_needed',
+      preview: { people: 1, local_followers: 1, contacts: 1 },
+    })
+    expect((await mod.get(`/people/${rita.guid}`)).body.state).toBe('open')
+
+    const action = await act(rita.guid, 'block', { confirm: rita.address })
+
+    expect((await api.bob.get(`/users/${rita.guid}`)).status).toBe(404)
+    expect((await api.bob.get(`/users/${rita.guid}/posts`)).status).toBe(404)
+    expect((await api.bob.get(`/posts/${guid}`)).status).toBe(404)
+    expect(guidsOf((await api.bob.get('/streams/main')).body)).not.toContain(guid)
+    expect(guidsOf((await api.bob.get('/search/users?name_or_handle=rita@r.example')).body)).toEqual([])
+    expect((await api.alice.get(`/posts/${api.PB}/comments`)).body).toEqual([])
+    expect((await api.alice.get(`/posts/${api.PB}`)).body.interaction_counters.comments).toBe(0)
+    expect(guidsOf((await api.bob.get(contactsPath)).body)).not.toContain(rita.guid)
+    expect((await mod.get('/people?state=blocked')).body).toMatchObject([{ guid: rita.guid, local: false }])
+
+    const silence = await act(rita.guid, 'silence')
+    await undo(action)
+    expect((await api.alice.get(`/posts/${guid}`)).status).toBe(200)
+    expect((await mod.get(`/people/${rita.guid}`)).body.state).toBe('silenced')
+    await undo(silence)
+    expect((await api.bob.get(contactsPath)).body).toEqual(contacts)
+    expect(guidsOf((await api.bob.get('/streams/main')).body)).toContain(guid)
+    expect((await api.alice.get(`/posts/${api.PB}`)).body.interaction_counters.comments).toBe(1)
+    const dispatched = await api.pod.db('outbox').whereRaw(`payload::text like '%"contact"%'`)
+    expect(dispatched.length).toBeGreaterThan(0)
+  })
+
+  it('is remote, and moderators do not act on staff or on themselves', async () => {
+    const [staff] = (await mod.get('/people?role=admin')).body
+    expect((await mod.post(`/people/${api.dan.guid}/block`, { reason })).body).toMatchObject({ reason: 'not_remote' })
+    expect((await mod.post(`/people/${rita.guid}/lock`, { reason })).body).toMatchObject({ reason: 'not_local' })
+    expect((await mod.post(`/people/${staff.guid}/lock`, { reason })).body).toMatchObject({ reason: 'target_outranks' })
+    expect((await mod.post(`/people/${mod.person.guid}/silence`, { reason })).body).toMatchObject({
+      reason: 'own_account',
+    })
+    expect((await mod.post(`/people/${newGuid()}/silence`, { reason })).body).toMatchObject({
+      reason: 'person_not_found',
+    })
+  })
+})
+
+describe('a locked account', () => {
+  it('has no access until the undo; its posts stay', async () => {
+    const guid = await publish(api, api.dan, { text: 'Here', public: true })
+
+    const action = await act(api.dan.guid, 'lock')
+
+    expect((await api.dan.get('/user')).status).toBe(401)
+    expect((await api.alice.get(`/posts/${guid}`)).status).toBe(200)
+    expect((await mod.get(`/people/${api.dan.guid}`)).body).toMatchObject({
+      state: 'locked',
+      restrictions: [{ kind: 'lock', action_id: action }],
+    })
+    await undo(action)
+    expect((await api.dan.get('/user')).status).toBe(200)
+  })
+
+  it('and the end of all sessions are different things', async () => {
+    await act(api.carol.guid, 'end_sessions')
+
+    expect((await api.carol.get('/user')).status).toBe(401)
+    expect((await mod.get(`/people/${api.carol.guid}`)).body.state).toBe('open')
+  })
+})
+
+it('the reports of a user are muted, with an entry in the audit log', async () => {
+  const path = `/people/${api.eve.guid}`
+  expect((await mod.call('PATCH', path, { reports_muted: true, reason })).body).toEqual({ changed: true })
+  expect((await mod.call('PATCH', path, { reports_muted: true, reason })).body).toEqual({ changed: false })
+  expect((await mod.get(path)).body.reports_muted).toBe(true)
+  expect((await mod.get('/audit?action=person.reports_muted')).body).toHaveLength(1)
+})
+
+it('a hidden comment by a person stays hidden after the undo of their block', async () => {
+  const remote = await addRemotePerson(api.pod, 'quin@q.example')
+  const post = await addPost(api.pod, remote, { public: true, text: 'QP' })
+  const { guid } = await createComment(api.pod, api.alice.viewer, { postGuid: post.guid, text: 'Nice' })
+  const hidden = (await mod.post(`/posts/${post.guid}/hide`, { reason })).body.action.id
+  const action = await act(remote.guid, 'block', { confirm: remote.address })
+
+  await undo(action)
+  expect((await api.alice.get(`/posts/${post.guid}`)).status).toBe(404)
+  await undo(hidden)
+  expect(guidsOf((await api.alice.get(`/posts/${post.guid}/comments`)).body)).toEqual([guid])
+})
