@@ -61,11 +61,11 @@ function faultOf(arrival: ResolvedArrival): Pick<RejectedMessage, 'fault' | 'rea
   const name = () => `the ${nameOf(entity)} by ${entity.author}`
   if (recipient?.closed)
     return { fault: 'RecipientClosed', reason: `${name()} is for ${recipient.address}, whose account is closed` }
+  const fault = faultOfArrival({ entity, sender, signature, recipient: recipient?.address }, references)
+  if (fault !== undefined) return { fault, reason: `${sender} must not send ${name()} in this way` }
   if (author?.isPersonBlocked && isRelayable(entity)) {
     return { fault: 'AuthorIgnored', reason: `Moderated: the author ${entity.author} is blocked` }
   }
-  const fault = faultOfArrival({ entity, sender, signature, recipient: recipient?.address }, references)
-  if (fault !== undefined) return { fault, reason: `${sender} must not send ${name()} in this way` }
   if (!hasLostParts && isEmpty(entity)) return { fault: 'ValidationError', reason: `${name()} is empty` }
   return undefined
 }
