@@ -101,6 +101,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     clusterItems: 'no further ones are added',
     clusterItemsShown: 'the newest are shown',
     clusterAuthors: 'the others stay as they are',
+    clusterPods: 'the others stay as they are',
     cleanedByModerator: '403',
     removedAtOnce: 'the others are hidden',
     mostPageItems: 'as many',

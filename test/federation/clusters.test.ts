@@ -37,7 +37,7 @@ beforeEach(async () => {
 
 const LINK = 'https://spam.example/watches'
 const reason = 'Spam wave'
-const only = { hide: false, remove: false, filter: false, except: [] }
+const only = { hide: false, remove: false, filter: false, pods: 'none', except: [] } as const
 const clusters = async () => (await listSpamClusters(pod, COMMAND_ACTOR, {}, { limit: 50 })).items
 
 /** One comment of each person under the posts of three local people. */
@@ -152,6 +152,25 @@ describe('six people of one pod who post one link under the posts of three users
     expect(await pod.db('comments').where({ hidden: true })).toHaveLength(2)
     const hides = await pod.db('moderationActions').where({ kind: 'hide', targetType: 'cluster' })
     expect(hides).toMatchObject([{ actor: { name: 'system' } }])
+  })
+})
+
+describe('the pods of the ticked authors', () => {
+  it('get a rule, which the undo removes; not where a local user has contacts', async () => {
+    await comments(() => LINK)
+    await findClusters(pod)
+    const [{ id } = { id: 0 }] = await clusters()
+    const limit = { ...only, pods: 'limited' } as const
+    await pod.db('contacts').insert({ userId: locals[0]?.userId, personId: spammers[0]?.id, receiving: true })
+    expect(await previewCleaning(pod, COMMAND_ACTOR, id, limit)).toMatchObject({ pods: [] })
+    await pod.db('contacts').delete()
+
+    const { action, preview } = await cleanCluster(pod, COMMAND_ACTOR, id, limit, { reason })
+
+    expect(preview).toMatchObject({ hide: 0, pods: ['s.example'] })
+    expect(await pod.db('podRules')).toMatchObject([{ domain: 's.example', state: 'limited', reason }])
+    await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
+    expect(await pod.db('podRules')).toEqual([])
   })
 })
 

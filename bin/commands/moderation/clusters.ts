@@ -21,6 +21,7 @@ interface CleanOptions extends ActorOptions {
   readonly hide?: boolean
   readonly remove?: boolean
   readonly filter?: boolean
+  readonly pods?: 'limited' | 'blocked'
   readonly except?: readonly string[]
   readonly dryRun?: boolean
   readonly yes?: boolean
@@ -51,6 +52,9 @@ export function clusterCommands(program: Command): void {
     .option('--hide', 'hide all items')
     .option('--remove', 'remove and retract the items that a local person may retract')
     .option('--filter', 'add a filter that hides later content of this kind')
+    .addOption(
+      new Option('--pods <state>', 'a rule for the pods of the ticked authors').choices(['limited', 'blocked']),
+    )
     .option('--except <guid...>', 'items, and people whose items stay')
     .option('--dry-run', 'only show what would change')
     .option('--yes', 'confirm')
@@ -110,7 +114,8 @@ async function show(id: number, options: ActorOptions): Promise<void> {
 
 async function clean(id: number, { dryRun, yes, ...options }: CleanOptions): Promise<void> {
   const parts = readCleanParts(options)
-  if (!parts.hide && !parts.remove && !parts.filter) throw new CommandError('Add --hide, --remove or --filter.')
+  const isEmpty = !parts.hide && !parts.remove && !parts.filter && parts.pods === 'none'
+  if (isEmpty) throw new CommandError('Add --hide, --remove, --filter or --pods.')
   if (!dryRun && !yes)
     throw new CommandError(`Add --yes to clean cluster ${id}, or --dry-run to see what would change.`)
   const done = await withPod(async (pod) => {
@@ -121,9 +126,10 @@ async function clean(id: number, { dryRun, yes, ...options }: CleanOptions): Pro
     const confirmed = { ...parts, confirm: String(preview.remove) }
     return (await cleanCluster(pod, actor, id, confirmed, options)).preview
   })
-  const { hide, remove, people, filter } = done
+  const { hide, remove, people, pods, filter } = done
   print(options, { ...presentCleaning(done), changed: !dryRun }, [
     `${dryRun ? 'Would hide' : 'Hidden'}: ${hide}, removed: ${remove}, by ${people} people.`,
+    ...(pods.length === 0 ? [] : [`Pods: ${pods.join(', ')}`]),
     ...(filter === undefined ? [] : [printable(`Filter: ${filter.kind} ${filter.value}`)]),
   ])
 }

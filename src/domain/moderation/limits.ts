@@ -55,6 +55,8 @@ export const MODERATION_LIMITS = {
   /** Items and authors of one page or answer about a cluster. */
   clusterItemsShown: 100,
   clusterAuthors: 2_000,
+  /** Pods that one cleaning makes rules for. */
+  clusterPods: 50,
   /** Items that a moderator cleans; an admin cleans all. */
   cleanedByModerator: 500,
   /** Items with a retraction in one cleaning; the others are hidden, and removed by the next one. */

@@ -8,12 +8,16 @@ import {
   closeCaseOfCluster,
   contentIdsOf,
   findCluster,
+  listClusterAuthors,
   listClusterItems,
   reopenCluster,
 } from '../../../persistence/moderation/clusters.js'
 import { deleteFilter, type FilterRule, insertFilter } from '../../../persistence/moderation/filters.js'
 import { hideContentRows, showContentOfAction } from '../../../persistence/moderation/hidden-content.js'
+import { previewPods } from '../../../persistence/moderation/pod-preview.js'
+import { deletePodRules, findPodRule, lockPodRules, savePodRule } from '../../../persistence/moderation/pod-rules.js'
 import type { Pod } from '../../../pod/pod.js'
+import { splitAddress } from '../../../protocol/address.js'
 import { findMentions } from '../../../protocol/mentions.js'
 import { retractEntity } from '../../posts/retract.js'
 import { Refusal } from '../../refusals.js'
@@ -23,10 +27,12 @@ import { readFilterRule } from '../filters/filters.js'
 import { normalForm } from '../filters/normal-form.js'
 import { findContent } from '../find-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
+import { enforcePodRules } from '../pod-rules.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
-import { clusterNotFound, lockOpenCluster } from './clusters.js'
+import { type RuleDomain, readRuleDomain } from '../rule-domain.js'
+import { clusterNotFound, lockOpenCluster, withTick } from './clusters.js'
 
-type CleanPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+type CleanPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
 
 /** The parts of a cleaning. */
 export interface CleanParts {
@@ -36,6 +42,8 @@ export interface CleanParts {
   readonly remove: boolean
   /** Adds a filter that hides later content with the key. */
   readonly filter: boolean
+  /** A rule for the pods of the ticked authors. Not for pods of which a local user has contacts, and pods that have a rule. */
+  readonly pods: 'none' | 'limited' | 'blocked'
   /** Guids of items, and of people whose items stay. */
   readonly except: readonly string[]
 }
@@ -46,6 +54,8 @@ export interface CleanPreview {
   /** Undefined: no filter was asked for, or none can find the key. */
   readonly filter: Pick<FilterRule, 'kind' | 'value'> | undefined
   readonly people: number
+  /** The domains of the new rules. */
+  readonly pods: readonly string[]
 }
 
 export interface CleanOutcome extends ActionOutcome {
@@ -56,19 +66,20 @@ interface CleanPlan {
   readonly hidden: readonly ClusterItem[]
   readonly removed: readonly ClusterItem[]
   readonly filter: FilterRule | undefined
+  readonly rules: readonly RuleDomain[]
 }
 
 /** What a cleaning would do. */
 export async function previewCleaning(
-  { db }: Pick<Pod, 'db'>,
+  pod: Pick<Pod, 'db' | 'config' | 'now'>,
   actor: Actor,
   id: number,
   parts: CleanParts,
 ): Promise<CleanPreview> {
   requirePower(actor, 'moderation')
-  const cluster = await findCluster(db, id)
+  const cluster = await findCluster(pod.db, id)
   if (cluster === undefined) throw clusterNotFound()
-  return previewOf(await planCleaning(db, cluster, parts))
+  return previewOf(await planCleaning(pod, pod.db, cluster, parts))
 }
 
 /** Cleans a cluster with one action and one audit entry. The undo shows what was hidden and removes the filter; retractions stay. */
@@ -83,12 +94,18 @@ export async function cleanCluster(
   const outcome = await inTransaction(pod, async (transaction) => {
     const cluster = await lockOpenCluster(transaction, id)
     const reason = requireReason(options)
-    const plan = await planCleaning(transaction, cluster, parts)
+    const plan = await planCleaning(pod, transaction, cluster, parts)
     const preview = previewOf(plan)
-    if (preview.hide + preview.remove > MODERATION_LIMITS.cleanedByModerator) requirePower(actor, 'administration')
+    const isLarge = preview.hide + preview.remove > MODERATION_LIMITS.cleanedByModerator
+    if (isLarge || preview.pods.length > 1) requirePower(actor, 'administration')
     requireConfirmation(preview, confirm)
 
     const filterId = plan.filter && (await insertFilter(transaction, plan.filter, createdBy(pod, actor)))
+    const ruleIds = await addPodRules(pod, transaction, plan.rules, {
+      state: parts.pods,
+      reason,
+      createdBy: actor.name,
+    })
     await changeClusterState(transaction, id, 'cleaned')
     const action = await recordAction(pod, transaction, actor, {
       kind: 'cluster.clean',
@@ -96,8 +113,8 @@ export async function cleanCluster(
       reason,
       caseId: options.caseId ?? cluster.caseId ?? undefined,
       undo: { possible: true, ...(preview.remove > 0 && { loses: `${preview.remove} retracted items` }) },
-      after: { hidden: preview.hide, removed: preview.remove, filter: filterId ?? null },
-      details: { filterId: filterId ?? null },
+      after: { hidden: preview.hide, removed: preview.remove, filter: filterId ?? null, pods: preview.pods },
+      details: { filterId: filterId ?? null, ruleIds },
       effect: async (actionId) => {
         await retractItems(pod, transaction, plan.removed)
         await hideContentRows(transaction, actionId, contentIdsOf(plan.hidden))
@@ -110,18 +127,29 @@ export async function cleanCluster(
   return outcome
 }
 
-/** Shows what the cleaning has hidden, removes its filter, and opens the cluster again. */
+/** Shows what the cleaning has hidden, removes its filter and its rules, and opens the cluster again. */
 export async function undoCleaning(
-  _pod: Pick<Pod, 'db'>,
+  pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   { id, targetGuid, details }: ActionRow,
 ): Promise<void> {
   await showContentOfAction(transaction, id)
   if (typeof details['filterId'] === 'number') await deleteFilter(transaction, details['filterId'])
+  const { ruleIds } = details
+  if (Array.isArray(ruleIds) && ruleIds.length > 0) {
+    await lockPodRules(transaction)
+    await deletePodRules(transaction, ruleIds)
+    await enforcePodRules(pod, transaction)
+  }
   await reopenCluster(transaction, Number(targetGuid))
 }
 
-async function planCleaning(db: Knex, cluster: ClusterRow, parts: CleanParts): Promise<CleanPlan> {
+async function planCleaning(
+  pod: Pick<Pod, 'config' | 'now'>,
+  db: Knex,
+  cluster: ClusterRow,
+  parts: CleanParts,
+): Promise<CleanPlan> {
   const { hide, remove, filter, except } = parts
   const excepted = new Set(except)
   const items = (await listClusterItems(db, cluster.id, MODERATION_LIMITS.clusterItems)).filter(
@@ -133,15 +161,17 @@ async function planCleaning(db: Knex, cluster: ClusterRow, parts: CleanParts): P
     hidden: hide ? items.filter((item) => !item.isHidden && !isRemoved.has(item)) : [],
     removed,
     filter: filter ? filterOf(cluster) : undefined,
+    rules: parts.pods === 'none' ? [] : await rulesFor(pod, db, cluster, excepted),
   }
 }
 
-function previewOf({ hidden, removed, filter }: CleanPlan): CleanPreview {
+function previewOf({ hidden, removed, filter, rules }: CleanPlan): CleanPreview {
   return {
     hide: hidden.length,
     remove: removed.length,
     filter: filter && { kind: filter.kind, value: filter.value },
     people: new Set([...hidden, ...removed].map(({ authorId }) => authorId)).size,
+    pods: rules.map(({ domain }) => domain),
   }
 }
 
@@ -151,6 +181,69 @@ function requireConfirmation(preview: CleanPreview, confirm: string | undefined)
   throw new Refusal('confirmation_needed', `Set confirm to ${remove}, the number of removed items.`, {
     details: { preview: { hide, remove, people, filter: filter ?? null } },
   })
+}
+
+/** The pods of the ticked authors. A pod of which a local user has contacts is left to a decision of its own. */
+async function rulesFor(
+  { config, now }: Pick<Pod, 'config' | 'now'>,
+  db: Knex,
+  { id }: ClusterRow,
+  excepted: ReadonlySet<string>,
+): Promise<readonly RuleDomain[]> {
+  const authors = (await listClusterAuthors(db, id, MODERATION_LIMITS.clusterAuthors)).filter(({ isLocal }) => !isLocal)
+  const hosts = new Set(
+    authors
+      .map((author) => withTick(author, now()))
+      .filter(({ isTicked, guid }) => isTicked && !excepted.has(guid))
+      .flatMap(({ address }) => splitAddress(address)?.host ?? []),
+  )
+  const rules: RuleDomain[] = []
+  for (const host of [...hosts].slice(0, MODERATION_LIMITS.clusterPods)) {
+    const domain = ruleDomainOf(config, host)
+    if (domain === undefined || (await findPodRule(db, domain)) !== undefined) continue
+    if ((await previewPods(db, domain)).contacts === 0) rules.push(domain)
+  }
+  return rules
+}
+
+/** Undefined: this pod, or a host for which no rule is possible. */
+function ruleDomainOf(config: Pod['config'], host: string): RuleDomain | undefined {
+  try {
+    return readRuleDomain(config, { domain: host.replace(/:\d+$/, '') })
+  } catch (error) {
+    if (error instanceof Refusal) return undefined
+    throw error
+  }
+}
+
+async function addPodRules(
+  pod: Pick<Pod, 'jobs' | 'now'>,
+  transaction: Knex.Transaction,
+  domains: readonly RuleDomain[],
+  {
+    state,
+    reason,
+    createdBy: by,
+  }: { readonly state: CleanParts['pods']; readonly reason: string; readonly createdBy: string },
+): Promise<readonly number[]> {
+  if (state === 'none' || domains.length === 0) return []
+  await lockPodRules(transaction)
+  const ids: number[] = []
+  for (const domain of domains) {
+    const rule = {
+      ...domain,
+      state,
+      reason,
+      publicComment: '',
+      obfuscate: false,
+      until: null,
+      source: 'manual',
+    } as const
+    const more = { batchId: null, createdBy: by, rejectMedia: false, rejectReports: false }
+    ids.push((await savePodRule(transaction, { ...rule, ...more }, pod.now())).id)
+  }
+  await enforcePodRules(pod, transaction)
+  return ids
 }
 
 function createdBy(pod: Pick<Pod, 'now'>, { name }: Actor) {

@@ -64,6 +64,12 @@ export const cleanBody = {
   filter: Type.Optional(
     Type.Boolean({ description: 'Add a filter that hides later content with the key. Default: false.' }),
   ),
+  pods: Type.Optional(
+    Type.Enum(['none', 'limited', 'blocked'], {
+      description:
+        'A rule for the pods of the ticked authors; not where local users have contacts, or where there is a rule. Default: none. More than one is for admins.',
+    }),
+  ),
   except: Type.Optional(
     Type.Array(Type.String(), { maxItems: 1_000, description: 'Guids of items, and of people whose items stay.' }),
   ),
@@ -74,6 +80,7 @@ export const CleanPreviewSchema = Type.Object(
     hide: Type.Integer(),
     remove: Type.Integer(),
     people: Type.Integer({ description: 'The authors of these items.' }),
+    pods: Type.Array(Type.String(), { description: 'The domains of the new rules.' }),
     filter: Type.Unsafe<{ readonly kind: string; readonly value: string } | null>({
       anyOf: [Type.Object({ kind: Type.String(), value: Type.String() }), { type: 'null' }],
     }),
