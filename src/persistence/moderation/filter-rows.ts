@@ -15,7 +15,7 @@ export interface FilterRow {
   readonly name: string | null
 }
 
-export const FILTER_SOURCES = ['posts', 'comments', 'people', 'messages'] as const
+const FILTER_SOURCES = ['posts', 'comments', 'people', 'messages'] as const
 export type FilterSource = (typeof FILTER_SOURCES)[number]
 
 const statements: Readonly<Record<FilterSource, string>> = {

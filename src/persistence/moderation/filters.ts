@@ -9,7 +9,7 @@ export const FILTER_FIELDS = ['post', 'poll', 'comment', 'tag', 'name', 'bio', '
 export type FilterField = (typeof FILTER_FIELDS)[number]
 export const FILTER_ORIGINS = ['local', 'remote', 'both'] as const
 export const FILTER_ACTIONS = ['count', 'flag', 'hide', 'reject'] as const
-export type FilterAction = (typeof FILTER_ACTIONS)[number]
+type FilterAction = (typeof FILTER_ACTIONS)[number]
 export const FILTER_STATES = ['trial', 'active', 'off'] as const
 
 /** What a filter searches, in which content, and what it does. */

@@ -4,7 +4,7 @@ import { normalForm } from '../filters/normal-form.js'
 import { readWebLinks } from '../filters/web-links.js'
 import { MODERATION_LIMITS } from '../limits.js'
 
-export type ContentKeyKind = 'text' | 'link' | 'mentions' | 'photo'
+type ContentKeyKind = 'text' | 'link' | 'mentions' | 'photo'
 
 /** Something that content has in common with other content of the same wave. */
 export interface ContentKey {

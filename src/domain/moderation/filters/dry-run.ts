@@ -7,7 +7,7 @@ import { excerptOf, type FilteredDocument } from './check-documents.js'
 import { type NewFilter, readFilterRule, requirePowerOver } from './filters.js'
 import { scanDocuments, sinceDays } from './scan-documents.js'
 
-export interface DryRunSample {
+interface DryRunSample {
   readonly type: FilteredDocument['document']['type']
   readonly guid: string
   readonly author: string

@@ -10,7 +10,7 @@ export interface FilterDocument {
   readonly texts: readonly FilterText[]
 }
 
-export interface FilterText {
+interface FilterText {
   readonly field: FilterField
   readonly text: string
 }
