@@ -2,6 +2,7 @@ import { findClusters } from '../../src/domain/moderation/clusters/find-clusters
 import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
 import { importOperations } from '../../src/domain/moderation/pod-rule-imports.js'
 import { endPodRules } from '../../src/domain/moderation/pod-rules.js'
+import { restrictMissedPeople, restrictOperation } from '../../src/domain/moderation/restrict-pod-people.js'
 import { notifyOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
 import { runOperation } from '../../src/domain/operations/long-operations.js'
 import { continuePrune } from '../../src/domain/operations/prune.js'
@@ -53,13 +54,15 @@ export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
   prune: (pod) => prune(pod),
   async 'check-pods'(pod) {
     await endPodRules(pod)
+    await restrictMissedPeople(pod)
     await enqueuePodChecks(pod)
   },
   birthdays: (pod) => notifyContactsOfBirthdays(pod),
   'purge-posts': (pod) => purgePosts(pod),
   'find-clusters': (pod) => logClusters(pod),
   'wake-waiting': (pod, { data }) => resumeWaiting(pod, data.things),
-  'run-operation': (pod, work, deadline) => runOperation(pod, work, importOperations, deadline),
+  'run-operation': (pod, work, deadline) =>
+    runOperation(pod, work, { ...importOperations, ...restrictOperation }, deadline),
 }
 
 /** Conditions of expired rows by table. Rows with a retention setting are removed by `continuePrune`. */

@@ -34,7 +34,7 @@ const RULES_AT_ONCE = 1_000
 export function podRuleCommands(pods: Command): void {
   withActorOptions(pods.command('set'))
     .addArgument(domainArgument())
-    .addArgument(new Argument('<state>').choices(['normal', 'blocked']))
+    .addArgument(new Argument('<state>').choices(['normal', 'limited', 'blocked']))
     .description('Makes or changes the rule for a domain and its subdomains, met or not. `normal` is an exception.')
     .option('--exact', 'not for subdomains')
     .option('--until <time>', 'ends then: a day, a time, or a duration from now like 7d', readEnd)
@@ -55,7 +55,7 @@ export function podRuleCommands(pods: Command): void {
   pods
     .command('rules')
     .description('Lists the rules for pods, newest first.')
-    .addOption(new Option('--state <state>', 'only those').choices(['normal', 'blocked']))
+    .addOption(new Option('--state <state>', 'only those').choices(['normal', 'limited', 'blocked']))
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod pods rules --state blocked')
     .action(rules)

@@ -12,6 +12,8 @@ export const MODERATION_LIMITS = {
   importBytes: 5 * 1_024 * 1_024,
   /** Rows of an operation in one transaction. */
   rowsOfChunk: 1_000,
+  /** People whose content is hidden or shown in one transaction. */
+  peopleOfChunk: 100,
   /** Sign-ups with one invitation. */
   invitationUses: 100,
   invitationDays: 14,

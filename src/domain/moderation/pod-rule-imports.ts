@@ -191,7 +191,11 @@ function parseRecords(csv: string): string[][] {
   }
 }
 
-const STATES: Readonly<Record<string, ImportRow['state']>> = { suspend: 'blocked' }
+const STATES: Readonly<Record<string, ImportRow['state']>> = {
+  suspend: 'blocked',
+  silence: 'limited',
+  limit: 'limited',
+}
 const RANKS: Readonly<Record<PodRule['state'], number>> = { normal: 0, limited: 1, blocked: 2 }
 
 /** Decides about each row in the order of the list; a second row for a domain is skipped. */

@@ -36,6 +36,7 @@ import {
   recordAction,
   requireReason,
 } from './record-action.js'
+import { startRestricting } from './restrict-pod-people.js'
 import { type RuleDomain, type RuleDomainInput, readRuleDomain } from './rule-domain.js'
 
 type RulePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
@@ -269,6 +270,7 @@ export async function previewPodRule(
 /** Brings pods and deliveries in line with the rules, in the transaction of their change. */
 export async function enforcePodRules(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction): Promise<AppliedPodRules> {
   const applied = await applyPodRules(transaction)
+  await startRestricting(pod, transaction)
   await giveUpDeliveriesToBlocked(transaction, applied.blocked)
   await reviveDeliveriesOfPods(transaction, applied.unblocked, 'pod_blocked')
   enqueueDeliveriesAfterCommit(

@@ -44,6 +44,17 @@ export async function startOperation(
   return made
 }
 
+/** Starts an operation unless the same one is unfinished, which then does the work too. */
+export async function continueOperation(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  { guid, name, role, via }: Actor,
+  operation: Omit<NewOperation, 'actor'>,
+): Promise<void> {
+  const made = await insertOperation(transaction, { ...operation, actor: { guid, name, role, via } })
+  if (made !== undefined) await enqueueJob(pod, transaction, runOperationJob, { operationId: made.id })
+}
+
 /** Runs an operation to its end. Each chunk commits with its progress, so that a repeated job continues behind the last one. */
 export async function runOperation(
   pod: OperationPod,

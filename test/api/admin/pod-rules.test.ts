@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { endPodRules } from '../../../src/domain/moderation/pod-rules.js'
+import { restrictOperation } from '../../../src/domain/moderation/restrict-pod-people.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
+import { runOperation } from '../../../src/domain/operations/long-operations.js'
 import { Pod as OtherPod } from '../../../src/persistence/models/pod.js'
 import { findDueDeliveries, leasePods } from '../../../src/persistence/outbound/due-deliveries.js'
 import { addPost } from '../../support/databases/rows.js'
@@ -289,5 +291,56 @@ describe('pods', () => {
     const due = await findDueDeliveries(api.pod.db, [{ podId, limit: 10 }])
     expect(due.map(({ id }) => id)).toEqual(ids)
     expect((await adm.get('/audit?action=pod.pause&action=pod.resume')).body).toHaveLength(2)
+  })
+})
+
+describe('people of a pod', () => {
+  /** Runs the operation that a change of rules has started, as its job does. */
+  async function restrict(): Promise<void> {
+    const open = await api.pod
+      .db('operations')
+      .where({ kind: 'pod_rules.restrict' })
+      .whereIn('state', ['queued', 'running'])
+    for (const { id: operationId } of open) {
+      const work = { data: { operationId }, finish: async () => {} }
+      await runOperation(api.pod, work, restrictOperation, new AbortController().signal)
+    }
+  }
+  const restrictionOf = async (guid: string) =>
+    (await api.pod.db('people').where({ guid }).first('restriction')).restriction
+
+  it('are silenced by a rule `limited`, also those who are met later, by pod or by address', async () => {
+    const early = await addRemotePerson(api.pod, 'early@limit.example')
+    const moved = await addRemotePerson(api.pod, 'moved@sub.limit.example')
+    await api.pod
+      .db('people')
+      .where({ id: moved.id })
+      .update({ podId: await podAt('host.example') })
+    const other = await addRemotePerson(api.pod, 'other@host.example')
+    const { body: rule } = await set('limit.example', 'limited')
+    await restrict()
+    const late = await addRemotePerson(api.pod, 'late@limit.example')
+
+    expect(await Promise.all([early, moved, late, other].map(({ guid }) => restrictionOf(guid)))).toEqual([
+      'silence',
+      'silence',
+      'silence',
+      null,
+    ])
+    await mod.call('DELETE', `/pod_rules/${rule.id}?reason=over`)
+    await restrict()
+    expect(await Promise.all([early, moved, late].map(({ guid }) => restrictionOf(guid)))).toEqual([null, null, null])
+  })
+
+  it('are blocked by a rule `blocked`: what is here is hidden until the rule is deleted', async () => {
+    const rita = await addRemotePerson(api.pod, 'rita@hide.example')
+    const { guid } = await addPost(api.pod, rita, { public: true, text: 'Hello' })
+    const { body: rule } = await set('hide.example', 'blocked')
+    await restrict()
+
+    expect([(await api.alice.get(`/posts/${guid}`)).status, await restrictionOf(rita.guid)]).toEqual([404, 'block'])
+    await mod.call('DELETE', `/pod_rules/${rule.id}?reason=over`)
+    await restrict()
+    expect((await api.alice.get(`/posts/${guid}`)).status).toBe(200)
   })
 })

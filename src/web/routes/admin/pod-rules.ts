@@ -14,7 +14,7 @@ import {
 } from '../../../domain/moderation/pod-rules.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
-import { NewPodRuleState, PodPreviewSchema, PodRuleSchema, PodRuleState } from '../../schemas/moderation/pod-rules.js'
+import { PodPreviewSchema, PodRuleSchema, PodRuleState } from '../../schemas/moderation/pod-rules.js'
 import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
@@ -91,8 +91,8 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Make a rule for pods',
         description:
-          'For a domain, whether a pod there is known or not. `blocked` ends all traffic, `normal` is an exception below a wider rule. A domain that has a rule gets the new one (200).',
-        body: Type.Object({ ...domain, state: NewPodRuleState, ...settings }),
+          'For a domain, whether a pod there is known or not. `limited` silences everyone there, `blocked` ends all traffic and hides what is here, `normal` is an exception below a wider rule. A domain that has a rule gets the new one (200).',
+        body: Type.Object({ ...domain, state: PodRuleState, ...settings }),
         response: { 200: outcome('The rule, changed or as before.'), 201: outcome('The new rule.') },
       },
       config: { scopes: ['moderation'], refusals: { ...refusals, ...domainRefusals } },
@@ -132,7 +132,7 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Change a rule',
         description: 'Fields that are left out stay as they are. The reason of the change becomes that of the rule.',
         params,
-        body: Type.Object({ subdomains: domain.subdomains, state: Type.Optional(NewPodRuleState), ...settings }),
+        body: Type.Object({ subdomains: domain.subdomains, state: Type.Optional(PodRuleState), ...settings }),
         response: { 200: outcome('The rule.') },
       },
       config: { scopes: ['moderation'], refusals: { ...refusals, rule_not_found: 404 } },
@@ -193,7 +193,7 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Export the rules as CSV',
         description:
-          'With the columns of domain block lists of Mastodon. `blocked` is `suspend`; `normal` is left out.',
+          'With the columns of domain block lists of Mastodon. `blocked` is `suspend`, `limited` is `silence`; `normal` is left out.',
         produces: ['text/csv'],
         response: { 200: Type.String({ description: 'The rules by domain.' }) },
       },

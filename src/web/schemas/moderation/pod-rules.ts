@@ -4,9 +4,6 @@ import { nullable } from '../references.js'
 
 export const PodRuleState = Type.Enum(['normal', 'limited', 'blocked'])
 
-/** The states that a rule can get. */
-export const NewPodRuleState = Type.Enum(['normal', 'blocked'])
-
 const Count = Type.Union([Type.Integer(), Type.Object({ count: Type.Integer(), exact: Type.Literal(false) })], {
   description: 'A number, or a bound that it exceeds.',
 })

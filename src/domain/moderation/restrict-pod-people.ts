@@ -1,0 +1,46 @@
+import type { Knex } from 'knex'
+import {
+  findPeopleAgainstRules,
+  type PersonAgainstRules,
+  POD_RULES,
+} from '../../persistence/moderation/pod-rule-restrictions.js'
+import { liftRestrictions, restrictPeople } from '../../persistence/moderation/restrictions.js'
+import type { Pod } from '../../pod/pod.js'
+import { continueOperation, type OperationWork } from '../operations/long-operations.js'
+import { SYSTEM_ACTOR } from './actor.js'
+import { MODERATION_LIMITS } from './limits.js'
+import { resumeContacts } from './restrict-person.js'
+
+const KIND = 'pod_rules.restrict'
+
+/** Brings the restrictions of people in line with the rules for their pods, in the background. */
+export async function startRestricting(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction): Promise<void> {
+  const reason = 'The rules for pods have changed.'
+  await continueOperation(pod, transaction, SYSTEM_ACTOR, { kind: KIND, target: 'people', total: 0, reason })
+}
+
+/** Restricts people who were missed, for example because they were stored while a rule was made. */
+export async function restrictMissedPeople(pod: Pick<Pod, 'db' | 'jobs'>): Promise<void> {
+  if ((await findPeopleAgainstRules(pod.db, 1)).length === 0) return
+  await pod.db.transaction((transaction) => startRestricting(pod, transaction))
+}
+
+export const restrictOperation: Readonly<Record<string, OperationWork>> = {
+  [KIND]: {
+    async runChunk(pod, transaction) {
+      const people = await findPeopleAgainstRules(transaction, MODERATION_LIMITS.peopleOfChunk)
+      const of = (kind: PersonAgainstRules['kind']) => people.filter((each) => each.kind === kind).map(({ id }) => id)
+      const changes = [
+        await restrictPeople(transaction, POD_RULES, 'block', of('block')),
+        await restrictPeople(transaction, POD_RULES, 'silence', of('silence')),
+        await liftRestrictions(transaction, POD_RULES, of(null)),
+      ]
+      for (const { resumed } of changes) await resumeContacts(pod, transaction, resumed)
+      return { done: people.length, skipped: 0 }
+    },
+
+    async complete() {
+      // The change of the rule has its entry in the audit log.
+    },
+  },
+}
