@@ -269,6 +269,27 @@ describe.each(executablePath === undefined ? [] : ['the API documentation'])('in
       await page.waitForURL('**/api/docs#/Posts/getPost')
     })
   }, 60_000)
+
+  it('shows all operations of the client API, and those of the admin API on a page of their own', async () => {
+    const { paths } = (await samples.pod.inject('/api/docs/json')).json()
+    const count = (prefix: string) =>
+      Object.entries(paths)
+        .filter(([path]) => path.startsWith(prefix))
+        .flatMap(([, operations]) => Object.keys(operations ?? {})).length
+    await withPage({ colorScheme: 'light', width: 1280 }, async (page) => {
+      for (const [path, prefix] of [
+        ['/api/docs', '/api/v1/'],
+        ['/api/docs/admin', '/api/admin/v1/'],
+      ] as const) {
+        await page.goto(path)
+        await page
+          .locator('.opblock-summary')
+          .nth(count(prefix) - 1)
+          .waitFor()
+        expect([path, await page.locator('.opblock-summary').count()]).toEqual([path, count(prefix)])
+      }
+    })
+  }, 60_000)
 })
 
 describe.each(executablePath === undefined ? [] : ['right to left'])('in Chromium, a text that runs %s', () => {

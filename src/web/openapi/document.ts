@@ -1,5 +1,5 @@
 import swagger, { type SwaggerTransform } from '@fastify/swagger'
-import swaggerUi from '@fastify/swagger-ui'
+import swaggerUi, { type FastifySwaggerUiOptions } from '@fastify/swagger-ui'
 import { type FastifyInstance, fastify } from 'fastify'
 import { ALL_SCOPES, ALWAYS_GRANTED } from '../../domain/accounts/scopes.js'
 import { adminRoutes } from '../routes/admin/admin-routes.js'
@@ -29,6 +29,7 @@ import { QueueJobSchema, QueueSchema } from '../schemas/operations.js'
 import { OtherPerson, OwnProfile, PersonSummary } from '../schemas/people.js'
 import { ListedPodSchema, PodSchema } from '../schemas/pods.js'
 import { Photo, Picture, Poll, Post, Root } from '../schemas/posts.js'
+import { queryText } from '../schemas/query-text.js'
 import { Like, Reshare } from '../schemas/reactions.js'
 import { addCompression } from '../server/compression.js'
 import { DOCS_SCRIPT, DOCS_STYLE } from './docs-theme.js'
@@ -165,7 +166,6 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Operations', description: 'Admin API: long work in the background.' },
         { name: 'Clusters', description: 'Admin API: waves of equal posts and comments.' },
         { name: 'Filters', description: 'Admin API: filters for texts, links and tags.' },
-        { name: 'Clusters', description: 'Admin API: waves of spam, and their cleaning.' },
         { name: 'Pods', description: 'Admin API: other pods and the rules for them.' },
         { name: 'Queues', description: 'Admin API: the queues and their jobs.' },
       ],
@@ -188,7 +188,10 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
   })
 }
 
-/** The page at `/api/docs`, and the document at `/api/docs/json`. */
+/**
+ * The pages at `/api/docs` (client API) and `/api/docs/admin`, and the document of both at `/api/docs/json`. One page for all operations
+ * is too much for the library: above about 120 it shows the first three only.
+ */
 export async function addApiDocs(app: FastifyInstance): Promise<void> {
   await addApiDescription(app)
   await app.register(async (docs) => {
@@ -200,18 +203,61 @@ export async function addApiDocs(app: FastifyInstance): Promise<void> {
     docs.addHook('onSend', async (_request, _reply, payload) =>
       typeof payload === 'string' ? payload.replace('<head>', `<head>\n      ${VIEWPORT}`) : payload,
     )
-    await docs.register(swaggerUi, {
-      routePrefix: '/api/docs',
-      staticCSP: DOCS_POLICY,
-      theme: {
-        title: 'API for client apps',
-        css: [{ filename: 'pod.css', content: DOCS_STYLE }],
-        js: [{ filename: 'pod.js', content: DOCS_SCRIPT }],
-      },
-      // Without the top bar, which shows the name of the library and a field to load other documents.
-      uiConfig: { layout: 'BaseLayout', docExpansion: 'list', deepLinking: true, validatorUrl: 'none' },
-    })
+    const pages = [
+      { routePrefix: '/api/docs', theme: themeOf('API for client apps') },
+      { routePrefix: '/api/docs/admin', theme: themeOf('API for moderators and admins') },
+    ]
+    // The library decorates its context, so each page has its own.
+    for (const page of pages)
+      await docs.register(async (context) => {
+        await context.register(swaggerUi, { ...PAGE_OPTIONS, ...page })
+      })
   })
+}
+
+const PAGE_OPTIONS = {
+  staticCSP: DOCS_POLICY,
+  // Without the top bar, which shows the name of the library and a field to load other documents.
+  uiConfig: {
+    layout: 'BaseLayout',
+    docExpansion: 'list',
+    deepLinking: true,
+    validatorUrl: 'none',
+    // The page says which part of the document it shows; other readers of the document get all of it.
+    requestInterceptor: (request) => ({
+      ...request,
+      url: request.url.replace(
+        /(?<=\/api\/docs)(\/admin)?\/json$/,
+        (end: string) => `${end}?part=${end === '/json' ? 'client' : 'admin'}`,
+      ),
+    }),
+  },
+  transformSpecificationClone: false,
+  transformSpecification: (document, request) => partOf(document, queryText(request, 'part')),
+} satisfies FastifySwaggerUiOptions
+
+function themeOf(title: string) {
+  return {
+    title,
+    css: [{ filename: 'pod.css', content: DOCS_STYLE }],
+    js: [{ filename: 'pod.js', content: DOCS_SCRIPT }],
+  }
+}
+
+/** The operations of one API, with the tags that they use; all of them without `part`. */
+function partOf(document: Readonly<Record<string, unknown>>, part: string | undefined): Record<string, unknown> {
+  if (part !== 'admin' && part !== 'client') return document
+  const { paths, tags } = document as unknown as ApiDocument // as the options of `addApiDescription` build it
+  const shown = Object.entries(paths).filter(([path]) => path.startsWith('/api/admin/') === (part === 'admin'))
+  const used = new Set(
+    shown.flatMap(([, operations]) => Object.values(operations).flatMap((operation) => operation.tags ?? [])),
+  )
+  return { ...document, paths: Object.fromEntries(shown), tags: tags.filter(({ name }) => used.has(name)) }
+}
+
+interface ApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly tags?: readonly string[] }>>>>
+  readonly tags: readonly { readonly name: string }[]
 }
 
 /** Generates the document from the routes, without a pod. */

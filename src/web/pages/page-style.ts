@@ -88,6 +88,8 @@ summary { min-height: 1.5rem; cursor: pointer; color: var(--link) }
 details[open] summary { margin-bottom: .75rem }
 main .card > details { margin-top: .75rem }
 .foot { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin-top: 1rem; padding-top: .75rem; border-top: 1px solid var(--line) }
+form.foot { align-items: end }
+form.foot .field { margin-top: 0 }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1rem; margin: 1rem 0 0 }
 dt { color: var(--soft) }
 dd { margin: 0; min-width: 0; overflow-wrap: anywhere }
