@@ -164,7 +164,6 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Roles', description: 'Admin API: moderators and admins.' },
         { name: 'Invitations', description: 'Admin API: invitations to sign up.' },
         { name: 'Operations', description: 'Admin API: long work in the background.' },
-        { name: 'Clusters', description: 'Admin API: waves of equal posts and comments.' },
         { name: 'Filters', description: 'Admin API: filters for texts, links and tags.' },
         { name: 'Pods', description: 'Admin API: other pods and the rules for them.' },
         { name: 'Queues', description: 'Admin API: the queues and their jobs.' },
