@@ -20,6 +20,7 @@ import { notificationCommands } from './commands/notifications.js'
 import { peopleCommands } from './commands/people.js'
 import { podsCommands } from './commands/pods.js'
 import { pruneCommand } from './commands/prune.js'
+import { quarantineCommands } from './commands/quarantine.js'
 import { queueCommands } from './commands/queues.js'
 import { seedCommand } from './commands/seed.js'
 import { storageCommands } from './commands/storage.js'
@@ -37,6 +38,7 @@ export const passingCommands = [
   clientCommands,
   workCommands,
   queueCommands,
+  quarantineCommands,
   deadLetterCommands,
   federationCommands,
   inspectCommand,

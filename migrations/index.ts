@@ -55,6 +55,7 @@ import { invitationUses } from './0128-invitation-uses.js'
 import { recentBlocks } from './0129-recent-blocks.js'
 import { filters } from './0130-filters.js'
 import { clusters } from './0131-clusters.js'
+import { quarantine } from './0135-quarantine.js'
 import { retention } from './0140-retention.js'
 import { latestRelease } from './0141-latest-release.js'
 import type { Migration } from './migration.js'
@@ -121,6 +122,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0129-recent-blocks', recentBlocks],
   ['0130-filters', filters],
   ['0131-clusters', clusters],
+  ['0135-quarantine', quarantine],
   ['0140-retention', retention],
   ['0141-latest-release', latestRelease],
 ])

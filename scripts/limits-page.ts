@@ -84,6 +84,15 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     closeTimeoutMs: 'running requests are aborted',
     readinessTimeoutMs: 'not ready',
   },
+  QUARANTINE_LIMITS: {
+    rows: 'the oldest row is deleted',
+    bytes: 'the oldest rows are deleted',
+    rowsOfFault: 'the oldest row of the fault is deleted',
+    rowsOfHost: 'the oldest row of the host is deleted',
+    payloadBytes: 'only the beginning is stored',
+    insertsPerSecond: 'a random sample is stored',
+    days: 'the row is deleted',
+  },
   MODERATION_LIMITS: {
     reasonCharacters: '422',
     reports: '429',

@@ -38,9 +38,16 @@ function messagesIn(job: Job): readonly InboundMessage[] {
 }
 
 function messageOfRow({ id, data, payload, acceptedAt }: MessageRow): InboundMessage {
-  const { recipientGuid, times, last } = data as ResumedMessage // as resume-messages.ts has written it
+  const { recipientGuid, times, last, quarantineId, isReleased } = data as ResumedMessage // as resume-messages.ts has written it
   const resumed = { outboxId: id, times, last }
-  return { envelope: payload, acceptedAt, resumed, ...(recipientGuid !== null && { recipientGuid }) }
+  return {
+    envelope: payload,
+    acceptedAt,
+    resumed,
+    quarantineId,
+    isReleased,
+    ...(recipientGuid !== null && { recipientGuid }),
+  }
 }
 
 /**

@@ -7,6 +7,7 @@ import { notifyOfTodaysBirthdays } from '../../src/domain/notifications/birthday
 import { runOperation } from '../../src/domain/operations/long-operations.js'
 import { continuePrune } from '../../src/domain/operations/prune.js'
 import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
+import { QUARANTINE_LIMITS } from '../../src/federation/inbound/limits.js'
 import {
   birthdaysJob,
   checkPodsJob,
@@ -87,6 +88,7 @@ const expiredRows = {
     (select min(id) from announcements where created_at >= now() - interval '2 days'),
     (select max(id) from announcements)
   )`,
+  quarantine: `last_at < now() - interval '${QUARANTINE_LIMITS.days} days'`,
   pod_bytes: `day < current_date - 7`,
   idempotency_keys: `created_at < now() - interval '1 day'`,
 } as const

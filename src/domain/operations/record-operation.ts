@@ -8,7 +8,8 @@ import { auditContext } from '../moderation/record-action.js'
 export interface Operation {
   readonly action: string
   readonly target: { readonly type: string; readonly label: string }
-  readonly reason: string
+  /** Not set: an access that the log records. */
+  readonly reason?: string
   readonly after?: AuditValues
 }
 

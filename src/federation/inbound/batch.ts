@@ -18,6 +18,10 @@ export interface InboundMessage {
   readonly wanted?: WantedEntity
   /** Set for a message that has waited: its outbox row, and how often it has waited. */
   readonly resumed?: { readonly outboxId: number; readonly times: number; readonly last: boolean }
+  /** Set for a message that is replayed from the quarantine: its row there. */
+  readonly quarantineId?: number | undefined
+  /** An admin has released it from the quarantine: filters do not apply. */
+  readonly isReleased?: boolean | undefined
 }
 
 /** The local person that a private message was encrypted for. */

@@ -54,6 +54,7 @@ export async function filterArrivals(pod: Pod, arrivals: readonly ResolvedArriva
 async function findFiltered(pod: Pod, arrivals: readonly ResolvedArrival[]): Promise<FilteredArrivals> {
   if ((await activeFilters(pod)).size === 0) return new Map()
   const documents = arrivals.flatMap((arrival) => {
+    if (arrival.message.isReleased) return []
     const document = documentOf(arrival)
     return document === undefined ? [] : [{ ...document, arrival }]
   })

@@ -7,3 +7,18 @@ export const INBOUND_LIMITS = {
   /** The network did not exist before. */
   oldestPost: new Date('2000-01-01T00:00:00Z'),
 } as const
+
+/** Rejected messages that an operator can examine. */
+export const QUARANTINE_LIMITS = {
+  rows: 10_000,
+  /** Of their payloads. */
+  bytes: 64 * 1024 * 1024,
+  rowsOfFault: 200,
+  /** Of one claimed host; private messages count by the network that posted them. */
+  rowsOfHost: 50,
+  /** Of a longer message only the first four kilobytes are stored, and it cannot be replayed. */
+  payloadBytes: 64 * 1024,
+  /** In each process. Beyond it a random sample is stored. */
+  insertsPerSecond: 10,
+  days: 14,
+} as const

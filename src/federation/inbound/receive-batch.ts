@@ -14,6 +14,7 @@ import { type FilteredArrivals, filterArrivals, recordFilteredArrivals } from '.
 import { followUp } from './follow-up.js'
 import { ignoreNewlyBlocked } from './newly-blocked.js'
 import { openEnvelopes } from './open-envelopes.js'
+import { quarantineRejected, recordReplays } from './quarantine.js'
 import { countBatch, timeStep } from './receive-metrics.js'
 import { recordNotificationsAndActivity } from './record-notifications.js'
 import { resolveReferences } from './resolve-references.js'
@@ -61,6 +62,7 @@ export async function receiveBatch(pod: Pod, messages: readonly InboundMessage[]
   )
 
   const rejected = [...sorted.rejected, ...committed.rejected]
+  await quarantineRejected(pod, rejected)
   const ignored = [...sorted.ignored, ...committed.ignored]
   const ends = { stored: committed.records.length, waiting, rejected, ignored, givenUp }
   countBatch(messages, ends)
@@ -107,6 +109,12 @@ export async function commitBatch(
     await retractIgnoredRelayables(pod, transaction, [...rejected, ...stored.rejected])
     await requestChecksOfOfflinePods(transaction, ready)
     await recordFilteredArrivals(pod, transaction, filtered, stored.records)
+    await recordReplays(transaction, {
+      messages: [...ready, ...waiting, ...rejected, ...batch.ignored].map(({ message }) => message),
+      records: stored.records,
+      waiting,
+      rejected: [...rejected, ...stored.rejected],
+    })
     return { ...stored, ignored: [...stored.ignored, ...ignored] }
   })
 }

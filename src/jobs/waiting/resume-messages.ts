@@ -19,6 +19,10 @@ export interface ResumedMessage {
   readonly times: number
   /** Its time is over: if the entity is still unknown, the message becomes a dead letter. */
   readonly last: boolean
+  /** The row of a message that is replayed from the quarantine. */
+  readonly quarantineId?: number
+  /** Filters do not apply. */
+  readonly isReleased?: boolean
 }
 
 /** Whether a resumed message may wait for one more entity. */

@@ -11,6 +11,7 @@ import { CONSOLE_LIMITS } from './limits.js'
 import { machineRoutes } from './machine-pages.js'
 import { overviewRoutes } from './overview.js'
 import { podRoutes } from './pods.js'
+import { quarantineRoutes } from './quarantine.js'
 import { queueRoutes } from './queues.js'
 
 /** The web console for moderators and admins. It works without JavaScript. */
@@ -29,7 +30,7 @@ export const consoleRoutes: FastifyPluginAsync = async (app) => {
       content: html`<section class="card"><p class="alert" role="alert">${error.message}</p><p>Go back in your browser to correct the form.</p></section>`,
     })
   })
-  for (const routes of [overviewRoutes, podRoutes, queueRoutes, deadLetterRoutes, machineRoutes]) {
+  for (const routes of [overviewRoutes, podRoutes, queueRoutes, deadLetterRoutes, quarantineRoutes, machineRoutes]) {
     await app.register(routes)
   }
 }

@@ -7,6 +7,8 @@ export const NOTICES: Readonly<Record<string, string>> = {
   promoted: 'The delayed jobs are due now.',
   replayed: 'The dead letters run again.',
   dropped: 'The dead letters were deleted.',
+  messages_replayed: 'The messages are received again. Reload the page for their results.',
+  messages_dropped: 'The messages were deleted.',
   woken: 'The failures of the pod are forgotten, and its deliveries are due.',
   asleep: 'Pending deliveries to the pod were given up. None is stored until the pod responds again.',
   blocked: 'The pod is blocked.',

@@ -15,6 +15,7 @@ export const CONSOLE_SECTIONS: readonly ConsoleSection[] = [
   { path: '/admin/pods', label: 'Pods', group: 'Moderation', role: 'moderator' },
   { path: '/admin/queues', label: 'Queues', group: 'Operation', role: 'admin' },
   { path: '/admin/dead-letters', label: 'Dead letters', group: 'Operation', role: 'admin' },
+  { path: '/admin/quarantine', label: 'Rejected messages', group: 'Operation', role: 'admin' },
   { path: '/admin/workers', label: 'Processes', group: 'Operation', role: 'admin' },
   { path: '/admin/database', label: 'Database', group: 'Operation', role: 'admin' },
   { path: '/admin/storage', label: 'Storage', group: 'Operation', role: 'admin' },

@@ -25,7 +25,7 @@ import {
   WholePersonSchema,
 } from '../schemas/moderation.js'
 import { Notification } from '../schemas/notifications.js'
-import { QueueJobSchema, QueueSchema } from '../schemas/operations.js'
+import { QuarantinedSchema, QueueJobSchema, QueueSchema } from '../schemas/operations.js'
 import { OtherPerson, OwnProfile, PersonSummary } from '../schemas/people.js'
 import { ListedPodSchema, PodSchema } from '../schemas/pods.js'
 import { Photo, Picture, Poll, Post, Root } from '../schemas/posts.js'
@@ -110,13 +110,13 @@ const NAMED_SCHEMAS = [
   ],
   ...[Conversation, StartedConversation, Message, Notification, Like, Reshare, Aspect],
   ...[LiveMessage, StreamReset, StreamEvents, StreamEventData],
-  ...[QueueSchema, QueueJobSchema],
   ...[FilterSchema, WholeFilterSchema, DryRunSchema],
   ...[ListedPersonSchema, WholePersonSchema],
   ...[ActionSchema, AuditEntrySchema, ContentSchema, ListedCaseSchema, WholeCaseSchema, OwnReportSchema],
   ...[PodRuleSchema, PodPreviewSchema, ListedPodSchema, PodSchema],
   ...[PodRuleImportSchema, OperationSchema, InvitationSchema],
   ...[ClusterSchema, WholeClusterSchema, CleanPreviewSchema],
+  ...[QueueSchema, QueueJobSchema, QuarantinedSchema],
 ]
 
 /** Describes the routes that are registered after it, so it must come first. */
@@ -167,6 +167,7 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Filters', description: 'Admin API: filters for texts, links and tags.' },
         { name: 'Pods', description: 'Admin API: other pods and the rules for them.' },
         { name: 'Queues', description: 'Admin API: the queues and their jobs.' },
+        { name: 'Quarantine', description: 'Admin API: messages of other pods that were rejected.' },
       ],
       components: {
         headers: RESPONSE_HEADERS,

@@ -1,5 +1,6 @@
 import type { QueueOverview } from '../../domain/operations/queues.js'
 import type { JobSummary } from '../../jobs/bullmq/job-summaries.js'
+import type { QuarantinedMessage } from '../../persistence/inbound/quarantine.js'
 
 export function presentQueue({ wish, perMinute, ...queue }: QueueOverview) {
   return {
@@ -34,5 +35,28 @@ export function presentQueueJob({ id, name, addedAt, finishedAt, attempts, fault
     finished_at: finishedAt === null ? null : new Date(finishedAt).toISOString(),
     attempts,
     fault,
+  }
+}
+
+export function presentQuarantined(message: QuarantinedMessage) {
+  return {
+    id: message.id,
+    channel: message.recipientGuid === null ? ('public' as const) : ('private' as const),
+    recipient_guid: message.recipientGuid,
+    source: message.source,
+    author: message.author,
+    host: message.host,
+    entity: message.entity,
+    guid: message.guid,
+    fault: message.fault,
+    detail: message.detail,
+    bytes: message.bytes,
+    replayable: message.isWhole,
+    digest: message.digest,
+    times: message.times,
+    received_at: message.receivedAt.toISOString(),
+    last_at: message.lastAt.toISOString(),
+    state: message.state,
+    result: message.result,
   }
 }

@@ -39,6 +39,34 @@ export const QueueSchema = Type.Object(
   { $id: 'Queue', description: 'A queue with its work; times are of the last hour, in milliseconds.' },
 )
 
+export const QuarantinedSchema = Type.Object(
+  {
+    id: Type.Integer(),
+    channel: Type.Enum(['public', 'private']),
+    recipient_guid: nullable(Type.String({ description: 'Of a private message.' })),
+    source: nullable(Type.String({ description: 'The network that posted the message.' })),
+    author: nullable(
+      Type.String({ description: 'The claimed author; null for a private message, as the next three.' }),
+    ),
+    host: nullable(Type.String()),
+    entity: nullable(Type.String()),
+    guid: nullable(Type.String()),
+    fault: Type.String(),
+    detail: nullable(Type.String({ description: 'The reason in words; null for a private message.' })),
+    bytes: Type.Integer(),
+    replayable: Type.Boolean({ description: 'False: the message is too long to be stored as a whole.' }),
+    digest: Type.String({ description: 'SHA-256 of recipient and payload, in hexadecimal digits.' }),
+    times: Type.Integer({ description: 'How often an equal message was rejected.' }),
+    received_at: Timestamp,
+    last_at: Timestamp,
+    state: Type.Enum(['held', 'replaying', 'replayed']),
+    result: nullable(
+      Type.String({ description: 'Of the last replay: `stored`, `repeated`, `waiting`, or the fault.' }),
+    ),
+  },
+  { $id: 'QuarantinedMessage', description: 'A message of another pod that was rejected, without its content.' },
+)
+
 export const QueueJobSchema = Type.Object(
   {
     id: Type.String(),

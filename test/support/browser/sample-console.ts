@@ -34,6 +34,9 @@ export async function openSampleConsole(): Promise<SampleConsole> {
       'dead letters': '/admin/dead-letters?queue=inbound',
       'no dead letters': '/admin/dead-letters?queue=photos',
       'dead letter': `/admin/dead-letters/outbox-${letterId}`,
+      'rejected messages': '/admin/quarantine',
+      'no rejected messages': '/admin/quarantine?fault=NotPublic',
+      'rejected message': '/admin/quarantine/1',
       processes: '/admin/workers',
       database: '/admin/database',
       storage: '/admin/storage',
@@ -45,6 +48,10 @@ export async function openSampleConsole(): Promise<SampleConsole> {
 /** Work of a day: figures, waiting and dead deliveries, pods in each state, processes, a paused queue. Returns the id of a dead letter. */
 async function seedOperations({ pod }: ConsolePod): Promise<number> {
   const { db } = pod
+  await db('quarantine').insert({
+    ...{ receivedAt: new Date(), author: 'eve@evil.example', host: 'evil.example', fault: 'InvalidSignature' },
+    ...{ detail: HOSTILE, payload: HOSTILE, bytes: HOSTILE.length, isWhole: true, digest: Buffer.from('digest') },
+  })
   const eve = await addRemotePerson(pod, 'eve@evil.example')
   for (const name of ['far.example', 'slow.example:8443', 'gone.example']) await addRemotePerson(pod, `quin@${name}`)
   await db('pods')

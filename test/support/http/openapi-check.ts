@@ -53,6 +53,7 @@ function documentationOf({ paths, components }: Document): ApiDocument {
 
   return {
     check(method, path, answer) {
+      // A path without parameters comes before one with them, as for the router.
       const call = calls.find((each) => each.path === path) ?? calls.find(({ pattern }) => pattern.test(path))
       const operation = call?.operations[method.toLowerCase()]
       const status = String(answer.statusCode)

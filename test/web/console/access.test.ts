@@ -13,6 +13,8 @@ const PAGES: Readonly<Record<string, Needed>> = {
   '/admin/queues/:name': 'admin',
   '/admin/dead-letters': 'admin',
   '/admin/dead-letters/:id': 'admin',
+  '/admin/quarantine': 'admin',
+  '/admin/quarantine/:id': 'admin',
   '/admin/workers': 'admin',
   '/admin/database': 'admin',
   '/admin/storage': 'admin',
@@ -32,6 +34,9 @@ const ACTIONS: Readonly<Record<string, Needed>> = {
   '/admin/queues/:name/promote': 'admin',
   '/admin/dead-letters/replay': 'admin',
   '/admin/dead-letters/drop': 'admin',
+  '/admin/quarantine/replay': 'admin',
+  '/admin/quarantine/release': 'admin',
+  '/admin/quarantine/drop': 'admin',
 }
 
 let console: ConsolePod

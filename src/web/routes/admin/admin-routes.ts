@@ -17,6 +17,7 @@ import { peopleRoutes } from './people.js'
 import { podRuleImportRoutes } from './pod-rule-imports.js'
 import { podRuleRoutes } from './pod-rules.js'
 import { podRoutes } from './pods.js'
+import { quarantineRoutes } from './quarantine.js'
 import { queueRoutes } from './queues.js'
 import { roleRoutes } from './roles.js'
 
@@ -42,4 +43,5 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   await app.register(operationRoutes)
   await app.register(invitationRoutes)
   await app.register(podRoutes)
+  await app.register(quarantineRoutes)
 }

@@ -1,0 +1,130 @@
+import type { Command } from 'commander'
+import {
+  dropQuarantine,
+  listQuarantine,
+  readQuarantined,
+  readQuarantinedPayload,
+  releaseQuarantine,
+  replayQuarantine,
+} from '../../src/domain/operations/quarantine.js'
+import { countQuarantined } from '../../src/persistence/inbound/quarantine.js'
+import { presentQuarantined } from '../../src/web/presenters/operations.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
+import { CommandError } from '../command-error.js'
+import { readCount } from '../options.js'
+import { print, printable, table } from '../output.js'
+import { withPod } from '../with-pod.js'
+
+interface FilterOptions extends ActorOptions {
+  readonly fault?: string
+  readonly host?: string
+}
+
+interface ShowOptions extends ActorOptions {
+  readonly payload?: boolean
+}
+
+const SHOWN = 50
+
+export function quarantineCommands(program: Command): void {
+  const quarantine = program.command('quarantine').description('Messages of other pods that were rejected.')
+
+  withFilter(quarantine.command('list'))
+    .description('Lists rejected messages, latest first.')
+    .option('--limit <number>', 'at most this many', readCount, SHOWN)
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod quarantine list --host r.example')
+    .action(list)
+
+  withActorOptions(quarantine.command('show'))
+    .argument('<id>', 'the number of the message', readCount)
+    .description('Shows a rejected message; with --payload its content, which the audit log records.')
+    .option('--payload', 'print only the content, as it was received')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod quarantine show 17')
+    .action(show)
+
+  changes('replay', 'Receives rejected messages again, with the rules of now.').action(replay)
+  changes('release', 'Receives messages that a filter has rejected, once without filters.').action(release)
+  changes('drop', 'Deletes rejected messages.').option('--yes', 'confirm').action(drop)
+
+  function changes(name: string, description: string): Command {
+    return withActorOptions(withFilter(quarantine.command(name)))
+      .argument('[id]', 'the number of one message', readCount)
+      .description(description)
+      .option('--json', 'print JSON')
+      .addHelpText('after', `\nExample:\n  pod quarantine ${name} 17 --reason "The rule was wrong"`)
+  }
+}
+
+function withFilter(command: Command): Command {
+  return command
+    .option('--fault <fault>', 'only those with this fault')
+    .option('--host <host>', 'only public messages that claim this host')
+}
+
+async function list({ fault, host, limit, ...options }: FilterOptions & { limit: number }): Promise<void> {
+  const { items } = await withPod(async (pod) =>
+    listQuarantine(pod, await actorOf(pod, options, 'administration'), { fault, host }, { limit }),
+  )
+  const rows = items.map(({ id, receivedAt, fault: why, author, source, times, result, state }) => [
+    ...[String(id), receivedAt.toISOString(), why, author ?? source ?? '-', String(times), result ?? state],
+  ])
+  print(options, items.map(presentQuarantined), [
+    ...table([['message', 'received', 'fault', 'from', 'times', 'state'], ...rows]).map(printable),
+    items.length === 1 ? '1 message' : `${items.length} messages`,
+  ])
+}
+
+async function show(id: number, { payload, ...options }: ShowOptions): Promise<void> {
+  if (payload) {
+    const text = await withPod(async (pod) =>
+      readQuarantinedPayload(pod, await actorOf(pod, options, 'administration'), id),
+    )
+    print(options, { payload: text }, [text])
+    return
+  }
+  const message = presentQuarantined(
+    await withPod(async (pod) => readQuarantined(pod, await actorOf(pod, options, 'administration'), id)),
+  )
+  const rows = Object.entries(message).map(([name, value]) => [name.replaceAll('_', ' '), String(value ?? '-')])
+  print(options, message, table(rows).map(printable))
+}
+
+async function replay(id: number | undefined, options: FilterOptions, command: Command): Promise<void> {
+  const change = chosen(id, options, command)
+  const count = await withPod(async (pod) =>
+    replayQuarantine(pod, await actorOf(pod, options, 'administration'), change),
+  )
+  print(options, { replayed: count }, [`${count} ${count === 1 ? 'message' : 'messages'} replayed.`])
+}
+
+async function release(id: number | undefined, options: FilterOptions, command: Command): Promise<void> {
+  const change = chosen(id, options, command)
+  const count = await withPod(async (pod) =>
+    releaseQuarantine(pod, await actorOf(pod, options, 'administration'), change),
+  )
+  print(options, { released: count }, [`${count} ${count === 1 ? 'message' : 'messages'} released.`])
+}
+
+async function drop(
+  id: number | undefined,
+  options: FilterOptions & { readonly yes?: boolean },
+  command: Command,
+): Promise<void> {
+  const change = chosen(id, options, command)
+  if (!options.yes) throw new CommandError('Deleted messages cannot be replayed: add --yes to confirm.')
+  const count = await withPod(async (pod) => {
+    const { reason: _, ...filter } = change
+    const confirm = String(await countQuarantined(pod.db, filter))
+    return dropQuarantine(pod, await actorOf(pod, options, 'administration'), { ...change, confirm })
+  })
+  print(options, { dropped: count }, [`${count} ${count === 1 ? 'message' : 'messages'} deleted.`])
+}
+
+function chosen(id: number | undefined, { fault, host, reason }: FilterOptions, command: Command) {
+  if (id === undefined && fault === undefined && host === undefined) {
+    command.error('error: say which are meant: an id, --fault or --host')
+  }
+  return { ...(id !== undefined && { ids: [id] }), fault, host, reason }
+}

@@ -1,0 +1,180 @@
+import type { Knex } from 'knex'
+import { queryPrepared } from '../database/database.js'
+import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+
+export interface NewQuarantinedMessage {
+  readonly receivedAt: Date
+  readonly recipientGuid: string | null
+  readonly source: string | null
+  readonly author: string | null
+  readonly host: string | null
+  readonly entity: string | null
+  readonly guid: string | null
+  readonly fault: string
+  readonly detail: string | null
+  readonly payload: string
+  readonly bytes: number
+  readonly isWhole: boolean
+  /** In hexadecimal digits. */
+  readonly digest: string
+}
+
+/** A rejected message without its payload. */
+export interface QuarantinedMessage extends Omit<NewQuarantinedMessage, 'payload'> {
+  readonly id: number
+  readonly lastAt: Date
+  /** How often an equal message was rejected. */
+  readonly times: number
+  readonly state: 'held' | 'replaying' | 'replayed'
+  readonly result: string | null
+}
+
+export interface QuarantineBounds {
+  readonly rows: number
+  readonly bytes: number
+  readonly rowsOfFault: number
+  readonly rowsOfHost: number
+}
+
+/**
+ * Stores rejected messages with one statement, and deletes the oldest beyond the bounds. The statement does not see its own rows, so
+ * that it makes room for as many as it stores. An equal message is counted.
+ */
+export async function insertQuarantined(
+  db: Knex,
+  messages: readonly NewQuarantinedMessage[],
+  { rows, bytes, rowsOfFault, rowsOfHost }: QuarantineBounds,
+): Promise<void> {
+  const added = messages.reduce((sum, { payload }) => sum + payload.length, 0)
+  const room = [rows, rowsOfFault, rowsOfHost].map((bound) => Math.max(0, bound - messages.length))
+  await queryPrepared(db, 'new-quarantined', insertAndBound, [JSON.stringify(messages), ...room, bytes - added])
+}
+
+const insertAndBound = `
+  with added as (
+    select * from json_to_recordset($1::json) as message(
+      "receivedAt" timestamptz, "recipientGuid" text, source text, author text, host text, entity text, guid text, fault text,
+      detail text, payload text, bytes integer, "isWhole" boolean, digest text
+    )
+  ), bounded as (
+    delete from quarantine where id in (
+      select id from (
+        select id, row_number() over latest as place, sum(case when is_whole then bytes else 4096 end) over latest as size
+        from quarantine window latest as (order by id desc)
+      ) as ranked
+      where place > $2::integer or size > $5::bigint
+      union all
+      select excess.id from (select distinct fault from added) as faults, lateral (
+        select id from quarantine where quarantine.fault = faults.fault order by id desc offset $3::integer
+      ) as excess
+      union all
+      select excess.id from (select distinct coalesce(host, source, '') as host from added) as hosts, lateral (
+        select id from quarantine where coalesce(quarantine.host, quarantine.source, '') = hosts.host collate "C"
+        order by id desc offset $4::integer
+      ) as excess
+    ) and not exists (select from added where decode(added.digest, 'hex') = quarantine.digest)
+  )
+  insert into quarantine (
+    received_at, recipient_guid, source, author, host, entity, guid, fault, detail, payload, bytes, is_whole, digest
+  )
+  select distinct on (digest) "receivedAt", "recipientGuid", source, author, host, entity, guid, fault, detail, payload, bytes,
+    "isWhole", decode(digest, 'hex')
+  from added order by digest
+  on conflict (digest) do update set times = quarantine.times + 1, last_at = excluded.last_at, fault = excluded.fault,
+    detail = excluded.detail`
+
+const COLUMNS = [
+  ...['id', 'receivedAt', 'lastAt', 'times', 'recipientGuid', 'source', 'author', 'host', 'entity', 'guid'],
+  ...['fault', 'detail', 'bytes', 'isWhole', 'state', 'result'],
+]
+
+export interface QuarantineFilter {
+  readonly ids?: readonly number[] | undefined
+  readonly fault?: string | undefined
+  readonly host?: string | undefined
+  readonly state?: QuarantinedMessage['state'] | undefined
+}
+
+/** Lists rejected messages without their payloads, latest first. */
+export async function listQuarantined(
+  db: Knex,
+  filter: QuarantineFilter,
+  page: IdPage,
+): Promise<IdPageResult<QuarantinedMessage>> {
+  const query = filtered(db, filter).select(...COLUMNS, db.raw(`encode(digest, 'hex') as digest`))
+  return readIdPage(query, page)
+}
+
+export async function findQuarantined(db: Knex, id: number): Promise<QuarantinedMessage | undefined> {
+  return filtered(db, { ids: [id] }).first(...COLUMNS, db.raw(`encode(digest, 'hex') as digest`))
+}
+
+export async function findQuarantinedPayload(db: Knex, id: number): Promise<string | undefined> {
+  const row = await db('quarantine').where({ id }).first('payload')
+  return row?.payload
+}
+
+export async function countQuarantined(db: Knex, filter: QuarantineFilter): Promise<number> {
+  const row = await filtered(db, filter).count('* as count').first()
+  return Number(row?.['count'] ?? 0)
+}
+
+export async function countQuarantinedByFault(
+  db: Knex,
+): Promise<readonly { readonly fault: string; readonly count: number }[]> {
+  const { rows } = await db.raw(
+    'select fault, count(*)::integer as count from quarantine group by fault order by count desc, fault limit 30',
+  )
+  return rows
+}
+
+export async function deleteQuarantined(db: Knex, filter: QuarantineFilter): Promise<number> {
+  return filtered(db, filter).delete()
+}
+
+function filtered(db: Knex, { ids, fault, host, state }: QuarantineFilter): Knex.QueryBuilder {
+  const query = db('quarantine')
+  if (ids !== undefined) query.whereIn('id', [...ids])
+  if (fault !== undefined) query.where({ fault })
+  if (host !== undefined) query.where({ host })
+  if (state !== undefined) query.where({ state })
+  return query
+}
+
+/** Copies whole messages to the outbox, from where they are received again; returns the new rows. */
+export async function replayQuarantined(
+  transaction: Knex.Transaction,
+  filter: QuarantineFilter,
+  { isReleased }: { readonly isReleased: boolean },
+): Promise<readonly { readonly id: number; readonly queue: 'inbound' | 'inbound-private'; readonly name: string }[]> {
+  const chosen = filtered(transaction, filter).where({ isWhole: true }).orderBy('id').forUpdate().select('id')
+  const ids = (await chosen).map(({ id }: { id: number }) => id)
+  const { rows } = await transaction.raw(
+    `with replayed as (
+       update quarantine set state = 'replaying', result = null where id = any(?)
+       returning id, recipient_guid, payload, received_at
+     )
+     insert into outbox (queue, name, data, payload, accepted_at)
+     select
+       case when recipient_guid is null then 'inbound' else 'inbound-private' end,
+       case when recipient_guid is null then 'receive-public' else 'receive-private' end,
+       jsonb_build_object('recipientGuid', recipient_guid, 'times', 0, 'last', false, 'quarantineId', id, 'isReleased', ?::boolean),
+       payload, received_at
+     from replayed order by id
+     returning id, queue, name`,
+    [ids, isReleased],
+  )
+  return rows
+}
+
+/** Stores the results of replays. */
+export async function saveReplayResults(
+  db: Knex,
+  results: readonly { readonly id: number; readonly result: string }[],
+): Promise<void> {
+  await db.raw(
+    `update quarantine set state = 'replayed', result = replayed.result
+     from json_to_recordset(?::json) as replayed(id bigint, result text) where quarantine.id = replayed.id`,
+    [JSON.stringify(results)],
+  )
+}

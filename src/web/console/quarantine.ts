@@ -1,0 +1,182 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import {
+  dropQuarantine,
+  listQuarantine,
+  readQuarantined,
+  releaseQuarantine,
+  replayQuarantine,
+} from '../../domain/operations/quarantine.js'
+import { Refusal } from '../../domain/refusals.js'
+import {
+  countQuarantined,
+  countQuarantinedByFault,
+  type QuarantinedMessage,
+  type QuarantineFilter,
+} from '../../persistence/inbound/quarantine.js'
+import { formText } from '../oidc/form-text.js'
+import { html, type Markup } from '../pages/markup.js'
+import { queryText } from '../schemas/query-text.js'
+import { RequestFault } from '../server/request-faults.js'
+import { isConfirmed, sendConfirmationPage } from './confirmation.js'
+import { sendConsolePage } from './console-page.js'
+import { actionForm, filterForm, hiddenField, reasonField, textField } from './form-parts.js'
+import { bytes, count, time } from './quantities.js'
+import { dataTable, factList, stateWord } from './tables.js'
+
+const SHOWN = 50
+
+interface Selection {
+  readonly id?: string | undefined
+  readonly fault?: string | undefined
+  readonly host?: string | undefined
+}
+
+/** `/admin/quarantine`: messages of other pods that were rejected. No page shows a message's content. */
+export const quarantineRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { staff: 'admin' } as const
+  const schema = { hide: true }
+
+  app.get('/admin/quarantine', { config, schema }, async (request, reply) => {
+    const selection = { fault: queryText(request, 'fault'), host: queryText(request, 'host')?.toLowerCase() }
+    const before = queryText(request, 'before')
+    const page = { limit: SHOWN, ...(before !== undefined && { before: idIn(before) }) }
+    const [{ items, hasOlder }, byFault] = await Promise.all([
+      listQuarantine(pod, request.console.actor, filterOf(selection), page),
+      countQuarantinedByFault(pod.db),
+    ])
+    const total = byFault.reduce((sum, group) => sum + group.count, 0)
+    const isFiltered = selection.fault !== undefined || selection.host !== undefined
+    return sendConsolePage(request, reply, {
+      title: `Rejected messages: ${total === 0 ? 'none' : count(total)}`,
+      content: html`<section class="card"><p>A sample of the messages of other pods that were rejected in the last 14 days.</p>
+${filterForm('/admin/quarantine', html`${textField('Fault', 'fault', selection.fault)}${textField('Claimed host', 'host', selection.host)}`)}
+${items.length === 0 ? html`<p>No rejected messages match.</p>` : listOf(items)}
+${hasOlder && olderLink(selection, items.at(-1))}
+${items.length > 0 && isFiltered && actionsFor(request, selection, 'all that match')}</section>
+${
+  byFault.length > 0 &&
+  html`<section class="card">${dataTable({
+    caption: 'Rejected messages by fault',
+    columns: [{ title: 'Fault' }, { title: 'Messages', kind: 'number' }],
+    rows: byFault.map((group) => [
+      html`<a href="/admin/quarantine?fault=${encodeURIComponent(group.fault)}">${group.fault}</a>`,
+      count(group.count),
+    ]),
+  })}</section>`
+}`,
+    })
+  })
+
+  app.get('/admin/quarantine/:id', { config, schema }, async (request, reply) => {
+    const { id } = request.params as { readonly id: string } // part of the route
+    const message = await readQuarantined(pod, request.console.actor, idIn(id)).catch((error) => {
+      throw error instanceof Refusal ? new RequestFault(404, error.message) : error
+    })
+    return sendConsolePage(request, reply, {
+      title: `Rejected message ${id}: ${message.result ?? message.state}`,
+      content: html`<section class="card">${factsOf(message)}
+${actionsFor(request, { id }, 'this one')}</section>`,
+    })
+  })
+
+  app.post('/admin/quarantine/replay', { config, schema }, async (request, reply) => {
+    const filter = chosen(request)
+    await replayQuarantine(pod, request.console.actor, { ...filter, reason: formText(request, 'reason') })
+    return reply.redirect('/admin/quarantine?notice=messages_replayed', 303)
+  })
+
+  app.post('/admin/quarantine/release', { config, schema }, async (request, reply) => {
+    const filter = chosen(request)
+    await releaseQuarantine(pod, request.console.actor, { ...filter, reason: formText(request, 'reason') })
+    return reply.redirect('/admin/quarantine?notice=messages_replayed', 303)
+  })
+
+  app.post('/admin/quarantine/drop', { config, schema }, async (request, reply) => {
+    const filter = chosen(request)
+    const confirm = String(await countQuarantined(pod.db, filter))
+    if (!isConfirmed(request, confirm)) {
+      const preview = html`<p>Deletes ${confirm} rejected messages. They cannot be replayed afterwards.</p>`
+      return sendConfirmationPage(request, reply, { title: 'Delete rejected messages', label: confirm, preview })
+    }
+    await dropQuarantine(pod, request.console.actor, { ...filter, confirm, reason: formText(request, 'reason') })
+    return reply.redirect('/admin/quarantine?notice=messages_dropped', 303)
+  })
+}
+
+function filterOf({ id, fault, host }: Selection): QuarantineFilter {
+  return { ...(id !== undefined && { ids: [idIn(id)] }), fault, host }
+}
+
+function idIn(text: string): number {
+  if (!/^[1-9][0-9]{0,14}$/.test(text)) throw new RequestFault(404, 'There is no rejected message with this number.')
+  return Number(text)
+}
+
+/** At least one field has to be given: nothing changes all messages by mistake. */
+function chosen(request: FastifyRequest): QuarantineFilter {
+  const selection = { id: formText(request, 'id'), fault: formText(request, 'fault'), host: formText(request, 'host') }
+  if (Object.values(selection).every((part) => part === undefined)) {
+    throw new RequestFault(422, 'Choose rejected messages by number, fault or host.')
+  }
+  return filterOf(selection)
+}
+
+function listOf(messages: readonly QuarantinedMessage[]): Markup {
+  return dataTable({
+    caption: 'The latest rejected messages',
+    columns: [
+      { title: 'Message' },
+      { title: 'Received' },
+      { title: 'Channel' },
+      { title: 'Claimed author or network', kind: 'wide' },
+      { title: 'Fault' },
+      { title: 'Times', kind: 'number' },
+      { title: 'State' },
+    ],
+    rows: messages.map(({ id, receivedAt, recipientGuid, author, source, fault, times, state, result }) => [
+      html`<a href="/admin/quarantine/${id}">${id}</a>`,
+      time(receivedAt),
+      recipientGuid === null ? 'public' : 'private',
+      html`<bdi>${author ?? source ?? '–'}</bdi>`,
+      fault,
+      count(times),
+      stateWord(result ?? state, result === 'stored' ? 'good' : 'neutral'),
+    ]),
+  })
+}
+
+function olderLink({ fault, host }: Selection, last: QuarantinedMessage | undefined): Markup {
+  const query = new URLSearchParams({
+    ...(fault !== undefined && { fault }),
+    ...(host !== undefined && { host }),
+    before: String(last?.id),
+  })
+  return html`<nav class="pages" aria-label="Pages of the list"><a rel="next" href="/admin/quarantine?${query.toString()}">Older messages</a></nav>`
+}
+
+function factsOf(message: QuarantinedMessage): Markup {
+  return factList([
+    ['Fault', message.fault],
+    ['Reason', html`<bdi>${message.detail ?? 'not stored for private messages'}</bdi>`],
+    ['Channel', message.recipientGuid === null ? 'public' : html`private, for <bdi>${message.recipientGuid}</bdi>`],
+    ['Claimed author', html`<bdi>${message.author ?? '–'}</bdi>`],
+    ['Network', html`<bdi>${message.source ?? '–'}</bdi>`],
+    ['Entity', html`<bdi>${message.entity ?? '–'} ${message.guid ?? ''}</bdi>`],
+    ['Size', html`${bytes(message.bytes)}${message.isWhole ? '' : ', only the beginning is stored'}`],
+    ['Digest', message.digest],
+    ['Received', time(message.receivedAt)],
+    ['Rejected', html`${count(message.times)} times, last ${time(message.lastAt)}`],
+    ['State', message.state],
+    ['Result of the replay', message.result ?? '–'],
+  ])
+}
+
+function actionsFor(request: FastifyRequest, selection: Selection, which: string): Markup {
+  const fields = Object.entries(selection).map(([name, value]) => hiddenField(name, value))
+  const form = (action: string, button: Markup) =>
+    actionForm(request, `/admin/quarantine/${action}`, html`${fields}${reasonField()}${button}`)
+  return html`<div class="choices"><div><h2>Replay</h2>${form('replay', html`<button>Replay ${which}</button>`)}</div>
+<div><h2>Release</h2><p>Only messages that a filter has rejected.</p>${form('release', html`<button class="quiet">Release ${which}</button>`)}</div>
+<div><h2>Delete</h2>${form('drop', html`<button class="danger">Delete ${which}…</button>`)}</div></div>`
+}

@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { InboundMessage } from '../../../src/federation/inbound/batch.js'
+import { QUARANTINE_LIMITS } from '../../../src/federation/inbound/limits.js'
+import { quarantineRejected } from '../../../src/federation/inbound/quarantine.js'
+import { receiveBatch } from '../../../src/federation/inbound/receive-batch.js'
+import { messageReader } from '../../../workers/messages-of-job.js'
+import { statementsDuring } from '../../support/assertions/statement-count.js'
+import { postBy } from '../../support/federation/entities.js'
+import { type FakePerson, type FakePods, startFakePods } from '../../support/federation/fake-pods.js'
+import { privateMessage, publicMessage } from '../../support/federation/inbound-messages.js'
+import type { LocalUser } from '../../support/people/local-users.js'
+import { addRemotePerson } from '../../support/people/remote-people.js'
+import { makeStaff, type StaffClient } from '../../support/people/staff.js'
+import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
+
+let api: ApiPod
+let adm: StaffClient
+let fakePods: FakePods
+let quin: FakePerson
+/** Each message has a second of its own, so that none exceeds the inserts of a second. */
+let clock = 0
+beforeAll(async () => {
+  api = await startApiPod({ environment: { WRITE_LIMIT: '0' } })
+  adm = await makeStaff(api, 'adm', 'admin')
+  fakePods = await startFakePods()
+  quin = fakePods.person('quin@far.example')
+  await addRemotePerson(api.pod, quin.address, { guid: quin.guid, publicKey: quin.publicKey })
+})
+afterAll(async () => {
+  await fakePods.close()
+  await api.close()
+})
+beforeEach(async () => {
+  await api.pod.db('quarantine').delete()
+})
+
+const reason = 'A test'
+
+async function receive(...messages: readonly InboundMessage[]): Promise<void> {
+  clock += 1_000
+  const at = clock
+  await receiveBatch({ ...api.pod, now: () => new Date(Date.now() + at) }, messages)
+}
+
+/** Receives what a replay has put into the outbox, as a worker does it. */
+async function receiveReplayed(): Promise<void> {
+  const ids = await api.pod
+    .db('outbox')
+    .whereIn('name', ['receive-public', 'receive-private'])
+    .orderBy('id')
+    .pluck('id')
+  const read = messageReader(api.pod)
+  for (const outboxId of ids) await receive(...(await read({ data: { outboxId } } as never)))
+}
+
+async function listed(query = ''): Promise<readonly Record<string, unknown>[]> {
+  return (await adm.get(`/quarantine${query}`)).body
+}
+
+/** A message whose signature does not fit. */
+function forged(): InboundMessage {
+  const message = publicMessage(quin, postBy(quin))
+  return { ...message, envelope: message.envelope.replace(/<me:sig([^>]*)>..../, '<me:sig$1>AAAA') }
+}
+
+describe('a rejected message', () => {
+  it('is listed with its fault and its claims, and counted when it comes again', async () => {
+    const message = { ...forged(), source: '203.0.113.7' }
+    await receive(message)
+    await receive(message)
+
+    const [row, ...more] = await listed('?host=far.example&fault=InvalidSignature')
+    expect(more).toEqual([])
+    expect(row).toMatchObject({
+      ...{ channel: 'public', author: quin.address, host: 'far.example', fault: 'InvalidSignature', times: 2 },
+      ...{ source: '203.0.113.7', recipient_guid: null, state: 'held', result: null, replayable: true },
+    })
+    expect(Object.keys(row ?? {})).not.toContain('payload')
+    expect(await listed('?fault=NotPublic')).toEqual([])
+    expect((await adm.get(`/quarantine/${row?.['id']}`)).body).toEqual(row)
+    expect((await adm.get('/quarantine/0')).body).toMatchObject({ code: 404 })
+    expect((await adm.get('/quarantine/999999')).body).toMatchObject({ code: 404, reason: 'quarantined_not_found' })
+  })
+
+  it('that is private is stored as the ciphertext that was posted, without anything from inside', async () => {
+    const { alice } = await api.people('alice')
+    const recipient: LocalUser = await api.pod.db('people').where({ guid: alice.guid }).first()
+    const sealed = privateMessage(quin, recipient, postBy(quin, { public: false }))
+    const message = { ...sealed, envelope: sealed.envelope.slice(0, -200) + sealed.envelope.slice(-100) }
+    await receive(message)
+
+    const [row] = await listed()
+    expect(row).toMatchObject({
+      ...{ channel: 'private', recipient_guid: alice.guid, author: null, host: null, entity: null, guid: null },
+      ...{ detail: null, bytes: message.envelope.length },
+    })
+    const payload = await api.app.inject({
+      url: `/api/admin/v1/quarantine/${row?.['id']}/payload`,
+      headers: { authorization: `Bearer ${adm.token}` },
+    })
+    expect(payload.headers['content-type']).toBe('application/octet-stream')
+    expect(payload.body).toBe(message.envelope)
+    expect((await adm.get('/audit?action=quarantine.payload')).body).toMatchObject([
+      { actor: { name: 'adm' }, target: { type: 'quarantine', label: String(row?.['id']) } },
+    ])
+  })
+
+  it('is stored once when it is replayed and valid now, and is a repeated one after that', async () => {
+    const message = publicMessage(quin, postBy(quin))
+    clock += 1_000
+    const pod = { ...api.pod, now: () => new Date(Date.now() + clock) }
+    await quarantineRejected(pod, [{ message, fault: 'NotAllowed', reason: 'a rule of yesterday' }])
+    const [{ id } = { id: 0 }] = await listed()
+
+    const replay = () => adm.post('/quarantine/replay', { ids: [id], reason })
+    expect((await replay()).body).toEqual({ count: 1 })
+    expect((await listed())[0]).toMatchObject({ state: 'replaying' })
+    await receiveReplayed()
+    expect((await listed())[0]).toMatchObject({ state: 'replayed', result: 'stored', times: 1 })
+    await replay()
+    await receiveReplayed()
+    expect((await listed())[0]).toMatchObject({ result: 'repeated' })
+
+    const bad = forged()
+    await receive(bad)
+    await adm.post('/quarantine/replay', { fault: 'InvalidSignature', reason })
+    await receiveReplayed()
+    expect((await listed('?fault=InvalidSignature'))[0]).toMatchObject({ result: 'InvalidSignature', times: 1 })
+    expect(await api.pod.db('outbox').where({ name: 'receive-public' })).toEqual([])
+  })
+
+  it('that a filter has rejected is released without filters, and replayed with them', async () => {
+    const filter = { kind: 'word', value: 'casino', action: 'reject', state: 'active', reason }
+    const { body: made } = await adm.post('/filters', filter)
+    await receive(publicMessage(quin, postBy(quin, { text: 'The best casino' })))
+    const [row] = await listed()
+    expect(row).toMatchObject({ fault: 'Filtered', state: 'held' })
+
+    expect((await adm.post('/quarantine/replay', { ids: [row?.['id']], reason })).body).toEqual({ count: 1 })
+    await receiveReplayed()
+    expect((await listed())[0]).toMatchObject({ result: 'Filtered' })
+    expect((await adm.post('/quarantine/release', { ids: [row?.['id']], reason })).body).toEqual({ count: 1 })
+    await receiveReplayed()
+    expect((await listed())[0]).toMatchObject({ result: 'stored' })
+    expect(made.id).toEqual(expect.any(Number))
+    await api.pod.db('filters').delete()
+  })
+
+  it('is deleted after a confirmation of the number; nothing chosen changes nothing', async () => {
+    await receive(forged(), forged())
+
+    expect((await adm.post('/quarantine/drop', { reason })).body).toMatchObject({ code: 422, field: 'ids' })
+    expect((await adm.post('/quarantine/replay', { reason })).body).toMatchObject({ code: 422, field: 'ids' })
+    const choice = { host: 'far.example', reason }
+    expect((await adm.post('/quarantine/drop', choice)).body).toMatchObject({
+      reason: 'confirmation_needed',
+      preview: { messages: 2 },
+    })
+    expect((await adm.post('/quarantine/drop', { ...choice, confirm: '2' })).body).toEqual({ count: 2 })
+    expect(await listed()).toEqual([])
+    expect((await adm.get('/audit?action=quarantine.drop')).body).toMatchObject([{ after: { count: 2 } }])
+  })
+})
+
+describe('the quarantine', () => {
+  it('stores ten messages a second with one statement, and only the beginning of a long one', async () => {
+    const many = Array.from({ length: 40 }, () => forged())
+    const statements = await statementsDuring(async () => {
+      clock += 1_000
+      const at = new Date(Date.now() + clock)
+      const pod = { ...api.pod, now: () => at }
+      for (let turn = 0; turn < 3; turn += 1) {
+        await quarantineRejected(
+          pod,
+          many.map((message) => ({ message, fault: 'InvalidSignature' as const, reason: 'forged' })),
+        )
+      }
+    })
+    expect([statements, await listed()]).toMatchObject([1, { length: QUARANTINE_LIMITS.insertsPerSecond }])
+
+    await api.pod.db('quarantine').delete()
+    const long = { ...forged(), envelope: forged().envelope + ' '.repeat(QUARANTINE_LIMITS.payloadBytes) }
+    await receive(long)
+    const [row] = await listed()
+    expect(row).toMatchObject({ replayable: false, bytes: long.envelope.length })
+    expect((await adm.post('/quarantine/replay', { ids: [row?.['id']], reason })).body).toEqual({ count: 0 })
+  })
+
+  it('is bounded by rows, bytes, fault and claimed host, the oldest first', async () => {
+    const limits = { ...QUARANTINE_LIMITS, rows: 6, rowsOfFault: 4, rowsOfHost: 3, bytes: 1_000_000 }
+    const store = async (fault: 'InvalidSignature' | 'NotPublic', host: string, given: object = limits) => {
+      clock += 1_000
+      const pod = { ...api.pod, now: () => new Date(Date.now() + clock) }
+      const message = { envelope: `<xml>${host} ${clock}</xml>`, acceptedAt: new Date() }
+      const arrival = { entity: { type: 'like', author: `ann@${host}`, guid: 'g' } } as never
+      await quarantineRejected(pod, [{ message, arrival, fault, reason: '' }], given as typeof QUARANTINE_LIMITS)
+    }
+    const count = async () => (await listed()).map(({ fault, host }) => `${fault} ${host}`)
+
+    for (let turn = 0; turn < 5; turn += 1) await store('InvalidSignature', 'one.example')
+    expect(await count()).toHaveLength(limits.rowsOfHost)
+    for (let turn = 0; turn < 3; turn += 1) await store('InvalidSignature', 'two.example')
+    expect(await count()).toHaveLength(limits.rowsOfFault)
+    for (const host of ['three', 'four', 'five', 'six']) await store('NotPublic', `${host}.example`)
+    expect(await count()).toHaveLength(limits.rows)
+    await store('NotPublic', 'last.example', { ...limits, bytes: 60 })
+    expect(await count()).toEqual(['NotPublic last.example', 'NotPublic six.example'])
+  })
+})
