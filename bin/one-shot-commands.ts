@@ -19,6 +19,7 @@ import { reportCommands } from './commands/moderation/reports.js'
 import { notificationCommands } from './commands/notifications.js'
 import { peopleCommands } from './commands/people.js'
 import { podsCommands } from './commands/pods.js'
+import { processCommands } from './commands/processes.js'
 import { pruneCommand } from './commands/prune.js'
 import { quarantineCommands } from './commands/quarantine.js'
 import { queueCommands } from './commands/queues.js'
@@ -38,6 +39,7 @@ export const passingCommands = [
   clientCommands,
   workCommands,
   queueCommands,
+  processCommands,
   quarantineCommands,
   deadLetterCommands,
   federationCommands,

@@ -102,7 +102,7 @@ export async function endOfFailure(pod: Pod, job: Job, failure: unknown): Promis
   const outboxId = outboxIdOf(job.data)
   if (isDead && outboxId !== undefined) {
     // Without the mark the sweeper adds the job again, which does no harm.
-    await giveUpOutboxRow(pod, outboxId).catch((err) => log.warn({ err }, 'outbox row not marked as failed'))
+    await giveUpOutboxRow(pod, outboxId, fault).catch((err) => log.warn({ err }, 'outbox row not marked as failed'))
   }
   return error instanceof FailedJob ? error : new FailedJob(fault, isDead ? 'dead' : 'retry', error)
 }

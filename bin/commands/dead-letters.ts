@@ -1,22 +1,28 @@
 import { type Command, Option } from 'commander'
+import { dropAudited, groupDeadLetters, replayAudited } from '../../src/domain/operations/dead-letters.js'
+import { DEAD_LETTER_GROUPS, type DeadLetterGroup } from '../../src/jobs/dead-letters/failed-rows.js'
 import {
   type DeadLetter,
   type DeadLetterFilter,
   listDeadLetters,
   showDeadLetter,
 } from '../../src/jobs/dead-letters/find-dead-letters.js'
-import { dropDeadLetters, replayDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
 import { QUEUES, type QueueName } from '../../src/jobs/queues/queue-names.js'
 import type { Pod } from '../../src/pod/pod.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
 import { CommandError } from '../command-error.js'
-import { readCount } from '../options.js'
-import { type OutputOptions, print, table } from '../output.js'
+import { readCount, readTime } from '../options.js'
+import { type OutputOptions, print, printable, table } from '../output.js'
 import { queueAnswers } from '../queue-answers.js'
 import { withPod } from '../with-pod.js'
 
-interface FilterOptions extends OutputOptions {
+interface FilterOptions extends ActorOptions {
   readonly queue?: QueueName
   readonly fault?: string
+  readonly pod?: string
+  readonly entity?: string
+  readonly since?: Date
+  readonly until?: Date
   readonly all?: boolean
 }
 
@@ -26,6 +32,7 @@ export function deadLetterCommands(program: Command): void {
   withFilter(dead.command('list'))
     .description('Lists dead letters, newest first.')
     .option('--limit <number>', 'at most this many', readCount, 100)
+    .addOption(new Option('--group-by <property>', 'count them by this property').choices(DEAD_LETTER_GROUPS))
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod dead list --queue inbound')
     .action(list)
@@ -37,19 +44,19 @@ export function deadLetterCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  pod dead show outbox-17')
     .action(show)
 
-  withFilter(dead.command('replay [id]'))
+  withActorOptions(withFilter(dead.command('replay [id]')))
     .description('Replays dead letters: one by id, those of a queue or fault, or all.')
     .option('--all', 'all of them')
     .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  pod dead replay --queue outbound')
+    .addHelpText('after', '\nExample:\n  pod dead replay --queue outbound --reason "The pod is back"')
     .action(replay)
 
-  withFilter(dead.command('drop [id]'))
+  withActorOptions(withFilter(dead.command('drop [id]')))
     .description('Deletes dead letters: one by id, those of a queue or fault, or all.')
     .option('--all', 'all of them')
     .option('--yes', 'confirm')
     .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  pod dead drop outbox-17 --yes')
+    .addHelpText('after', '\nExample:\n  pod dead drop outbox-17 --reason "Obsolete" --yes')
     .action(drop)
 }
 
@@ -64,9 +71,17 @@ function withFilter(command: Command): Command {
   return command
     .addOption(new Option('--queue <name>', 'only those of one queue').choices(QUEUES))
     .option('--fault <fault>', 'only those with this fault')
+    .option('--pod <host>', 'only those of this pod, where it is known')
+    .option('--entity <type>', 'only those about such an entity, where it is known')
+    .option('--since <time>', 'given up from this time on', readTime)
+    .option('--until <time>', 'given up before this time', readTime)
 }
 
-async function list(options: FilterOptions & { limit: number }): Promise<void> {
+async function list({
+  groupBy,
+  ...options
+}: FilterOptions & { limit: number; groupBy?: DeadLetterGroup }): Promise<void> {
+  if (groupBy !== undefined) return group(groupBy, options)
   const deadLetters = await withQueue((pod) => listDeadLetters(pod, filterOf(undefined, options), options.limit))
   print(options, deadLetters.map(present), [
     ...table(
@@ -86,6 +101,17 @@ async function list(options: FilterOptions & { limit: number }): Promise<void> {
   ])
 }
 
+async function group(by: DeadLetterGroup, options: FilterOptions): Promise<void> {
+  const groups = await withQueue(async (pod) =>
+    groupDeadLetters(pod, await actorOf(pod, options, 'administration'), filterOf(undefined, options), by),
+  )
+  print(
+    options,
+    { groups },
+    table(groups.map(({ value, count }) => [String(count), value ?? 'unknown'])).map(printable),
+  )
+}
+
 async function show(id: string, options: OutputOptions): Promise<void> {
   const deadLetter = await withQueue((pod) => showDeadLetter(pod, id))
   if (deadLetter === undefined) throw new CommandError(`There is no dead letter ${id}.`)
@@ -100,7 +126,9 @@ async function show(id: string, options: OutputOptions): Promise<void> {
 
 async function replay(id: string | undefined, options: FilterOptions, command: Command): Promise<void> {
   const filter = chosen(id, options, command)
-  const replayed = await withQueue((pod) => replayDeadLetters(pod, filter))
+  const replayed = await withQueue(async (pod) =>
+    replayAudited(pod, await actorOf(pod, options, 'administration'), changeOf(filter, options)),
+  )
   if (id !== undefined && replayed === 0) throw new CommandError(`There is no dead letter ${id}.`)
   print(options, { replayed }, [`${replayed} ${replayed === 1 ? 'dead letter' : 'dead letters'} replayed.`])
 }
@@ -112,24 +140,40 @@ async function drop(
 ): Promise<void> {
   const filter = chosen(id, options, command)
   if (!options.yes) throw new CommandError('Deleted dead letters cannot be replayed: add --yes to confirm.')
-  const dropped = await withQueue((pod) => dropDeadLetters(pod, filter))
+  const dropped = await withQueue(async (pod) =>
+    dropAudited(pod, await actorOf(pod, options, 'administration'), changeOf(filter, options)),
+  )
   if (id !== undefined && dropped === 0) throw new CommandError(`There is no dead letter ${id}.`)
   print(options, { dropped }, [`${dropped} ${dropped === 1 ? 'dead letter' : 'dead letters'} deleted.`])
 }
 
 /** All dead letters need an explicit --all. */
 function chosen(id: string | undefined, options: FilterOptions, command: Command): DeadLetterFilter {
-  if (id === undefined && options.queue === undefined && options.fault === undefined && !options.all) {
-    command.error('error: say which are meant: an id, --queue, --fault or --all')
+  const filter = filterOf(id, options)
+  if (Object.keys(filter).length === 0 && !options.all) {
+    command.error('error: say which are meant: an id, --queue, --fault, another filter or --all')
   }
-  return filterOf(id, options)
+  return filter
 }
 
-function filterOf(id: string | undefined, { queue, fault }: FilterOptions): DeadLetterFilter {
+function changeOf(filter: DeadLetterFilter, { reason }: FilterOptions) {
+  const { id, queue, fault, pod, entity } = filter
+  const label = id ?? ([queue, fault, pod, entity].filter((part) => part !== undefined).join(' ') || 'all')
+  return { filter, label, reason }
+}
+
+function filterOf(
+  id: string | undefined,
+  { queue, fault, pod, entity, since, until }: FilterOptions,
+): DeadLetterFilter {
   return {
     ...(id !== undefined && { id }),
     ...(queue !== undefined && { queue }),
     ...(fault !== undefined && { fault }),
+    ...(pod !== undefined && { pod: pod.toLowerCase() }),
+    ...(entity !== undefined && { entity }),
+    ...(since !== undefined && { since }),
+    ...(until !== undefined && { until }),
   }
 }
 
@@ -139,6 +183,9 @@ function present(deadLetter: DeadLetter) {
     queue: deadLetter.queue,
     name: deadLetter.name,
     fault: deadLetter.fault,
+    pod: deadLetter.pod,
+    entity: deadLetter.entity,
+    guid: deadLetter.guid,
     attempts: deadLetter.attempts,
     created_at: deadLetter.createdAt.toISOString(),
     failed_at: deadLetter.failedAt.toISOString(),

@@ -6,6 +6,7 @@ import {
   type MissingDelivery,
 } from '../../src/persistence/outbound/delivery-report.js'
 import { addressHostOf } from '../../src/protocol/address.js'
+import { presentDeliveryReport } from '../../src/web/presenters/deliveries.js'
 import { CommandError } from '../command-error.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
 import { withPod } from '../with-pod.js'
@@ -25,7 +26,11 @@ async function reportPost(guid: string, options: OutputOptions): Promise<void> {
     return { author: post?.author?.address, reports: await findDeliveryReports(db, 'post', guid) }
   })
   if (author === undefined && reports.length === 0) throw new CommandError(`There is no post ${guid}.`)
-  print(options, { guid, author: author ?? null, messages: reports.map(present) }, describe(reports).map(printable))
+  print(
+    options,
+    { guid, author: author ?? null, messages: reports.map(presentDeliveryReport) },
+    describe(reports).map(printable),
+  )
 }
 
 function describe(reports: readonly DeliveryReport[]): string[] {
@@ -53,22 +58,4 @@ function line(delivery: MissingDelivery): string[] {
 
 function targetOf({ host, port, person }: MissingDelivery): string {
   return person ?? addressHostOf({ host, port })
-}
-
-function present({ verb, writtenAt, sentTo, arrived, missing }: DeliveryReport) {
-  return {
-    verb,
-    written_at: writtenAt.toISOString(),
-    sent_to: sentTo,
-    arrived,
-    missing: missing.map(({ state, host, port, person, attempts, nextTryAt, fault, status }) => ({
-      state,
-      pod: addressHostOf({ host, port }),
-      person,
-      attempts,
-      next_try_at: nextTryAt === null ? null : new Date(nextTryAt).toISOString(),
-      fault,
-      status,
-    })),
-  }
 }

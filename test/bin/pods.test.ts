@@ -240,14 +240,23 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
 
     expect(await json('dead', 'list', '--queue', 'outbound', '--fault', 'refused')).toHaveLength(2)
     expect(await json('dead', 'list', '--queue', 'inbound')).toEqual([])
+    expect(await json('dead', 'list', '--pod', 'x.example')).toMatchObject([
+      { id: one, pod: 'x.example', entity: 'post' },
+    ])
+    expect(await json('dead', 'list', '--group-by', 'pod')).toEqual({
+      groups: [
+        { value: 'x.example', count: 1 },
+        { value: 'y.example', count: 1 },
+      ],
+    })
     expect(await json('dead', 'show', `${one}`)).toMatchObject({
       name: 'deliver',
       fault: 'refused',
       attempts: 10,
       data: { pod: 'x.example', guid, record: 'post', verb: 'create', status: 400 },
     })
-    expect(await json('dead', 'replay', `${one}`)).toEqual({ replayed: 1 })
-    expect(await json('dead', 'drop', `${other}`, '--yes')).toEqual({ dropped: 1 })
+    expect(await json('dead', 'replay', `${one}`, '--reason', 'A test')).toEqual({ replayed: 1 })
+    expect(await json('dead', 'drop', `${other}`, '--yes', '--reason', 'A test')).toEqual({ dropped: 1 })
 
     expect(await db('deliveries')).toMatchObject([{ podId: pods[0], state: 'waiting', attempts: 0, diedAt: null }])
     expect(await json('post', guid)).toMatchObject({ messages: [{ sent_to: 1, arrived: 0 }] })

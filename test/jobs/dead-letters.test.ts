@@ -136,7 +136,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
 
     await stores.emptyQueue()
     expect(await listDeadLetters(pod)).toMatchObject([
-      { id: expect.stringMatching(/^outbox-/), fault: null, attempts: null },
+      { id: expect.stringMatching(/^outbox-/), fault: 'internal', attempts: null },
     ])
     broken = false
     expect(await replayDeadLetters(pod)).toBe(1)

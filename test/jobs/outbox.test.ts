@@ -218,6 +218,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
         .db('outbox')
         .first('id')
         .then(({ id }) => id),
+      'internal',
     )
 
     await sweep(pod)

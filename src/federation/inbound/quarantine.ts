@@ -8,7 +8,7 @@ import {
 import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
-import type { InboundMessage, RejectedMessage, StoredRecord, WaitingMessage } from './batch.js'
+import type { IgnoredMessage, InboundMessage, RejectedMessage, StoredRecord, WaitingMessage } from './batch.js'
 import { QUARANTINE_LIMITS } from './limits.js'
 
 /** The messages that this process has stored in the current second. */
@@ -100,20 +100,29 @@ interface ReplayedBatch {
   readonly records: readonly StoredRecord[]
   readonly waiting: readonly WaitingMessage[]
   readonly rejected: readonly RejectedMessage[]
+  readonly ignored: readonly IgnoredMessage[]
 }
 
 /** Stores the results of messages that were replayed from the quarantine. Messages without any other end are repeated ones. */
 export async function recordReplays(
   transaction: Knex.Transaction,
-  { messages, records, waiting, rejected }: ReplayedBatch,
+  { messages, records, waiting, rejected, ignored }: ReplayedBatch,
 ): Promise<void> {
   const replayed = messages.filter(({ quarantineId }) => quarantineId !== undefined)
   if (replayed.length === 0) return
   const stored = new Set(records.map(({ arrival }) => arrival.message))
   const waits = new Set(waiting.map(({ message }) => message))
   const faults = new Map(rejected.map(({ message, fault }) => [message, fault]))
+  const withoutEffect = new Set(ignored.map(({ message }) => message))
   const resultOf = (message: InboundMessage) =>
-    faults.get(message) ?? (waits.has(message) ? 'waiting' : stored.has(message) ? 'stored' : 'repeated')
+    faults.get(message) ??
+    (waits.has(message)
+      ? 'waiting'
+      : withoutEffect.has(message)
+        ? 'ignored'
+        : stored.has(message)
+          ? 'stored'
+          : 'repeated')
   await saveReplayResults(
     transaction,
     replayed.flatMap((message) =>

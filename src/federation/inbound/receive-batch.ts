@@ -110,10 +110,11 @@ export async function commitBatch(
     await requestChecksOfOfflinePods(transaction, ready)
     await recordFilteredArrivals(pod, transaction, filtered, stored.records)
     await recordReplays(transaction, {
-      messages: [...ready, ...waiting, ...rejected, ...batch.ignored].map(({ message }) => message),
+      messages: [...claimed, ...waiting, ...rejected, ...batch.ignored].map(({ message }) => message),
       records: stored.records,
       waiting,
       rejected: [...rejected, ...stored.rejected],
+      ignored: [...batch.ignored, ...ignored, ...stored.ignored],
     })
     return { ...stored, ignored: [...stored.ignored, ...ignored] }
   })

@@ -1,4 +1,3 @@
-import type { Job } from 'bullmq'
 import { deleteDeadDeliveries, reviveDeliveries } from '../../persistence/outbound/dead-deliveries.js'
 import { inChunks } from '../chunks.js'
 import { enqueueDeliveries } from '../outbox/enqueue-deliveries.js'
@@ -27,7 +26,7 @@ export async function replayDeadLetters(pod: DeadLetterPod, filter: DeadLetterFi
   ))
     await replayRows(pod, some)
   for (const { outboxId, deliveryId, job } of deadLetters) {
-    if (outboxId === undefined && deliveryId === undefined) await replayJob(job)
+    if (outboxId === undefined && deliveryId === undefined && job !== undefined) await replayJob(pod, job)
   }
   return deadLetters.length
 }
@@ -46,7 +45,7 @@ export async function dropDeadLetters(pod: DeadLetterPod, filter: DeadLetterFilt
       .whereNotNull('failedAt')
       .delete()
   }
-  for (const { job } of deadLetters) await job?.remove()
+  await removeJobs(pod, deadLetters)
   return deadLetters.length
 }
 
@@ -64,7 +63,7 @@ async function replayRows(pod: DeadLetterPod, deadLetters: readonly FoundDeadLet
   // The rows come first: when a later step fails, the sweeper adds the jobs.
   const ids = deadLetters.flatMap(({ outboxId }) => outboxId ?? [])
   await unmarkFailed(pod.db, ids)
-  for (const { job } of deadLetters) await job?.remove()
+  await removeJobs(pod, deadLetters)
   const rows = deadLetters.flatMap(({ outboxId, queue, name }) => {
     const known = QUEUES.find((each) => each === queue)
     return known === undefined || outboxId === undefined ? [] : [{ id: outboxId, queue: known, name }]
@@ -72,10 +71,17 @@ async function replayRows(pod: DeadLetterPod, deadLetters: readonly FoundDeadLet
   await pod.jobs.handOver(rows).catch(() => {})
 }
 
-async function replayJob(job: Job | undefined): Promise<void> {
-  if (job === undefined) return
+async function replayJob({ jobs }: DeadLetterPod, { queue, id }: FailedJobId): Promise<void> {
+  const job = await jobs.find(queue, id)
+  if (job === undefined) return // another replay was faster
   await job.updateData(withoutNotes(job.data))
   await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })
+}
+
+type FailedJobId = NonNullable<FoundDeadLetter['job']>
+
+async function removeJobs({ jobs }: DeadLetterPod, deadLetters: readonly FoundDeadLetter[]): Promise<void> {
+  for (const { job } of deadLetters) if (job !== undefined) await jobs.remove(job.queue, job.id)
 }
 
 /** Crashes before the replay must not count against the job: the cause may be repaired. */

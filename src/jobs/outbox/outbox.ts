@@ -286,13 +286,13 @@ export function outboxIdOf(data: unknown): number | undefined {
   return isRowsJob && typeof data.outboxId === 'number' ? data.outboxId : undefined
 }
 
-/** Marks the row of a dead letter: the sweeper skips it until the operator replays it. A fault is stored where no job has it. */
-export async function markFailed(db: Knex, outboxId: number, fault?: string): Promise<void> {
+/** Marks the row of a dead letter: the sweeper skips it until the operator replays it. The fault stays there when the queue is emptied. */
+export async function markFailed(db: Knex, outboxId: number, fault: string): Promise<void> {
   await db('outbox')
     .where({ id: outboxId })
     .update({
       failedAt: db.fn.now(),
-      ...(fault !== undefined && { data: db.raw(`data || jsonb_build_object('fault', ?::text)`, [fault]) }),
+      data: db.raw(`data || jsonb_build_object('fault', ?::text)`, [fault]),
     })
 }
 
@@ -332,7 +332,7 @@ export async function sweepAllNow(db: Knex, queue?: QueueName): Promise<void> {
 export async function unmarkFailed(db: Knex, outboxIds: readonly number[]): Promise<void> {
   await db('outbox')
     .whereIn('id', [...outboxIds])
-    .update({ failedAt: null, sweepAt: db.raw(NOW) })
+    .update({ failedAt: null, sweepAt: db.raw(NOW), data: db.raw(`data - 'fault'`) })
 }
 
 /** Makes rows of unknown queues, written by a newer version, dead letters; otherwise the sweeper would repeat them forever. */

@@ -8,6 +8,8 @@ export interface QueueControl {
   isPaused(queue: QueueName): Promise<boolean>
   /** Makes delayed jobs due, the earliest first; returns how many. With a name, only jobs of this name. */
   promote(queue: QueueName, limit: number, name?: string): Promise<number>
+  /** Deletes a job that is not running; one that has ended already is no error. */
+  remove(queue: QueueName, jobId: string): Promise<void>
   /** Deletes all jobs that wait for their turn or their time. */
   discard(queue: QueueName): Promise<void>
 }
@@ -17,6 +19,10 @@ export function queueControl(client: QueueClient): QueueControl {
     pause: (name) => client.request(name, (queue) => queue.pause()),
     resume: (name) => client.request(name, (queue) => queue.resume()),
     isPaused: (name) => client.request(name, (queue) => queue.isPaused()),
+
+    async remove(name, jobId) {
+      await client.request(name, (queue) => queue.remove(jobId))
+    },
 
     discard: (name) => client.request(name, (queue) => queue.drain(true)),
 

@@ -65,9 +65,9 @@ export async function resumeWaiting(pod: Pick<Pod, 'jobs' | 'db'>, entityKeys: r
 }
 
 /** Marks an outbox row as a dead letter, and resumes the messages that waited for its effect for the last time. */
-export async function giveUpOutboxRow(pod: Pick<Pod, 'jobs' | 'db'>, outboxId: number): Promise<void> {
+export async function giveUpOutboxRow(pod: Pick<Pod, 'jobs' | 'db'>, outboxId: number, fault: string): Promise<void> {
   await pod.db.transaction(async (transaction) => {
-    await markFailed(transaction, outboxId)
+    await markFailed(transaction, outboxId, fault)
     handOverAfter(pod, transaction, await resumeLast(transaction, 'asked_by = ?', outboxId))
   })
 }

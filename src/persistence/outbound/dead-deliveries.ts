@@ -17,20 +17,39 @@ export interface DeadDelivery {
   readonly verb: string
 }
 
+export interface DeadDeliveryFilter {
+  readonly id?: number | undefined
+  readonly fault?: string | undefined
+  /** With its port if it is not the default one. */
+  readonly pod?: string | undefined
+  /** The record of the message, such as `post`. */
+  readonly entity?: string | undefined
+  readonly since?: Date | undefined
+  readonly until?: Date | undefined
+}
+
+const NAME_OF_POD = `pods.host || case when pods.port = 443 then '' else ':' || pods.port end`
+
+const MATCHES = `
+  deliveries.state = 'dead'
+  and (cast(:id as bigint) is null or deliveries.id = :id)
+  and (cast(:fault as text) is null or deliveries.last_fault = :fault)
+  and (cast(:pod as text) is null or deliveries.pod_id in (select pods.id from pods where ${NAME_OF_POD} = :pod))
+  and (cast(:entity as text) is null or messages.record = :entity)
+  and (cast(:since as timestamptz) is null or deliveries.died_at >= :since)
+  and (cast(:until as timestamptz) is null or deliveries.died_at < :until)`
+
+function bindings({ id, fault, pod, entity, since, until }: DeadDeliveryFilter) {
+  return {
+    ...{ id: id ?? null, fault: fault ?? null, pod: pod ?? null },
+    ...{ entity: entity ?? null, since: since ?? null, until: until ?? null },
+  }
+}
+
 /** Lists dead deliveries, latest first. */
 export async function listDeadDeliveries(
   db: Knex,
-  {
-    id,
-    fault,
-    podId,
-    limit,
-  }: {
-    readonly id?: number | undefined
-    readonly fault?: string | undefined
-    readonly podId?: number | undefined
-    readonly limit: number
-  },
+  { limit, ...filter }: DeadDeliveryFilter & { readonly limit: number },
 ): Promise<readonly DeadDelivery[]> {
   const { rows } = await db.raw(
     `select deliveries.id, deliveries.last_fault as fault, deliveries.last_status as status, deliveries.attempts,
@@ -40,13 +59,10 @@ export async function listDeadDeliveries(
      join pods on pods.id = deliveries.pod_id
      join outbound_messages as messages on messages.id = deliveries.message_id
      left join people on people.id = deliveries.person_id
-     where deliveries.state = 'dead'
-       and (cast(:id as bigint) is null or deliveries.id = :id)
-       and (cast(:fault as text) is null or deliveries.last_fault = :fault)
-       and (cast(:podId as bigint) is null or deliveries.pod_id = :podId)
+     where ${MATCHES}
      order by deliveries.died_at desc, deliveries.id desc
      limit cast(:limit as bigint)`,
-    { id: id ?? null, fault: fault ?? null, podId: podId ?? null, limit: Number.isFinite(limit) ? limit : null },
+    { ...bindings(filter), limit: Number.isFinite(limit) ? limit : null },
   )
   return rows
 }
@@ -78,24 +94,28 @@ export async function deleteDeadDeliveries(db: Knex, ids: readonly number[]): Pr
   )
 }
 
-/** Dead deliveries by one of their properties, the most first. */
+const GROUPS = {
+  queue: `'outbound'`,
+  fault: 'deliveries.last_fault',
+  pod: NAME_OF_POD,
+  entity: 'messages.record',
+  hour: `to_char(date_trunc('hour', deliveries.died_at at time zone 'UTC'), 'YYYY-MM-DD"T"HH24:00:00"Z"')`,
+} as const
+
+/** Counts dead deliveries by one of their properties. */
 export async function countDeadDeliveries(
   db: Knex,
-  by: 'fault' | 'pod',
-  limit: number,
-): Promise<readonly { readonly value: string; readonly count: number }[]> {
-  const value = {
-    fault: 'deliveries.last_fault',
-    pod: `pods.host || case when pods.port = 443 then '' else ':' || pods.port end`,
-  }
+  by: keyof typeof GROUPS,
+  filter: DeadDeliveryFilter = {},
+): Promise<readonly { readonly value: string | null; readonly count: number }[]> {
   const { rows } = await db.raw(
-    `select coalesce(${value[by]}, 'unknown') as value, sum(deliveries.count)::integer as count
-     from (
-       select pod_id, last_fault, count(*) from deliveries where state = 'dead' group by pod_id, last_fault
-     ) as deliveries
+    `select ${GROUPS[by]} as value, count(*)::integer as count
+     from deliveries
      join pods on pods.id = deliveries.pod_id
-     group by value order by count desc, value limit ?`,
-    [limit],
+     join outbound_messages as messages on messages.id = deliveries.message_id
+     where ${MATCHES}
+     group by 1`,
+    bindings(filter),
   )
   return rows
 }

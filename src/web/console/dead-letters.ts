@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { dropAudited, replayAudited } from '../../domain/operations/dead-letters.js'
+import { countDeadLetters, type DeadLetterCount } from '../../jobs/dead-letters/count-dead-letters.js'
 import {
   type DeadLetter,
   type DeadLetterDetails,
@@ -8,7 +9,6 @@ import {
   showDeadLetter,
 } from '../../jobs/dead-letters/find-dead-letters.js'
 import { isQueueName, QUEUES } from '../../jobs/queues/queue-names.js'
-import { countDeadDeliveries } from '../../persistence/outbound/dead-deliveries.js'
 import { formText } from '../oidc/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
@@ -16,14 +16,11 @@ import { RequestFault } from '../server/request-faults.js'
 import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
 import { explainFault } from './fault-words.js'
-import { findPodByName } from './find-pod.js'
 import { actionForm, filterForm, hiddenField, reasonField, select, textField } from './form-parts.js'
 import { count, time } from './quantities.js'
 import { dataTable, factList } from './tables.js'
 
 const SHOWN = 50
-/** With a fault, so many of each queue are compared with it. */
-const EXAMINED = 1_000
 const GROUPS = 20
 
 interface Selection {
@@ -45,11 +42,11 @@ export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
       fault: queryText(request, 'fault'),
       pod: queryText(request, 'pod'),
     }
-    const filter = await filterOf(selection)
+    const filter = filterOf(selection)
     const [letters, byFault, byPod] = await Promise.all([
-      listDeadLetters(pod, filter, SHOWN + 1, EXAMINED),
-      countDeadDeliveries(pod.db, 'fault', GROUPS),
-      countDeadDeliveries(pod.db, 'pod', GROUPS),
+      listDeadLetters(pod, filter, SHOWN + 1),
+      countDeadLetters(pod, filter, 'fault', GROUPS),
+      countDeadLetters(pod, filter, 'pod', GROUPS),
     ])
     const number = letters.length > SHOWN ? `more than ${SHOWN}` : count(letters.length)
     const isFiltered = Object.keys(filter).length > 0
@@ -66,7 +63,7 @@ export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
 ${filterForm('/admin/dead-letters', filterFields)}
 ${letters.length === 0 ? html`<p>No dead letters match.</p>` : listOf(letters.slice(0, SHOWN))}
 ${letters.length > 0 && isFiltered && actionsFor(request, selection, 'all that match')}</section>
-${groupTable('Dead deliveries by fault', 'fault', byFault)}${groupTable('Dead deliveries by pod', 'pod', byPod)}`,
+${groupTable('Dead letters by fault', 'fault', byFault)}${groupTable('Dead letters by pod', 'pod', byPod)}`,
     })
   })
 
@@ -83,14 +80,14 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
   })
 
   app.post('/admin/dead-letters/replay', { config, schema }, async (request, reply) => {
-    const filter = await chosen(request)
+    const filter = chosen(request)
     const reason = formText(request, 'reason')
     await replayAudited(pod, request.console.actor, { filter, label: labelOf(selectionIn(request)), reason })
     return reply.redirect('/admin/dead-letters?notice=replayed', 303)
   })
 
   app.post('/admin/dead-letters/drop', { config, schema }, async (request, reply) => {
-    const filter = await chosen(request)
+    const filter = chosen(request)
     const { id, ...selection } = selectionIn(request)
     const label = labelOf({ id, ...selection })
     if (!isConfirmed(request, label)) {
@@ -111,19 +108,18 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
   }
 
   /** At least one field has to be given: nothing changes all dead letters by mistake. */
-  async function chosen(request: FastifyRequest): Promise<DeadLetterFilter> {
-    const filter = await filterOf(selectionIn(request))
+  function chosen(request: FastifyRequest): DeadLetterFilter {
+    const filter = filterOf(selectionIn(request))
     if (Object.keys(filter).length === 0) throw new RequestFault(422, 'Choose dead letters by id, queue, fault or pod.')
     return filter
   }
 
-  async function filterOf({ id, queue, fault, pod: host }: Selection): Promise<DeadLetterFilter> {
-    const other = host === undefined ? undefined : await findPodByName(pod, host)
+  function filterOf({ id, queue, fault, pod: host }: Selection): DeadLetterFilter {
     return {
       ...(id !== undefined && { id }),
       ...(queue !== undefined && isQueueName(queue) && { queue }),
       ...(fault !== undefined && { fault }),
-      ...(host !== undefined && { podId: other?.id ?? 0 }),
+      ...(host !== undefined && { pod: host.toLowerCase() }),
     }
   }
 }
@@ -179,17 +175,15 @@ function actionsFor(request: FastifyRequest, selection: Selection, which: string
 <div><h2>Delete</h2>${form('drop', html`<button class="danger">Delete ${which}…</button>`)}</div></div>`
 }
 
-function groupTable(
-  caption: string,
-  name: 'fault' | 'pod',
-  groups: readonly { readonly value: string; readonly count: number }[],
-): Markup | '' {
+function groupTable(caption: string, name: 'fault' | 'pod', groups: readonly DeadLetterCount[]): Markup | '' {
   if (groups.length === 0) return ''
   return html`<section class="card">${dataTable({
     caption,
-    columns: [{ title: name === 'fault' ? 'Fault' : 'Pod' }, { title: 'Deliveries', kind: 'number' }],
+    columns: [{ title: name === 'fault' ? 'Fault' : 'Pod' }, { title: 'Dead letters', kind: 'number' }],
     rows: groups.map(({ value, count: number }) => [
-      html`<a href="/admin/dead-letters?${name}=${encodeURIComponent(value)}"><bdi>${value}</bdi></a>`,
+      value === null
+        ? 'unknown'
+        : html`<a href="/admin/dead-letters?${name}=${encodeURIComponent(value)}"><bdi>${value}</bdi></a>`,
       count(number),
     ]),
   })}</section>\n`

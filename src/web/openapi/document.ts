@@ -25,7 +25,7 @@ import {
   WholePersonSchema,
 } from '../schemas/moderation.js'
 import { Notification } from '../schemas/notifications.js'
-import { QuarantinedSchema, QueueJobSchema, QueueSchema } from '../schemas/operations.js'
+import { DeadLetterSchema, QuarantinedSchema, QueueJobSchema, QueueSchema } from '../schemas/operations.js'
 import { OtherPerson, OwnProfile, PersonSummary } from '../schemas/people.js'
 import { ListedPodSchema, PodSchema } from '../schemas/pods.js'
 import { Photo, Picture, Poll, Post, Root } from '../schemas/posts.js'
@@ -116,7 +116,7 @@ const NAMED_SCHEMAS = [
   ...[PodRuleSchema, PodPreviewSchema, ListedPodSchema, PodSchema],
   ...[PodRuleImportSchema, OperationSchema, InvitationSchema],
   ...[ClusterSchema, WholeClusterSchema, CleanPreviewSchema],
-  ...[QueueSchema, QueueJobSchema, QuarantinedSchema],
+  ...[QueueSchema, QueueJobSchema, QuarantinedSchema, DeadLetterSchema],
 ]
 
 /** Describes the routes that are registered after it, so it must come first. */
@@ -167,6 +167,9 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Filters', description: 'Admin API: filters for texts, links and tags.' },
         { name: 'Pods', description: 'Admin API: other pods and the rules for them.' },
         { name: 'Queues', description: 'Admin API: the queues and their jobs.' },
+        { name: 'Machines', description: 'Admin API: processes, database and storage.' },
+        { name: 'Deliveries', description: 'Admin API: where posts were sent.' },
+        { name: 'Dead letters', description: 'Admin API: jobs and deliveries that were given up.' },
         { name: 'Quarantine', description: 'Admin API: messages of other pods that were rejected.' },
       ],
       components: {

@@ -56,6 +56,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
 
   createPost: { body: { body: 'Hello, this is my first post. #introduction', public: true } },
   getPost: ofPost,
+  listPostDeliveries: { path: { post_guid: EXAMPLE.ownPostGuid } },
 
   mutePost: ofPost,
   subscribeToPost: ofPost,

@@ -1,6 +1,10 @@
 import type { QueueOverview } from '../../domain/operations/queues.js'
+import { isNearlyFull, type StorageFacts } from '../../domain/operations/storage.js'
 import type { JobSummary } from '../../jobs/bullmq/job-summaries.js'
+import type { DeadLetter } from '../../jobs/dead-letters/find-dead-letters.js'
 import type { QuarantinedMessage } from '../../persistence/inbound/quarantine.js'
+import type { DatabaseFacts } from '../../persistence/operations/database-facts.js'
+import type { PodProcess } from '../../persistence/operations/processes.js'
 
 export function presentQueue({ wish, perMinute, ...queue }: QueueOverview) {
   return {
@@ -58,5 +62,52 @@ export function presentQuarantined(message: QuarantinedMessage) {
     last_at: message.lastAt.toISOString(),
     state: message.state,
     result: message.result,
+  }
+}
+
+export function presentDeadLetter({ createdAt, failedAt, ...deadLetter }: DeadLetter) {
+  return { ...deadLetter, first_at: createdAt.toISOString(), last_at: failedAt.toISOString() }
+}
+
+export function presentProcess({ id, kind, host, pid, version, startedAt, seenAt, facts }: PodProcess) {
+  return {
+    ...{ id, kind, host, pid, version },
+    started_at: startedAt.toISOString(),
+    seen_at: seenAt.toISOString(),
+    rss_bytes: facts.rssBytes,
+    heap_bytes: facts.heapBytes,
+    busy_percent: facts.busyPercent,
+    queues: [...facts.queues],
+    jobs: [...facts.jobs],
+  }
+}
+
+export function presentDatabase(facts: DatabaseFacts) {
+  return {
+    version: facts.version,
+    bytes: facts.bytes,
+    connections: facts.connections,
+    max_connections: facts.maxConnections,
+    longest_transaction_seconds: facts.longestTransaction,
+    waiting_locks: facts.waitingLocks,
+    transaction_age: facts.transactionAge,
+    replicas: facts.replicas,
+    replica_lag_seconds: facts.replicaLag,
+    tables: facts.tables.map(({ name, bytes, rows, deadRows, vacuumedAt }) => ({
+      ...{ name, bytes, rows },
+      dead_rows: deadRows,
+      vacuumed_at: vacuumedAt?.toISOString() ?? null,
+    })),
+  }
+}
+
+export function presentStorage(folders: readonly StorageFacts[]) {
+  return {
+    folders: folders.map((facts) => ({
+      folder: facts.folder,
+      free_bytes: facts.freeBytes,
+      total_bytes: facts.totalBytes,
+      nearly_full: isNearlyFull(facts),
+    })),
   }
 }

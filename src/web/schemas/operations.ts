@@ -61,10 +61,28 @@ export const QuarantinedSchema = Type.Object(
     last_at: Timestamp,
     state: Type.Enum(['held', 'replaying', 'replayed']),
     result: nullable(
-      Type.String({ description: 'Of the last replay: `stored`, `repeated`, `waiting`, or the fault.' }),
+      Type.String({ description: 'Of the last replay: `stored`, `repeated`, `ignored`, `waiting`, or the fault.' }),
     ),
   },
   { $id: 'QuarantinedMessage', description: 'A message of another pod that was rejected, without its content.' },
+)
+
+export const DeadLetterSchema = Type.Object(
+  {
+    id: Type.String({ description: '`outbox-17`, `delivery-17`, or queue and job.' }),
+    queue: Type.String(),
+    name: Type.String({ description: 'The kind of job.' }),
+    fault: nullable(Type.String({ description: 'The error of the last attempt.' })),
+    pod: nullable(
+      Type.String({ description: 'The other pod; null where only the content shows it, as the next two.' }),
+    ),
+    entity: nullable(Type.String()),
+    guid: nullable(Type.String()),
+    attempts: nullable(Type.Integer()),
+    first_at: Timestamp,
+    last_at: Timestamp,
+  },
+  { $id: 'DeadLetter', description: 'Work that was given up, without its content.' },
 )
 
 export const QueueJobSchema = Type.Object(

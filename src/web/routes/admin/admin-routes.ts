@@ -10,8 +10,11 @@ import { auditRoutes } from './audit.js'
 import { caseRoutes } from './cases.js'
 import { clusterRoutes } from './clusters.js'
 import { contentRoutes } from './content.js'
+import { deadLetterRoutes } from './dead-letters.js'
+import { deliveryRoutes } from './deliveries.js'
 import { filterRoutes } from './filters.js'
 import { invitationRoutes } from './invitations.js'
+import { machineRoutes } from './machine.js'
 import { operationRoutes } from './operations.js'
 import { peopleRoutes } from './people.js'
 import { podRuleImportRoutes } from './pod-rule-imports.js'
@@ -44,4 +47,7 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   await app.register(invitationRoutes)
   await app.register(podRoutes)
   await app.register(quarantineRoutes)
+  await app.register(deadLetterRoutes)
+  await app.register(deliveryRoutes)
+  await app.register(machineRoutes)
 }

@@ -15,6 +15,7 @@ import { conversationRoutes } from './conversations.js'
 import { likeRoutes } from './likes.js'
 import { notificationRoutes } from './notifications.js'
 import { photoRoutes } from './photos.js'
+import { postDeliveryRoutes } from './post-deliveries.js'
 import { postInteractionRoutes } from './post-interactions.js'
 import { postRoutes } from './posts.js'
 import { reportRoutes } from './reports.js'
@@ -48,6 +49,7 @@ export const apiRoutes: FastifyPluginAsync = async (app) => {
   await app.register(aspectRoutes)
   await app.register(contactRoutes)
   await app.register(postRoutes)
+  await app.register(postDeliveryRoutes)
   await app.register(photoRoutes)
   await app.register(likeRoutes)
   await app.register(reshareRoutes)

@@ -1,0 +1,39 @@
+import { Post } from '../../persistence/models/post.js'
+import { type DeliveryReport, findDeliveryReports } from '../../persistence/outbound/delivery-report.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Viewer } from '../accounts/viewers.js'
+import { type Actor, requirePower } from '../moderation/actor.js'
+import { mayShowPost, postNotFound } from '../posts/post-access.js'
+import { Refusal } from '../refusals.js'
+
+/** The deliveries of a post for an admin, by pod or person. */
+export async function readDeliveriesOfPost(
+  { db }: Pick<Pod, 'db'>,
+  actor: Actor,
+  guid: string,
+): Promise<readonly DeliveryReport[]> {
+  requirePower(actor, 'administration')
+  const [post, reports] = await Promise.all([
+    Post.query(db).findOne({ guid }).select('id'),
+    findDeliveryReports(db, 'post', guid),
+  ])
+  if (post === undefined && reports.length === 0) throw postNotFound()
+  return reports
+}
+
+export interface OwnPostDeliveries {
+  readonly public: boolean
+  readonly reports: readonly DeliveryReport[]
+}
+
+/** The deliveries of a post for its author. */
+export async function readOwnDeliveries(
+  { db }: Pick<Pod, 'db'>,
+  viewer: Viewer,
+  guid: string,
+): Promise<OwnPostDeliveries> {
+  const post = await Post.findReadable(db, viewer, guid)
+  if (post === undefined || !mayShowPost(viewer, post)) throw postNotFound()
+  if (post.authorId !== viewer.personId) throw new Refusal('not_author', 'This post is not yours.')
+  return { public: post.public, reports: await findDeliveryReports(db, 'post', guid) }
+}

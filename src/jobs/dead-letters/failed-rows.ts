@@ -1,0 +1,75 @@
+import type { Knex } from 'knex'
+import type { DeadLetterFilter } from './find-dead-letters.js'
+
+/** An outbox row that was given up, without its payload: payloads may be gigabytes together. */
+export interface FailedRow {
+  readonly id: number
+  readonly queue: string
+  readonly name: string
+  /** Null: only the job has it. */
+  readonly fault: string | null
+  readonly pod: string | null
+  readonly entity: string | null
+  readonly guid: string | null
+  readonly isEmpty: boolean
+  readonly createdAt: Date
+  readonly failedAt: Date
+}
+
+/** The host of the pod from which the job would fetch; the entity that it is about. */
+const POD = `regexp_replace(coalesce(data ->> 'from', data ->> 'address', data ->> 'host'), '^.*@', '')`
+const ENTITY = `coalesce(data ->> 'record', data ->> 'type')`
+
+const GROUPS = {
+  queue: 'queue',
+  fault: `data ->> 'fault'`,
+  pod: POD,
+  entity: ENTITY,
+  hour: `to_char(date_trunc('hour', failed_at at time zone 'UTC'), 'YYYY-MM-DD"T"HH24:00:00"Z"')`,
+} as const
+
+export type DeadLetterGroup = keyof typeof GROUPS
+
+export const DEAD_LETTER_GROUPS: readonly DeadLetterGroup[] = ['queue', 'fault', 'pod', 'entity', 'hour']
+
+/** Lists rows that were given up, the latest first. */
+export async function listFailedRows(db: Knex, filter: DeadLetterFilter, limit: number): Promise<readonly FailedRow[]> {
+  const query = failedRows(db, filter)
+  if (query === undefined) return []
+  return query
+    .orderBy('failedAt', 'desc')
+    .orderBy('id', 'desc')
+    .modify((each) => limit !== Number.POSITIVE_INFINITY && each.limit(limit))
+    .select('id', 'queue', 'name', 'createdAt', 'failedAt')
+    .select(db.raw(`data ->> 'fault' as fault, ${POD} as pod, ${ENTITY} as entity, data ->> 'guid' as guid`))
+    .select({ isEmpty: db.raw(`payload is null and name in ('receive-public', 'receive-private')`) })
+}
+
+/** Counts rows that were given up, by one of their properties. */
+export async function countFailedRows(
+  db: Knex,
+  filter: DeadLetterFilter,
+  by: DeadLetterGroup,
+): Promise<readonly { readonly value: string | null; readonly count: number }[]> {
+  const query = failedRows(db, filter)
+  if (query === undefined) return []
+  return query.select(db.raw(`${GROUPS[by]} as value, count(*)::integer as count`)).groupByRaw('1')
+}
+
+/** Undefined: no row can match. */
+function failedRows(
+  db: Knex,
+  { id, queue, fault, pod, entity, since, until }: DeadLetterFilter,
+): Knex.QueryBuilder | undefined {
+  const [, digits] = /^outbox-([0-9]{1,15})$/.exec(id ?? '') ?? []
+  if (id !== undefined && digits === undefined) return undefined
+  const query = db('outbox').whereNotNull('failedAt')
+  if (digits !== undefined) query.where({ id: Number(digits) })
+  if (queue !== undefined) query.where({ queue })
+  if (fault !== undefined) query.whereRaw(`data ->> 'fault' = ?`, [fault])
+  if (pod !== undefined) query.whereRaw(`${POD} = ?`, [pod])
+  if (entity !== undefined) query.whereRaw(`${ENTITY} = ?`, [entity])
+  if (since !== undefined) query.where('failedAt', '>=', since)
+  if (until !== undefined) query.where('failedAt', '<', until)
+  return query
+}

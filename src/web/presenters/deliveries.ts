@@ -1,0 +1,38 @@
+import type { OwnPostDeliveries } from '../../domain/outbound/post-deliveries.js'
+import type { DeliveryReport, MissingDelivery } from '../../persistence/outbound/delivery-report.js'
+import { addressHostOf } from '../../protocol/address.js'
+
+export function presentDeliveryReport({ verb, writtenAt, sentTo, arrived, missing }: DeliveryReport) {
+  return {
+    verb,
+    written_at: writtenAt.toISOString(),
+    sent_to: sentTo,
+    arrived,
+    missing: missing.map(({ state, person, attempts, nextTryAt, fault, status, ...place }) => ({
+      state,
+      pod: addressHostOf(place),
+      person,
+      attempts,
+      next_try_at: nextTryAt === null ? null : new Date(nextTryAt).toISOString(),
+      fault,
+      status,
+    })),
+  }
+}
+
+/** Counts, and for public posts the pods by name: of a private one they would show where its readers are. */
+export function presentOwnDeliveries({ public: isPublic, reports }: OwnPostDeliveries) {
+  return reports.map(({ verb, writtenAt, sentTo, arrived, missing }) => {
+    const of = (state: MissingDelivery['state']) => missing.filter((each) => each.state === state)
+    const [waiting, refused] = [of('waiting'), of('dead')]
+    return {
+      verb,
+      written_at: writtenAt.toISOString(),
+      sent_to: sentTo,
+      arrived,
+      waiting: waiting.length,
+      refused: refused.length,
+      ...(isPublic && { waiting_pods: waiting.map(addressHostOf), refused_pods: refused.map(addressHostOf) }),
+    }
+  })
+}

@@ -1,0 +1,179 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { type Static, Type } from 'typebox'
+import {
+  dropConfirmed,
+  groupDeadLetters,
+  listDeadLetterPage,
+  readDeadLetter,
+  replayAudited,
+} from '../../../domain/operations/dead-letters.js'
+import { DEAD_LETTER_GROUPS } from '../../../jobs/dead-letters/failed-rows.js'
+import type { DeadLetterFilter } from '../../../jobs/dead-letters/find-dead-letters.js'
+import { QUEUES } from '../../../jobs/queues/queue-names.js'
+import { cursorPaging } from '../../api/cursor-paging.js'
+import { linkOffsetPages, readOffsetPaging } from '../../api/offset-paging.js'
+import { presentDeadLetter } from '../../presenters/operations.js'
+import { actionBody, actionRefusals } from '../../schemas/moderation.js'
+import { DeadLetterSchema } from '../../schemas/operations.js'
+import { refTo } from '../../schemas/references.js'
+import { readTime } from '../../schemas/times.js'
+import { RequestFault } from '../../server/request-faults.js'
+import { actorOf } from './actor-of.js'
+
+const tags = ['Dead letters']
+
+const filterFields = {
+  queue: Type.Optional(Type.Enum([...QUEUES])),
+  fault: Type.Optional(Type.String({ description: 'The error of the last attempt.' })),
+  pod: Type.Optional(Type.String({ description: 'The host of the other pod, where it is known.' })),
+  entity: Type.Optional(Type.String({ description: 'The type of the entity, where it is known.' })),
+  since: Type.Optional(Type.String({ description: 'Given up from this time on.' })),
+  until: Type.Optional(Type.String({ description: 'Given up before this time.' })),
+}
+const FilterFields = Type.Object(filterFields)
+
+const Group = Type.Enum([...DEAD_LETTER_GROUPS])
+
+const choice = Type.Object({
+  id: Type.Optional(Type.String({ description: 'One dead letter; or at least one of the other fields.' })),
+  ...filterFields,
+  reason: actionBody.reason,
+})
+
+const counted = { 200: Type.Object({ count: Type.Integer() }, { description: 'The dead letters that were changed.' }) }
+
+/** Work that was given up. */
+export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const scopes = ['administration'] as const
+
+  app.get(
+    '/dead_letters',
+    {
+      schema: {
+        operationId: 'listDeadLetters',
+        tags,
+        summary: 'List or count dead letters',
+        description:
+          'Jobs and deliveries that were given up, latest first, without their content. With `group_by` counts by this property.',
+        querystring: Type.Object({ ...filterFields, group_by: Type.Optional(Group), ...cursorPaging }),
+        response: {
+          200: Type.Union(
+            [
+              Type.Array(refTo(DeadLetterSchema)),
+              Type.Object({
+                groups: Type.Array(
+                  Type.Object({
+                    value: Type.Unsafe<string | null>({
+                      type: ['string', 'null'],
+                      description: 'Null: the property is unknown.',
+                    }),
+                    count: Type.Integer(),
+                  }),
+                ),
+              }),
+            ],
+            { description: 'The dead letters, or the counts.' },
+          ),
+        },
+      },
+      config: { scopes, refusals: { role_needed: 403 } },
+    },
+    async (request, reply) => {
+      const { group_by: by, cursor, per_page, ...fields } = request.query
+      const actor = await actorOf(request, 'administration')
+      const filter = filterOf(fields)
+      if (by !== undefined) return { groups: [...(await groupDeadLetters(request.pod, actor, filter, by))] }
+      const page = readOffsetPaging({
+        ...(cursor !== undefined && { cursor }),
+        ...(per_page !== undefined && { per_page }),
+      })
+      const found = await listDeadLetterPage(request.pod, actor, filter, page)
+      linkOffsetPages(request, reply, page, found)
+      return found.items.map(presentDeadLetter)
+    },
+  )
+
+  app.get(
+    '/dead_letters/:id',
+    {
+      schema: {
+        operationId: 'getDeadLetter',
+        tags,
+        summary: 'Read a dead letter',
+        description: 'Without its content.',
+        params: Type.Object({ id: Type.String({ description: 'A slash in it is written as `%2F`.' }) }),
+        response: { 200: refTo(DeadLetterSchema, 'The dead letter.') },
+      },
+      config: { scopes, refusals: { role_needed: 403, dead_letter_not_found: 404 } },
+    },
+    async (request) =>
+      presentDeadLetter(await readDeadLetter(request.pod, await actorOf(request, 'administration'), request.params.id)),
+  )
+
+  app.post(
+    '/dead_letters/replay',
+    {
+      schema: {
+        operationId: 'replayDeadLetters',
+        tags,
+        summary: 'Run dead letters again',
+        description: 'With all their attempts. A job that runs twice has the effect of one run.',
+        body: choice,
+        response: counted,
+      },
+      config: { scopes, refusals: actionRefusals },
+    },
+    async (request) => {
+      const actor = await actorOf(request, 'administration')
+      return { count: await replayAudited(request.pod, actor, changeOf(request.body)) }
+    },
+  )
+
+  app.post(
+    '/dead_letters/drop',
+    {
+      schema: {
+        operationId: 'dropDeadLetters',
+        tags,
+        summary: 'Delete dead letters',
+        description: 'They cannot be replayed afterwards.',
+        body: Type.Object({
+          ...choice.properties,
+          confirm: Type.Optional(Type.String({ description: 'The number of dead letters.' })),
+        }),
+        response: counted,
+      },
+      config: { scopes, refusals: { ...actionRefusals, confirmation_needed: 409 } },
+    },
+    async (request) => {
+      const actor = await actorOf(request, 'administration')
+      const change = changeOf(request.body)
+      return { count: await dropConfirmed(request.pod, actor, { ...change, confirm: request.body.confirm }) }
+    },
+  )
+}
+
+type Fields = Static<typeof FilterFields>
+
+/** At least one field has to be given: nothing changes all dead letters by mistake. */
+function changeOf({ id, reason, ...fields }: Static<typeof choice>) {
+  const filter = { ...filterOf(fields), ...(id !== undefined && { id }) }
+  if (Object.keys(filter).length === 0) {
+    throw new RequestFault(422, 'Choose dead letters by id or by another field.', { field: 'id' })
+  }
+  const { queue, fault, pod, entity } = fields
+  const label = id ?? [queue, fault, pod, entity].filter((part) => part !== undefined).join(' ')
+  return { filter, label, reason }
+}
+
+function filterOf(fields: Fields): DeadLetterFilter {
+  const { queue, fault, pod: host, entity, since, until } = fields
+  return {
+    ...(queue !== undefined && { queue }),
+    ...(fault !== undefined && { fault }),
+    ...(host !== undefined && { pod: host.toLowerCase() }),
+    ...(entity !== undefined && { entity }),
+    ...(since !== undefined && { since: readTime('since', since) }),
+    ...(until !== undefined && { until: readTime('until', until) }),
+  }
+}

@@ -1,0 +1,47 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { readDeliveriesOfPost } from '../../../domain/outbound/post-deliveries.js'
+import { presentDeliveryReport } from '../../presenters/deliveries.js'
+import { Timestamp } from '../../schemas/formats.js'
+import { nullable } from '../../schemas/references.js'
+import { actorOf } from './actor-of.js'
+
+const Report = Type.Object({
+  verb: Type.String({ description: '`create`, `retract` …' }),
+  written_at: Timestamp,
+  sent_to: Type.Integer({ description: 'Pods of a public message, people of a private one.' }),
+  arrived: Type.Integer(),
+  missing: Type.Array(
+    Type.Object({
+      state: Type.Enum(['waiting', 'dead']),
+      pod: Type.String(),
+      person: nullable(Type.String({ description: 'The recipient of a private message.' })),
+      attempts: Type.Integer(),
+      next_try_at: nullable(Timestamp),
+      fault: nullable(Type.String()),
+      status: nullable(Type.Integer({ description: 'The HTTP status of the last answer.' })),
+    }),
+  ),
+})
+
+/** Where a post was sent. */
+export const deliveryRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    '/posts/:guid/deliveries',
+    {
+      schema: {
+        operationId: 'listDeliveriesOfPost',
+        tags: ['Deliveries'],
+        summary: 'List the deliveries of a post',
+        description: 'One entry for each message about a local post, the oldest first, with what has not arrived.',
+        params: Type.Object({ guid: Type.String() }),
+        response: { 200: Type.Array(Report, { description: 'The messages about the post.' }) },
+      },
+      config: { scopes: ['administration'], refusals: { role_needed: 403, post_not_found: 404 } },
+    },
+    async (request) => {
+      const actor = await actorOf(request, 'administration')
+      return (await readDeliveriesOfPost(request.pod, actor, request.params.guid)).map(presentDeliveryReport)
+    },
+  )
+}

@@ -1,0 +1,117 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { listRunningProcesses, readDatabase, readStorage } from '../../../domain/operations/machine.js'
+import { presentDatabase, presentProcess, presentStorage } from '../../presenters/operations.js'
+import { Timestamp } from '../../schemas/formats.js'
+import { nullable } from '../../schemas/references.js'
+import { actorOf } from './actor-of.js'
+
+const tags = ['Machines']
+
+const Process = Type.Object({
+  id: Type.String(),
+  kind: Type.String({ description: '`web` or `worker`.' }),
+  host: Type.String(),
+  pid: Type.Integer(),
+  version: Type.String(),
+  started_at: Timestamp,
+  seen_at: Timestamp,
+  rss_bytes: Type.Integer(),
+  heap_bytes: Type.Integer(),
+  busy_percent: Type.Integer({ description: 'Of the event loop, since the heartbeat before.' }),
+  queues: Type.Array(Type.String()),
+  jobs: Type.Array(
+    Type.Object({ queue: Type.String(), name: Type.String(), attempt: Type.Integer(), since: Timestamp }),
+    { description: 'Running jobs, without their data.' },
+  ),
+})
+
+const Database = Type.Object(
+  {
+    version: Type.String(),
+    bytes: Type.Number(),
+    connections: Type.Integer(),
+    max_connections: Type.Integer(),
+    longest_transaction_seconds: nullable(Type.Number()),
+    waiting_locks: Type.Integer(),
+    transaction_age: Type.Number({ description: 'Transactions since the oldest row was frozen.' }),
+    replicas: Type.Integer(),
+    replica_lag_seconds: nullable(Type.Number()),
+    tables: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        bytes: Type.Number(),
+        rows: Type.Number({ description: 'An estimate of the server.' }),
+        dead_rows: Type.Number(),
+        vacuumed_at: nullable(Timestamp),
+      }),
+      { description: 'The largest first.' },
+    ),
+  },
+  { description: 'The statistics of the server.' },
+)
+
+const Storage = Type.Object(
+  {
+    folders: Type.Array(
+      Type.Object({
+        folder: Type.String(),
+        free_bytes: nullable(Type.Number({ description: 'Null: the folder cannot be read.' })),
+        total_bytes: nullable(Type.Number()),
+        nearly_full: Type.Boolean(),
+      }),
+    ),
+  },
+  { description: 'The folders of the web process that answers.' },
+)
+
+/** What the pod runs on. */
+export const machineRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const config = { scopes: ['administration'], refusals: { role_needed: 403 } } as const
+
+  app.get(
+    '/workers',
+    {
+      schema: {
+        operationId: 'listProcesses',
+        tags,
+        summary: 'List the processes',
+        description: 'Web and worker processes with a heartbeat in the last 30 seconds.',
+        response: { 200: Type.Array(Process, { description: 'The processes.' }) },
+      },
+      config,
+    },
+    async (request) =>
+      (await listRunningProcesses(request.pod, await actorOf(request, 'administration'))).map(presentProcess),
+  )
+
+  app.get(
+    '/database',
+    {
+      schema: {
+        operationId: 'getDatabase',
+        tags,
+        summary: 'Read the state of the database',
+        description: 'From the statistics of the server: no table is scanned.',
+        response: { 200: Database },
+      },
+      config,
+    },
+    async (request) => presentDatabase(await readDatabase(request.pod, await actorOf(request, 'administration'))),
+  )
+
+  app.get(
+    '/storage',
+    {
+      schema: {
+        operationId: 'getStorage',
+        tags,
+        summary: 'Read the free space',
+        description: 'Of the folders for pictures and data.',
+        response: { 200: Storage },
+      },
+      config,
+    },
+    async (request) => presentStorage(await readStorage(request.pod, await actorOf(request, 'administration'))),
+  )
+}

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { newGuid } from '../../../src/domain/new-guid.js'
+import { statementsDuring } from '../../support/assertions/statement-count.js'
+import { addRemotePerson } from '../../support/people/remote-people.js'
+import { makeStaff, type StaffClient } from '../../support/people/staff.js'
+import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
+
+let api: ApiPod
+let adm: StaffClient
+beforeAll(async () => {
+  api = await startApiPod({ environment: { WRITE_LIMIT: '0' } })
+  adm = await makeStaff(api, 'adm', 'admin')
+})
+afterAll(() => api.close())
+beforeEach(async () => {
+  await api.pod.db('outbox').delete()
+  await api.pod.db('outbound_messages').delete()
+})
+
+const reason = 'The cause is repaired'
+const SECRET = 'the secret text of a message'
+
+/** A message that was discarded, a fetch that failed, and a delivery that was refused; an hour between them. */
+async function seed(): Promise<void> {
+  const { db } = api.pod
+  const { podId } = await addRemotePerson(api.pod, 'quin@far.example')
+  const at = (hour: number) => new Date(Date.UTC(2026, 0, 1, hour, 30))
+  await db('outbox').insert({
+    ...{
+      queue: 'inbound',
+      name: 'receive-public',
+      payload: SECRET,
+      acceptedAt: at(1),
+      failedAt: at(1),
+      createdAt: at(0),
+    },
+    data: JSON.stringify({ recipientGuid: null, times: 0, last: false, fault: 'discarded' }),
+  })
+  await db('outbox').insert({
+    ...{ queue: 'fetch', name: 'fetch-entity', failedAt: at(2), createdAt: at(0) },
+    data: JSON.stringify({ type: 'post', guid: 'g'.repeat(32), from: 'quin@far.example', fault: 'DiscoveryFailed' }),
+  })
+  const author = await db('people').where({ guid: adm.person.guid }).first('id')
+  const [{ id: messageId }] = await db('outbound_messages')
+    .insert({
+      record: 'comment',
+      guid: newGuid(),
+      verb: 'create',
+      senderId: author.id,
+      public: true,
+      entity: SECRET,
+    })
+    .returning('id')
+  await db('deliveries').insert({
+    ...{ messageId, podId, state: 'dead', lastFault: 'refused', lastStatus: 422, attempts: 3 },
+    ...{ diedAt: at(3), createdAt: at(0) },
+  })
+}
+
+const list = async (query = '') => (await adm.get(`/dead_letters${query}`)).body
+const idsOf = async (query: string) => (await list(query)).map(({ id }: { id: string }) => id.replace(/\d+/, 'n'))
+
+describe('dead letters', () => {
+  it('are listed latest first without their content, page by page', async () => {
+    await seed()
+
+    expect(await list()).toMatchObject([
+      { queue: 'outbound', name: 'deliver', fault: 'refused', pod: 'far.example', entity: 'comment', attempts: 3 },
+      { queue: 'fetch', fault: 'DiscoveryFailed', pod: 'far.example', entity: 'post', guid: 'g'.repeat(32) },
+      { queue: 'inbound', fault: 'discarded', pod: null, entity: null, last_at: '2026-01-01T01:30:00.000Z' },
+    ])
+    expect(JSON.stringify(await list())).not.toContain(SECRET)
+    const first = await adm.get('/dead_letters?per_page=2')
+    expect([...first.body, ...(await adm.get(first.links.next ?? '')).body]).toEqual(await list())
+  })
+
+  it.each([
+    ['queue=fetch', ['outbox-n']],
+    ['fault=refused', ['delivery-n']],
+    ['pod=FAR.example', ['delivery-n', 'outbox-n']],
+    ['pod=other.example', []],
+    ['entity=comment', ['delivery-n']],
+    ['since=2026-01-01T02:00Z&until=2026-01-01T03:00Z', ['outbox-n']],
+  ])('are selected by %s', async (query, ids) => {
+    await seed()
+    expect(await idsOf(`?${query}`)).toEqual(ids)
+  })
+
+  it.each([
+    ['queue', ['fetch', 'inbound', 'outbound']],
+    ['fault', ['DiscoveryFailed', 'discarded', 'refused']],
+    ['pod', ['far.example', null]],
+    ['entity', ['comment', 'post', null]],
+    ['hour', ['2026-01-01T01:00:00Z', '2026-01-01T02:00:00Z', '2026-01-01T03:00:00Z']],
+  ])('are counted by %s', async (by, values) => {
+    await seed()
+    const { groups } = await list(`?group_by=${by}`)
+    expect(groups.map(({ value }: { value: string | null }) => value).toSorted()).toEqual(values.toSorted())
+    expect(groups.reduce((sum: number, { count }: { count: number }) => sum + count, 0)).toBe(3)
+  })
+
+  it('are read, replayed and deleted by id or by filter, with audit entries', async () => {
+    await seed()
+    const [delivery, fetch, message] = await list()
+
+    expect((await adm.get(`/dead_letters/${fetch.id}`)).body).toEqual(fetch)
+    expect((await adm.get('/dead_letters/outbox-0')).body).toMatchObject({ code: 404, reason: 'dead_letter_not_found' })
+    expect((await adm.post('/dead_letters/replay', { reason })).body).toMatchObject({ code: 422, field: 'id' })
+    expect((await adm.post('/dead_letters/replay', { id: message.id, reason })).body).toEqual({ count: 1 })
+    expect(await api.pod.db('outbox').where({ name: 'receive-public' }).select('failedAt', 'payload', 'data')).toEqual([
+      { failedAt: null, payload: SECRET, data: { recipientGuid: null, times: 0, last: false } },
+    ])
+    expect((await adm.post('/dead_letters/drop', { pod: 'far.example', reason })).body).toMatchObject({
+      reason: 'confirmation_needed',
+      preview: { dead_letters: 2 },
+    })
+    expect((await adm.post('/dead_letters/drop', { pod: 'far.example', reason, confirm: '2' })).body).toEqual({
+      count: 2,
+    })
+    expect(await list()).toEqual([])
+    expect(delivery.id).toMatch(/^delivery-/)
+    expect((await adm.get('/audit?action=dead_letters.drop&action=dead_letters.replay')).body).toMatchObject([
+      { action: 'dead_letters.drop', target: { label: 'far.example' }, after: { count: 2 }, reason },
+      { action: 'dead_letters.replay', target: { label: message.id }, after: { count: 1 } },
+    ])
+  })
+
+  it('are listed with the same number of statements, however many there are', async () => {
+    await seed()
+    const statements = () => statementsDuring(() => list('?per_page=1'))
+    const few = await statements()
+    await api.pod.db.raw(
+      `insert into outbox (queue, name, data, payload, accepted_at, failed_at)
+       select 'inbound', 'receive-public', '{"fault":"discarded"}', 'x', now(), now() from generate_series(1, 2000)`,
+    )
+    expect(await statements()).toBe(few)
+  })
+})

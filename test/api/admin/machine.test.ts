@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beat } from '../../../src/persistence/operations/processes.js'
+import { addRemotePerson } from '../../support/people/remote-people.js'
+import { makeStaff, type StaffClient } from '../../support/people/staff.js'
+import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
+
+let api: ApiPod
+let adm: StaffClient
+beforeAll(async () => {
+  api = await startApiPod({ environment: { WRITE_LIMIT: '0' } })
+  adm = await makeStaff(api, 'adm', 'admin')
+})
+afterAll(() => api.close())
+
+describe('the admin API', () => {
+  it('lists processes until 30 seconds after their last heartbeat', async () => {
+    const id = '00000000-0000-4000-8000-000000000001'
+    const job = { queue: 'relay', name: 'dispatch', attempt: 1, since: new Date(0).toISOString() }
+    const facts = { rssBytes: 2, heapBytes: 1, busyPercent: 3, queues: ['relay'], jobs: [job] }
+    const started = { startedAt: new Date(0), version: '1.0.0', host: 'machine', pid: 7 }
+    await beat(api.pod.db, { id, kind: 'worker', ...started, facts })
+
+    expect((await adm.get('/workers')).body).toMatchObject([
+      { id, kind: 'worker', host: 'machine', pid: 7, version: '1.0.0', rss_bytes: 2, queues: ['relay'], jobs: [job] },
+    ])
+    await api.pod.db('processes').update({ seenAt: api.pod.db.raw(`now() - interval '31 seconds'`) })
+    expect((await adm.get('/workers')).body).toEqual([])
+  })
+
+  it('reads the state of the database and the free space', async () => {
+    const { body } = await adm.get('/database')
+    expect(body).toMatchObject({ replicas: 0, replica_lag_seconds: null, bytes: expect.any(Number) })
+    expect(body.tables.map(({ name }: { name: string }) => name)).toContain('public.people')
+    const { folders } = (await adm.get('/storage')).body
+    expect(folders[0]).toMatchObject({ free_bytes: expect.any(Number), total_bytes: expect.any(Number) })
+  })
+})
+
+describe('the deliveries of a post', () => {
+  it('are shown to admins with everything, and to the author with the pods only if it is public', async () => {
+    const { alice, bob } = await api.people('alice', 'bob')
+    const { db } = api.pod
+    const { podId } = await addRemotePerson(api.pod, 'quin@far.example')
+    const { body: post } = await alice.post('/posts', { body: 'Hello', public: true })
+    const author = await db('people').where({ guid: alice.guid }).first('id')
+    const [{ id: messageId }] = await db('outbound_messages')
+      .insert({
+        ...{
+          record: 'post',
+          guid: post.guid,
+          verb: 'create',
+          senderId: author.id,
+          public: true,
+          entity: '<x/>',
+          sentTo: 3,
+        },
+      })
+      .returning('id')
+    await db('deliveries').insert({ messageId, podId, lastFault: 'net', attempts: 2 })
+
+    const path = `/posts/${post.guid}/deliveries`
+    expect((await adm.get(path)).body).toMatchObject([
+      {
+        ...{ verb: 'create', sent_to: 3, arrived: 2 },
+        missing: [{ state: 'waiting', pod: 'far.example', person: null, attempts: 2, fault: 'net', status: null }],
+      },
+    ])
+    expect((await alice.get(path)).body).toMatchObject([
+      { sent_to: 3, arrived: 2, waiting: 1, refused: 0, waiting_pods: ['far.example'], refused_pods: [] },
+    ])
+    await db('posts').where({ guid: post.guid }).update({ public: false })
+    const [own] = (await alice.get(path)).body
+    expect([own.waiting, 'waiting_pods' in own]).toEqual([1, false])
+
+    await db('posts').where({ guid: post.guid }).update({ public: true })
+    expect((await bob.get(path)).body).toMatchObject({ code: 403, reason: 'not_author' })
+    const unknown = `/posts/${'0'.repeat(32)}/deliveries`
+    for (const client of [adm, alice]) expect((await client.get(unknown)).body).toMatchObject({ code: 404 })
+  })
+})
