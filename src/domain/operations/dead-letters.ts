@@ -66,7 +66,7 @@ export async function dropAudited(pod: OperationsPod, actor: Actor, change: Dead
 
 /** The same after a confirmation of the number. */
 export async function dropConfirmed(
-  pod: Pieces,
+  pod: OperationsPod,
   actor: Actor,
   { confirm, ...change }: DeadLetterChange & { readonly confirm?: string | undefined },
 ): Promise<number> {

@@ -78,7 +78,9 @@ export async function showDeadLetter(pod: DeadLetterPod, id: string): Promise<De
   if (deadLetter === undefined) return undefined
   const { outboxId, deliveryId, job } = deadLetter
   const [row, failed, [delivery]] = await Promise.all([
-    outboxId === undefined ? undefined : pod.db('outbox').where({ id: outboxId }).first('data', 'payload'),
+    outboxId === undefined
+      ? undefined
+      : pod.db('outbox').where({ id: outboxId }).first(pod.db.raw(`data - 'fault' as data`), 'payload'),
     job && pod.jobs.find(job.queue, job.id),
     deliveryId === undefined ? [] : listDeadDeliveries(pod.db, { id: deliveryId, limit: 1 }),
   ])

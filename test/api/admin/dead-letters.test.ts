@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
-import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
 
@@ -23,7 +22,11 @@ const SECRET = 'the secret text of a message'
 /** A message that was discarded, a fetch that failed, and a delivery that was refused; an hour between them. */
 async function seed(): Promise<void> {
   const { db } = api.pod
-  const { podId } = await addRemotePerson(api.pod, 'quin@far.example')
+  const [{ id: podId }] = await db('pods')
+    .insert({ host: 'far.example' })
+    .onConflict(['host', 'port'])
+    .merge(['host'])
+    .returning('id')
   const at = (hour: number) => new Date(Date.UTC(2026, 0, 1, hour, 30))
   await db('outbox').insert({
     ...{
