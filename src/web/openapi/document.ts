@@ -165,6 +165,7 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Invitations', description: 'Admin API: invitations to sign up.' },
         { name: 'Operations', description: 'Admin API: long work in the background.' },
         { name: 'Filters', description: 'Admin API: filters for texts, links and tags.' },
+        { name: 'Clusters', description: 'Admin API: waves of spam, and their cleaning.' },
         { name: 'Pods', description: 'Admin API: other pods and the rules for them.' },
         { name: 'Queues', description: 'Admin API: the queues and their jobs.' },
         { name: 'Machines', description: 'Admin API: processes, database and storage.' },
