@@ -37,7 +37,7 @@ export async function* benchSpamWave(_options: BenchOptions): AsyncGenerator<Res
     const actions: number[] = []
     const cleaning = await millisecondsOf(async () => {
       for (const { id } of open) {
-        const parts = { hide: true, remove: false, filter: true, pods: 'none', except: [] } as const
+        const parts = { hide: true, remove: false, filter: true, authors: 'none', pods: 'none', except: [] } as const
         const { action } = await cleanCluster(pod, COMMAND_ACTOR, id, parts, { reason: 'Spam wave' })
         if (action !== undefined) actions.push(action.id)
       }

@@ -37,7 +37,7 @@ beforeEach(async () => {
 
 const LINK = 'https://spam.example/watches'
 const reason = 'Spam wave'
-const only = { hide: false, remove: false, filter: false, pods: 'none', except: [] } as const
+const only = { hide: false, remove: false, filter: false, authors: 'none', pods: 'none', except: [] } as const
 const clusters = async () => (await listSpamClusters(pod, COMMAND_ACTOR, {}, { limit: 50 })).items
 
 /** One comment of each person under the posts of three local people. */
@@ -152,6 +152,25 @@ describe('six people of one pod who post one link under the posts of three users
     expect(await pod.db('comments').where({ hidden: true })).toHaveLength(2)
     const hides = await pod.db('moderationActions').where({ kind: 'hide', targetType: 'cluster' })
     expect(hides).toMatchObject([{ actor: { name: 'system' } }])
+  })
+})
+
+describe('the ticked authors', () => {
+  it('are silenced or blocked with the same action and undo, others stay as they are', async () => {
+    await comments(() => LINK)
+    await pod.db('contacts').insert({ userId: locals[0]?.userId, personId: spammers[0]?.id, receiving: true })
+    await findClusters(pod)
+    const [{ id } = { id: 0 }] = await clusters()
+
+    const { action, preview } = await cleanCluster(pod, COMMAND_ACTOR, id, { ...only, authors: 'block' }, { reason })
+
+    expect(preview).toMatchObject({ authors: 5, hide: 0 })
+    const blocked = () => pod.db('people').where({ restriction: 'block' })
+    expect(await blocked()).toHaveLength(5)
+    expect(await pod.db('comments').where({ hidden: true })).toHaveLength(5)
+    await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
+    expect(await blocked()).toEqual([])
+    expect(await pod.db('comments').where({ hidden: true })).toEqual([])
   })
 })
 

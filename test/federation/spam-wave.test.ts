@@ -50,7 +50,7 @@ it('a wave of 400 items by 40 people of 8 pods is cleaned in at most ten request
   const open = await listSpamClusters(pod, COMMAND_ACTOR, { states: ['open'] }, { limit: 100 })
   const actions: number[] = []
   for (const { id } of open.items) {
-    const parts = { hide: true, remove: false, filter: true, pods: 'none', except: [] } as const
+    const parts = { hide: true, remove: false, filter: true, authors: 'none', pods: 'none', except: [] } as const
     const { action } = await cleanCluster(pod, COMMAND_ACTOR, id, parts, { reason: 'Spam wave' })
     requests += 1
     if (action !== undefined) actions.push(action.id)

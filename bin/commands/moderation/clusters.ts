@@ -21,6 +21,7 @@ interface CleanOptions extends ActorOptions {
   readonly hide?: boolean
   readonly remove?: boolean
   readonly filter?: boolean
+  readonly authors?: 'silence' | 'block'
   readonly pods?: 'limited' | 'blocked'
   readonly except?: readonly string[]
   readonly dryRun?: boolean
@@ -52,6 +53,7 @@ export function clusterCommands(program: Command): void {
     .option('--hide', 'hide all items')
     .option('--remove', 'remove and retract the items that a local person may retract')
     .option('--filter', 'add a filter that hides later content of this kind')
+    .addOption(new Option('--authors <kind>', 'restrict the ticked authors').choices(['silence', 'block']))
     .addOption(
       new Option('--pods <state>', 'a rule for the pods of the ticked authors').choices(['limited', 'blocked']),
     )
@@ -114,8 +116,8 @@ async function show(id: number, options: ActorOptions): Promise<void> {
 
 async function clean(id: number, { dryRun, yes, ...options }: CleanOptions): Promise<void> {
   const parts = readCleanParts(options)
-  const isEmpty = !parts.hide && !parts.remove && !parts.filter && parts.pods === 'none'
-  if (isEmpty) throw new CommandError('Add --hide, --remove, --filter or --pods.')
+  const isEmpty = !parts.hide && !parts.remove && !parts.filter && parts.pods === 'none' && parts.authors === 'none'
+  if (isEmpty) throw new CommandError('Add --hide, --remove, --filter, --authors or --pods.')
   if (!dryRun && !yes)
     throw new CommandError(`Add --yes to clean cluster ${id}, or --dry-run to see what would change.`)
   const done = await withPod(async (pod) => {
@@ -126,9 +128,10 @@ async function clean(id: number, { dryRun, yes, ...options }: CleanOptions): Pro
     const confirmed = { ...parts, confirm: String(preview.remove) }
     return (await cleanCluster(pod, actor, id, confirmed, options)).preview
   })
-  const { hide, remove, people, pods, filter } = done
+  const { hide, remove, people, authors, pods, filter } = done
   print(options, { ...presentCleaning(done), changed: !dryRun }, [
     `${dryRun ? 'Would hide' : 'Hidden'}: ${hide}, removed: ${remove}, by ${people} people.`,
+    ...(authors === 0 ? [] : [`Authors: ${authors}`]),
     ...(pods.length === 0 ? [] : [`Pods: ${pods.join(', ')}`]),
     ...(filter === undefined ? [] : [printable(`Filter: ${filter.kind} ${filter.value}`)]),
   ])

@@ -159,6 +159,8 @@ export interface ClusterAuthor {
   readonly address: string
   readonly name: string
   readonly isLocal: boolean
+  /** A moderator or admin of this pod; a cleaning does not restrict them. */
+  readonly isStaff: boolean
   readonly firstSeenAt: Date
   readonly isFollowed: boolean
   readonly items: number
@@ -171,6 +173,7 @@ export async function listClusterAuthors(
 ): Promise<readonly ClusterAuthor[]> {
   const { rows } = await db.raw(
     `select people.id, people.guid, people.address, people.name, people.pod_id is null as "isLocal",
+       exists (select from users where users.person_id = people.id and users.role is not null) as "isStaff",
        people.created_at as "firstSeenAt",
        exists (select from contacts where contacts.person_id = people.id and contacts.receiving) as "isFollowed",
        counted.items::integer

@@ -30,12 +30,12 @@ export function presentWholeCluster({ items, authors, ...cluster }: WholeCluster
   }
 }
 
-export function presentCleaning({ hide, remove, people, pods, filter }: CleanPreview) {
-  return { hide, remove, people, pods: [...pods], filter: filter === undefined ? null : { ...filter } }
+export function presentCleaning({ hide, remove, people, authors, pods, filter }: CleanPreview) {
+  return { hide, remove, people, authors, pods: [...pods], filter: filter === undefined ? null : { ...filter } }
 }
 
 /** What is not ticked is not done. */
 export function readCleanParts(body: Partial<CleanParts>): CleanParts {
-  const { hide = false, remove = false, filter = false, pods = 'none', except = [] } = body
-  return { hide, remove, filter, pods, except }
+  const { hide = false, remove = false, filter = false, authors = 'none', pods = 'none', except = [] } = body
+  return { hide, remove, filter, authors, pods, except }
 }

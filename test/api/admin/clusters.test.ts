@@ -56,6 +56,7 @@ describe('a cluster', () => {
       remove: 0,
       people: 3,
       filter: null,
+      authors: 0,
       pods: [],
     })
     expect((await mod.post(`/clusters/${id}/clean`, { hide: true })).body).toMatchObject({

@@ -16,6 +16,7 @@ import { deleteFilter, type FilterRule, insertFilter } from '../../../persistenc
 import { hideContentRows, showContentOfAction } from '../../../persistence/moderation/hidden-content.js'
 import { previewPods } from '../../../persistence/moderation/pod-preview.js'
 import { deletePodRules, findPodRule, lockPodRules, savePodRule } from '../../../persistence/moderation/pod-rules.js'
+import { liftRestrictions, restrictPeople } from '../../../persistence/moderation/restrictions.js'
 import type { Pod } from '../../../pod/pod.js'
 import { splitAddress } from '../../../protocol/address.js'
 import { findMentions } from '../../../protocol/mentions.js'
@@ -29,8 +30,9 @@ import { findContent } from '../find-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { enforcePodRules } from '../pod-rules.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
+import { resumeContacts } from '../restrict-person.js'
 import { type RuleDomain, readRuleDomain } from '../rule-domain.js'
-import { clusterNotFound, lockOpenCluster, withTick } from './clusters.js'
+import { clusterNotFound, lockOpenCluster, type ShownAuthor, withTick } from './clusters.js'
 
 type CleanPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
 
@@ -42,6 +44,8 @@ export interface CleanParts {
   readonly remove: boolean
   /** Adds a filter that hides later content with the key. */
   readonly filter: boolean
+  /** A restriction of the ticked authors. Local authors are silenced, never blocked. */
+  readonly authors: 'none' | 'silence' | 'block'
   /** A rule for the pods of the ticked authors. Not for pods of which a local user has contacts, and pods that have a rule. */
   readonly pods: 'none' | 'limited' | 'blocked'
   /** Guids of items, and of people whose items stay. */
@@ -51,9 +55,11 @@ export interface CleanParts {
 export interface CleanPreview {
   readonly hide: number
   readonly remove: number
-  /** Undefined: no filter was asked for, or none can find the key. */
+  /** Undefined: no filter was requested, or none can find the key. */
   readonly filter: Pick<FilterRule, 'kind' | 'value'> | undefined
   readonly people: number
+  /** The ticked authors who are restricted. */
+  readonly authors: number
   /** The domains of the new rules. */
   readonly pods: readonly string[]
 }
@@ -67,6 +73,7 @@ interface CleanPlan {
   readonly removed: readonly ClusterItem[]
   readonly filter: FilterRule | undefined
   readonly rules: readonly RuleDomain[]
+  readonly restricted: readonly ShownAuthor[]
 }
 
 /** What a cleaning would do. */
@@ -113,11 +120,18 @@ export async function cleanCluster(
       reason,
       caseId: options.caseId ?? cluster.caseId ?? undefined,
       undo: { possible: true, ...(preview.remove > 0 && { loses: `${preview.remove} retracted items` }) },
-      after: { hidden: preview.hide, removed: preview.remove, filter: filterId ?? null, pods: preview.pods },
-      details: { filterId: filterId ?? null, ruleIds },
+      after: {
+        hidden: preview.hide,
+        removed: preview.remove,
+        filter: filterId ?? null,
+        pods: preview.pods,
+        authors: preview.authors,
+      },
+      details: { filterId: filterId ?? null, ruleIds, authorIds: plan.restricted.map((author) => author.id) },
       effect: async (actionId) => {
         await retractItems(pod, transaction, plan.removed)
         await hideContentRows(transaction, actionId, contentIdsOf(plan.hidden))
+        await restrictAuthors(transaction, actionId, parts.authors, plan.restricted)
       },
     })
     await closeCaseOfCluster(transaction, cluster, { state: 'resolved', actorId: actor.userId, at: pod.now() })
@@ -135,7 +149,11 @@ export async function undoCleaning(
 ): Promise<void> {
   await showContentOfAction(transaction, id)
   if (typeof details['filterId'] === 'number') await deleteFilter(transaction, details['filterId'])
-  const { ruleIds } = details
+  const { ruleIds, authorIds } = details
+  for (const ids of chunksOf(Array.isArray(authorIds) ? authorIds : [])) {
+    const { resumed } = await liftRestrictions(transaction, { source: 'action', id }, ids)
+    await resumeContacts(pod, transaction, resumed)
+  }
   if (Array.isArray(ruleIds) && ruleIds.length > 0) {
     await lockPodRules(transaction)
     await deletePodRules(transaction, ruleIds)
@@ -157,20 +175,23 @@ async function planCleaning(
   )
   const removed = remove ? items.filter(({ isEntitled }) => isEntitled).slice(0, MODERATION_LIMITS.removedAtOnce) : []
   const isRemoved = new Set(removed)
+  const ticked = await tickedAuthors(pod, db, cluster, excepted)
   return {
     hidden: hide ? items.filter((item) => !item.isHidden && !isRemoved.has(item)) : [],
     removed,
     filter: filter ? filterOf(cluster) : undefined,
-    rules: parts.pods === 'none' ? [] : await rulesFor(pod, db, cluster, excepted),
+    rules: parts.pods === 'none' ? [] : await rulesFor(pod, db, ticked),
+    restricted: parts.authors === 'none' ? [] : ticked,
   }
 }
 
-function previewOf({ hidden, removed, filter, rules }: CleanPlan): CleanPreview {
+function previewOf({ hidden, removed, filter, rules, restricted }: CleanPlan): CleanPreview {
   return {
     hide: hidden.length,
     remove: removed.length,
     filter: filter && { kind: filter.kind, value: filter.value },
     people: new Set([...hidden, ...removed].map(({ authorId }) => authorId)).size,
+    authors: restricted.length,
     pods: rules.map(({ domain }) => domain),
   }
 }
@@ -183,20 +204,48 @@ function requireConfirmation(preview: CleanPreview, confirm: string | undefined)
   })
 }
 
-/** The pods of the ticked authors. A pod of which a local user has contacts is left to a decision of its own. */
-async function rulesFor(
-  { config, now }: Pick<Pod, 'config' | 'now'>,
+async function tickedAuthors(
+  { now }: Pick<Pod, 'now'>,
   db: Knex,
   { id }: ClusterRow,
   excepted: ReadonlySet<string>,
-): Promise<readonly RuleDomain[]> {
-  const authors = (await listClusterAuthors(db, id, MODERATION_LIMITS.clusterAuthors)).filter(({ isLocal }) => !isLocal)
-  const hosts = new Set(
-    authors
-      .map((author) => withTick(author, now()))
-      .filter(({ isTicked, guid }) => isTicked && !excepted.has(guid))
-      .flatMap(({ address }) => splitAddress(address)?.host ?? []),
+): Promise<readonly ShownAuthor[]> {
+  return (await listClusterAuthors(db, id, MODERATION_LIMITS.clusterAuthors))
+    .map((author) => withTick(author, now()))
+    .filter(({ isTicked, isStaff, guid }) => isTicked && !isStaff && !excepted.has(guid))
+}
+
+/** The content of each blocked person is hidden at once, so there are few people a statement. */
+async function restrictAuthors(
+  transaction: Knex.Transaction,
+  id: number,
+  kind: CleanParts['authors'],
+  authors: readonly ShownAuthor[],
+): Promise<void> {
+  if (kind === 'none') return
+  const source = { source: 'action', id } as const
+  const local = authors.filter(({ isLocal }) => isLocal).map((author) => author.id)
+  const remote = authors.filter(({ isLocal }) => !isLocal).map((author) => author.id)
+  for (const ids of chunksOf(local)) await restrictPeople(transaction, source, 'silence', ids)
+  for (const ids of chunksOf(remote)) await restrictPeople(transaction, source, kind, ids)
+}
+
+const PEOPLE_AT_ONCE = 200
+
+function chunksOf(ids: readonly number[]): readonly (readonly number[])[] {
+  return Array.from({ length: Math.ceil(ids.length / PEOPLE_AT_ONCE) }, (_, index) =>
+    ids.slice(index * PEOPLE_AT_ONCE, (index + 1) * PEOPLE_AT_ONCE),
   )
+}
+
+/** The pods of the ticked authors. A pod of which a local user has contacts is left to a decision of its own. */
+async function rulesFor(
+  { config }: Pick<Pod, 'config'>,
+  db: Knex,
+  ticked: readonly ShownAuthor[],
+): Promise<readonly RuleDomain[]> {
+  const remote = ticked.filter(({ isLocal }) => !isLocal)
+  const hosts = new Set(remote.flatMap(({ address }) => splitAddress(address)?.host ?? []))
   const rules: RuleDomain[] = []
   for (const host of [...hosts].slice(0, MODERATION_LIMITS.clusterPods)) {
     const domain = ruleDomainOf(config, host)

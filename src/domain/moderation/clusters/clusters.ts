@@ -22,7 +22,7 @@ import { type ActionOptions, type ActionOutcome, recordAction, requireReason } f
 
 export type { ListedCluster }
 
-interface ShownAuthor extends ClusterAuthor {
+export interface ShownAuthor extends ClusterAuthor {
   /** An action on the author is proposed: no local user follows them, and they are known for a short time. */
   readonly isTicked: boolean
 }

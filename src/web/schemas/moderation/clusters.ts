@@ -64,6 +64,11 @@ export const cleanBody = {
   filter: Type.Optional(
     Type.Boolean({ description: 'Add a filter that hides later content with the key. Default: false.' }),
   ),
+  authors: Type.Optional(
+    Type.Enum(['none', 'silence', 'block'], {
+      description: 'A restriction of the ticked authors; local ones are silenced, never blocked. Default: none.',
+    }),
+  ),
   pods: Type.Optional(
     Type.Enum(['none', 'limited', 'blocked'], {
       description:
@@ -80,6 +85,7 @@ export const CleanPreviewSchema = Type.Object(
     hide: Type.Integer(),
     remove: Type.Integer(),
     people: Type.Integer({ description: 'The authors of these items.' }),
+    authors: Type.Integer({ description: 'The authors who are restricted.' }),
     pods: Type.Array(Type.String(), { description: 'The domains of the new rules.' }),
     filter: Type.Unsafe<{ readonly kind: string; readonly value: string } | null>({
       anyOf: [Type.Object({ kind: Type.String(), value: Type.String() }), { type: 'null' }],
