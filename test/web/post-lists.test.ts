@@ -3,7 +3,7 @@ import { PUBLIC_POST_LIMITS } from '../../src/domain/posts/limits.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
-import type { Person } from '../../src/persistence/models/person.js'
+import { Person } from '../../src/persistence/models/person.js'
 import { Pod } from '../../src/persistence/models/pod.js'
 import { Tag } from '../../src/persistence/models/tag.js'
 import { readXml } from '../../src/protocol/xml/xml.js'
@@ -97,6 +97,21 @@ describe('GET /tags/:name', () => {
     const [one, full] = [await count('/tags/single'), await count('/tags/many?before=4102444800000-1')]
     expect(full).toBeLessThanOrEqual(one + 1)
     expect(one).toBeLessThanOrEqual(9)
+  })
+})
+
+describe('posts of a person whom moderators silenced', () => {
+  it('are in no list', async () => {
+    const noisy = await addRemotePerson(pod.pod, 'noisy@q.example')
+    const post = await addPost(pod.pod, noisy, { text: 'Noise' })
+    await pod.pod.db.transaction((transaction) =>
+      Tag.attach(transaction, { postId: post.id, createdAt: post.createdAt, isPublic: true }, ['noise']),
+    )
+    const lists = async () => Promise.all(['/tags/noise', '/public'].map(async (path) => (await pod.inject(path)).body))
+
+    for (const body of await lists()) expect(body).toContain('Noise')
+    await Person.query(pod.pod.db).findById(noisy.id).patch({ restriction: 'silence' })
+    for (const body of await lists()) expect(body).not.toContain('Noise')
   })
 })
 

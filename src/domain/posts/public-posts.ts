@@ -63,7 +63,9 @@ export async function findTagPostPage(pod: Source, tag: string, position?: PageP
   const tagged = raw(
     `(select taggings.post_id as id, taggings.created_at from taggings
       where taggings.tag_id = (select tags.id from tags where tags.name = ?) and taggings.post_id is not null
-        and exists (select from posts where posts.id = taggings.post_id and posts.public)) as posts`,
+        and exists (
+          select from posts where posts.id = taggings.post_id and posts.public and ${AUTHOR_IS_UNRESTRICTED}
+        )) as posts`,
     [tag],
   )
   const posts = () => Post.query(pod.db).from(tagged).select('id', 'createdAt')
@@ -72,9 +74,15 @@ export async function findTagPostPage(pod: Source, tag: string, position?: PageP
 
 /** Finds a page of all public posts that this pod has, newest first. Index `posts_newest`. */
 export async function findPublicStreamPage(pod: Source, position?: PagePosition): Promise<ListPage<Post>> {
-  const posts = () => Post.query(pod.db).select('id', 'createdAt').where({ public: true })
+  const posts = () =>
+    Post.query(pod.db).select('id', 'createdAt').where({ public: true }).whereRaw(AUTHOR_IS_UNRESTRICTED)
   return readPage(posts, { position, first: 'newest', limit: PUBLIC_POST_LIMITS.postsOnListPage })
 }
+
+/** Moderators have neither silenced nor blocked the author: visitors follow nobody. One lookup by the primary key of `people`. */
+const AUTHOR_IS_UNRESTRICTED = `not exists (
+  select from people where people.id = posts.author_id and people.restriction is not null
+)`
 
 /** Reads the complete posts of a page, in its order. Posts that were deleted meanwhile are left out. */
 export async function readPublicPosts(pod: Source, page: ListPage<Post>): Promise<readonly PublicPost[]> {
