@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
-import { blockHost, unblockHost } from '../../src/domain/moderation/pod-rules.js'
-import { purgePod } from '../../src/domain/moderation/pods.js'
+import { blockHost, unblockHost } from '../../src/domain/moderation/pods/pod-rules.js'
+import { purgePod } from '../../src/domain/moderation/pods/pods.js'
 import { changePod, pausePod, resumePod } from '../../src/domain/operations/pods.js'
 import { probeKnownPod } from '../../src/federation/discovery/pod-checks.js'
 import { isThisPod } from '../../src/federation/discovery/pod-location.js'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
-import { blockHost } from '../../src/domain/moderation/pod-rules.js'
+import { blockHost } from '../../src/domain/moderation/pods/pod-rules.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { blockPerson } from '../../src/domain/people/blocks.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
-import { setPodRule, unblockHost } from '../../src/domain/moderation/pod-rules.js'
+import { setPodRule, unblockHost } from '../../src/domain/moderation/pods/pod-rules.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'

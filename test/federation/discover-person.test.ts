@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
-import { setPodRule } from '../../src/domain/moderation/pod-rules.js'
+import { setPodRule } from '../../src/domain/moderation/pods/pod-rules.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
-import { setPodRule } from '../../src/domain/moderation/pod-rules.js'
+import { setPodRule } from '../../src/domain/moderation/pods/pod-rules.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'

@@ -6,8 +6,8 @@ import {
   presentImport,
   readImport,
   undoImport,
-} from '../../../src/domain/moderation/pod-rule-imports.js'
-import { exportPodRules } from '../../../src/domain/moderation/pod-rule-lists.js'
+} from '../../../src/domain/moderation/pods/pod-rule-imports.js'
+import { exportPodRules } from '../../../src/domain/moderation/pods/pod-rule-lists.js'
 import {
   listRules,
   nameOfRule,
@@ -16,8 +16,8 @@ import {
   previewPodRule,
   setPodRule,
   unsetPodRule,
-} from '../../../src/domain/moderation/pod-rules.js'
-import type { RuleDomainInput } from '../../../src/domain/moderation/rule-domain.js'
+} from '../../../src/domain/moderation/pods/pod-rules.js'
+import type { RuleDomainInput } from '../../../src/domain/moderation/pods/rule-domain.js'
 import { presentOperation } from '../../../src/domain/operations/long-operations.js'
 import { Refusal } from '../../../src/domain/refusals.js'
 import type { ImportMode } from '../../../src/persistence/moderation/pod-rule-imports.js'

@@ -61,7 +61,7 @@ export async function resumeContacts(
 }
 
 /** Finds a local or remote person with an open account, restricted or not. */
-export async function findAnyPerson(db: Knex, guid: string): Promise<Person> {
+async function findAnyPerson(db: Knex, guid: string): Promise<Person> {
   const person = await Person.query(db).findOne({ guid }).withGraphFetched('profile')
   if (person === undefined || person.closedAt !== null) {
     throw new Refusal('person_not_found', 'There is no person with this guid, or the account is closed.')

@@ -1,4 +1,4 @@
-import { presentRule } from '../../domain/moderation/pod-rules.js'
+import { presentRule } from '../../domain/moderation/pods/pod-rules.js'
 import type { PodWithRules } from '../../domain/operations/pods.js'
 import type { ListedPod } from '../../persistence/operations/pod-pages.js'
 import { type PodStateFields, podStateOf } from '../../persistence/outbound/pod-state.js'

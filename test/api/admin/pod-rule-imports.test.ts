@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { importOperations } from '../../../src/domain/moderation/pod-rule-imports.js'
+import { importOperations } from '../../../src/domain/moderation/pods/pod-rule-imports.js'
 import { runOperation } from '../../../src/domain/operations/long-operations.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'

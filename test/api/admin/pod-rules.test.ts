@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { endPodRules } from '../../../src/domain/moderation/pod-rules.js'
-import { restrictOperation } from '../../../src/domain/moderation/restrict-pod-people.js'
+import { endPodRules } from '../../../src/domain/moderation/pods/pod-rules.js'
+import { restrictOperation } from '../../../src/domain/moderation/pods/restrict-pod-people.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { runOperation } from '../../../src/domain/operations/long-operations.js'
 import { Pod as OtherPod } from '../../../src/persistence/models/pod.js'

@@ -28,10 +28,10 @@ import { readFilterRule } from '../filters/filters.js'
 import { normalForm } from '../filters/normal-form.js'
 import { findContent } from '../find-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
-import { enforcePodRules } from '../pod-rules.js'
+import { enforcePodRules } from '../pods/pod-rules.js'
+import { type RuleDomain, readRuleDomain } from '../pods/rule-domain.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
 import { resumeContacts } from '../restrict-person.js'
-import { type RuleDomain, readRuleDomain } from '../rule-domain.js'
 import { clusterNotFound, lockOpenCluster, type ShownAuthor, withTick } from './clusters.js'
 
 type CleanPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>

@@ -9,7 +9,7 @@ import {
   presentImport,
   readImport,
   undoImport,
-} from '../../../domain/moderation/pod-rule-imports.js'
+} from '../../../domain/moderation/pods/pod-rule-imports.js'
 import { type Operation, presentOperation } from '../../../domain/operations/long-operations.js'
 import { Refusal } from '../../../domain/refusals.js'
 import { OperationSchema, PodRuleImportSchema } from '../../schemas/moderation/pod-rule-imports.js'

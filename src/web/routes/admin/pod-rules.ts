@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
-import { exportPodRules } from '../../../domain/moderation/pod-rule-lists.js'
+import { exportPodRules } from '../../../domain/moderation/pods/pod-rule-lists.js'
 import {
   changePodRule,
   deletePodRule,
@@ -11,7 +11,7 @@ import {
   previewPodRule,
   readRule,
   setPodRule,
-} from '../../../domain/moderation/pod-rules.js'
+} from '../../../domain/moderation/pods/pod-rules.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { PodPreviewSchema, PodRuleSchema, PodRuleState } from '../../schemas/moderation/pod-rules.js'

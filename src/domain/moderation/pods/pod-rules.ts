@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
-import { enqueueDeliveriesAfterCommit } from '../../jobs/outbox/enqueue-deliveries.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
-import type { PodHost } from '../../persistence/models/pod.js'
-import { type PodPreview, previewPods } from '../../persistence/moderation/pod-preview.js'
+import { enqueueDeliveriesAfterCommit } from '../../../jobs/outbox/enqueue-deliveries.js'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import type { PodHost } from '../../../persistence/models/pod.js'
+import { type PodPreview, previewPods } from '../../../persistence/moderation/pod-preview.js'
 import {
   type AppliedPodRules,
   applyPodRules,
@@ -20,22 +20,22 @@ import {
   type PodRule,
   type PodRuleFilter,
   savePodRule,
-} from '../../persistence/moderation/pod-rules.js'
-import { reviveDeliveriesOfPods } from '../../persistence/outbound/due-deliveries.js'
-import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
-import type { Pod } from '../../pod/pod.js'
-import { addressHostOf } from '../../protocol/address.js'
-import { findTextFault } from '../posts/texts.js'
-import { Refusal } from '../refusals.js'
-import { type Actor, requirePower, SYSTEM_ACTOR } from './actor.js'
-import { MODERATION_LIMITS } from './limits.js'
+} from '../../../persistence/moderation/pod-rules.js'
+import { reviveDeliveriesOfPods } from '../../../persistence/outbound/due-deliveries.js'
+import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
+import type { Pod } from '../../../pod/pod.js'
+import { addressHostOf } from '../../../protocol/address.js'
+import { findTextFault } from '../../posts/texts.js'
+import { Refusal } from '../../refusals.js'
+import { type Actor, requirePower, SYSTEM_ACTOR } from '../actor.js'
+import { MODERATION_LIMITS } from '../limits.js'
 import {
   type ActionOptions,
   type ActionOutcome,
   type RecordedAction,
   recordAction,
   requireReason,
-} from './record-action.js'
+} from '../record-action.js'
 import { startRestricting } from './restrict-pod-people.js'
 import { type RuleDomain, type RuleDomainInput, readRuleDomain } from './rule-domain.js'
 

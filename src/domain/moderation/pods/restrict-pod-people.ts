@@ -3,13 +3,13 @@ import {
   findPeopleAgainstRules,
   type PersonAgainstRules,
   POD_RULES,
-} from '../../persistence/moderation/pod-rule-restrictions.js'
-import { liftRestrictions, restrictPeople } from '../../persistence/moderation/restrictions.js'
-import type { Pod } from '../../pod/pod.js'
-import { continueOperation, type OperationWork } from '../operations/long-operations.js'
-import { SYSTEM_ACTOR } from './actor.js'
-import { MODERATION_LIMITS } from './limits.js'
-import { resumeContacts } from './restrict-person.js'
+} from '../../../persistence/moderation/pod-rule-restrictions.js'
+import { liftRestrictions, restrictPeople } from '../../../persistence/moderation/restrictions.js'
+import type { Pod } from '../../../pod/pod.js'
+import { continueOperation, type OperationWork } from '../../operations/long-operations.js'
+import { SYSTEM_ACTOR } from '../actor.js'
+import { MODERATION_LIMITS } from '../limits.js'
+import { resumeContacts } from '../restrict-person.js'
 
 const KIND = 'pod_rules.restrict'
 

@@ -1,6 +1,6 @@
-import { type PodRule, readPodRules } from '../../persistence/moderation/pod-rules.js'
-import type { Pod } from '../../pod/pod.js'
-import { type Actor, requirePower } from './actor.js'
+import { type PodRule, readPodRules } from '../../../persistence/moderation/pod-rules.js'
+import type { Pod } from '../../../pod/pod.js'
+import { type Actor, requirePower } from '../actor.js'
 
 const SEVERITIES = { blocked: 'suspend', limited: 'silence' } as const
 

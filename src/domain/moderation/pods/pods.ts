@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 import { raw } from 'objection'
-import { enqueueDeliveries } from '../../jobs/outbox/enqueue-deliveries.js'
-import { Pod as OtherPod } from '../../persistence/models/pod.js'
-import { giveUpDeliveries, reviveDeliveriesOfPods } from '../../persistence/outbound/due-deliveries.js'
-import { deletePerson } from '../../persistence/people/delete-person.js'
-import type { Pod } from '../../pod/pod.js'
+import { enqueueDeliveries } from '../../../jobs/outbox/enqueue-deliveries.js'
+import { Pod as OtherPod } from '../../../persistence/models/pod.js'
+import { giveUpDeliveries, reviveDeliveriesOfPods } from '../../../persistence/outbound/due-deliveries.js'
+import { deletePerson } from '../../../persistence/people/delete-person.js'
+import type { Pod } from '../../../pod/pod.js'
 
 const ROWS_AT_ONCE = 1_000
 

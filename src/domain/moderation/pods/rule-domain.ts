@@ -1,7 +1,7 @@
 import { domainToASCII } from 'node:url'
 import { getPublicSuffix } from 'tldts'
-import type { Config } from '../../config/config.js'
-import { Refusal } from '../refusals.js'
+import type { Config } from '../../../config/config.js'
+import { Refusal } from '../../refusals.js'
 
 /** The pods that a rule is about. */
 export interface RuleDomain {

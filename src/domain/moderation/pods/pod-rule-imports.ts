@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync'
 import type { Knex } from 'knex'
-import { inTransaction } from '../../persistence/database/transactions.js'
-import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import { appendAuditEntry } from '../../../persistence/moderation/audit-log.js'
 import {
   applyImportRows,
   chooseRows,
@@ -17,15 +17,15 @@ import {
   type StoredImportRow,
   setImportState,
   undoImportRows,
-} from '../../persistence/moderation/pod-rule-imports.js'
-import { lockPodRules, type PodRule } from '../../persistence/moderation/pod-rules.js'
-import type { Pod } from '../../pod/pod.js'
-import { type Operation, type OperationWork, startOperation } from '../operations/long-operations.js'
-import { Refusal } from '../refusals.js'
-import { type Actor, requirePower } from './actor.js'
-import { MODERATION_LIMITS } from './limits.js'
+} from '../../../persistence/moderation/pod-rule-imports.js'
+import { lockPodRules, type PodRule } from '../../../persistence/moderation/pod-rules.js'
+import type { Pod } from '../../../pod/pod.js'
+import { type Operation, type OperationWork, startOperation } from '../../operations/long-operations.js'
+import { Refusal } from '../../refusals.js'
+import { type Actor, requirePower } from '../actor.js'
+import { MODERATION_LIMITS } from '../limits.js'
+import { type ActionOptions, requireReason } from '../record-action.js'
 import { enforcePodRules } from './pod-rules.js'
-import { type ActionOptions, requireReason } from './record-action.js'
 import { readRuleDomain } from './rule-domain.js'
 
 type ImportPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
