@@ -234,12 +234,16 @@ describe('the commands', { timeout: 60_000 }, () => {
       expect(await json('dead', 'show', name)).toMatchObject({ id: name, data: { about: 7 } })
       expect(await failure('dead', 'show', 'outbox-0')).toMatchObject({ code: 1 })
       expect(await failure('dead', 'replay')).toMatchObject({ code: 2 })
-      expect(await json('dead', 'replay', name)).toEqual({ replayed: 1 })
+      expect(await failure('dead', 'replay', name)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('reason'),
+      })
+      expect(await json('dead', 'replay', name, '--reason', 'Mended')).toEqual({ replayed: 1 })
       expect(await json('dead', 'list')).toEqual([])
 
       await open.db('outbox').where({ id }).update({ failedAt: open.db.fn.now() })
       expect(await failure('dead', 'drop', name)).toMatchObject({ code: 1, stderr: expect.stringContaining('--yes') })
-      expect(await json('dead', 'drop', name, '--yes')).toEqual({ dropped: 1 })
+      expect(await json('dead', 'drop', name, '--yes', '--reason', 'Obsolete')).toEqual({ dropped: 1 })
       expect(await open.db('outbox').where({ id })).toEqual([])
     })
 
