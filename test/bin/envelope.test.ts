@@ -68,7 +68,7 @@ describe('pod envelope', () => {
     const { stdout } = await run('seal', comment, '--sender', quinsKey, ...words)
     const opened = await run('open', write('envelope.xml', stdout), ...publicKeys)
 
-    expect(opened.stdout).toContain('A pod takes it so only for a post that is by the sender, too.\n')
+    expect(opened.stdout).toContain('A pod accepts this only for a post of the same sender.\n')
   })
 
   it('prints no such warning for a comment with a valid signature, or a post', async () => {

@@ -80,7 +80,22 @@ export function textOf(entity: Entity): string {
       return entity.text
     case 'conversation':
       return entity.messages.map(({ text }) => text).join('\n')
-    default:
+    case 'like':
+    case 'poll_participation':
+    case 'reshare':
+    case 'photo':
+    case 'participation':
+    case 'contact':
+    case 'retraction':
+    case 'account_deletion':
+    case 'account_migration':
+    case 'event':
+    case 'event_participation':
+    case 'profile':
+    case 'location':
+    case 'embed':
+    case 'poll':
+    case 'poll_answer':
       return ''
   }
 }

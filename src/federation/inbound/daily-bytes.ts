@@ -33,7 +33,7 @@ function usageOf({ jobs, now }: Pick<Pod, 'jobs' | 'now'>): DailyUsage {
   return fresh
 }
 
-/** Entities that retract or end something are stored without limit. */
+/** Stored without limit: entities that retract or end something, and contacts, whose loss would leave two pods with different states. */
 const EXEMPT_TYPES: ReadonlySet<string> = new Set(['retraction', 'account_deletion', 'account_migration', 'contact'])
 
 /** Ignores entities from pods that have reached their limit of bytes for this day. */

@@ -97,7 +97,15 @@ function documentOf({ entity, references }: ResolvedArrival): FilterDocument | u
     }
     case 'message':
       return messageDocument({ guid: entity.guid, author: entity.author }, [entity.text])
-    default:
+    case 'like':
+    case 'poll_participation':
+    case 'reshare':
+    case 'photo':
+    case 'participation':
+    case 'contact':
+    case 'retraction':
+    case 'account_deletion':
+    case 'account_migration':
       return undefined
   }
 }

@@ -7,7 +7,7 @@ const stringOrNull = { type: ['string', 'null'] }
 const guid = { type: 'string', minLength: 16, maxLength: 255 }
 const signature = { type: 'string', anyOf: [{ maxLength: 0 }, { minLength: 30 }] }
 
-/** The twelve types of the JSON form with their properties; `*` marks required ones. */
+/** The types of the JSON form with their properties; `*` marks required ones. */
 const entities: Readonly<Record<string, Readonly<Record<string, SchemaObject>>>> = {
   comment: { 'text*': string, created_at: string },
   like: { 'positive*': boolean, 'parent_type*': { enum: ['Post', 'Comment'] } },
