@@ -25,9 +25,9 @@ export function startSweeping(pod: Pod, every = CHECK_INTERVAL_MS): { stop(): Pr
   return runPeriodically(every, async () => {
     try {
       const { hasDueWork, hasEndedActions, isRunRecordStale, hasBoundedRows } = await checkForDueWork(pod)
-      if (hasEndedActions) await endTemporaryActions(pod)
       if (hasDueWork) await sweep(pod)
       else if (isRunRecordStale) await recordRun(pod.db, 'sweep')
+      if (hasEndedActions) await endTemporaryActions(pod)
       if (hasBoundedRows && performance.now() - boundedAt >= WAITING_LIMITS.pollIntervalMs) {
         boundedAt = performance.now()
         await boundMessages(pod)

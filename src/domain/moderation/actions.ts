@@ -10,6 +10,7 @@ import {
   findLaterAction,
   listActions,
   lockAction,
+  markNotUndoable,
 } from '../../persistence/moderation/actions.js'
 import { showContentOfAction } from '../../persistence/moderation/hidden-content.js'
 import { liftRestrictions } from '../../persistence/moderation/restrictions.js'
@@ -98,19 +99,32 @@ export async function undoActionsOf(
 
 const ENDED_AT_ONCE = 100
 
-/** Undoes actions whose time is over, in the name of the pod. Returns how many. */
+/**
+ * Undoes actions whose time is over, in the name of the pod. Returns how many. An action that a later one has overtaken, such as the
+ * hiding of purged content, has no undo any more; any other failure is repeated at the next run.
+ */
 export async function endTemporaryActions(pod: UndoPod): Promise<number> {
   const ids = await findEndedActions(pod.db, pod.now(), ENDED_AT_ONCE)
   let ended = 0
   for (const id of ids) {
-    const { changed } = await undoAction(pod, SYSTEM_ACTOR, id, { reason: 'The time of the action is over.' })
-    if (changed) ended += 1
+    try {
+      const { changed } = await undoAction(pod, SYSTEM_ACTOR, id, { reason: 'The time of the action is over.' })
+      if (changed) ended += 1
+    } catch (err) {
+      if (err instanceof Refusal) await markNotUndoable(pod.db, id)
+      pod.log.warn({ err, action: id }, 'temporary action not undone')
+    }
   }
   return ended
 }
 
+/** Large cleanings, and filters that reject or read private texts, are reserved for admins. */
+const KINDS_OF_ADMINS: ReadonlySet<string> = new Set(['cluster.clean', 'filter.apply'])
+
 /** The rights for the undo are those for the action. `details.userId` is the account that the action concerns. */
-async function requireUndoOf(transaction: Knex.Transaction, actor: Actor, { details }: ActionRow): Promise<void> {
+async function requireUndoOf(transaction: Knex.Transaction, actor: Actor, action: ActionRow): Promise<void> {
+  const { details, kind } = action
+  if (KINDS_OF_ADMINS.has(kind) && action.actor.role === 'admin') requirePower(actor, 'administration')
   const { userId } = details
   const user = typeof userId === 'number' ? await User.query(transaction).findById(userId) : undefined
   if (user !== undefined) requireActionOn(actor, user)

@@ -33,19 +33,24 @@ export interface FoundContent {
   readonly retraction: EntityToRetract | undefined
 }
 
-/** Finds content for an action and locks its guid. Private content exists for moderators only if it was reported. */
+/**
+ * Finds content for an action and locks its guid. Private content exists for moderators only if a user has reported it: a case that a
+ * filter has opened does not show it.
+ */
 export async function findContent(
   transaction: Knex.Transaction,
   { type, guid }: ContentTarget,
 ): Promise<FoundContent | undefined> {
   await lockEntityKeys(transaction, [`${type}:${guid}`])
-  const reported: { readonly id: number } | undefined = await transaction('moderation_cases')
+  const openedCase: { readonly id: number; readonly reportCount: number } | undefined = await transaction(
+    'moderation_cases',
+  )
     .where({ targetType: type, targetGuid: guid })
-    .first('id')
+    .first('id', 'reportCount')
   const found = type === 'post' ? await findPost(transaction, guid) : await findComment(transaction, guid)
-  if (found === undefined || !(found.public || reported !== undefined)) return undefined
+  if (found === undefined || !(found.public || (openedCase?.reportCount ?? 0) > 0)) return undefined
   const user = await User.query(transaction).findOne({ personId: found.author.id })
-  return { ...found, user, caseId: reported?.id }
+  return { ...found, user, caseId: openedCase?.id }
 }
 
 /** Refuses content of the actor, and content of moderators and admins for moderators. */

@@ -9,6 +9,7 @@ import {
   type NewOperation,
   noteProgress,
   type Operation,
+  touchStalledOperation,
 } from '../../persistence/operations/operations.js'
 import type { Pod } from '../../pod/pod.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
@@ -44,7 +45,10 @@ export async function startOperation(
   return made
 }
 
-/** Starts an operation unless the same one is unfinished, which then does the work too. */
+/**
+ * Starts an operation unless the same one is unfinished, which then does the work too. An unfinished one without progress has lost its
+ * job, which used up its attempts, and gets a new one.
+ */
 export async function continueOperation(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
@@ -52,7 +56,8 @@ export async function continueOperation(
   operation: Omit<NewOperation, 'actor'>,
 ): Promise<void> {
   const made = await insertOperation(transaction, { ...operation, actor: { guid, name, role, via } })
-  if (made !== undefined) await enqueueJob(pod, transaction, runOperationJob, { operationId: made.id })
+  const operationId = made?.id ?? (await touchStalledOperation(transaction, operation))
+  if (operationId !== undefined) await enqueueJob(pod, transaction, runOperationJob, { operationId })
 }
 
 /** Runs an operation to its end. Each chunk commits with its progress, so that a repeated job continues behind the last one. */

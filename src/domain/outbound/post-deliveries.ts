@@ -6,7 +6,7 @@ import { type Actor, requirePower } from '../moderation/actor.js'
 import { mayShowPost, postNotFound } from '../posts/post-access.js'
 import { Refusal } from '../refusals.js'
 
-/** The deliveries of a post for an admin, by pod or person. */
+/** The deliveries of a post for an admin, by pod. The recipients of a private post are known to its author only. */
 export async function readDeliveriesOfPost(
   { db }: Pick<Pod, 'db'>,
   actor: Actor,
@@ -14,11 +14,15 @@ export async function readDeliveriesOfPost(
 ): Promise<readonly DeliveryReport[]> {
   requirePower(actor, 'administration')
   const [post, reports] = await Promise.all([
-    Post.query(db).findOne({ guid }).select('id'),
+    Post.query(db).findOne({ guid }).select('id', 'public', 'publicBeforeHiding'),
     findDeliveryReports(db, 'post', guid),
   ])
   if (post === undefined && reports.length === 0) throw postNotFound()
-  return reports
+  return post !== undefined && Post.isSentPublicly(post) ? reports : reports.map(withoutRecipients)
+}
+
+function withoutRecipients(report: DeliveryReport): DeliveryReport {
+  return { ...report, missing: report.missing.map((delivery) => ({ ...delivery, person: null })) }
 }
 
 export interface OwnPostDeliveries {

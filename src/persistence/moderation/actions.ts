@@ -84,6 +84,10 @@ export async function findLaterAction(
     .first()
 }
 
+export async function markNotUndoable(db: Knex, id: number): Promise<void> {
+  await db('moderation_actions').where({ id }).update({ canBeUndone: false })
+}
+
 /** Finds actions whose time is over. Index `moderation_actions_until`. */
 export async function findEndedActions(db: Knex, now: Date, limit: number): Promise<readonly number[]> {
   return db('moderation_actions')

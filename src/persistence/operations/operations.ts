@@ -43,6 +43,23 @@ export async function lockOperation(transaction: Knex.Transaction, id: number): 
   return transaction('operations').where({ id }).whereIn('state', ['queued', 'running']).forUpdate().first()
 }
 
+/** An operation commits its progress with each chunk, which takes seconds. */
+const STALLED_AFTER = '1 hour'
+
+/** Finds an unfinished operation without progress for an hour, and marks it as changed now. */
+export async function touchStalledOperation(
+  transaction: Knex.Transaction,
+  { kind, target }: Pick<Operation, 'kind' | 'target'>,
+): Promise<number | undefined> {
+  const [stalled] = await transaction('operations')
+    .where({ kind, target })
+    .whereIn('state', ['queued', 'running'])
+    .whereRaw(`changed_at < now() - interval '${STALLED_AFTER}'`)
+    .update({ changedAt: transaction.raw(`date_trunc('milliseconds', now())`) })
+    .returning('id')
+  return stalled?.id
+}
+
 export async function noteProgress(
   transaction: Knex.Transaction,
   id: number,

@@ -149,6 +149,36 @@ describe('a hidden post', () => {
     expect((await api.alice.get(`/posts/${guid}`)).status).toBe(200)
     expect((await mod.get('/audit?actor=system')).body).toMatchObject([{ action: 'hide.undo', via: 'system' }])
   })
+
+  it('whose temporary action has lost its undo does not keep other actions from ending', async () => {
+    const until = new Date(api.pod.now().getTime() + 60_000)
+    const guids = []
+    for (const text of ['Purged', 'Kept']) {
+      const { guid } = await addPost(api.pod, rita, { public: true, text })
+      await mod.post(`/posts/${guid}/hide`, { reason, until: until.toISOString() })
+      guids.push(guid)
+    }
+    const [purged = '', kept] = guids
+    await adm.post(`/posts/${purged}/purge`, { reason, confirm: purged })
+    const pod = { ...api.pod, now: () => until }
+
+    expect(await endTemporaryActions(pod)).toBe(1)
+    expect(await endTemporaryActions(pod)).toBe(0)
+
+    expect((await api.alice.get(`/posts/${kept}`)).status).toBe(200)
+    expect(await api.pod.db('moderation_actions').where({ targetGuid: purged, canBeUndone: true })).toEqual([])
+  })
+
+  it('that is private does not exist for moderators because of the case of a filter alone', async () => {
+    const { guid } = await addPost(api.pod, rita, { public: false, text: 'Between us' })
+    await api.pod.db('moderation_cases').insert({
+      ...{ targetType: 'post', targetGuid: guid, kind: 'filter', public: false },
+      ...{ authorGuid: rita.guid, authorAddress: rita.address },
+    })
+
+    expect((await mod.get(`/posts/${guid}`)).status).toBe(404)
+    expect((await mod.post(`/posts/${guid}/hide`, { reason })).status).toBe(404)
+  })
 })
 
 describe('a hidden comment', () => {
