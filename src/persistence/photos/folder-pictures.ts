@@ -1,4 +1,4 @@
-import { constants, type FileHandle, open, readdir, readFile, writeFile } from 'node:fs/promises'
+import { constants, type FileHandle, open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { makeFolder } from '../../config/make-folder.js'
@@ -12,6 +12,7 @@ import {
   publishDrafts,
   readUpload,
   readUploadStart,
+  spoolFolder,
   storeUpload,
   writeDraft,
 } from './picture-files.js'
@@ -42,9 +43,10 @@ export function openFolderPictures(uploadsDir: string): PictureStorage {
       }
       return { publish: () => publishDrafts(uploadsDir, drafts), discard }
     },
+    // By a draft: another process may serve the picture as soon as its name exists.
     async write(name, bytes) {
-      await makeFolder(folder, 0o755)
-      await writeFile(join(folder, name), bytes, { mode: 0o644 })
+      await makeFolder(spoolFolder(uploadsDir), 0o700)
+      await publishDrafts(uploadsDir, new Map([[name, await writeDraft(uploadsDir, bytes)]]))
     },
     async read(name) {
       return readFile(join(folder, name)).catch((error: unknown) => {

@@ -14,7 +14,7 @@ export function imagesFolder(uploadsDir: string): string {
 }
 
 /** Uploads and drafts, before they are published. */
-function spoolFolder(uploadsDir: string): string {
+export function spoolFolder(uploadsDir: string): string {
   return join(uploadsDir, 'spool')
 }
 
