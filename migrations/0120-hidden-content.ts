@@ -11,7 +11,7 @@ export const hiddenContent: Migration = {
         -- Null: the post is not hidden. Otherwise whether it was public.
         add column public_before_hiding boolean,
         drop constraint posts_check,
-        add constraint posts_check check (type = 'StatusMessage' or public or public_before_hiding or author_id is null)
+        add constraint posts_check check (type = 'StatusMessage' or public or public_before_hiding is true or author_id is null)
           not valid;
       alter table photos add column public_before_hiding boolean;
       alter table comments add column hidden boolean not null default false;
