@@ -40,18 +40,23 @@ export function isRetracted(
   }
 }
 
-/** True if a local person, or the sender, has deleted the parent of the entity. Tombstones of other people do not count. */
+/**
+ * True if a local person, or the sender, has deleted the parent of the entity. Tombstones of other people do not count. A remote post
+ * that moderators have removed is still stored, hidden, with tombstones of a local person and of its author.
+ */
 export function hasDeletedParent(
   { entity, sender }: SignedEntity,
   { root }: References,
   batch: BatchReferences,
 ): boolean {
   const { tombstones, localTombstones } = batch
-  if (root !== undefined || tombstones.size === 0 || hasUnreadableParent(entity, batch)) return false
+  if (tombstones.size === 0 || hasUnreadableParent(entity, batch)) return false
   return parentsOf(entity).some(({ kind, guid }) =>
-    targetTypesOfParent[kind].some(
-      (type) => localTombstones.has(`${type} ${guid}`) || tombstones.has(`${type} ${guid} ${sender}`),
-    ),
+    targetTypesOfParent[kind].some((type) => {
+      const isDeletedHere = localTombstones.has(`${type} ${guid}`)
+      if (root === undefined) return isDeletedHere || tombstones.has(`${type} ${guid} ${sender}`)
+      return kind === 'post' && isDeletedHere && !root.local && tombstones.has(`${type} ${guid} ${root.author}`)
+    }),
   )
 }
 
