@@ -12,7 +12,7 @@ export const RECEIVE_LIMITS = {
   /** Messages in the queue, over all senders. */
   queuedMessages: 500_000,
   /** Messages of one source in a second that share jobs with those of others. Further ones have jobs of their own, which come later. */
-  messagesTogether: 100,
+  messagesTogether: 50,
   /** In a longer queue, messages are counted per source. */
   fairFromMessages: 1_000,
   /** The same for a queue of few large messages. */
