@@ -14,7 +14,9 @@ export interface ReplicatedDatabase {
 
 export async function startReplicatedDatabase(): Promise<ReplicatedDatabase> {
   const folder = await mkdtemp(join(tmpdir(), 'pod-test-primary-'))
-  const server = await startEmbeddedPostgres(folder)
+  // The log is flushed by whole pages first. A record that continues on the next page is complete, and replayed, one delay later: with
+  // the second of the embedded database, the replica would be late without any write.
+  const server = await startEmbeddedPostgres(folder, { settings: { wal_writer_delay: '10ms' } })
   const cleanUpOnExit = () => void process.kill(server.pid, 'SIGKILL')
   process.once('exit', cleanUpOnExit)
   await createTables(server.url)
