@@ -1,9 +1,8 @@
-import { inTransaction } from '../../persistence/database/transactions.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
-import { type Actor, lockAdmins, requireActionOn, requireOtherAdmin, requirePower } from './actor.js'
-import { lockLocalUser } from './find-local-user.js'
-import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
+import { type Actor, requireOtherAdmin, requirePower } from './actor.js'
+import { type ActionOptions, type ActionOutcome, recordAction } from './record-action.js'
+import { actOnUser } from './restrict-user.js'
 
 export interface ChangeRoleOptions extends ActionOptions {
   readonly role: 'none' | 'moderator' | 'admin'
@@ -23,11 +22,7 @@ export async function changeRole(
   { role, confirm, caseId, ...options }: ChangeRoleOptions,
 ): Promise<RoleOutcome> {
   requirePower(actor, 'administration')
-  return inTransaction(pod, async (transaction) => {
-    const admins = await lockAdmins(transaction)
-    const user = await lockLocalUser(transaction, guid)
-    const reason = requireReason(options)
-    requireActionOn(actor, user)
+  return actOnUser(pod, actor, guid, options, async (transaction, user, reason, admins) => {
     const before = user.role ?? 'none'
     if (before === role) return { changed: false, role }
     if (role !== 'admin') requireOtherAdmin(admins, user.id)

@@ -9,6 +9,7 @@ import { type RestrictionKind, type ResumedContact, restrictPeople } from '../..
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requireActionOn, requirePower } from './actor.js'
+import { personNotFound } from './find-local-user.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
 
 type RestrictPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
@@ -64,7 +65,7 @@ export async function resumeContacts(
 async function findAnyPerson(db: Knex, guid: string): Promise<Person> {
   const person = await Person.query(db).findOne({ guid }).withGraphFetched('profile')
   if (person === undefined || person.closedAt !== null) {
-    throw new Refusal('person_not_found', 'There is no person with this guid, or the account is closed.')
+    throw personNotFound()
   }
   return person
 }

@@ -38,18 +38,13 @@ export async function lockAccount(
 }
 
 /** Finds and locks a local account for an action, and checks the rights. `admins` are locked too. */
-export async function actOnUser(
+export async function actOnUser<Outcome>(
   pod: Pick<Pod, 'db' | 'claimedKey'>,
   actor: Actor,
   guid: string,
-  options: ActionOptions,
-  run: (
-    transaction: Knex.Transaction,
-    user: LocalUser,
-    reason: string,
-    admins: readonly number[],
-  ) => Promise<ActionOutcome>,
-): Promise<ActionOutcome> {
+  options: Pick<ActionOptions, 'reason'>,
+  run: (transaction: Knex.Transaction, user: LocalUser, reason: string, admins: readonly number[]) => Promise<Outcome>,
+): Promise<Outcome> {
   requirePower(actor, 'moderation')
   return inTransaction(pod, async (transaction) => {
     const admins = await lockAdmins(transaction)
