@@ -1,5 +1,6 @@
 import type { Person } from '../../persistence/models/person.js'
 import { presentName } from '../presenters/people.js'
+import { field } from './forms.js'
 import { pageHead } from './head.js'
 import { escapeHtml, page } from './html.js'
 
@@ -12,14 +13,18 @@ type Followed = Pick<Person, 'guid' | 'address' | 'name'>
 
 /** The form in which a member of another pod enters the address of that pod. It works without cookies and changes nothing. */
 export function followForm({ guid }: Pick<Person, 'guid'>, wrongValue?: string): string {
-  const wrong =
-    wrongValue === undefined
-      ? ''
-      : '<span class="wrong" id="pod-error">Enter the address of a pod, such as pod.example, or your own address there.</span>\n'
-  const invalid = wrongValue === undefined ? '' : ' aria-invalid="true" aria-describedby="pod-error" autofocus'
+  const isWrong = wrongValue !== undefined
   return `<form class="foot" method="get" action="/people/${escapeHtml(guid)}/follow">
-<p class="field"><label for="pod">Your pod, or your address there</label>
-${wrong}<input id="pod" name="pod" type="text" autocomplete="off" autocapitalize="none" spellcheck="false" maxlength="255" value="${escapeHtml(wrongValue ?? '')}" required${invalid}></p>
+${field({
+  name: 'pod',
+  label: 'Your pod, or your address there',
+  type: 'text',
+  autocomplete: 'off',
+  value: wrongValue ?? '',
+  maxLength: 255,
+  error: isWrong ? 'Enter the address of a pod, such as pod.example, or your own address there.' : undefined,
+  focus: isWrong,
+})}
 <button class="quiet">Follow from your pod</button></form>`
 }
 

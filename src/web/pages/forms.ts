@@ -15,6 +15,7 @@ export interface Field {
   readonly type: 'text' | 'password'
   readonly autocomplete: string
   readonly value?: string
+  readonly maxLength?: number
   readonly hint?: string
   /** What is wrong with the value. */
   readonly error?: string | undefined
@@ -29,6 +30,7 @@ export function field({
   type,
   autocomplete,
   value = '',
+  maxLength,
   hint,
   error,
   errorAt,
@@ -45,6 +47,7 @@ export function field({
     `id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}"`,
     ...(type === 'text' ? ['autocapitalize="none" spellcheck="false"'] : []),
     `value="${escapeHtml(value)}" required`,
+    ...(maxLength === undefined ? [] : [`maxlength="${maxLength}"`]),
     ...(focus ? ['autofocus'] : []),
     ...(error === undefined && errorAt === undefined ? [] : ['aria-invalid="true"']),
     ...(describedBy.length === 0 ? [] : [`aria-describedby="${describedBy.join(' ')}"`]),

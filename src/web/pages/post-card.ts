@@ -82,17 +82,22 @@ function photosHtml(all: readonly Photo[], by: string, podUrl: string): string {
   return `<div class="photos">${html.join('')}</div>`
 }
 
+/** The path of the large size of a photo. Undefined: another server has it. */
+export function largePicturePath(photo: Photo, podUrl: string): string | undefined {
+  const name = `${PHOTO_SIZE_PREFIXES.large}${encodeURIComponent(photo.name)}`
+  return ownPath(photoBaseUrl(photo, podUrl) + name, podUrl)
+}
+
 /** A photo on another server is linked: loading it would tell that server who reads this page. */
 function photoHtml(photo: Photo, fallback: string, podUrl: string): string {
-  const folder = photoBaseUrl(photo, podUrl)
-  const name = encodeURIComponent(photo.name)
-  const path = ownPath(`${folder}${PHOTO_SIZE_PREFIXES.large}${name}`, podUrl)
+  const path = largePicturePath(photo, podUrl)
+  const original = photoBaseUrl(photo, podUrl) + encodeURIComponent(photo.name)
   const description = photo.text?.trim() || fallback
   if (path === undefined) {
-    return `<a href="${escapeHtml(folder + name)}" rel="nofollow ugc noopener"><span aria-hidden="true">🖼</span> <bdi>${escapeHtml(description)}</bdi></a>`
+    return `<a href="${escapeHtml(original)}" rel="nofollow ugc noopener"><span aria-hidden="true">🖼</span> <bdi>${escapeHtml(description)}</bdi></a>`
   }
   const size = photo.width && photo.height ? ` width="${photo.width}" height="${photo.height}"` : ''
-  return `<a href="${escapeHtml(ownPath(folder + name, podUrl) ?? path)}"><img src="${escapeHtml(path)}" alt="${escapeHtml(description)}"${size} loading="lazy"></a>`
+  return `<a href="${escapeHtml(ownPath(original, podUrl) ?? path)}"><img src="${escapeHtml(path)}" alt="${escapeHtml(description)}"${size} loading="lazy"></a>`
 }
 
 function pollHtml({ question, answers = [] }: Poll): string {

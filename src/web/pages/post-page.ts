@@ -1,4 +1,4 @@
-import { hasWebUrl, PHOTO_SIZE_PREFIXES, photoBaseUrl } from '../../domain/photos/photos.js'
+import { hasWebUrl } from '../../domain/photos/photos.js'
 import type { ListPage, PagePosition, PublicPost } from '../../domain/posts/public-posts.js'
 import type { Comment } from '../../persistence/models/comment.js'
 import { isNsfw, postTitle } from '../presenters/posts.js'
@@ -7,8 +7,8 @@ import { type Names, writeExcerpt } from '../text/write-html.js'
 import { type PreviewImage, pageHead } from './head.js'
 import { escapeHtml, page } from './html.js'
 import { pageLinks } from './list-pages.js'
-import { face, ownPath, personLink } from './people.js'
-import { countOf, postCard } from './post-card.js'
+import { face, personLink } from './people.js'
+import { countOf, largePicturePath, postCard } from './post-card.js'
 import { timeHtml } from './time.js'
 
 export interface PostPageFacts {
@@ -57,8 +57,7 @@ export function postPage(
 function firstPicture(shared: PublicPost, podUrl: string): PreviewImage | undefined {
   const [photo] = (shared.root ?? shared).post.photos ?? []
   if (photo === undefined || !hasWebUrl(photo)) return undefined
-  const name = `${PHOTO_SIZE_PREFIXES.large}${encodeURIComponent(photo.name)}`
-  const path = ownPath(`${photoBaseUrl(photo, podUrl)}${name}`, podUrl)
+  const path = largePicturePath(photo, podUrl)
   if (path === undefined) return undefined
   return { url: `${podUrl}${path}`, width: photo.width, height: photo.height, alt: photo.text }
 }

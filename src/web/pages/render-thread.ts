@@ -1,4 +1,5 @@
 import { readLinks, readMentions } from '../../protocol/mentions.js'
+import type { Names } from '../text/write-html.js'
 import { type FeedFacts, personFeed } from './feed.js'
 import { type NamedEntities, namesFrom } from './names.js'
 import { type PersonPageFacts, personPage } from './person-page.js'
@@ -22,34 +23,20 @@ export function findNames(texts: readonly string[]): {
   }
 }
 
-export function renderPostPage(task: {
-  readonly facts: Omit<PostPageFacts, 'names'>
+export const renderPostPage = taskOf<WithoutNames<PostPageFacts>>(postPage)
+export const renderPersonPage = taskOf<WithoutNames<PersonPageFacts>>(personPage)
+export const renderPersonFeed = taskOf<WithoutNames<FeedFacts>>(personFeed)
+export const renderPostListPage = taskOf<WithoutNames<PostListFacts>>(postListPage)
+
+type WithoutNames<Facts> = Omit<Facts, 'names'>
+
+interface RenderTask<Facts> {
+  readonly facts: Facts
   readonly named: NamedEntities
   readonly pod: PodFacts
-}): string {
-  return postPage({ ...task.facts, names: namesFrom(task.named) }, task.pod)
 }
 
-export function renderPersonPage(task: {
-  readonly facts: Omit<PersonPageFacts, 'names'>
-  readonly named: NamedEntities
-  readonly pod: PodFacts
-}): string {
-  return personPage({ ...task.facts, names: namesFrom(task.named) }, task.pod)
-}
-
-export function renderPostListPage(task: {
-  readonly facts: Omit<PostListFacts, 'names'>
-  readonly named: NamedEntities
-  readonly pod: PodFacts
-}): string {
-  return postListPage({ ...task.facts, names: namesFrom(task.named) }, task.pod)
-}
-
-export function renderPersonFeed(task: {
-  readonly facts: Omit<FeedFacts, 'names'>
-  readonly named: NamedEntities
-  readonly pod: PodFacts
-}): string {
-  return personFeed({ ...task.facts, names: namesFrom(task.named) }, task.pod)
+/** Functions cannot be copied into the thread, so the names are made here. */
+function taskOf<Facts extends object>(write: (facts: Facts & { readonly names: Names }, pod: PodFacts) => string) {
+  return ({ facts, named, pod }: RenderTask<Facts>): string => write({ ...facts, names: namesFrom(named) }, pod)
 }

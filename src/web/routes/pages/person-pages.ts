@@ -21,7 +21,7 @@ interface ByGuid {
   readonly Params: { readonly guid: string }
 }
 
-/** Public pages of local people; a person of another pod redirects to their pod. */
+/** Public pages and feeds of local people; a person of another pod redirects to their pod. */
 export const personPageRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const { url, host } = pod.config
@@ -29,10 +29,7 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
   const schema = { hide: true }
 
   async function findPerson(guid: string): Promise<Person> {
-    const person = isGuid(guid) ? await findKnownPerson(pod, { guid }) : undefined
-    if (person === undefined) throw unknownPerson()
-    if (person.closedAt !== null) throw new RequestFault(410, 'This account was closed.')
-    return person
+    return requireOpen(isGuid(guid) ? await findKnownPerson(pod, { guid }) : undefined)
   }
 
   app.get<ByGuid>('/people/:guid', { config, schema }, async (request, reply) => {
@@ -87,6 +84,22 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
     return reply.redirect(`${url}/people/${person.guid}`, 302)
   })
 
+  // The addresses of diaspora*: feed readers keep them for years.
+  app.get<{ Params: { name: string } }>('/public/:name', { config, schema }, async (request, reply) => {
+    const username = request.params.name.replace(/\.atom$/, '')
+    const address = addressOf(`${username}@${host}`)
+    const person = requireOpen(address === undefined ? undefined : await findKnownPerson(pod, { address }))
+    const { profile } = person
+    if (person.podId !== null || profile === undefined) throw unknownPerson()
+    if (username === request.params.name) return reply.redirect(`${url}/people/${person.guid}`, 302)
+    const list = await findPublicPostPage(pod, person.id)
+    const key = JSON.stringify(['feed', person.guid, person.name, profile, list])
+    const feed = await app.publicPages.cache.get(key, async () =>
+      app.publicPages.renderer.personFeed({ person, profile, posts: await readPublicPosts(pod, list) }),
+    )
+    return reply.type('application/atom+xml; charset=utf-8').send(feed)
+  })
+
   // Other software links here, so that users of this pod can follow a person (remote follow).
   app.get('/people', { config, schema }, async (request, reply) => {
     return app.answerLookUp(request, reply, lookUpPerson(pod, queryText(request, 'q') ?? ''), {
@@ -94,6 +107,12 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
       unknown: unknownPerson,
     })
   })
+}
+
+function requireOpen(person: Person | undefined): Person {
+  if (person === undefined) throw unknownPerson()
+  if (person.closedAt !== null) throw new RequestFault(410, 'This account was closed.')
+  return person
 }
 
 function unknownPerson(): RequestFault {
