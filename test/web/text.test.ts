@@ -38,6 +38,7 @@ describe('a text as HTML', () => {
     ['#\tTitle\t#\ntext', '<h2>Title</h2>\n<p>text</p>'],
     ['-\tone\n-\ttwo', '<ul>\n<li>one</li>\n<li>two</li>\n</ul>'],
     ['Title\n===\ntext', '<h2>Title</h2>\n<p>text</p>'],
+    ['[a]() ![b]()', '<p>a 🖼 b</p>'],
     ['#notitle', '<p><a class="tag" href="/tags/notitle"><bdi>#notitle</bdi></a></p>'],
     ['> quoted\n> > twice', '<blockquote>\n<p>quoted</p>\n<blockquote>\n<p>twice</p>\n</blockquote>\n</blockquote>'],
     ['- one\n- two', '<ul>\n<li>one</li>\n<li>two</li>\n</ul>'],

@@ -124,8 +124,9 @@ function altText(token: Token): string {
   return token.type === REFERENCE ? textOf(referenceOf(token)) : token.content
 }
 
-/** False: the text has used too many addresses. */
+/** False: there is no address, as in `[text]()`, or the text has used too many. */
 function countUrl(rendering: Rendering, url: string): boolean {
+  if (url === '') return false
   rendering.charactersOfUrls += url.length
   return rendering.charactersOfUrls <= MOST_CHARACTERS_OF_URLS
 }
