@@ -8,7 +8,7 @@ export interface DeliverySlots {
   untilUncontended(signal: AbortSignal): Promise<void>
 }
 
-const LOOK_EVERY_MS = 50
+const POLL_INTERVAL_MS = 50
 
 /**
  * Slots for proven pods. Runs take turns, so that a run for one pod does not wait behind a post for thousands. A pod that is not done
@@ -42,7 +42,7 @@ export function openDeliverySlots({
     async untilUncontended(signal) {
       const until = performance.now() + unprovenWaitMs
       while (semaphore.isContended && performance.now() < until) {
-        await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+        await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS))
         signal.throwIfAborted()
       }
     },

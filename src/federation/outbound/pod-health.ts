@@ -53,7 +53,10 @@ export function deliveryOutcomeOfError(error: unknown): DeliveryOutcome {
   return { kind: 'away', fault, status: undefined, reason, retryAfter: undefined }
 }
 
-/** The seconds to wait after a number of failures: from five minutes after the first to six hours after the ninth and 65 hours after the nineteenth, with jitter. */
+/**
+ * The seconds to wait after a number of failures, with jitter: five minutes after the first, six hours after the ninth, 65 hours after
+ * the nineteenth.
+ */
 export function retrySeconds(failures: number, random = Math.random): number {
   return (failures + 3) ** 4 + Math.floor(random() * 30) * (failures + 1)
 }

@@ -88,8 +88,8 @@ export function openJobExchange({
 
 /**
  * Returns the next jobs, the tokens of those that could not be finished, and what is left of the queue. Locked rows are skipped: a
- * group must not wait for one row. Jobs of a flow or with a deduplication key are left to the library, which does more than delete them. Delayed jobs that are
- * due can be started from the next statement on. All lookups use the primary key or the index of waiting jobs.
+ * group must not wait for one row. Jobs of a flow or with a deduplication key are left to the library, which does more than delete
+ * them. Delayed jobs that are due can be started from the next statement on. All lookups use the primary key or the index of waiting jobs.
  */
 const exchangedJobs = `
   with finished as (

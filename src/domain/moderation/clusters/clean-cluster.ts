@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { inChunks } from '../../../jobs/chunks.js'
 import { inTransaction } from '../../../persistence/database/transactions.js'
 import type { ActionRow } from '../../../persistence/moderation/actions.js'
 import {
@@ -150,7 +151,7 @@ export async function undoCleaning(
   await showContentOfAction(transaction, id)
   if (typeof details['filterId'] === 'number') await deleteFilter(transaction, details['filterId'])
   const { ruleIds, authorIds } = details
-  for (const ids of chunksOf(Array.isArray(authorIds) ? authorIds : [])) {
+  for (const ids of inChunks(Array.isArray(authorIds) ? authorIds : [], PEOPLE_AT_ONCE)) {
     const { resumed } = await liftRestrictions(transaction, { source: 'action', id }, ids)
     await resumeContacts(pod, transaction, resumed)
   }
@@ -226,17 +227,11 @@ async function restrictAuthors(
   const source = { source: 'action', id } as const
   const local = authors.filter(({ isLocal }) => isLocal).map((author) => author.id)
   const remote = authors.filter(({ isLocal }) => !isLocal).map((author) => author.id)
-  for (const ids of chunksOf(local)) await restrictPeople(transaction, source, 'silence', ids)
-  for (const ids of chunksOf(remote)) await restrictPeople(transaction, source, kind, ids)
+  for (const ids of inChunks(local, PEOPLE_AT_ONCE)) await restrictPeople(transaction, source, 'silence', ids)
+  for (const ids of inChunks(remote, PEOPLE_AT_ONCE)) await restrictPeople(transaction, source, kind, ids)
 }
 
 const PEOPLE_AT_ONCE = 200
-
-function chunksOf(ids: readonly number[]): readonly (readonly number[])[] {
-  return Array.from({ length: Math.ceil(ids.length / PEOPLE_AT_ONCE) }, (_, index) =>
-    ids.slice(index * PEOPLE_AT_ONCE, (index + 1) * PEOPLE_AT_ONCE),
-  )
-}
 
 /** The pods of the ticked authors. A pod of which a local user has contacts is left to a decision of its own. */
 async function rulesFor(
