@@ -198,6 +198,19 @@ describe('the queue in PostgreSQL', () => {
     expect(await listening()).toEqual([])
   })
 
+  it('counts a worker whose queue is empty while the other workers of the process listen already', async () => {
+    const jobs = await open()
+    const first = serve(jobs)
+    await vi.waitFor(async () => expect(await jobs.workers('notify')).toBe(1), LATER)
+
+    const second = jobs.serve('maintenance', async () => {}, timing)
+    await vi.waitFor(async () => expect(await jobs.workers('maintenance')).toBe(1), LATER)
+
+    await first.close()
+    await second.close()
+    expect(await jobs.workers('maintenance')).toBe(0)
+  })
+
   it('closes its workers although the listening connection does not respond', async () => {
     const jobs = await open()
     const workers = (['notify', 'fetch'] as const).map((name) => jobs.serve(name, async () => {}, timing))

@@ -90,12 +90,20 @@ type Moved = ReturnType<PostgresQueueBackend['moveToCompleted']>
 
 /** A backend that fetches and ends jobs in groups, and runs no statement while the queue is known to be empty. */
 class WorkerBackend extends ProducerBackend {
+  readonly #connection: WorkerConnection
   readonly #exchange: ReturnType<typeof openJobExchange>
   readonly #empty: EmptyQueue
   #isDisconnected = false
 
-  constructor(pool: pg.Pool, listener: SharedListener, ...rest: ConstructorParameters<typeof PostgresQueueBackend>) {
-    super(pool, ...rest)
+  constructor(
+    pool: pg.Pool,
+    listener: SharedListener,
+    connection: WorkerConnection,
+    name: string,
+    options: ConstructorParameters<typeof PostgresQueueBackend>[2],
+  ) {
+    super(pool, connection, name, options)
+    this.#connection = connection
     const { lockDuration: lock = DEFAULT_LOCK, name: worker } = this.opts as Pick<
       WorkerOptions,
       'lockDuration' | 'name'
@@ -115,7 +123,9 @@ class WorkerBackend extends ProducerBackend {
   }
 
   override async waitForJob(seconds: number) {
-    const emptyUntil = this.#isDisconnected || this.closing ? undefined : this.#empty.emptyUntil()
+    // The wait of the library takes the lock by which this worker is counted.
+    const canWaitHere = this.#connection.holdsWorkerLock && !this.#isDisconnected && !this.closing
+    const emptyUntil = canWaitHere ? this.#empty.emptyUntil() : undefined
     if (emptyUntil === undefined) return super.waitForJob(seconds)
     const isNotified = await this.#empty.wait(Math.min(Math.max(seconds, 0) * 1_000, emptyUntil - Date.now()))
     return isNotified ? { member: this.queueName, score: 0 } : null

@@ -37,6 +37,10 @@ export class SharedListener extends RecoveringConnection {
     })
   }
 
+  get client(): ListenClient | undefined {
+    return this.#isListening ? this.#serialized : undefined
+  }
+
   /** A number that changes when jobs of the queue are added, or may have been. Undefined: this process does not listen now. */
   versionOf(queue: string): number | undefined {
     return this.#isListening ? this.#lostConnections + (this.#notified.get(queue) ?? 0) : undefined
@@ -126,6 +130,11 @@ export class WorkerConnection extends RecoveringConnection {
     this.#queue = queue
     this.#listener = listener.join()
     listener.on('listenerinvalidated', this.#listenAgain)
+  }
+
+  /** False before the first wait of this worker, and after the listener has reconnected. */
+  get holdsWorkerLock(): boolean {
+    return this.#workerLockHolder !== undefined && this.#workerLockHolder === this.#listener.client
   }
 
   override async getListenClient(): Promise<ListenClient> {
