@@ -69,7 +69,7 @@ const PUBLIC = [
   '/users/sign_up',
 ]
 
-it('names scopes or a role for every route that is not on the list of public ones', async () => {
+it('names scopes or a power for every route that is not on the list of public ones', async () => {
   await using pod = await buildPod()
   const routes = pod.app.knownRoutes
 
@@ -77,9 +77,9 @@ it('names scopes or a role for every route that is not on the list of public one
   expect([...new Set(open)].sort()).toEqual(PUBLIC)
 
   // Pages for staff; test/web/console/access.test.ts requests each of them with every role.
-  expect(routes.filter(({ config }) => config?.staff).every(({ url }) => /^\/admin(\/|$)/.test(url))).toBe(true)
+  expect(routes.filter(({ config }) => config?.power).every(({ url }) => /^\/admin(\/|$)/.test(url))).toBe(true)
 
-  const closed = routes.filter(({ config }) => !config?.public && !config?.staff)
+  const closed = routes.filter(({ config }) => !config?.public && !config?.power)
   expect(closed.map(({ url }) => url)).toContain('/api/v1/user')
   for (const { url, config } of closed) {
     expect([url, config?.scopes?.length]).not.toEqual([url, 0])

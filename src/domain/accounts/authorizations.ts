@@ -7,7 +7,7 @@ import { Client } from '../../persistence/models/client.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
-import { isScope, mayGrant, type Scope } from './scopes.js'
+import { isScope, roleAllowsScope, type Scope } from './scopes.js'
 
 /** An authorization in the terms of the authorization server. */
 export interface Grant {
@@ -41,7 +41,7 @@ export async function authorizeClient(
   ])
   if (!user) throw refusal('user_missing', 'This account is closed.')
   if (!client) throw refusal('client_missing', 'This application is not registered any more.')
-  const scopes = requested.filter((scope) => mayGrant(user.role, scope))
+  const scopes = requested.filter((scope) => roleAllowsScope(user.role, scope))
   const { grantId } = await Authorization.query(pod.db)
     .insert({ userId: user.id, clientId: client.id, grantId: randomBytes(16).toString('hex'), scopes: [...scopes] })
     .onConflict(['userId', 'clientId'])
@@ -58,7 +58,7 @@ export async function findGrantableScopes(
   scopes: readonly Scope[],
 ): Promise<readonly Scope[]> {
   const user = await findActiveUser(pod, address)
-  return scopes.filter((scope) => mayGrant(user?.role ?? null, scope))
+  return scopes.filter((scope) => roleAllowsScope(user?.role ?? null, scope))
 }
 
 export async function findGrant(pod: Pick<Pod, 'db'>, grantId: string): Promise<Grant | undefined> {

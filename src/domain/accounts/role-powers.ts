@@ -3,7 +3,10 @@ import type { Role } from '../../persistence/models/user.js'
 /** `administration` includes `moderation`. */
 export type Power = 'moderation' | 'administration'
 
-/** Whether a user with this role has the power; null: a member without a role. */
-export function roleHasPower(role: Role | null, power: Power): boolean {
-  return role === 'admin' || (role === 'moderator' && power === 'moderation')
+/** Null: a member without a role. A command in a shell of the pod and the pod itself (`system`) have every power. */
+export type ActorRole = Role | 'command' | 'system' | null
+
+/** The only check of a role. */
+export function hasPower(role: ActorRole, power: Power): boolean {
+  return role === 'admin' || role === 'command' || role === 'system' || (role === 'moderator' && power === 'moderation')
 }

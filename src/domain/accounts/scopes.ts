@@ -1,5 +1,5 @@
 import type { Role } from '../../persistence/models/user.js'
-import { roleHasPower } from './role-powers.js'
+import { hasPower } from './role-powers.js'
 
 /** The scopes of the client API that every user can grant. */
 export const SCOPES = [
@@ -44,9 +44,9 @@ function isStaffScope(scope: Scope): scope is StaffScope {
   return (STAFF_SCOPES as readonly Scope[]).includes(scope)
 }
 
-/** Whether a user with this role may grant the scope. Each staff scope is named after the power that it needs. */
-export function mayGrant(role: Role | null, scope: Scope): boolean {
-  return !isStaffScope(scope) || roleHasPower(role, scope)
+/** Whether tokens of a user with this role may have the scope. Each staff scope is named after the power that it needs. */
+export function roleAllowsScope(role: Role | null, scope: Scope): boolean {
+  return !isStaffScope(scope) || hasPower(role, scope)
 }
 
 /** Splits a list of scopes into known ones, without repeats, and unknown names. */

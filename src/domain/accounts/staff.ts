@@ -1,7 +1,6 @@
 import type { Role } from '../../persistence/models/user.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
-import { roleHasPower } from './role-powers.js'
 
 /** A signed-in user with the role that the database has at this moment; null: a member. */
 export interface AccountWithRole {
@@ -26,9 +25,4 @@ export async function findAccountWithRole(
     .select('users.id as userId', 'users.personId', 'users.username', 'users.role', 'person.address', 'person.guid')
     .first()
     .castTo<AccountWithRole | undefined>()
-}
-
-/** Whether the role has the powers of `needed`. */
-export function hasRole(role: Role | null, needed: Role): boolean {
-  return roleHasPower(role, needed === 'admin' ? 'administration' : 'moderation')
 }

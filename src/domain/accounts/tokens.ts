@@ -6,7 +6,7 @@ import type { ClientApiDialect } from '../../persistence/models/client.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
 import { changeOpenUser } from './accounts.js'
-import { mayGrant, type Scope } from './scopes.js'
+import { roleAllowsScope, type Scope } from './scopes.js'
 import { hashToken } from './token-hash.js'
 
 type TokenRefusal = 'token_unknown' | 'role_needed'
@@ -34,7 +34,7 @@ export async function mintToken(
 ): Promise<MintedToken> {
   const accessToken = randomBytes(32).toString('hex')
   return changeOpenUser(pod, username, async (transaction, user) => {
-    const refused = scopes.filter((scope) => !mayGrant(user.role, scope))
+    const refused = scopes.filter((scope) => !roleAllowsScope(user.role, scope))
     if (refused.length > 0) {
       throw new Refusal<TokenRefusal>('role_needed', `${username} does not have the role for ${refused.join(' ')}.`)
     }

@@ -5,7 +5,7 @@ import type { ClientApiDialect } from '../../persistence/models/client.js'
 import type { Role } from '../../persistence/models/user.js'
 import type { Visibility } from '../../persistence/posts/visibility.js'
 import type { Pod } from '../../pod/pod.js'
-import { ALWAYS_GRANTED, isScope, mayGrant, type Scope } from './scopes.js'
+import { ALWAYS_GRANTED, isScope, type Scope } from './scopes.js'
 import { hashToken } from './token-hash.js'
 
 /** The user of a request, with the scopes of the token. */
@@ -95,11 +95,6 @@ function parseScopes(text: string): ReadonlySet<Scope> {
   const scopes = new Set([...named, ...included, ALWAYS_GRANTED])
   parsedScopes.set(text, scopes)
   return scopes
-}
-
-/** Whether the user still has the role that a scope of the admin API needs. */
-export function hasRoleFor({ role }: Viewer, scope: Scope): boolean {
-  return mayGrant(role ?? null, scope)
 }
 
 /** Without the scope `private:read`, a token shows public posts only. This applies to the viewer's own posts too. */

@@ -4,7 +4,7 @@ import type { Role } from '../../persistence/models/user.js'
 import { User } from '../../persistence/models/user.js'
 import type { AuditActor, AuditChannel } from '../../persistence/moderation/audit-log.js'
 import type { Pod } from '../../pod/pod.js'
-import { type Power, roleHasPower } from '../accounts/role-powers.js'
+import { hasPower, type Power } from '../accounts/role-powers.js'
 import { type AccountWithRole, findAccountWithRole } from '../accounts/staff.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
@@ -39,10 +39,6 @@ export const SYSTEM_ACTOR: Actor = {
   name: 'system',
   role: 'system',
   via: 'system',
-}
-
-function hasPower(role: Role | null | 'command' | 'system', power: Power): boolean {
-  return role === 'command' || role === 'system' || roleHasPower(role, power)
 }
 
 /** Reads the role of a user now: it may have changed since the sign-in. Throws `role_needed` without the role. */

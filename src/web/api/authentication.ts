@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
-import type { Scope } from '../../domain/accounts/scopes.js'
-import { hasRoleFor, openViewerLookup, type Viewer } from '../../domain/accounts/viewers.js'
-import type { Role } from '../../persistence/models/user.js'
+import type { Power } from '../../domain/accounts/role-powers.js'
+import { roleAllowsScope, type Scope } from '../../domain/accounts/scopes.js'
+import { openViewerLookup, type Viewer } from '../../domain/accounts/viewers.js'
 import type { Pod } from '../../pod/pod.js'
 import type { ErrorReason } from '../server/error-reasons.js'
 import { RequestFault } from '../server/request-faults.js'
@@ -12,8 +12,8 @@ declare module 'fastify' {
     scopes?: readonly Scope[]
     /** Instead of scopes: the route needs no token, and does not read one. */
     public?: true
-    /** Instead of scopes: a page for people who are signed in and have this role, or a higher one. */
-    staff?: Role
+    /** Instead of scopes: a page of the console, for people who are signed in and have this power. */
+    power?: Power
     /** The token may be a field of a multipart form. The handler reads it and calls `authenticateUpload`. */
     tokenInUpload?: true
   }
@@ -93,7 +93,7 @@ export function requireScopes(request: FastifyRequest, ...scopes: readonly Scope
 function checkScopes(realm: string, viewer: Viewer, scopes: readonly Scope[]): void {
   const missing = scopes.filter((scope) => !viewer.scopes.has(scope))
   if (missing.length > 0) throw insufficientScope(realm, scopes)
-  if (!scopes.every((scope) => hasRoleFor(viewer, scope))) throw roleNeeded()
+  if (!scopes.every((scope) => roleAllowsScope(viewer.role ?? null, scope))) throw roleNeeded()
 }
 
 /** A route as Fastify passes it to `onRoute`. Plugins may still change its settings while they register. */
@@ -101,10 +101,10 @@ export type KnownRoute = Pick<RouteOptions, 'method' | 'url' | 'config'>
 
 /** Prevents the start if a route declares no access: such a route would be open to everyone. */
 export function checkAccessOf(routes: readonly KnownRoute[]): void {
-  const undeclared = routes.filter(({ config = {} }) => !config.scopes && !config.public && !config.staff)
+  const undeclared = routes.filter(({ config = {} }) => !config.scopes && !config.public && !config.power)
   if (undeclared.length === 0) return
   const names = undeclared.map(({ method, url }) => `${String(method)} ${url}`)
-  throw new Error(`These routes name no scopes, no role and are not public: ${names.join(', ')}`)
+  throw new Error(`These routes name no scopes, no power and are not public: ${names.join(', ')}`)
 }
 
 /** All bearer tokens in headers. Of several such headers, Node shows only the first, but a proxy may have checked another. */

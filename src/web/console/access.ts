@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
+import { hasPower } from '../../domain/accounts/role-powers.js'
 import { isPassword } from '../../domain/accounts/sign-in.js'
-import { type AccountWithRole, findAccountWithRole, hasRole } from '../../domain/accounts/staff.js'
+import { type AccountWithRole, findAccountWithRole } from '../../domain/accounts/staff.js'
 import { type Actor, actorOfAccount } from '../../domain/moderation/actor.js'
 import { openNetworkList } from '../../networks/trusted-proxies.js'
 import type { Role } from '../../persistence/models/user.js'
@@ -18,7 +19,7 @@ import { CONSOLE_LIMITS } from './limits.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The person at the console. Only routes with `staff` have one; on others the getter throws. */
+    /** The person at the console. Only routes with `power` have one; on others the getter throws. */
     readonly console: ConsoleAccess
     consoleAccess: ConsoleAccess | undefined
   }
@@ -43,7 +44,7 @@ interface ConsoleAccess {
 }
 
 /**
- * Checks every request to a route with `staff`. Visitors are sent to the sign-in page and back; members get 404, as if there were
+ * Checks every request to a route with `power`. Visitors are sent to the sign-in page and back; members get 404, as if there were
  * no console. A change needs the form token of the session, an own origin, and a password that was given a short time ago.
  */
 export function addConsoleAccess(app: FastifyInstance): void {
@@ -59,14 +60,14 @@ export function addConsoleAccess(app: FastifyInstance): void {
   app.decorateRequest('console', {
     getter() {
       const { consoleAccess } = this as FastifyRequest
-      if (consoleAccess === undefined) throw new Error('Only routes with `staff` have a person at the console.')
+      if (consoleAccess === undefined) throw new Error('Only routes with `power` have a person at the console.')
       return consoleAccess
     },
   })
 
   app.addHook('onRequest', async (request, reply) => {
-    const needed = request.routeOptions.config.staff
-    if (needed === undefined) return
+    const { power } = request.routeOptions.config
+    if (power === undefined) return
     if (!isAllowedNetwork(request.ip)) throw nothingHere()
     const browser = await browserOf(app, request, reply)
     const session = await browser.signedIn()
@@ -74,7 +75,7 @@ export function addConsoleAccess(app: FastifyInstance): void {
     if (session === undefined || account === undefined) return reply.redirect(signInPath(request), 303)
     const { role } = account
     if (role === null) throw nothingHere()
-    if (!hasRole(role, needed)) throw new RequestFault(403, 'This page is for admins of the pod.')
+    if (!hasPower(role, power)) throw new RequestFault(403, 'This page is for admins of the pod.')
     request.consoleAccess = {
       staff: { ...account, role },
       actor: actorOfAccount({ ...account, role }, { via: 'console', traceId: request.id }),

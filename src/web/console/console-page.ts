@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { hasRole } from '../../domain/accounts/staff.js'
+import { hasPower } from '../../domain/accounts/role-powers.js'
 import { OIDC_PATHS } from '../oidc/paths.js'
 import { ICON_PATH } from '../pages/html.js'
 import { html, type Markup, trusted } from '../pages/markup.js'
@@ -27,7 +27,7 @@ export function sendConsolePage(
   const { staff, formToken } = request.console
   const notice = NOTICES[queryText(request, 'notice') ?? '']
   const groups = ['Moderation', 'Operation'] as const
-  const sections = CONSOLE_SECTIONS.filter(({ role }) => hasRole(staff.role, role))
+  const sections = CONSOLE_SECTIONS.filter(({ power }) => hasPower(staff.role, power))
   const page = html`<!doctype html>
 <html lang="en">
 <head>

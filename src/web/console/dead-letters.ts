@@ -33,7 +33,7 @@ interface Selection {
 /** `/admin/dead-letters`: work that was given up. Lists show no payload. */
 export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
-  const config = { staff: 'admin' } as const
+  const config = { power: 'administration' } as const
   const schema = { hide: true }
 
   app.get('/admin/dead-letters', { config, schema }, async (request, reply) => {

@@ -16,7 +16,7 @@ const TRANSACTIONS_WARN = 1_000_000_000
 /** `/admin/workers`, `/admin/database` and `/admin/storage`: what the pod runs on. */
 export const machineRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
-  const config = { staff: 'admin' } as const
+  const config = { power: 'administration' } as const
   const schema = { hide: true }
 
   app.get('/admin/workers', { config, schema }, async (request, reply) => {

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { readSoftware } from '../../config/software.js'
+import { hasPower } from '../../domain/accounts/role-powers.js'
 import { findNewerRelease } from '../../domain/operations/newer-release.js'
 import { isNearlyFull, storageFacts } from '../../domain/operations/storage.js'
 import { queueFacts } from '../../jobs/operations/queue-facts.js'
@@ -21,8 +22,8 @@ export const overviewRoutes: FastifyPluginAsync = async (app) => {
   const { version } = readSoftware()
   const state = cachedAnswer(() => readState(pod), FRESH_MS)
 
-  app.get('/admin', { config: { staff: 'moderator' }, schema: { hide: true } }, async (request, reply) => {
-    const isAdmin = request.console.staff.role === 'admin'
+  app.get('/admin', { config: { power: 'moderation' }, schema: { hide: true } }, async (request, reply) => {
+    const isAdmin = hasPower(request.console.staff.role, 'administration')
     const { warnings, tiles } = await state()
     return sendConsolePage(request, reply, {
       title: 'Overview',

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { hasPower } from '../../domain/accounts/role-powers.js'
 import { changePod, type PodAction } from '../../domain/operations/pods.js'
 import { probeKnownPod } from '../../federation/discovery/pod-checks.js'
 import {
@@ -36,7 +37,7 @@ export const podRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const schema = { hide: true }
 
-  app.get('/admin/pods', { config: { staff: 'moderator' }, schema }, async (request, reply) => {
+  app.get('/admin/pods', { config: { power: 'moderation' }, schema }, async (request, reply) => {
     const q = queryText(request, 'q')?.trim().toLowerCase()
     const state = oneOf(POD_STATES, queryText(request, 'state'))
     const sort = oneOf(POD_SORTS, queryText(request, 'sort')) ?? 'host'
@@ -75,7 +76,7 @@ ${pageNavigation('/admin/pods', { q, state, sort: sort === 'host' ? undefined : 
     })
   })
 
-  app.get('/admin/pods/:host', { config: { staff: 'moderator' }, schema }, async (request, reply) => {
+  app.get('/admin/pods/:host', { config: { power: 'moderation' }, schema }, async (request, reply) => {
     const other = await podIn(request)
     const undelivered = await listUndelivered(pod.db, other.id, DELIVERIES_SHOWN)
     return sendConsolePage(request, reply, {
@@ -88,7 +89,7 @@ ${actionsFor(request, other)}`,
     })
   })
 
-  app.post('/admin/pods/:host/probe', { config: { staff: 'admin' }, schema }, async (request, reply) => {
+  app.post('/admin/pods/:host/probe', { config: { power: 'administration' }, schema }, async (request, reply) => {
     const other = await podIn(request)
     if (other.blockedAt !== null) throw new RequestFault(409, 'The pod is blocked, so no request is sent to it.')
     if (other.checkedAt !== null && pod.now().getTime() - other.checkedAt.getTime() < PROBE_EVERY) {
@@ -98,13 +99,13 @@ ${actionsFor(request, other)}`,
     return backTo(reply, other, 'probed')
   })
 
-  app.post('/admin/pods/:host/wake', { config: { staff: 'admin' }, schema }, async (request, reply) => {
+  app.post('/admin/pods/:host/wake', { config: { power: 'administration' }, schema }, async (request, reply) => {
     const other = await podIn(request)
     await change(request, other, 'wake')
     return backTo(reply, other, 'woken')
   })
 
-  app.post('/admin/pods/:host/sleep', { config: { staff: 'admin' }, schema }, async (request, reply) => {
+  app.post('/admin/pods/:host/sleep', { config: { power: 'administration' }, schema }, async (request, reply) => {
     const other = await podIn(request)
     if (!isConfirmed(request, addressHostOf(other))) {
       const preview = html`<p>Gives up ${count(other.waiting)} waiting deliveries to the pod, and stores none until it responds again.</p>`
@@ -118,7 +119,7 @@ ${actionsFor(request, other)}`,
     return backTo(reply, other, 'asleep')
   })
 
-  app.post('/admin/pods/:host/block', { config: { staff: 'moderator' }, schema }, async (request, reply) => {
+  app.post('/admin/pods/:host/block', { config: { power: 'moderation' }, schema }, async (request, reply) => {
     const other = await podIn(request)
     if (!isConfirmed(request, addressHostOf(other))) {
       const preview = html`<p>Nothing is sent to the pod or fetched from it any more, messages of its ${count(other.people)} known people are dropped, and ${count(other.waiting)} waiting deliveries are given up.</p>`
@@ -128,7 +129,7 @@ ${actionsFor(request, other)}`,
     return backTo(reply, other, 'blocked')
   })
 
-  app.post('/admin/pods/:host/unblock', { config: { staff: 'moderator' }, schema }, async (request, reply) => {
+  app.post('/admin/pods/:host/unblock', { config: { power: 'moderation' }, schema }, async (request, reply) => {
     const other = await podIn(request)
     await change(request, other, 'unblock')
     return backTo(reply, other, 'unblocked')
@@ -241,7 +242,7 @@ function deliveryTable(deliveries: readonly FailedDelivery[]): Markup {
 }
 
 function actionsFor(request: FastifyRequest, other: KnownPod): Markup {
-  const isAdmin = request.console.staff.role === 'admin'
+  const isAdmin = hasPower(request.console.staff.role, 'administration')
   const isBlocked = other.blockedAt !== null
   const path = (action: string) => `/admin/pods/${encodeURIComponent(addressHostOf(other))}/${action}`
   const form = (action: string, title: string, text: string, button: Markup) =>

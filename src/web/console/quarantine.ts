@@ -34,7 +34,7 @@ interface Selection {
 /** `/admin/quarantine`: messages of other pods that were rejected. No page shows a message's content. */
 export const quarantineRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
-  const config = { staff: 'admin' } as const
+  const config = { power: 'administration' } as const
   const schema = { hide: true }
 
   app.get('/admin/quarantine', { config, schema }, async (request, reply) => {

@@ -34,7 +34,7 @@ const PAUSES = [
 /** `/admin/queues`: what waits and how fast it goes, and what an operator can do about it. */
 export const queueRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
-  const config = { staff: 'admin' } as const
+  const config = { power: 'administration' } as const
   const schema = { hide: true }
   const history = cachedAnswer(() => activityHistory(pod), HISTORY_FRESH_MS)
 

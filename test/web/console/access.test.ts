@@ -2,41 +2,41 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
 import { type ConsolePod, formTokenOf, giveRole, startConsolePod } from '../../support/pods/console-pod.js'
 
-type Needed = 'moderator' | 'admin'
+type Needed = 'moderation' | 'administration'
 
 /** Every page of the console with the role that it needs; a page without an entry fails the test. */
 const PAGES: Readonly<Record<string, Needed>> = {
-  '/admin': 'moderator',
-  '/admin/pods': 'moderator',
-  '/admin/pods/:host': 'moderator',
-  '/admin/queues': 'admin',
-  '/admin/queues/:name': 'admin',
-  '/admin/dead-letters': 'admin',
-  '/admin/dead-letters/:id': 'admin',
-  '/admin/quarantine': 'admin',
-  '/admin/quarantine/:id': 'admin',
-  '/admin/workers': 'admin',
-  '/admin/database': 'admin',
-  '/admin/storage': 'admin',
+  '/admin': 'moderation',
+  '/admin/pods': 'moderation',
+  '/admin/pods/:host': 'moderation',
+  '/admin/queues': 'administration',
+  '/admin/queues/:name': 'administration',
+  '/admin/dead-letters': 'administration',
+  '/admin/dead-letters/:id': 'administration',
+  '/admin/quarantine': 'administration',
+  '/admin/quarantine/:id': 'administration',
+  '/admin/workers': 'administration',
+  '/admin/database': 'administration',
+  '/admin/storage': 'administration',
 }
 
 /** Every action of the console with the role that it needs. */
 const ACTIONS: Readonly<Record<string, Needed>> = {
-  '/admin/pods/:host/probe': 'admin',
-  '/admin/pods/:host/wake': 'admin',
-  '/admin/pods/:host/sleep': 'admin',
-  '/admin/pods/:host/block': 'moderator',
-  '/admin/pods/:host/unblock': 'moderator',
-  '/admin/queues/:name/pause': 'admin',
-  '/admin/queues/:name/resume': 'admin',
-  '/admin/queues/:name/drain': 'admin',
-  '/admin/queues/:name/discard': 'admin',
-  '/admin/queues/:name/promote': 'admin',
-  '/admin/dead-letters/replay': 'admin',
-  '/admin/dead-letters/drop': 'admin',
-  '/admin/quarantine/replay': 'admin',
-  '/admin/quarantine/release': 'admin',
-  '/admin/quarantine/drop': 'admin',
+  '/admin/pods/:host/probe': 'administration',
+  '/admin/pods/:host/wake': 'administration',
+  '/admin/pods/:host/sleep': 'administration',
+  '/admin/pods/:host/block': 'moderation',
+  '/admin/pods/:host/unblock': 'moderation',
+  '/admin/queues/:name/pause': 'administration',
+  '/admin/queues/:name/resume': 'administration',
+  '/admin/queues/:name/drain': 'administration',
+  '/admin/queues/:name/discard': 'administration',
+  '/admin/queues/:name/promote': 'administration',
+  '/admin/dead-letters/replay': 'administration',
+  '/admin/dead-letters/drop': 'administration',
+  '/admin/quarantine/replay': 'administration',
+  '/admin/quarantine/release': 'administration',
+  '/admin/quarantine/drop': 'administration',
 }
 
 let console: ConsolePod
@@ -77,7 +77,7 @@ describe('the routes of the console', () => {
     const routes = console.app.knownRoutes.filter(({ url }) => url === '/admin' || url.startsWith('/admin/'))
     const withMethod = (method: string) =>
       Object.fromEntries(
-        routes.filter((route) => [route.method].flat().includes(method)).map(({ url, config }) => [url, config?.staff]),
+        routes.filter((route) => [route.method].flat().includes(method)).map(({ url, config }) => [url, config?.power]),
       )
 
     expect(withMethod('GET')).toEqual(PAGES)
@@ -101,11 +101,11 @@ describe.each(Object.entries(PAGES))('GET %s', (pattern, needed) => {
     expect([member.statusCode, member.body]).toEqual([404, unknown.body])
   })
 
-  it(`answers people with the role ${needed}`, async () => {
+  it(`answers people with the power ${needed}`, async () => {
     const [mod, adm] = await Promise.all([send('mod', 'GET', path), send('adm', 'GET', path)])
 
-    if (needed === 'admin') expect(mod.statusCode).toBe(403)
-    for (const answer of needed === 'admin' ? [adm] : [mod, adm]) {
+    if (needed === 'administration') expect(mod.statusCode).toBe(403)
+    for (const answer of needed === 'administration' ? [adm] : [mod, adm]) {
       expect([path, answer.statusCode]).toEqual([path, pattern.includes(':') ? 404 : 200])
       expect(answer.headers['cache-control']).toBe('private, no-store')
       if (answer.statusCode !== 200) continue
@@ -121,13 +121,13 @@ describe.each(Object.entries(PAGES))('GET %s', (pattern, needed) => {
 
 describe.each(Object.entries(ACTIONS))('POST %s', (pattern, needed) => {
   const path = pathFor(pattern)
-  const name = needed === 'admin' ? 'adm' : 'mod'
+  const name = needed === 'administration' ? 'adm' : 'mod'
 
   it('is refused without the role', async () => {
     const visited = await send('visitor', 'POST', path)
     expect([visited.statusCode, visited.headers.location]).toEqual([303, '/users/sign_in?return_to=%2Fadmin'])
     expect((await send('dan', 'POST', path)).statusCode).toBe(404)
-    if (needed === 'admin') expect((await send('mod', 'POST', path)).statusCode).toBe(403)
+    if (needed === 'administration') expect((await send('mod', 'POST', path)).statusCode).toBe(403)
   })
 
   it('is refused without the form token, and with that of another session', async () => {
