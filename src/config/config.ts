@@ -207,6 +207,7 @@ interface Environment {
   readonly RETENTION_NOTIFICATIONS_DAYS: number
   readonly RETENTION_DEAD_DAYS: number
   readonly RETENTION_TOMBSTONES_DAYS: number
+  readonly ALLOW_PRIVATE_ADDRESSES?: string
   readonly UPDATE_CHECK_URL?: string
   readonly ISOLATED: 'true' | 'false'
   readonly BACKUP_TO?: string
@@ -221,18 +222,25 @@ interface Environment {
 
 const KEEP_PATTERN = /^(?=.)(?:([0-9]{1,4})d)?(?:([0-9]{1,4})w)?(?:([0-9]{1,4})m)?$/
 
-/** One line per setting; the description ends the sentence "NAME must be …" when the value is wrong. */
+/** A JSON schema. */
+interface SettingSchema {
+  readonly type: 'string' | 'integer' | 'number'
+  /** The end of the sentence "NAME must be …" for an invalid value. */
+  readonly description: string
+  readonly [keyword: string]: unknown
+}
+
 const settings = {
-  POD_URL: { type: 'string' },
+  POD_URL: { type: 'string', description: 'the public http or https address of the pod' },
   PORT: { type: 'integer', minimum: 0, maximum: 65_535, default: 3000, description: 'a port number from 0 to 65535' },
   HOST: { type: 'string', minLength: 1, default: '127.0.0.1', description: 'an address or a socket path' },
   DATABASE_URL: { type: 'string', description: 'a postgres:// address' },
   DATABASE_READ_URL: { type: 'string', description: 'a postgres:// address' },
   DATABASE_POOL: { type: 'integer', minimum: 2, maximum: 1000, description: 'a number of connections from 2 to 1000' },
-  REDIS_URL: { type: 'string' },
+  REDIS_URL: { type: 'string', description: 'a redis:// address' },
   REDIS_REPLICAS: { type: 'integer', minimum: 0, maximum: 8, description: 'a number of replicas from 0 to 8' },
-  WORKER_QUEUES: { type: 'string', default: '' },
-  WORKER_CONCURRENCY: { type: 'string', default: '' },
+  WORKER_QUEUES: { type: 'string', default: '', description: 'names of queues, separated by commas' },
+  WORKER_CONCURRENCY: { type: 'string', default: '', description: 'a list like inbound=8,fetch=16' },
   CRYPTO_THREADS: { type: 'integer', minimum: 1, maximum: 256, description: 'a number of threads from 1 to 256' },
   INBOUND_BYTES: {
     type: 'integer',
@@ -245,7 +253,7 @@ const settings = {
   UPLOADS_DIR: { type: 'string', minLength: 1, description: 'the path of a folder' },
   STORAGE: { type: 'string', enum: ['folder', 's3'], default: 'folder', description: 'folder or s3' },
   UPLOADS_FALLBACK: { type: 'string', enum: ['folder', 's3'], description: 'folder or s3' },
-  S3_ENDPOINT: { type: 'string' },
+  S3_ENDPOINT: { type: 'string', description: 'an http or https address' },
   S3_REGION: { type: 'string', minLength: 1, default: 'us-east-1', description: 'the name of a region' },
   S3_BUCKET: {
     type: 'string',
@@ -258,8 +266,8 @@ const settings = {
     pattern: '^([A-Za-z0-9_.-]+/)*$',
     description: 'a path like pod/ that ends with a slash',
   },
-  S3_ACCESS_KEY_ID: { type: 'string' },
-  S3_SECRET_ACCESS_KEY: { type: 'string' },
+  S3_ACCESS_KEY_ID: { type: 'string', description: 'the id of an access key' },
+  S3_SECRET_ACCESS_KEY: { type: 'string', description: 'the secret of an access key' },
   S3_PATH_STYLE: { type: 'string', enum: ['true', 'false'], description: 'true or false' },
   S3_DELIVERY: { type: 'string', enum: ['proxy', 'redirect'], default: 'proxy', description: 'proxy or redirect' },
   PHOTO_BYTES: {
@@ -320,7 +328,7 @@ const settings = {
   },
   SPAM_AUTO_HIDE: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
   SECRET_KEY: { type: 'string', minLength: 32, maxLength: 1024, description: 'a text of at least 32 characters' },
-  TRUST_PROXY: { type: 'string', default: 'loopback' },
+  TRUST_PROXY: { type: 'string', default: 'loopback', description: 'loopback, true, false, or addresses and networks' },
   // The process has 30 seconds to end in all.
   SHUTDOWN_DELAY: {
     type: 'integer',
@@ -341,9 +349,13 @@ const settings = {
     default: 'auto',
     description: 'json, pretty or auto',
   },
-  ADMIN_LISTEN: { type: 'string' },
+  ADMIN_LISTEN: { type: 'string', description: 'host:port, a port or a socket path' },
   ADMIN_CONSOLE: { type: 'string', enum: ['on', 'off'], default: 'on', description: 'on or off' },
-  ADMIN_CONSOLE_NETWORKS: { type: 'string', default: '' },
+  ADMIN_CONSOLE_NETWORKS: {
+    type: 'string',
+    default: '',
+    description: 'networks like 192.0.2.0/24, separated by commas',
+  },
   POD_NAME: { type: 'string', maxLength: 255, default: '', description: 'a text of at most 255 characters' },
   PODMIN_ACCOUNT: { type: 'string', maxLength: 255, description: 'a name of at most 255 characters' },
   REGISTRATIONS: { type: 'string', enum: ['open', 'invite', 'closed'], description: 'open, invite or closed' },
@@ -365,6 +377,7 @@ const settings = {
     type: 'string',
     default:
       'admin,administrator,hostmaster,info,postmaster,root,ssl-admin,ssladmin,ssladministrator,sslwebmaster,sysadmin,webmaster',
+    description: 'names, separated by commas',
   },
   RETENTION_POSTS_DAYS: {
     ...{ type: 'integer', minimum: 0, maximum: 36_500, default: 0, not: { minimum: 1, maximum: 29 } },
@@ -375,13 +388,14 @@ const settings = {
   RETENTION_DEAD_DAYS: retentionDays(30, 1),
   // A retraction may come back from a pod that was away for long.
   RETENTION_TOMBSTONES_DAYS: retentionDays(400, 90),
-  UPDATE_CHECK_URL: { type: 'string' },
+  ALLOW_PRIVATE_ADDRESSES: { type: 'string', description: 'true, false or a list of host:port' },
+  UPDATE_CHECK_URL: { type: 'string', description: 'an http or https address' },
   ISOLATED: { type: 'string', enum: ['true', 'false'], default: 'false', description: 'true or false' },
   BACKUP_TO: { type: 'string', minLength: 1, description: 'the path of a folder, or s3://bucket/prefix' },
-  BACKUP_S3_ENDPOINT: { type: 'string' },
+  BACKUP_S3_ENDPOINT: { type: 'string', description: 'an http or https address' },
   BACKUP_S3_REGION: { type: 'string', minLength: 1, default: 'us-east-1', description: 'the name of a region' },
-  BACKUP_S3_ACCESS_KEY_ID: { type: 'string' },
-  BACKUP_S3_SECRET_ACCESS_KEY: { type: 'string' },
+  BACKUP_S3_ACCESS_KEY_ID: { type: 'string', description: 'the id of an access key' },
+  BACKUP_S3_SECRET_ACCESS_KEY: { type: 'string', description: 'the secret of an access key' },
   BACKUP_RECIPIENTS: {
     type: 'string',
     default: '',
@@ -400,11 +414,11 @@ const settings = {
     pattern: KEEP_PATTERN.source,
     description: 'numbers of days, weeks and months like 7d5w12m',
   },
-} as const satisfies Record<keyof Environment, object>
+} as const satisfies Record<keyof Environment, SettingSchema>
 
 /** The names of the settings that an environment has. */
 export function namesOfSettings(environment: NodeJS.ProcessEnv): readonly string[] {
-  return [...Object.keys(settings), 'ALLOW_PRIVATE_ADDRESSES'].filter((name) => Boolean(environment[name]))
+  return Object.keys(settings).filter((name) => Boolean(environment[name]))
 }
 
 // Types are coerced: environment variables are texts.
@@ -431,7 +445,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
   const workerQueues = readQueues(given.WORKER_QUEUES, faults)
   const workerConcurrency = readConcurrency(given.WORKER_CONCURRENCY, faults)
   const adminListen = readAdminListen(environment['ADMIN_LISTEN'], faults)
-  const allowPrivateAddresses = readAllowPrivate(environment['ALLOW_PRIVATE_ADDRESSES'], faults)
+  const allowPrivateAddresses = readAllowPrivate(given.ALLOW_PRIVATE_ADDRESSES, faults)
   checkAddress('UPDATE_CHECK_URL', given.UPDATE_CHECK_URL, ['http:', 'https:'], faults)
   const s3 = readS3(given, faults)
   const backupS3 = readBackupS3(given, faults)
