@@ -9,11 +9,13 @@ import { BackupError } from '../src/operations/backup/backup-error.js'
 import { messageWithoutStatement } from '../src/persistence/database/errors.js'
 import { StorageUnavailable } from '../src/persistence/s3/storage-unavailable.js'
 import { CommandError } from './command-error.js'
-import { runCommands } from './commands/run.js'
+import { commandGroups } from './command-groups.js'
 
 const DONE = 0
 const FAILED = 1
 const WRONG_USE = 2
+
+const VERSION_OPTION = '--version'
 
 /** Runs one command and returns the exit code. */
 export async function runProgram(words: readonly string[]): Promise<number> {
@@ -35,10 +37,7 @@ export async function runProgram(words: readonly string[]): Promise<number> {
   }
 }
 
-/** Loads the other commands only when needed, so that long-running processes do not hold them. */
-const LASTING = new Set(['start', 'web', 'worker'])
-
-/** Builds the command tree; wrong use throws instead of ending the process. */
+/** Builds the command tree, or the part for a first word; wrong use throws instead of ending the process. */
 export async function buildProgram(wanted?: string, { asJson = false } = {}): Promise<Command> {
   const program = new Command('pod')
     .description('Runs and manages a diaspora*-compatible pod.')
@@ -47,10 +46,10 @@ export async function buildProgram(wanted?: string, { asJson = false } = {}): Pr
     .enablePositionalOptions()
     .showHelpAfterError('Add --help to see how it is used.')
     .configureOutput(asJson ? { writeErr() {} } : {})
-  runCommands(program)
-  if (wanted !== undefined && LASTING.has(wanted)) return program
-  const { passingCommands } = await import('./one-shot-commands.js')
-  for (const add of passingCommands) add(program)
+  if (wanted === VERSION_OPTION) return program
+  const group = commandGroups.find(({ words }) => wanted !== undefined && words.includes(wanted))
+  const loaded = await Promise.all((group ? [group] : commandGroups).map(({ load }) => load()))
+  for (const addCommands of loaded) addCommands(program)
   return program
 }
 

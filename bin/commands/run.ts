@@ -1,9 +1,7 @@
 import type { Command } from 'commander'
-import { readConfig } from '../../src/config/config.js'
 import { type OutputOptions, print } from '../output.js'
 import { processFile } from '../process-file.js'
 import { type RunningPod, screenOf } from '../start/screen.js'
-import { startPod } from '../start/start-pod.js'
 import { listenForStop } from '../start/stop-request.js'
 
 export function runCommands(program: Command): void {
@@ -40,6 +38,11 @@ export function runCommands(program: Command): void {
 async function start(options: OutputOptions): Promise<void> {
   logAs(options)
   const stop = listenForStop()
+  // Imported here: the processes "web" and "worker" do without.
+  const [{ readConfig }, { startPod }] = await Promise.all([
+    import('../../src/config/config.js'),
+    import('../start/start-pod.js'),
+  ])
   await startPod(readConfig(process.env), stop, (pod) => {
     print(options, summaryOf(pod), screenOf(pod, process.stdout.isTTY === true && !process.env['NO_COLOR']))
   })

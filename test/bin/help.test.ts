@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
+import { commandGroups } from '../../bin/command-groups.js'
 import { buildProgram } from '../../bin/program.js'
 
 /** Every executable command with its groups: `user create`. */
@@ -47,5 +48,15 @@ describe('--help', () => {
     expect(page).toMatch(new RegExp(`Example:\\n {2}.*pod ${name}`))
     expect(page).toContain('--json')
     expect(command.description()).toMatch(/\.$/)
+  })
+})
+
+describe('a command', () => {
+  it.each(commandGroups)('of the words $words is loaded with its module alone', async ({ words }) => {
+    for (const word of words) {
+      const program = await buildProgram(word)
+
+      expect(program.commands.map((command) => command.name())).toEqual(words)
+    }
   })
 })
