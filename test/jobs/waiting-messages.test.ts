@@ -16,6 +16,7 @@ function message(payload: string, difference: Partial<ParkedMessage> = {}): Park
     payload,
     acceptedAt,
     times: 0,
+    signed: true,
     ...difference,
   }
 }

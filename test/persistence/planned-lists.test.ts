@@ -178,7 +178,8 @@ function message(): ArrivedMessage {
 const address = 'bob@elsewhere.example'
 
 function waiting(): ParkedMessage {
-  return { waitsFor: `person:${newGuid()}@elsewhere.example`, payload: newGuid(), acceptedAt: new Date(), times: 0 }
+  const waitsFor = `person:${newGuid()}@elsewhere.example` as const
+  return { waitsFor, payload: newGuid(), acceptedAt: new Date(), times: 0, signed: true }
 }
 
 function park(message: ParkedMessage) {

@@ -276,7 +276,8 @@ function conversation() {
   } as const
 }
 
-const message = () => ({ waitsFor: `post:${newGuid()}`, payload: newGuid(), acceptedAt: new Date(), times: 0 }) as const
+const message = () =>
+  ({ waitsFor: `post:${newGuid()}`, payload: newGuid(), acceptedAt: new Date(), times: 0, signed: true }) as const
 
 it.each<readonly [string, () => Promise<unknown>]>([
   ['the due deliveries of a pod', () => findDueDeliveries(workerDb, [{ podId, limit: 20 }])],

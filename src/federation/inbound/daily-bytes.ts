@@ -1,6 +1,7 @@
 import { addPodBytes } from '../../persistence/inbound/pod-bytes.js'
 import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
+import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import type { Arrival, StepResult } from './batch.js'
 
 const FLUSH_EVERY_MS = 5_000
@@ -71,7 +72,7 @@ export async function countDailyBytes(
   const usage = usageOf(pod)
   for (const { signer, message } of stored) {
     const host = hostOf(signer.address)
-    usage.pending.set(host, (usage.pending.get(host) ?? 0) + message.envelope.length)
+    usage.pending.set(host, (usage.pending.get(host) ?? 0) + envelopeBytes(message.envelope))
   }
   if (pod.now().getTime() - usage.flushedAt < FLUSH_EVERY_MS) return
   const { pending } = usage

@@ -7,6 +7,7 @@ import {
 } from '../../persistence/inbound/quarantine.js'
 import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
+import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import type { IgnoredMessage, InboundMessage, RejectedMessage, StoredRecord, WaitingMessage } from './batch.js'
 import { QUARANTINE_LIMITS } from './limits.js'
@@ -64,11 +65,12 @@ function sample<Item>(items: readonly Item[], count: number): readonly Item[] {
   return chosen
 }
 
-const BEGINNING_BYTES = 4_096
+const BEGINNING_CHARACTERS = 4_096
 
 function rowOf({ message, arrival, fault, reason }: RejectedMessage, payloadBytes: number): NewQuarantinedMessage {
   const { envelope, recipientGuid = null, acceptedAt, source = null } = message
-  const isWhole = envelope.length <= payloadBytes
+  const bytes = envelopeBytes(envelope)
+  const isWhole = bytes <= payloadBytes
   const digest = createHash('sha256')
     .update(`${recipientGuid ?? ''} ${envelope}`)
     .digest('hex')
@@ -77,8 +79,8 @@ function rowOf({ message, arrival, fault, reason }: RejectedMessage, payloadByte
     recipientGuid,
     source,
     fault,
-    payload: isWhole ? envelope : envelope.slice(0, BEGINNING_BYTES),
-    bytes: envelope.length,
+    payload: isWhole ? envelope : envelope.slice(0, BEGINNING_CHARACTERS),
+    bytes,
     isWhole,
     digest,
   }

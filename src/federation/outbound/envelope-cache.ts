@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import { openSingleFlight } from '../../throttling/single-flight.js'
 
 /** Limits for one process: number, bytes and age of the kept envelopes. */
@@ -30,7 +31,7 @@ export function openEnvelopeCache(limits: EnvelopeCacheLimits, now = () => perfo
   const cached = new LRUCache<string, CachedEnvelope>({
     max: limits.envelopes,
     maxSize: limits.bytes,
-    sizeCalculation: ({ envelope }) => envelope.length || 1,
+    sizeCalculation: ({ envelope }) => envelopeBytes(envelope) || 1,
   })
   const signing = openSingleFlight<string, string | undefined>()
 

@@ -1,4 +1,5 @@
 import type { Pod } from '../../pod/pod.js'
+import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import { type DataOf, receivePrivateJob, receivePublicJob } from '../definitions.js'
 import { groupCommit } from '../group-commit.js'
 import { QueueUnavailable } from '../queues/queue-unavailable.js'
@@ -48,14 +49,14 @@ export function openPacking(
 ): Packing {
   const backlog = openBacklog(pod.jobs, limits)
   const packPublic = (priority?: number, atOnce?: number) =>
-    groupCommit(groups(limits, lengthOfPublic, atOnce), (messages: readonly PublicMessage[]) =>
-      backlog.add('inbound', { messages: messages.length, bytes: sum(messages.map(lengthOfPublic)) }, () =>
+    groupCommit(groups(limits, bytesOf, atOnce), (messages: readonly PublicMessage[]) =>
+      backlog.add('inbound', { messages: messages.length, bytes: sum(messages.map(bytesOf)) }, () =>
         pod.jobs.enqueue(receivePublicJob, { acceptedAt: pod.now().toISOString(), ...inJob(messages) }, { priority }),
       ),
     )
   const packPrivate = (priority?: number, atOnce?: number) =>
-    groupCommit(groups(limits, lengthOfPrivate, atOnce), (messages: readonly PrivateMessage[]) =>
-      backlog.add('inbound-private', { messages: messages.length, bytes: sum(messages.map(lengthOfPrivate)) }, () =>
+    groupCommit(groups(limits, bytesOf, atOnce), (messages: readonly PrivateMessage[]) =>
+      backlog.add('inbound-private', { messages: messages.length, bytes: sum(messages.map(bytesOf)) }, () =>
         pod.jobs.enqueue(receivePrivateJob, { acceptedAt: pod.now().toISOString(), messages }, { priority }),
       ),
     )
@@ -82,10 +83,10 @@ export function openPacking(
     ...backlog,
     acceptPublic: (envelope, source) => {
       const message = { envelope, source: networkOf(source) }
-      return lineOf(publicly, source, lengthOfPublic(message))([message])
+      return lineOf(publicly, source, bytesOf(message))([message])
     },
     acceptPrivate: (message, source) =>
-      lineOf(privately, source, lengthOfPrivate(message))([withSource(message, networkOf(source))]),
+      lineOf(privately, source, bytesOf(message))([withSource(message, networkOf(source))]),
   }
 }
 
@@ -121,13 +122,8 @@ function groups<Message>(
   }
 }
 
-/** Envelopes are base64: a character is a byte. */
-function lengthOfPublic({ envelope }: PublicMessage): number {
-  return envelope.length
-}
-
-function lengthOfPrivate({ envelope }: PrivateMessage): number {
-  return envelope.length
+function bytesOf({ envelope }: { readonly envelope: string }): number {
+  return envelopeBytes(envelope)
 }
 
 function sum(values: readonly number[]): number {

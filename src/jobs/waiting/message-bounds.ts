@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { Pod } from '../../pod/pod.js'
 import { WAITING_LIMITS } from './limits.js'
-import { noteDropped } from './unproven-messages.js'
+import { reportDropped } from './unproven-messages.js'
 import type { WaitingDropReason } from './waiting-metrics.js'
 
 export type WaitingLimits = { readonly [Name in keyof typeof WAITING_LIMITS]: number }
@@ -107,7 +107,7 @@ async function deleteExcess(
        delete from ${table} using held where ${table}.id = held.id returning ${host} as host`,
       [ids.slice(done, done + limits.rowsAtOnce)],
     )
-    noteDropped(
+    reportDropped(
       pod,
       rows.map((row: { host: string | null }) => ({ host: row.host, reason })),
       signed,

@@ -5,6 +5,7 @@ import { NO_COUNTS } from '../../persistence/inbound/raise-counts.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import { rowsAsColumns } from '../../persistence/sql/rows-as-columns.js'
 import type { Pod } from '../../pod/pod.js'
+import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import { receivePrivateJob, receivePublicJob } from '../definitions.js'
 import { type EntityKey, findStoredEntities } from './entity-key.js'
 import { WAITING_LIMITS } from './limits.js'
@@ -32,8 +33,8 @@ export interface ParkedMessage {
   readonly senderHost?: string | undefined
   /** The network address that posted it. */
   readonly source?: string | undefined
-  /** False: its signer is unknown, so that the sender is not proven. */
-  readonly signed?: boolean | undefined
+  /** The signature of the sender was verified. False: the signer is unknown. */
+  readonly signed: boolean
 }
 
 /** Parks messages, and resumes those that wait for entities that are stored by now. */
@@ -64,7 +65,7 @@ export async function parkMessages(
   const requested = await requestMissingEntities(
     pod,
     transaction,
-    kept.filter(({ waitsFor, signed = true }) => signed && !isStored.has(waitsFor)),
+    kept.filter(({ waitsFor, signed }) => signed && !isStored.has(waitsFor)),
   )
   await insertWaiting(transaction, kept, requested)
   await boundUnproven(pod, transaction, kept)
@@ -90,8 +91,8 @@ async function insertWaiting(
     keys.map((key) => (key && requested.get(key)) ?? null),
     messages.map(({ senderHost }) => senderHost ?? null),
     messages.map(({ source }) => source ?? null),
-    messages.map(({ signed = true }) => signed),
-    messages.map(({ payload }) => Buffer.byteLength(payload)),
+    messages.map(({ signed }) => signed),
+    messages.map(({ payload }) => envelopeBytes(payload)),
   ])
 }
 

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { queryPrepared } from '../../persistence/database/database.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import type { Pod } from '../../pod/pod.js'
+import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import type { EntityKey } from './entity-key.js'
 import { WAITING_LIMITS } from './limits.js'
 import type { ParkedMessage } from './park-messages.js'
@@ -29,7 +30,7 @@ export async function admitUnproven(
   messages: readonly ParkedMessage[],
   stored: ReadonlySet<EntityKey>,
 ): Promise<readonly ParkedMessage[]> {
-  const unproven = messages.filter(({ signed = true, waitsFor }) => !signed && !stored.has(waitsFor))
+  const unproven = messages.filter(({ signed, waitsFor }) => !signed && !stored.has(waitsFor))
   if (unproven.length === 0) return messages
   const hosts = unproven.map(({ senderHost = '' }) => senderHost)
   const known = await findKnownHosts(transaction, hosts)
@@ -41,7 +42,7 @@ export async function admitUnproven(
   for (const message of unproven) {
     const { payload, senderHost: host = '', source } = message
     const address = signerOf(message)
-    if (payload.length > WAITING_LIMITS.longestUnprovenBytes) {
+    if (envelopeBytes(payload) > WAITING_LIMITS.longestUnprovenBytes) {
       refused.set(message, 'too_large')
       continue
     }
@@ -52,15 +53,16 @@ export async function admitUnproven(
     } else signers.set(address, { address, host, source })
   }
   await addLookups(pod, transaction, [...signers.values()], known)
-  noteDropped(
+  reportDropped(
     pod,
     [...refused].map(([{ senderHost }, reason]) => ({ reason, host: senderHost ?? null })),
+    false,
   )
   const maxWaitSeconds = WAITING_LIMITS.unprovenWaitSeconds
   return messages
     .filter((message) => !refused.has(message))
     .map((message) =>
-      message.signed === false && !known.has(message.senderHost ?? '') ? { ...message, maxWaitSeconds } : message,
+      !message.signed && !known.has(message.senderHost ?? '') ? { ...message, maxWaitSeconds } : message,
     )
 }
 
@@ -74,16 +76,17 @@ export async function boundUnproven(
   transaction: Knex.Transaction,
   messages: readonly ParkedMessage[],
 ): Promise<void> {
-  const unproven = messages.filter(({ signed = true }) => !signed)
+  const unproven = messages.filter(({ signed }) => !signed)
   if (unproven.length === 0) return
   const rows = await queryPrepared<{ host: string | null }>(transaction, 'bounded-unproven', boundedOfHosts, [
     [...new Set(unproven.map(({ senderHost = '' }) => senderHost))],
     WAITING_LIMITS.unprovenMessagesOfHost,
     WAITING_LIMITS.unprovenBytesOfHost,
   ])
-  noteDropped(
+  reportDropped(
     pod,
     rows.map(({ host }) => ({ host, reason: 'host_bound' as const })),
+    false,
   )
 }
 
@@ -167,9 +170,10 @@ function givenUp(which: string): string {
 }
 
 function noteGivenUp(pod: WaitingPod, rows: readonly GivenUp[]): void {
-  noteDropped(
+  reportDropped(
     pod,
     rows.map(({ host }) => ({ host, reason: 'signer_not_found' as const })),
+    false,
   )
 }
 
@@ -181,7 +185,7 @@ interface Dropped {
 /** Hosts in one log line. */
 const HOSTS_NAMED = 5
 
-export function noteDropped({ log }: Pick<Pod, 'log'>, all: readonly Dropped[], signed = false): void {
+export function reportDropped({ log }: Pick<Pod, 'log'>, all: readonly Dropped[], signed: boolean): void {
   for (const reason of new Set(all.map((one) => one.reason))) {
     const hosts = all.filter((one) => one.reason === reason).map(({ host }) => host)
     countDropped(reason, signed, hosts.length)

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import { queryPrepared } from '../database/database.js'
 import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
 
@@ -45,7 +46,7 @@ export async function insertQuarantined(
   messages: readonly NewQuarantinedMessage[],
   { rows, bytes, rowsOfFault, rowsOfHost }: QuarantineBounds,
 ): Promise<void> {
-  const added = messages.reduce((sum, { payload }) => sum + payload.length, 0)
+  const added = messages.reduce((sum, { payload }) => sum + envelopeBytes(payload), 0)
   const room = [rows, rowsOfFault, rowsOfHost].map((bound) => Math.max(0, bound - messages.length))
   await queryPrepared(db, 'new-quarantined', insertAndBound, [JSON.stringify(messages), ...room, bytes - added])
 }
