@@ -6,7 +6,7 @@ import type { discoverSignersJob, Handlers, lookUpLinkedJob, lookUpPersonJob } f
 import type { JobContext } from '../../src/jobs/outbox/outbox.js'
 import type { Pod } from '../../src/pod/pod.js'
 import type { ProtocolFault } from '../../src/protocol/errors.js'
-import { countedAt, ifPossible } from './fetch.js'
+import { hostOf, runOnce, runWithinLimit } from './fetch.js'
 
 type UnprovenJob = typeof discoverSignersJob | typeof lookUpPersonJob | typeof lookUpLinkedJob
 
@@ -21,21 +21,23 @@ export const unprovenHandlers: Handlers<UnprovenJob, Pod, JobContext> = {
   'discover-signers': (pod, { data: { host } }, deadline) => discoverSigners(pod, host, deadline),
 
   'look-up-person': (pod, { data }) =>
-    ifPossible(pod, () =>
+    runOnce(pod, () =>
       'address' in data
         ? withLimits(data.address, 'DiscoveryFailed', () => discoverPerson(pod, data.address, within))
         : withLimits(data.host, 'DiscoveryFailed', () => discoverProfile(pod, data, within)),
     ),
 
   'look-up-linked': (pod, { data }) =>
-    ifPossible(pod, () => withLimits(data.from, 'NotFetchable', () => fetchEntity(pod, data, within))),
+    runOnce(pod, () => withLimits(data.from, 'NotFetchable', () => fetchEntity(pod, data, within))),
 }
 
-/** Running look-ups: all, and by host. */
-const running = new Map<string, number>()
-const runningOfHost = new Map<string, number>()
+/** Running look-ups: all under one key, and by host. */
+const allLookups = new Map<string, number>()
+const lookupsOfHost = new Map<string, number>()
 
 async function withLimits(from: string, fault: ProtocolFault, work: () => Promise<unknown>): Promise<void> {
   const { atOnce, atOnceOfHost } = ANONYMOUS_LOOKUP_LIMITS
-  await countedAt(running, atOnce, 'all hosts', fault, () => countedAt(runningOfHost, atOnceOfHost, from, fault, work))
+  await runWithinLimit(allLookups, atOnce, 'all hosts', fault, () =>
+    runWithinLimit(lookupsOfHost, atOnceOfHost, hostOf(from), fault, work),
+  )
 }

@@ -36,47 +36,58 @@ const again = { again: true }
 export const fetchHandlers: Handlers<FetchJob, Pod, JobContext> = {
   async 'discover-person'(pod, work) {
     const { address } = work.data
-    await waitForPausedPod(pod, work, address)
-    await withShareOf(pod, address, 'DiscoveryFailed', (within) =>
+    const host = hostOf(address)
+    await waitForPausedPod(pod, work, host)
+    await runInHostShare(pod, host, 'DiscoveryFailed', (within) =>
       discoverPerson(pod, address, { ...again, ...within }),
     )
   },
 
   async 'fetch-entity'(pod, work) {
-    await waitForPausedPod(pod, work, work.data.from)
-    await withShareOf(pod, work.data.from, 'NotFetchable', () => fetchEntity(pod, work.data, again))
+    const host = hostOf(work.data.from)
+    await waitForPausedPod(pod, work, host)
+    await runInHostShare(pod, host, 'NotFetchable', () => fetchEntity(pod, work.data, again))
   },
 
   'discover-mentioned': (pod, work) =>
-    withHalfShareOf(pod, work.data.address, 'DiscoveryFailed', () => ifPossible(pod, () => meetMentioned(pod, work))),
+    runInHalfHostShare(pod, hostOf(work.data.address), 'DiscoveryFailed', () =>
+      runOnce(pod, () => discoverMentioned(pod, work)),
+    ),
 
   'discover-searched': (pod, { data: { address } }) =>
-    ifPossible(pod, () =>
-      countedAt(running, shareOf(pod), address, 'DiscoveryFailed', async () =>
+    runOnce(pod, () =>
+      runWithinLimit(jobsOfHost, hostShare(pod), hostOf(address), 'DiscoveryFailed', async () =>
         enqueueFirstStream(pod, await discoverPerson(pod, address)),
       ),
     ),
 
   async 'fetch-stream'(pod, work) {
     const { address } = work.data
-    await waitForPausedPod(pod, work, address)
-    await withHalfShareOf(pod, address, 'NotFetchable', () => ifPossible(pod, () => fetchPersonStream(pod, address)))
+    const host = hostOf(address)
+    await waitForPausedPod(pod, work, host)
+    await runInHalfHostShare(pod, host, 'NotFetchable', () => runOnce(pod, () => fetchPersonStream(pod, address)))
   },
 
   async 'fetch-linked'(pod, work) {
     const { data } = work
-    await waitForPausedPod(pod, work, data.from)
-    await withHalfShareOf(pod, data.from, 'NotFetchable', () => ifPossible(pod, () => fetchEntity(pod, data)))
+    const host = hostOf(data.from)
+    await waitForPausedPod(pod, work, host)
+    await runInHalfHostShare(pod, host, 'NotFetchable', () => runOnce(pod, () => fetchEntity(pod, data)))
   },
 }
 
+/** Job data names an address or a host. */
+export function hostOf(from: string): string {
+  return splitAddress(from)?.host ?? from
+}
+
 /** Postpones a job that would send a request to a paused pod until the end of the pause. */
-async function waitForPausedPod(pod: Pod, { outboxId }: JobContext, from: string): Promise<void> {
-  const seconds = await OtherPod.secondsOfPause(pod.db, splitAddress(from)?.host ?? from)
+async function waitForPausedPod(pod: Pod, { outboxId }: JobContext, host: string): Promise<void> {
+  const seconds = await OtherPod.secondsOfPause(pod.db, host)
   if (seconds !== undefined && outboxId !== undefined) await postpone(pod.db, outboxId, seconds)
 }
 
-async function meetMentioned(
+async function discoverMentioned(
   pod: Pod,
   work: JobContext & { readonly data: DataOf<typeof discoverMentionedJob> },
 ): Promise<void> {
@@ -87,7 +98,7 @@ async function meetMentioned(
 }
 
 /** Runs work on which nothing depends: a failure is logged and not retried. */
-export async function ifPossible(pod: Pod, work: () => Promise<unknown>): Promise<void> {
+export async function runOnce(pod: Pod, work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
   } catch (error) {
@@ -96,58 +107,55 @@ export async function ifPossible(pod: Pod, work: () => Promise<unknown>): Promis
   }
 }
 
-/** Running jobs, by the host of their first request. */
-const running = new Map<string, number>()
+/** Running jobs by the host of their first request; a host without running jobs has no entry. */
+const jobsOfHost = new Map<string, number>()
+
+/** Those of links and mentions in texts. */
+const textJobsOfHost = new Map<string, number>()
+
+/** All running jobs at hosts where no pod has answered yet, under one key. */
+const jobsAtUnknownHosts = new Map<string, number>()
+const UNKNOWN_HOSTS = 'hosts where no pod has answered'
 
 /**
  * Limits the running jobs of a host to its concurrent requests. More jobs would only wait, in slots that other hosts need; they
  * return by their back-off.
  */
-async function withShareOf(
+async function runInHostShare(
   pod: Pod,
-  from: string,
+  host: string,
   fault: ProtocolFault,
   work: (within?: { readonly within: number }) => Promise<unknown>,
 ): Promise<void> {
-  const host = splitAddress(from)?.host ?? from
   const isKnown = (await findKnownHosts(pod.db, [host])).has(host)
-  if (isKnown) return countedAt(running, shareOf(pod), host, fault, () => work())
+  if (isKnown) return runWithinLimit(jobsOfHost, hostShare(pod), host, fault, () => work())
   // Verified senders may name invented hosts too: each gets half of a share, and all together half of the slots.
-  const share = Math.max(1, Math.floor(shareOf(pod) / 2))
   const within = { within: SIGNER_LIMITS.unknownHostMs }
-  await countedAt(runningAtUnknownHosts, shareOf(pod), UNKNOWN_HOSTS, fault, () =>
-    countedAt(running, share, host, fault, () => work(within)),
+  await runWithinLimit(jobsAtUnknownHosts, hostShare(pod), UNKNOWN_HOSTS, fault, () =>
+    runWithinLimit(jobsOfHost, halfHostShare(pod), host, fault, () => work(within)),
   )
 }
 
-const UNKNOWN_HOSTS = 'hosts where no pod has answered'
-const runningAtUnknownHosts = new Map<string, number>()
-
-/** Running jobs of links and mentions, by host. */
-const runningOfTexts = new Map<string, number>()
-
 /** Links and mentions take at most half of the share of a host, so that look-ups of its senders always get a slot. */
-async function withHalfShareOf(
+async function runInHalfHostShare(
   pod: Pod,
-  from: string,
+  host: string,
   fault: ProtocolFault,
   work: () => Promise<unknown>,
 ): Promise<void> {
-  const share = Math.max(1, Math.floor(shareOf(pod) / 2))
-  await countedAt(runningOfTexts, share, from, fault, () => withShareOf(pod, from, fault, work))
+  await runWithinLimit(textJobsOfHost, halfHostShare(pod), host, fault, () => runInHostShare(pod, host, fault, work))
 }
 
 /** Counts running jobs of a host; refuses one beyond the limit. */
-export async function countedAt(
+export async function runWithinLimit(
   running: Map<string, number>,
-  most: number,
-  from: string,
+  limit: number,
+  host: string,
   fault: ProtocolFault,
   work: () => Promise<unknown>,
 ): Promise<void> {
-  const host = splitAddress(from)?.host ?? from
   const count = running.get(host) ?? 0
-  if (count >= most) throw new ProtocolError(fault, `too many requests to ${host} at the moment`)
+  if (count >= limit) throw new ProtocolError(fault, `too many requests to ${host} at the moment`)
   running.set(host, count + 1)
   try {
     await work()
@@ -158,7 +166,12 @@ export async function countedAt(
   }
 }
 
-function shareOf({ config }: Pod): number {
+/** The slots of one host: half of all slots of the queue, and at most its concurrent requests. */
+function hostShare({ config }: Pod): number {
   const slots = config.workerConcurrency.fetch ?? Number.POSITIVE_INFINITY
   return Math.min(REMOTE_LIMITS.fetchesPerHost, Math.max(1, Math.floor(slots / 2)))
+}
+
+function halfHostShare(pod: Pod): number {
+  return Math.max(1, Math.floor(hostShare(pod) / 2))
 }
