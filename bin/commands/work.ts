@@ -112,7 +112,7 @@ function describePast({ received, takenIn, tries }: RecentActivity): string[] {
       ['rejected', listed(rejected)],
       ['deferred', listed(deferred)],
       ['failed', listed(failed)],
-      ...Object.entries(tries).map(([lane, outcomes]) => [`delivery attempts, ${lane}`, listed(outcomes)]),
+      ...Object.entries(tries).map(([queue, outcomes]) => [`delivery attempts, ${queue}`, listed(outcomes)]),
     ]),
   ]
 }

@@ -76,7 +76,7 @@ describe('something that goes out', () => {
     expect((await sentAbout(pod, forSome.guid)).map((sent) => sent.to)).toEqual([[other.address, one.address].sort()])
   })
 
-  it('is due at once, and its deliveries are enqueued: those of proven pods in their own lane', async () => {
+  it('is due at once, and its deliveries are enqueued: those of proven pods in the queue outbound', async () => {
     const [proven, unproven, failing, longSilent] = await Promise.all([
       remotePerson({ lastSuccessAt: new Date() }),
       remotePerson(),

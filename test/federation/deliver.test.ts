@@ -49,7 +49,7 @@ function retraction(guid: string): Entity {
 }
 
 async function run(podId: number, limits: Partial<DeliveryLimits> = {}, on = pod): Promise<void> {
-  await deliver(on, [podId], { lane: 'outbound-slow', signal: new AbortController().signal, limits })
+  await deliver(on, [podId], { queue: 'outbound-slow', signal: new AbortController().signal, limits })
 }
 
 /** Makes all deliveries due now. */
@@ -764,12 +764,12 @@ describe('a delivery run', () => {
     expect(await blocked.deliveries()).toHaveLength(1)
   })
 
-  it('in the fast lane is for proven pods; others are moved to the slow lane', async () => {
+  it('from the queue outbound is for proven pods; others are moved to the slow queue', async () => {
     const [fresh, proven] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [fresh.id, proven.id] })
 
     for (const { id } of [fresh, proven]) {
-      await deliver(pod, [id], { lane: 'outbound', signal: new AbortController().signal })
+      await deliver(pod, [id], { queue: 'outbound', signal: new AbortController().signal })
     }
 
     expect([fresh, proven].map(({ received: got }) => got.length)).toEqual([0, 1])
@@ -777,7 +777,7 @@ describe('a delivery run', () => {
     expect((await pod.jobs.counts('outbound')).waiting).toBe(0)
   })
 
-  it('in the fast lane yields when too many pods are silent, and moves to the slow lane', async () => {
+  it('from the queue outbound yields when too many pods are silent, and moves to the slow queue', async () => {
     const pods = await Promise.all([1, 2, 3].map(() => otherPod({ lastSuccessAt: new Date() })))
     for (const each of pods) each.answer('nothing')
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: pods.map(({ id }) => id) })
@@ -785,7 +785,7 @@ describe('a delivery run', () => {
     const stop = new AbortController()
 
     const limits = { silentAtOnce: 1, patienceMs: 100 }
-    const draining = pods.map(({ id }) => deliver(pod, [id], { lane: 'outbound', signal: stop.signal, limits }))
+    const draining = pods.map(({ id }) => deliver(pod, [id], { queue: 'outbound', signal: stop.signal, limits }))
     await vi.waitFor(async () => expect((await pod.jobs.counts('outbound-slow')).waiting).toBe(slow + 2), {
       timeout: 5_000,
       interval: 10,
@@ -800,13 +800,13 @@ describe('a delivery run', () => {
     expect(await pods[0]?.deliveries()).toMatchObject([{ state: 'waiting', attempts: 0 }])
   })
 
-  it('in the fast lane does not yield while few pods are silent', async () => {
+  it('from the queue outbound does not yield while few pods are silent', async () => {
     const other = await otherPod({ lastSuccessAt: new Date() })
     other.answer('nothing')
     await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
 
     const limits = { silentAtOnce: 1, patienceMs: 10, exchangeMs: 200 }
-    await deliver(pod, [other.id], { lane: 'outbound', signal: new AbortController().signal, limits })
+    await deliver(pod, [other.id], { queue: 'outbound', signal: new AbortController().signal, limits })
 
     expect(await other.row()).toMatchObject({ failures: 1, status: 'net_failed' })
   })
@@ -829,7 +829,7 @@ describe('a delivery run', () => {
     const stop = new AbortController()
     pod.fakePods.script(`${other.host}/receive/public`, () => stop.abort(new Error('the process ends')))
 
-    await deliver(pod, [other.id], { lane: 'outbound-slow', signal: stop.signal })
+    await deliver(pod, [other.id], { queue: 'outbound-slow', signal: stop.signal })
 
     expect(await other.deliveries()).toMatchObject([{ state: 'waiting', attempts: 0 }])
     expect(await other.row()).toMatchObject({ failures: 0, offlineSince: null, drainedBy: null })

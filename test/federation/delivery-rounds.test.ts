@@ -36,7 +36,7 @@ async function run(pods: readonly RecordingPod[], limits: Partial<DeliveryLimits
   await deliver(
     pod,
     pods.map(({ id }) => id),
-    { lane: 'outbound', signal, limits },
+    { queue: 'outbound', signal, limits },
   )
 }
 

@@ -58,7 +58,7 @@ function counting(crypto: PodCrypto): PodCrypto {
 
 async function deliverAll(): Promise<void> {
   const signal = new AbortController().signal
-  await Promise.all(pods.map(({ id }) => deliver(pod, [id], { lane: 'outbound-slow', signal })))
+  await Promise.all(pods.map(({ id }) => deliver(pod, [id], { queue: 'outbound-slow', signal })))
 }
 
 it('one for a post and two for a comment under it, whatever the audience', async () => {

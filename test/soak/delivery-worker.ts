@@ -30,9 +30,9 @@ const remote = openRemotePods({
 })
 const crypto = threads ? openCryptoPool(1) : fixedKeyCrypto()
 const pod = { ...(await openPod(readConfig(environment), 'worker', { crypto, log })), remote }
-const handlersOf = (lane: DeliveryQueue): { readonly deliver: Handler } => ({
+const handlersOf = (queue: DeliveryQueue): { readonly deliver: Handler } => ({
   deliver: (own, { data }: { readonly data: { readonly podIds: readonly number[] } }, signal) =>
-    deliver(own, data.podIds, { lane, signal, limits }),
+    deliver(own, data.podIds, { queue, signal, limits }),
 })
 startWorkers(pod, {
   handlers: {

@@ -216,7 +216,7 @@ describe.each(queueBackends)('the outbound queues, with the queue in $store', (b
     expect(silent.flatMap(({ received: got }) => got).length).toBeLessThanOrEqual(1)
   })
 
-  it('get lost jobs back from the sweeper, in the right lane', async () => {
+  it('get lost jobs back from the sweeper, in the right queue', async () => {
     const [fresh, proven] = [await otherPod(), await otherPod({ lastSuccessAt: new Date() })]
     const [soon, blocked] = [await otherPod({ nextTryAt: inAnHour() }), await otherPod({ blockedAt: new Date() })]
     const held = await otherPod({ drainedBy: '00000000-0000-4000-8000-000000000000', drainedUntil: inAnHour() })

@@ -23,5 +23,5 @@ export const directHandlers: readonly DirectHandler[] = [
 /** As many as a job of several pods has. A post to more pods leaves the others to jobs, for all worker processes. */
 export const directDelivery: DirectDelivery = {
   atOnce: 64,
-  run: (pod, podId, signal) => deliver(pod, [podId], { lane: 'outbound', signal }),
+  run: (pod, podId, signal) => deliver(pod, [podId], { queue: 'outbound', signal }),
 }

@@ -17,7 +17,7 @@ import type { Pod } from '../../src/pod/pod.js'
 
 export const outboundHandlers: Handlers<typeof dispatchJob | typeof deliverJob, Pod, JobContext> = {
   dispatch: (pod, work) => dispatchInOrder(pod, work),
-  deliver: (pod, { data: { podIds } }, signal) => deliver(pod, podIds, { lane: 'outbound', signal }),
+  deliver: (pod, { data: { podIds } }, signal) => deliver(pod, podIds, { queue: 'outbound', signal }),
 }
 
 export const outboundSlowHandlers: Handlers<
@@ -27,7 +27,7 @@ export const outboundSlowHandlers: Handlers<
 > = {
   // For rows of earlier versions: the job has another queue now.
   participate: (pod, work) => participate(pod, work),
-  deliver: (pod, { data: { podIds } }, signal) => deliver(pod, podIds, { lane: 'outbound-slow', signal }),
+  deliver: (pod, { data: { podIds } }, signal) => deliver(pod, podIds, { queue: 'outbound-slow', signal }),
   'check-pod': (pod, { data: { podId } }) => checkKnownPod(pod, podId),
 }
 

@@ -16,7 +16,7 @@ import { sharedDeliveryOf } from './shared-delivery.js'
 
 interface DeliverOptions {
   /** The slots of `outbound` are for pods that have proven to respond. */
-  readonly lane: DeliveryQueue
+  readonly queue: DeliveryQueue
   readonly signal: AbortSignal
   readonly limits?: Partial<DeliveryLimits>
 }
@@ -32,17 +32,17 @@ type DrainEnd = 'released' | 'yielded' | 'timed_out' | 'interrupted'
  * same time share it. Pods without a slot until the time of this run is over are enqueued again.
  */
 export async function deliver(pod: Pod, podIds: readonly number[], options: DeliverOptions): Promise<void> {
-  const { lane, signal } = options
+  const { queue, signal } = options
   setMaxListeners(0, signal) // each exchange adds one
   const limits = { ...DELIVERY_LIMITS, ...options.limits }
   const run = { ...options, limits, until: performance.now() + limits.drainMs }
   const { slots } = sharedDeliveryOf(pod.db)
   const left: DuePod[] = []
   async function deliverInSlot(podId: number): Promise<void> {
-    const release = lane === 'outbound' ? await slots.acquire(signal, run) : await slots.untilUncontended(signal)
+    const release = queue === 'outbound' ? await slots.acquire(signal, run) : await slots.untilUncontended(signal)
     try {
       if (performance.now() < run.until) await deliverToPod(pod, podId, run)
-      else left.push({ podId, proven: lane === 'outbound' })
+      else left.push({ podId, proven: queue === 'outbound' })
     } finally {
       release?.()
     }
@@ -63,16 +63,16 @@ interface RunOptions extends DeliverOptions {
  * Sends the due deliveries of one pod, by priority and then in the order of insertion, until none is due, the pod fails, or the time
  * of this run is over. The lease allows one run for a pod at a time in all processes; a second run ends at once.
  */
-async function deliverToPod(pod: Pod, podId: number, { lane, signal, limits, until }: RunOptions): Promise<void> {
+async function deliverToPod(pod: Pod, podId: number, { queue, signal, limits, until }: RunOptions): Promise<void> {
   const owner = randomUUID()
-  const request = { podId, owner, milliseconds: limits.leaseMs, onlyProven: lane === 'outbound' }
+  const request = { podId, owner, milliseconds: limits.leaseMs, onlyProven: queue === 'outbound' }
   const lease = await sharedDeliveryOf(pod.db).lease(request)
   if (lease === undefined) return
   if (!lease.isLeased) return enqueueDeliveries(pod, [{ podId, proven: false }])
   const arrived: string[] = []
   let end: DrainEnd = 'interrupted'
   try {
-    end = await drainPod({ pod, other: lease.pod, owner, lane, signal, limits }, until, arrived)
+    end = await drainPod({ pod, other: lease.pod, owner, queue, signal, limits }, until, arrived)
   } finally {
     // The results have ended the lease of a pod without further due deliveries, and of a silent one.
     if (end === 'timed_out' || end === 'interrupted') await releasePod(pod.db, podId, owner)
@@ -82,7 +82,7 @@ async function deliverToPod(pod: Pod, podId: number, { lane, signal, limits, unt
     await participateInNext(pod, { podId, postGuids: arrived, isFirstOfPod })
   }
   // A run that broke off is not enqueued again: its obstacle still exists. The sweeper finds the deliveries later.
-  if (end === 'timed_out') await enqueueDeliveries(pod, [{ podId, proven: lane === 'outbound' }])
+  if (end === 'timed_out') await enqueueDeliveries(pod, [{ podId, proven: queue === 'outbound' }])
   if (end === 'yielded') await enqueueDeliveries(pod, [{ podId, proven: false }])
 }
 
@@ -143,7 +143,7 @@ async function pauseFor(roundMs: number, { signal, limits }: LeasedDelivery): Pr
 async function saveRound(
   { pod, other, owner, limits }: LeasedDelivery,
   attempts: readonly DeliveryAttempt[],
-  note: PodHealthChange,
+  assessment: PodHealthChange,
 ): Promise<boolean> {
   return sharedDeliveryOf(pod.db).record({
     podId: other.id,
@@ -154,28 +154,29 @@ async function saveRound(
       const failure = failureOf(outcome, due, limits)
       return failure === undefined ? [] : [{ ...failure, id: due.id, encryptedEnvelope }]
     }),
-    podHealth: note,
+    podHealth: assessment,
     hasAnswered: attempts.some(hasResponse),
     redirects: limits.redirects,
   })
 }
 
 /** One line for a round: the number of deliveries by outcome, and the duration. */
-function logRound({ pod, other, lane }: LeasedDelivery, attempts: readonly DeliveryAttempt[], ms: number): void {
+function logRound({ pod, other, queue }: LeasedDelivery, attempts: readonly DeliveryAttempt[], ms: number): void {
   if (attempts.length === 0) return
   const counts: Record<string, number> = {}
   for (const { outcome } of attempts) counts[outcome.kind] = (counts[outcome.kind] ?? 0) + 1
   pod.log.info(
-    { pod: addressHostOf(other), lane, deliveries: attempts.length, ...counts, ms: Math.round(ms) },
+    { pod: addressHostOf(other), lane: queue, deliveries: attempts.length, ...counts, ms: Math.round(ms) },
     'delivery round',
   )
 }
 
 /** One line when a pod fails for the first time, and one when it responds again. */
-function logPodChange({ pod, other }: LeasedDelivery, note: PodHealthChange, failures: number): void {
-  if (note.kind === 'available' && failures > 0) pod.log.info({ pod: addressHostOf(other) }, 'the pod answers again')
-  if (note.kind === 'away' && failures === 0) {
-    pod.log.info({ pod: addressHostOf(other), reason: note.error }, 'the pod does not answer')
+function logPodChange({ pod, other }: LeasedDelivery, assessment: PodHealthChange, failures: number): void {
+  if (assessment.kind === 'available' && failures > 0)
+    pod.log.info({ pod: addressHostOf(other) }, 'the pod answers again')
+  if (assessment.kind === 'away' && failures === 0) {
+    pod.log.info({ pod: addressHostOf(other), reason: assessment.error }, 'the pod does not answer')
   }
 }
 

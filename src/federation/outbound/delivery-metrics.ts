@@ -11,9 +11,9 @@ const deliveries = new Counter({
   registers: [],
 })
 
-export function recordDelivery(lane: DeliveryQueue, { kind: outcome }: DeliveryOutcome, ms: number): void {
-  deliveries.inc({ lane, outcome })
-  exchangeSeconds.observe({ lane, outcome }, ms / 1_000)
+export function recordDelivery(queue: DeliveryQueue, { kind: outcome }: DeliveryOutcome, ms: number): void {
+  deliveries.inc({ lane: queue, outcome })
+  exchangeSeconds.observe({ lane: queue, outcome }, ms / 1_000)
 }
 
 const exchangeSeconds = new Histogram({

@@ -14,7 +14,7 @@ export interface LeasedDelivery {
   readonly other: LeasedPod
   /** The id of the lease. */
   readonly owner: string
-  readonly lane: DeliveryQueue
+  readonly queue: DeliveryQueue
   readonly signal: AbortSignal
   readonly limits: DeliveryLimits
 }
@@ -58,7 +58,7 @@ export async function sendDeliveries(
         hasPodFailed ||= outcome.kind === 'away' || outcome.kind === 'untried'
         const encryptedEnvelope = 'body' in delivery && !delivery.due.isPublic ? delivery.body : undefined
         attempts.push({ due: delivery.due, outcome, encryptedEnvelope })
-        recordDelivery(leased.lane, outcome, ms)
+        recordDelivery(leased.queue, outcome, ms)
         if (outcome.kind === 'arrived') recordDeliveryLatency(delivery.due)
       } finally {
         place.finish()
@@ -70,7 +70,7 @@ export async function sendDeliveries(
 }
 
 async function sendDelivery(
-  { pod, other, lane, signal, limits }: LeasedDelivery,
+  { pod, other, queue, signal, limits }: LeasedDelivery,
   delivery: SealedDelivery,
   hasResponded: boolean,
 ): Promise<DeliveryOutcome> {
@@ -87,7 +87,7 @@ async function sendDelivery(
     const { path, contentType, body } = delivery
     const post = (signal: AbortSignal) =>
       pod.remote.post(`${origin}${path}`, contentType, body, { deadline: limits.exchangeMs, signal })
-    const mayYield = lane === 'outbound' && !hasResponded
+    const mayYield = queue === 'outbound' && !hasResponded
     const answer = mayYield ? await requestOrYield(post, signal, limits) : await post(signal)
     return answer === undefined ? { kind: 'silent' } : outcomeOfAnswer(answer, delivery.due.isPublic)
   } catch (error) {

@@ -20,7 +20,7 @@ export interface RecentActivity {
     readonly waited: Counts
     readonly dead: Counts
   }
-  /** Delivery attempts by lane and outcome. */
+  /** Delivery attempts by queue and outcome. */
   readonly tries: Readonly<Record<string, Counts>>
 }
 
@@ -35,7 +35,7 @@ export async function recentActivity({ db }: Pick<Pod, 'db'>): Promise<RecentAct
   const end = (...ends: readonly string[]) =>
     hour.filter(({ name, labels }) => name === PERSISTED_COUNTERS.takenIn && ends.includes(String(labels['end'])))
   const tries = hour.filter(({ name }) => name === PERSISTED_COUNTERS.tries)
-  const lanes = [...new Set(tries.map(({ labels }) => String(labels['lane'])))]
+  const queues = [...new Set(tries.map(({ labels }) => String(labels['lane'])))]
   return {
     perMinute: perMinute(recent),
     received: byLabel(
@@ -50,10 +50,10 @@ export async function recentActivity({ db }: Pick<Pod, 'db'>): Promise<RecentAct
       dead: byLabel(end('dead'), 'fault'),
     },
     tries: Object.fromEntries(
-      lanes.map((lane) => [
-        lane,
+      queues.map((queue) => [
+        queue,
         byLabel(
-          tries.filter(({ labels }) => labels['lane'] === lane),
+          tries.filter(({ labels }) => labels['lane'] === queue),
           'outcome',
         ),
       ]),

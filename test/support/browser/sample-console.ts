@@ -107,8 +107,8 @@ async function seedOperations({ pod }: ConsolePod): Promise<number> {
      from generate_series(2, 1430, 3) as minute, (values
        ('pod_received_messages_total', '{"channel":"public","outcome":"accepted"}', 60),
        ('pod_inbound_messages_total', '{"queue":"inbound","end":"stored","fault":"none"}', 50),
-       ('pod_delivery_tries_total', '{"lane":"proven","outcome":"arrived"}', 30),
-       ('pod_delivery_tries_total', '{"lane":"unproven","outcome":"away"}', 3),
+       ('pod_delivery_tries_total', '{"lane":"outbound","outcome":"arrived"}', 30),
+       ('pod_delivery_tries_total', '{"lane":"outbound-slow","outcome":"away"}', 3),
        ('pod_jobs_run_total', '{"queue":"inbound","end":"done"}', 12),
        ('pod_job_wait_seconds', '{"queue":"inbound","le":"0.025"}', 10),
        ('pod_job_wait_seconds', '{"queue":"inbound","le":"0.5"}', 2),
