@@ -189,7 +189,7 @@ export const checkPodsJob = defineJob<object>()('maintenance', 'check-pods', not
 export const birthdaysJob = defineJob<object>()('maintenance', 'birthdays', notKept)
 
 /** Resumes messages that wait for these entities, beyond those that the storing transaction has resumed. */
-export const wakeWaitingJob = defineJob<{ readonly things: readonly string[] }>()(
+export const wakeWaitingJob = defineJob<{ readonly entityKeys: readonly string[] }>()(
   'maintenance',
   'wake-waiting',
   retriedForHours,

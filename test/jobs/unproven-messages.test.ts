@@ -43,8 +43,8 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
 
   async function park(...messages: ParkedMessage[]): Promise<void> {
     await pod.db.transaction(async (transaction) => {
-      const things = messages.map(({ waitsFor }) => waitsFor)
-      await lockEntityKeys(transaction, things)
+      const entityKeys = messages.map(({ waitsFor }) => waitsFor)
+      await lockEntityKeys(transaction, entityKeys)
       await parkAndResume(pod, transaction, messages, [])
     })
   }

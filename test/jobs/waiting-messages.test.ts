@@ -109,9 +109,9 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     const rows = await pod.db('outbox').orderBy('id').select('name', 'data', 'payload')
     const rest = rows.filter(({ name }) => name === wakeWaitingJob.name)
     expect(rows).toHaveLength(1_001)
-    expect(rest).toMatchObject([{ data: { things: [bob] } }])
+    expect(rest).toMatchObject([{ data: { entityKeys: [bob] } }])
 
-    await resumeWaiting(pod, rest[0]?.data.things)
+    await resumeWaiting(pod, rest[0]?.data.entityKeys)
 
     const woken = await pod.db('outbox').where({ name: 'receive-public' }).orderBy('id').pluck('payload')
     expect(woken).toEqual(Array.from({ length: count }, (_, index) => `message ${index + 1}`))
@@ -166,12 +166,12 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
   })
 
   it('take their locks in one order, independent of the order of the entities', async () => {
-    const things = Array.from({ length: 50 }, (_, index): EntityKey => `post:${String(index).padStart(16, '0')}`)
-    const backwards = things.toReversed()
+    const entityKeys = Array.from({ length: 50 }, (_, index): EntityKey => `post:${String(index).padStart(16, '0')}`)
+    const backwards = entityKeys.toReversed()
 
     await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
-        pod.db.transaction((transaction) => lockEntityKeys(transaction, index % 2 === 0 ? things : backwards)),
+        pod.db.transaction((transaction) => lockEntityKeys(transaction, index % 2 === 0 ? entityKeys : backwards)),
       ),
     )
   })

@@ -61,7 +61,7 @@ export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
   birthdays: (pod) => notifyContactsOfBirthdays(pod),
   'purge-posts': (pod) => purgePosts(pod),
   'find-clusters': (pod) => logClusters(pod),
-  'wake-waiting': (pod, { data }) => resumeWaiting(pod, data.things),
+  'wake-waiting': (pod, { data }) => resumeWaiting(pod, data.entityKeys),
   'run-operation': (pod, work, deadline) =>
     runOperation(pod, work, { ...importOperations, ...restrictOperation }, deadline),
 }

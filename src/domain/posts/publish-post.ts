@@ -134,8 +134,8 @@ function requireText(text: string): void {
 }
 
 /** Accepts decimal degrees with an optional exponent. Other pods parse coordinates as numbers. */
-function isCoordinate(text: string, most: number): boolean {
-  return /^[+-]?\d{1,3}(\.\d{1,30})?(e[+-]?\d{1,3})?$/i.test(text) && Math.abs(Number(text)) <= most
+function isCoordinate(text: string, maxDegrees: number): boolean {
+  return /^[+-]?\d{1,3}(\.\d{1,30})?(e[+-]?\d{1,3})?$/i.test(text) && Math.abs(Number(text)) <= maxDegrees
 }
 
 function isName(text: string): boolean {

@@ -162,9 +162,9 @@ function openLinks(producer: Redis | Cluster) {
 async function hasRoom(server: Redis): Promise<boolean> {
   const memory = await server.info('memory')
   const figure = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(memory)?.[1] ?? 0)
-  const most = figure('maxmemory')
-  if (most === 0 || !/^maxmemory_policy:noeviction/m.test(memory)) return true
-  return figure('used_memory') < most * FULL_SHARE
+  const maxMemory = figure('maxmemory')
+  if (maxMemory === 0 || !/^maxmemory_policy:noeviction/m.test(memory)) return true
+  return figure('used_memory') < maxMemory * FULL_SHARE
 }
 
 async function warningsOf(server: Redis, replicas: number): Promise<readonly string[]> {

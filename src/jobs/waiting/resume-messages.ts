@@ -48,8 +48,7 @@ export async function raiseCountsAndResume(
   }
   const resumed = await resume(transaction, entityKeys, counts)
   handOverAfter(pod, transaction, resumed)
-  if (resumed.length === RESUMED_AT_ONCE)
-    await enqueueJobsOfKind(pod, transaction, wakeWaitingJob, [{ things: entityKeys }])
+  if (resumed.length === RESUMED_AT_ONCE) await enqueueJobsOfKind(pod, transaction, wakeWaitingJob, [{ entityKeys }])
 }
 
 /** Turns messages that wait for stored entities into outbox rows, in transactions of bounded size. */

@@ -109,13 +109,13 @@ export function onConnectionError(db: Knex, report: (error: Error) => void): voi
 }
 
 /** Calls back with the milliseconds that each statement waited for a connection, also if it got none. */
-export function onConnectionAcquired(db: Knex, note: (ms: number) => void): void {
+export function onConnectionAcquired(db: Knex, report: (ms: number) => void): void {
   const { pool } = db.client
   const began = new Map<number, number>()
   const end = (id: number) => {
     const at = began.get(id)
     began.delete(id)
-    if (at !== undefined) note(performance.now() - at)
+    if (at !== undefined) report(performance.now() - at)
   }
   pool.on('acquireRequest', (id: number) => began.set(id, performance.now()))
   pool.on('acquireSuccess', end)

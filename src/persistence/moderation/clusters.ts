@@ -123,7 +123,7 @@ export function contentIdsOf(items: readonly Pick<NewClusterItem, 'type' | 'cont
 export async function addClusterItems(
   transaction: Knex.Transaction,
   clusterIds: readonly number[],
-  { since, at, most }: { readonly since: Date; readonly at: Date; readonly most: number },
+  { since, at, maxItems }: { readonly since: Date; readonly at: Date; readonly maxItems: number },
 ): Promise<readonly NewClusterItem[]> {
   const { rows } = await transaction.raw(
     `with added as (
@@ -137,7 +137,7 @@ export async function addClusterItems(
            where cleaned.key = content_keys.key and cleaned.state = 'cleaned'
              and items.type = content_keys.type and items.content_id = content_keys.content_id
          )
-         and (select count(*) from cluster_items as known where known.cluster_id = clusters.id) < :most
+         and (select count(*) from cluster_items as known where known.cluster_id = clusters.id) < :maxItems
        on conflict do nothing
        returning cluster_id as "clusterId", type, content_id as "contentId"
      ), grown as (
@@ -147,7 +147,7 @@ export async function addClusterItems(
        where id in (select case_id from clusters where id in (select "clusterId" from added))
      )
      select * from added`,
-    { ids: [...clusterIds], since, at, most },
+    { ids: [...clusterIds], since, at, maxItems },
   )
   return rows
 }

@@ -146,16 +146,16 @@ export async function findClusterKeys(
   return rows.map(({ key }) => key)
 }
 
-/** Authors who have begun more conversations than `most`, with their number. */
+/** Authors who have begun more conversations than `moreThan`, with their number. */
 export async function findConversationSenders(
   db: Knex,
   keys: readonly string[],
-  { since, most }: { readonly since: Date; readonly most: number },
+  { since, moreThan }: { readonly since: Date; readonly moreThan: number },
 ): Promise<readonly { readonly authorId: number; readonly count: number }[]> {
   const { rows } = await db.raw(
     `select author_id as "authorId", count(*)::integer as count from content_keys
      where key = any(?) and at >= ? group by author_id having count(*) > ? limit 100`,
-    [[...keys], since, most],
+    [[...keys], since, moreThan],
   )
   return rows
 }

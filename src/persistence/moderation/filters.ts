@@ -204,20 +204,20 @@ export async function readFilterHits(
 }
 
 /**
- * Opens a case for each of these things, or notes the hit in its history. Private content is without text. One statement for any
- * number of them.
+ * Opens a case for each flagged content, or adds the hit to the history of its case. A case of private content has no text. One
+ * statement for any number of them.
  */
 export async function openFilterCases(
   transaction: Knex.Transaction,
-  things: readonly Pick<NewFilterHit, 'targetType' | 'targetGuid' | 'filterId'>[],
+  flagged: readonly Pick<NewFilterHit, 'targetType' | 'targetGuid' | 'filterId'>[],
   at: Date,
 ): Promise<void> {
   await transaction.raw(
     `with flagged as (
        select "targetType" as type, "targetGuid" as guid, string_agg(distinct cast("filterId" as text), ', ') as filters
-       from json_to_recordset(cast(:things as json)) as flagged("targetType" text, "targetGuid" text, "filterId" bigint)
+       from json_to_recordset(cast(:flagged as json)) as flagged("targetType" text, "targetGuid" text, "filterId" bigint)
        group by 1, 2
-     ), things as (
+     ), content as (
        select flagged.type, posts.guid, author_id, public, text, null as parent_guid, posts.created_at,
          array(select photos.guid from photos where photos.post_id = posts.id order by photos.position, photos.id) as photo_guids
        from flagged join posts using (guid) where flagged.type = 'post'
@@ -235,17 +235,17 @@ export async function openFilterCases(
          kind, target_type, target_guid, author_id, author_guid, author_address, public, text, parent_guid, photo_guids,
          target_created_at, first_reported_at, last_reported_at, changed_at
        )
-       select 'filter', type, things.guid, people.id, people.guid, people.address, public, case when public then text end,
-         parent_guid, photo_guids, things.created_at, :at, :at, :at
-       from things join people on people.id = author_id
-       order by type, things.guid
+       select 'filter', type, content.guid, people.id, people.guid, people.address, public, case when public then text end,
+         parent_guid, photo_guids, content.created_at, :at, :at, :at
+       from content join people on people.id = author_id
+       order by type, content.guid
        on conflict (target_type, target_guid) do update set last_reported_at = excluded.last_reported_at
        returning id, target_type, target_guid
      )
      insert into moderation_case_events (case_id, at, event, text)
      select cases.id, :at, 'reported', 'filter ' || flagged.filters
      from cases join flagged on flagged.type = cases.target_type and flagged.guid = cases.target_guid`,
-    { things: JSON.stringify(things), at },
+    { flagged: JSON.stringify(flagged), at },
   )
 }
 

@@ -3,8 +3,8 @@ import { defineEntity, type EntityOf } from './define-entity.js'
 import { createdAt, listOf, optional, required } from './properties.js'
 import { address, guid, text, timestamp, type ValueType } from './value-types.js'
 
-const fewest = 2
-const most = 256
+const minimum = 2
+const maximum = 256
 
 /** Addresses joined by `;`. A trailing `;` is accepted. */
 const participants: ValueType<readonly string[]> = {
@@ -12,7 +12,7 @@ const participants: ValueType<readonly string[]> = {
   read: (value) => (value === '' ? undefined : value.replace(/;$/, '').split(';')),
   write: (value) => value.join(';'),
   problem(value) {
-    if (value.length < fewest || value.length > most) return `are ${value.length}, not ${fewest} to ${most}`
+    if (value.length < minimum || value.length > maximum) return `are ${value.length}, not ${minimum} to ${maximum}`
     return value.every(isAddress) ? undefined : 'are not network IDs joined by semicolons'
   },
 }

@@ -146,6 +146,6 @@ function itemsOf(perPage = DEFAULT_ITEMS): number {
   return clamp(perPage, 1, MOST_ITEMS)
 }
 
-function clamp(value: number, least: number, most: number): number {
-  return Math.min(Math.max(value, least), most)
+function clamp(value: number, min: number, max: number): number {
+  return Math.min(Math.max(value, min), max)
 }

@@ -107,17 +107,17 @@ function limitsOf(photoBytes: number) {
   return { parts, fieldSize, fieldNameSize, fileSize: photoBytes, headerPairs: 20 }
 }
 
-/** Stops reading after `most` bytes, far more than a client sends by mistake. */
+/** Stops reading after `maxBytes` bytes, far more than a client sends by mistake. */
 function cutAfter(
   raw: IncomingMessage,
-  most: number,
+  maxBytes: number,
 ): { readonly signal: AbortSignal; readonly happens: Promise<never> } {
   const cut = new AbortController()
   const happens = new Promise<never>((_, reject) => {
     let seen = 0
     raw.on('data', (chunk: Buffer) => {
       seen += chunk.length
-      if (seen <= most || cut.signal.aborted) return
+      if (seen <= maxBytes || cut.signal.aborted) return
       raw.unpipe()
       raw.pause()
       cut.abort()

@@ -6,8 +6,8 @@ import { finished } from 'node:stream/promises'
 export interface UploadHash {
   /** Undefined: the body was not read completely. */
   digest(): string | undefined
-  /** Reads the body for the hash alone. A client that sends more than `most` bytes is disconnected. */
-  read(most: number): Promise<void>
+  /** Reads the body for the hash alone. A client that sends more than `maxBytes` bytes is disconnected. */
+  read(maxBytes: number): Promise<void>
 }
 
 /** Hashes a body while another reader consumes it. The boundary, which clients choose anew for each request, is left out. */
@@ -43,11 +43,11 @@ export function hashUpload(raw: IncomingMessage, contentType: string): UploadHas
       digest ??= hash.update(rest).digest('hex')
       return digest
     },
-    async read(most) {
+    async read(maxBytes) {
       let length = 0
       raw.on('data', (chunk: Buffer) => {
         length += chunk.length
-        if (length > most) raw.destroy()
+        if (length > maxBytes) raw.destroy()
       })
       await finished(raw, { writable: false }).catch(() => undefined) // an incomplete body has no digest
     },

@@ -120,7 +120,7 @@ async function openClusters(
   return inTransaction(pod, async (transaction) => {
     const ids = known.map(({ id }) => id)
     for (const id of ids) await lockCluster(transaction, id)
-    const growth = { since, at: pod.now(), most: MODERATION_LIMITS.clusterItems }
+    const growth = { since, at: pod.now(), maxItems: MODERATION_LIMITS.clusterItems }
     const grown = await addClusterItems(transaction, ids, growth)
     if (pod.config.spamAutoHide) await hideNewItems(pod, transaction, known, grown)
     const opened: NewClusterItem[] = []
@@ -160,6 +160,6 @@ async function hideNewItems(
 
 async function reportSenders(pod: ClusterPod, keys: readonly string[], since: Date): Promise<void> {
   if (keys.length === 0) return
-  const senders = await findConversationSenders(pod.db, keys, { since, most: pod.config.spamConversations })
+  const senders = await findConversationSenders(pod.db, keys, { since, moreThan: pod.config.spamConversations })
   if (senders.length > 0) await openSenderCases(pod.db, senders, pod.now())
 }

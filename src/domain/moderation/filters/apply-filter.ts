@@ -53,7 +53,7 @@ export async function applyFilter(
     const guidsOf = (type: 'post' | 'comment') =>
       hit.flatMap(({ document }) => (document.type === type ? [document.guid] : []))
     const hides = filter.action !== 'flag'
-    const things = hit.map(({ document: { type, guid } }) => ({ targetType: type, targetGuid: guid, filterId: id }))
+    const flagged = hit.map(({ document: { type, guid } }) => ({ targetType: type, targetGuid: guid, filterId: id }))
     const action = await recordAction(pod, transaction, actor, {
       kind: 'filter.apply',
       target: { type: 'filter', guid: String(id), label: `${filter.kind}: ${filter.value}` },
@@ -62,7 +62,7 @@ export async function applyFilter(
       undo: { possible: hides },
       after: { hits: hit.length, hidden: hides },
       effect: async (actionId) => {
-        if (!hides) return openFilterCases(transaction, things, pod.now())
+        if (!hides) return openFilterCases(transaction, flagged, pod.now())
         const ids = await findContentIds(transaction, { posts: guidsOf('post'), comments: guidsOf('comment') })
         await hideContentRows(transaction, actionId, ids)
       },
