@@ -53,7 +53,7 @@ export function addConsoleAccess(app: FastifyInstance): void {
   const wrongPasswords = openWrongPasswords(() => pod.now())
   const wrongInSession = new LRUCache<string, number>({
     max: CONSOLE_LIMITS.sessionsWithWrongPasswords,
-    ttl: CONSOLE_LIMITS.proofSeconds * 1_000,
+    ttl: CONSOLE_LIMITS.passwordSeconds * 1_000,
   })
 
   app.decorateRequest('consoleAccess', undefined)
@@ -90,12 +90,12 @@ export function addConsoleAccess(app: FastifyInstance): void {
     checkOrigin(request)
     const { session } = request.console
     session.checkForm(formText(request, 'form'))
-    const age = pod.now().getTime() - session.provenAt.getTime()
-    if (age > CONSOLE_LIMITS.proofSeconds * 1_000) return provePassword(request, reply)
+    const age = pod.now().getTime() - session.passwordGivenAt.getTime()
+    if (age > CONSOLE_LIMITS.passwordSeconds * 1_000) return requirePassword(request, reply)
   })
 
   /** Continues with the action if the form has the password; else shows a form that asks for it and keeps all other fields. */
-  async function provePassword(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
+  async function requirePassword(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
     const { session, staff, browser } = request.console
     const password = formText(request, 'current_password')
     if (password === undefined) return sendConsolePage(request, reply, confirmPasswordPage(request))
@@ -110,7 +110,7 @@ export function addConsoleAccess(app: FastifyInstance): void {
     }
     if (await isPassword(pod, staff.userId, password)) {
       wrongPasswords.forget(request.ip, staff.username)
-      await session.prove(pod.now())
+      await session.recordPassword(pod.now())
       return undefined
     }
     wrongPasswords.count(request.ip, staff.username)

@@ -30,12 +30,12 @@ export interface Browser {
 export interface SignedInSession {
   readonly address: string
   /** When the user last gave the password in this session. */
-  readonly provenAt: Date
+  readonly passwordGivenAt: Date
   /** A hidden field of forms that are bound to this session. */
   readonly formToken: string
   checkForm(token: unknown): void
-  /** Notes that the user has given the password again. */
-  prove(now: Date): Promise<void>
+  /** Records that the user has given the password again. */
+  recordPassword(now: Date): Promise<void>
 }
 
 const FORM_COOKIE = 'pod_form'
@@ -104,12 +104,12 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
       const formToken = createHmac('sha256', found.jti).update('console form').digest('base64url')
       return {
         address,
-        provenAt: new Date(loginTs * 1_000),
+        passwordGivenAt: new Date(loginTs * 1_000),
         formToken,
         checkForm(token) {
           if (!isSame(formToken, token)) throw expiredForm()
         },
-        async prove(now) {
+        async recordPassword(now) {
           found.loginAccount({ accountId: address, acr: '0', loginTs: Math.floor(now.getTime() / 1_000) })
           await found.persist()
         },
