@@ -157,7 +157,7 @@ describe('an unknown person whom a remote text mentions', () => {
       closed: false,
       blocked: false,
       isPersonBlocked: false,
-      isProven: true,
+      hasSigned: true,
       offline: false,
       key: undefined,
     }

@@ -27,7 +27,7 @@ export interface DiscoveredPerson {
 /**
  * Stores a remote person. Guid, key and pod are fixed at the first discovery; later ones change only the profile. Two people may
  * claim one guid, because discovery proves nothing. The second one gets a guid made by this pod, until a signature decides
- * (`markPeopleProven`). Throws `DiscoveryFailed` if a local person has the guid.
+ * (`recordFirstSignatures`). Throws `DiscoveryFailed` if a local person has the guid.
  */
 export async function savePerson(pod: Pod, found: DiscoveredPerson): Promise<Person> {
   for (let attempt = 1; ; attempt += 1) {

@@ -11,7 +11,7 @@ export interface Signer {
   readonly local: boolean
   readonly closed: boolean
   /** A signature by this person was valid before, or they have an account on this pod. */
-  readonly isProven: boolean
+  readonly hasSigned: boolean
   /** A moderator blocks the person. */
   readonly isPersonBlocked: boolean
   /** The operator blocks the pod of this person, or the pod at the host of their address. */

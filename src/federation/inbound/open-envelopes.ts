@@ -98,7 +98,7 @@ function firstSignedBy(
   [signer, author]: readonly [Signer, Signer | undefined],
 ): readonly string[] {
   const isSigned = author !== undefined && (author === signer || (isRelayable(entity) && signature === 'valid'))
-  return isSigned && !author.isProven ? [author.address] : []
+  return isSigned && !author.hasSigned ? [author.address] : []
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { mayWaitAgain, raiseCountsAndResume } from '../../jobs/waiting/resume-messages.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { NO_COUNTS } from '../../persistence/inbound/raise-counts.js'
-import { markPeopleProven } from '../../persistence/people/person-guids.js'
+import { recordFirstSignatures } from '../../persistence/people/person-guids.js'
 import type { Pod } from '../../pod/pod.js'
 import type { ReceivableEntity } from '../../protocol/entities/registry.js'
 import { answerSendersToClosedAccounts } from './answer-closed-accounts.js'
@@ -140,5 +140,5 @@ async function proveSigners(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<ReceivableEntity>[],
 ): Promise<void> {
-  await markPeopleProven(transaction, [...new Set(arrivals.flatMap(({ firstSigned = [] }) => firstSigned))])
+  await recordFirstSignatures(transaction, [...new Set(arrivals.flatMap(({ firstSigned = [] }) => firstSigned))])
 }

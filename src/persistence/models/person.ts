@@ -135,7 +135,7 @@ export interface SignerRow {
   readonly local: boolean
   readonly closed: boolean
   /** A local person, or a remote one with an earlier valid signature. */
-  readonly isProven: boolean
+  readonly hasSigned: boolean
   /** A moderator blocks the person. */
   readonly isPersonBlocked: boolean
   /** The operator blocks their pod, or the pod at the host of their address. */
@@ -151,7 +151,7 @@ const signers = `
     people.pod_id is null as local,
     people.closed_at is not null as closed,
     people.restriction is not distinct from 'block' as "isPersonBlocked",
-    people.pod_id is null or people.proven_at is not null as "isProven",
+    people.pod_id is null or people.proven_at is not null as "hasSigned",
     pods.blocked_at is not null or (
       -- The pod row decides already if the address is at its host.
       pods.host <> home.host and pod_rule_state(

@@ -80,7 +80,7 @@ async function destroyAll(db: Knex, kind: DestructibleKind, table: string, autho
   }
 }
 
-/** Gives the guids of deleted people to the proven people whose own pods use them. */
+/** Gives the guids of deleted people to people with a verified signature whose own pods use them. */
 async function reassignGuids(transaction: Knex.Transaction, guids: readonly string[]): Promise<void> {
   const ids: number[] = await transaction('people').whereIn('guidAtPod', guids).whereNotNull('provenAt').pluck('id')
   await restoreOwnGuids(transaction, ids)

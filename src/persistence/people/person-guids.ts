@@ -2,12 +2,15 @@ import type { Knex } from 'knex'
 import { isUniqueViolation } from '../database/errors.js'
 
 /**
- * Marks people as proven, because a signature of theirs was verified. If an unproven person holds the guid that a proven person has on
- * their own pod, the proven person gets it.
+ * Records that a signature of these people was verified for the first time. If a person without a verified signature holds the guid
+ * that one of them has on their own pod, they swap guids.
  */
-export async function markPeopleProven(transaction: Knex.Transaction, addresses: readonly string[]): Promise<void> {
+export async function recordFirstSignatures(
+  transaction: Knex.Transaction,
+  addresses: readonly string[],
+): Promise<void> {
   if (addresses.length === 0) return
-  const { rows }: { rows: readonly { id: number; isDisplaced: boolean }[] } = await transaction.raw(markProven, [
+  const { rows }: { rows: readonly { id: number; isDisplaced: boolean }[] } = await transaction.raw(setFirstSignature, [
     [...addresses],
   ])
   await restoreOwnGuids(
@@ -17,7 +20,7 @@ export async function markPeopleProven(transaction: Knex.Transaction, addresses:
 }
 
 /** Locks in id order against deadlocks, and with a lock that does not block new references to the people. */
-const markProven = `
+const setFirstSignature = `
   with locked as (
     select id from people
     where address = any(?) and proven_at is null and pod_id is not null
@@ -28,8 +31,8 @@ const markProven = `
   returning people.id, people.guid_at_pod is not null as "isDisplaced"`
 
 /**
- * Gives people the guid that they have on their own pod, if it is free or its holder is unproven. The unproven holder keeps everything
- * else and gets a new guid from this pod.
+ * Gives people the guid that they have on their own pod, if it is free or no signature of its holder was verified. That
+ * holder keeps everything else and gets a new guid from this pod.
  */
 export async function restoreOwnGuids(transaction: Knex.Transaction, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return
@@ -41,7 +44,7 @@ export async function restoreOwnGuids(transaction: Knex.Transaction, ids: readon
           ids: [...ids],
         },
       )
-      await savepoint.raw(displaceUnproven, { ids: [...ids] })
+      await savepoint.raw(displaceUnsignedHolders, { ids: [...ids] })
       await savepoint.raw(restoreGuids, { ids: [...ids] })
     })
   } catch (error) {
@@ -52,7 +55,7 @@ export async function restoreOwnGuids(transaction: Knex.Transaction, ids: readon
 
 const selectOwnGuids = `select guid_at_pod from people where id = any(:ids)`
 
-const displaceUnproven = `
+const displaceUnsignedHolders = `
   update people as holder set guid = replace(gen_random_uuid()::text, '-', ''), guid_at_pod = holder.guid
   from people as claimant
   where claimant.id = any(:ids)
