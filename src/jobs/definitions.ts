@@ -124,7 +124,7 @@ export const checkPodJob = defineJob<{ readonly podId: number }>()('outbound-slo
 /** Discovers the person of an address, and stores them. */
 export const discoverPersonJob = defineJob<{ readonly address: string }>()('fetch', 'discover-person', retriedForHours)
 
-/** Looks up the unproven signers of one host that messages claim; they are in `signer_lookups`. */
+/** Looks up the unverified signers of one host that messages claim; they are in `signer_lookups`. */
 export const discoverSignersJob = defineJob<{ readonly host: string }>()('fetch-unproven', 'discover-signers', notKept)
 
 /** Discovers a mentioned person, with a lower priority. Protocol faults are not retried. */

@@ -93,7 +93,7 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     await greetFromNewPod()
     const { rows } = await waitingSizes()
     // Batches stored concurrently do not see each other's parked messages.
-    expect(rows).toBeLessThanOrEqual(2 * WAITING_LIMITS.unprovenMessagesOfHost + BATCHES)
+    expect(rows).toBeLessThanOrEqual(2 * WAITING_LIMITS.unverifiedMessagesOfHost + BATCHES)
     const asked = fakePods.requests.filter((request) => request.startsWith('tar'))
     expect(asked.length).toBeLessThanOrEqual(2 * SIGNER_LIMITS.triesAtUnknownHost)
   }, 420_000)
@@ -131,11 +131,11 @@ describe.each(queueBackends)('S90: signers without a verified identity, with the
     await vi.waitFor(isTakenIn, { timeout: 180_000, interval: 100 })
     await boundMessages(pod)
     const { bytes } = await waitingSizes()
-    expect(bytes).toBeLessThanOrEqual(WAITING_LIMITS.longUnprovenBytes)
+    expect(bytes).toBeLessThanOrEqual(WAITING_LIMITS.longUnverifiedBytes)
 
     const wordy = fakePods.person('wordy@prose.example')
     const post = postBy(wordy, { text: '\u{1f600}'.repeat(65_535) })
-    expect(envelopeOf(wordy, post).length).toBeGreaterThan(WAITING_LIMITS.unprovenBytesOfMessage)
+    expect(envelopeOf(wordy, post).length).toBeGreaterThan(WAITING_LIMITS.unverifiedBytesOfMessage)
     expect(envelopeOf(wordy, post).length).toBeLessThan(RECEIVE_LIMITS.bodyBytes)
     expect(await pod.publicly(post, wordy)).toBe(202)
     await vi.waitFor(async () => expect(await pod.db('posts').where({ guid: post.guid })).toHaveLength(1), SOON)

@@ -4,8 +4,8 @@ import { lockEntityKeys } from '../../src/jobs/waiting/lock-entity-keys.js'
 import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
 import { type ParkedMessage, parkAndResume } from '../../src/jobs/waiting/park-messages.js'
 import { resumeOverdue } from '../../src/jobs/waiting/resume-messages.js'
-import { dueLookups, postponeLookups, takeUnprovenSignerBudget } from '../../src/jobs/waiting/signer-lookups.js'
-import { giveUpSigners } from '../../src/jobs/waiting/unproven-messages.js'
+import { dueLookups, postponeLookups, takeUnverifiedSignerBudget } from '../../src/jobs/waiting/signer-lookups.js'
+import { giveUpSigners } from '../../src/jobs/waiting/unverified-messages.js'
 import { limitOfSite } from '../../src/throttling/rate-counters.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
@@ -28,7 +28,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     await pod.db.raw('truncate outbox, waiting, signer_lookups, people, pods cascade')
   })
 
-  function unproven(name: string, difference: Partial<ParkedMessage> = {}): ParkedMessage {
+  function unverified(name: string, difference: Partial<ParkedMessage> = {}): ParkedMessage {
     const senderHost = difference.senderHost ?? 'far.example'
     return {
       waitsFor: `person:${name}@${senderHost}`,
@@ -57,10 +57,10 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
   const waitingSigners = async () =>
     (await pod.db('waiting').orderBy('id').select('waitsFor')).map(({ waitsFor }) => waitsFor.slice('person:'.length))
   const many = (count: number, difference: Partial<ParkedMessage> = {}, name = 'u') =>
-    Array.from({ length: count }, (_, index) => unproven(`${name}${index}`, difference))
+    Array.from({ length: count }, (_, index) => unverified(`${name}${index}`, difference))
 
   it('have their signers discovered by one job per host, for any number of messages', async () => {
-    await park(...many(50), unproven('quin', { senderHost: 'near.example' }))
+    await park(...many(50), unverified('quin', { senderHost: 'near.example' }))
     await park(...many(60))
 
     expect(await pod.db('signerLookups').count({ rows: '*' })).toEqual([{ rows: 61 }])
@@ -71,27 +71,27 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
 
   it('wait a short time for a host that has never responded, and the usual time for a host that has', async () => {
     await meetPod('known.example')
-    await park(unproven('new'), unproven('old', { senderHost: 'known.example' }))
+    await park(unverified('new'), unverified('old', { senderHost: 'known.example' }))
 
     const { rows } = await pod.db.raw(
       `select sender_host as host, extract(epoch from due_at - created_at)::float as seconds from waiting order by id`,
     )
     const seconds = new Map(rows.map((row: { host: string; seconds: number }) => [row.host, row.seconds]))
-    expect(seconds.get('far.example')).toBeCloseTo(WAITING_LIMITS.unprovenWaitSeconds, 0)
+    expect(seconds.get('far.example')).toBeCloseTo(WAITING_LIMITS.unverifiedWaitSeconds, 0)
     expect(seconds.get('known.example')).toBeCloseTo(6 * 3_600, 0)
   })
 
   it('are dropped beyond the budget of names of one network address, but not on hosts that have responded', async () => {
     const source = newSource()
     await meetPod('known.example')
-    const budget = SIGNER_LIMITS.unprovenOfSourcePerMinute
+    const budget = SIGNER_LIMITS.unverifiedOfSourcePerMinute
     const later = performance.now() + 60_000 // so that the budget is not refilled meanwhile
-    for (let spent = 0; spent < budget; spent += 1) expect(takeUnprovenSignerBudget(source, later)).toBe(true)
+    for (let spent = 0; spent < budget; spent += 1) expect(takeUnverifiedSignerBudget(source, later)).toBe(true)
 
     await park(
-      unproven('over', { source }),
-      unproven('honest', { source, senderHost: 'known.example' }),
-      unproven('other', { source: newSource() }),
+      unverified('over', { source }),
+      unverified('honest', { source, senderHost: 'known.example' }),
+      unverified('other', { source: newSource() }),
     )
 
     expect(await waitingSigners()).not.toContain('over@far.example')
@@ -101,21 +101,21 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
   it('are dropped beyond the budget of names of all networks of one IPv6 /48', () => {
     const site = newSource().replace(/0$/, '')
     const now = 1_000_000
-    const budget = limitOfSite(SIGNER_LIMITS.unprovenOfSourcePerMinute, SIGNER_LIMITS.sources)
+    const budget = limitOfSite(SIGNER_LIMITS.unverifiedOfSourcePerMinute, SIGNER_LIMITS.sources)
 
     const admitted = Array.from({ length: 2 * budget }, (_, network) =>
-      takeUnprovenSignerBudget(`${site}${network}`, now),
+      takeUnverifiedSignerBudget(`${site}${network}`, now),
     )
 
     expect(admitted.filter(Boolean)).toHaveLength(budget)
-    expect(takeUnprovenSignerBudget(newSource(), now)).toBe(true)
+    expect(takeUnverifiedSignerBudget(newSource(), now)).toBe(true)
   })
 
   it('of one host count as from one address when they come from all networks of one IPv6 /48', async () => {
-    const most = WAITING_LIMITS.unprovenMessagesOfHost
+    const most = WAITING_LIMITS.unverifiedMessagesOfHost
     await meetPod('far.example')
-    await park(unproven('honest', { source: '2001:db8:1:1' }))
-    await park(unproven('oldest', { source: '2001:db8:2:1' }))
+    await park(unverified('honest', { source: '2001:db8:1:1' }))
+    await park(unverified('oldest', { source: '2001:db8:2:1' }))
     await park(...many(most).map((message, network) => ({ ...message, source: `2001:db8:2:${network.toString(16)}` })))
 
     const left = await waitingSigners()
@@ -129,21 +129,21 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
   it('may name ten new signers a second from an address with a spent budget', () => {
     const source = newSource()
     const now = 1_000_000
-    for (let spent = 0; spent < SIGNER_LIMITS.unprovenOfSourcePerMinute; spent += 1)
-      takeUnprovenSignerBudget(source, now)
+    for (let spent = 0; spent < SIGNER_LIMITS.unverifiedOfSourcePerMinute; spent += 1)
+      takeUnverifiedSignerBudget(source, now)
 
-    expect(takeUnprovenSignerBudget(source, now)).toBe(false)
-    const later = Array.from({ length: 20 }, () => takeUnprovenSignerBudget(source, now + 1_000))
+    expect(takeUnverifiedSignerBudget(source, now)).toBe(false)
+    const later = Array.from({ length: 20 }, () => takeUnverifiedSignerBudget(source, now + 1_000))
     expect(later.filter(Boolean)).toHaveLength(10)
   })
 
   it('of one host are dropped beyond its limit: the oldest of the address that has sent the most', async () => {
-    const most = WAITING_LIMITS.unprovenMessagesOfHost
+    const most = WAITING_LIMITS.unverifiedMessagesOfHost
     await meetPod('far.example')
-    await park(unproven('honest', { source: '203.0.113.5' }))
-    await park(unproven('oldest', { source: ATTACKER }))
+    await park(unverified('honest', { source: '203.0.113.5' }))
+    await park(unverified('oldest', { source: ATTACKER }))
     await park(...many(most - 1, { source: ATTACKER }))
-    await park(unproven('newest', { source: ATTACKER }))
+    await park(unverified('newest', { source: ATTACKER }))
 
     const left = await waitingSigners()
     expect(left).toHaveLength(most)
@@ -152,10 +152,10 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
   })
 
   it.each([
-    ['longer than a legal message', { payload: 'x'.repeat(WAITING_LIMITS.longestUnprovenBytes + 1) }, 0],
-    ['as long as a legal one', { payload: 'x'.repeat(WAITING_LIMITS.longestUnprovenBytes) }, 1],
+    ['longer than a legal message', { payload: 'x'.repeat(WAITING_LIMITS.longestUnverifiedBytes + 1) }, 0],
+    ['as long as a legal one', { payload: 'x'.repeat(WAITING_LIMITS.longestUnverifiedBytes) }, 1],
   ])('that are %s: %#', async (_, difference, kept) => {
-    await park(unproven('quin', difference))
+    await park(unverified('quin', difference))
 
     expect(await pod.db('waiting')).toHaveLength(kept)
     expect(await pod.db('signerLookups')).toHaveLength(kept)
@@ -163,15 +163,15 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
 
   it('have their signers discovered for each source in turn', async () => {
     await park(...many(20, { source: ATTACKER }))
-    await park(unproven('late', { source: '203.0.113.5' }))
+    await park(unverified('late', { source: '203.0.113.5' }))
 
     expect(await dueLookups(pod.db, 'far.example', 2)).toContain('late@far.example')
   })
 
   it('whose signers are not found become dead letters without payload, and verified ones keep waiting', async () => {
     const thing = 'person:lost@far.example'
-    await park(unproven('lost'), {
-      ...unproven('lost'),
+    await park(unverified('lost'), {
+      ...unverified('lost'),
       payload: 'verified',
       signed: true,
       fetchFrom: 'lost@far.example',
@@ -192,7 +192,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
   })
 
   it('become dead letters without payload when their waiting time expires', async () => {
-    await park(unproven('early'), unproven('late'))
+    await park(unverified('early'), unverified('late'))
     await pod
       .db('waiting')
       .where({ waitsFor: 'person:late@far.example' })
@@ -211,10 +211,10 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
       bytes: 1_000,
       messagesOfHost: 4,
       bytesOfHost: 500,
-      unprovenMessages: 3,
-      unprovenBytes: 300,
-      unprovenBytesOfMessage: 50,
-      longUnprovenBytes: 100,
+      unverifiedMessages: 3,
+      unverifiedBytes: 300,
+      unverifiedBytesOfMessage: 50,
+      longUnverifiedBytes: 100,
       deadMessages: 4,
       deadBytes: 300,
       rowsAtOnce: 2,
@@ -238,7 +238,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
 
     const indexes = async () => (await payloads()).map((payload) => Number.parseInt(payload, 10))
 
-    it('the oldest unproven messages are dropped first', async () => {
+    it('the oldest unverified messages are dropped first', async () => {
       await insert(true, ['a.example', 10])
       await insert(false, ...Array.from({ length: 5 }, (): [string, number] => ['b.example', 20]))
       await bound()

@@ -23,7 +23,7 @@ import {
   forgottenHosts,
   postponeLookups,
 } from '../../src/jobs/waiting/signer-lookups.js'
-import { giveUpOverdueUnproven, giveUpSigners } from '../../src/jobs/waiting/unproven-messages.js'
+import { giveUpOverdueUnverified, giveUpSigners } from '../../src/jobs/waiting/unverified-messages.js'
 import {
   findListedConversation,
   listConversationsOfPerson,
@@ -248,7 +248,7 @@ const nextRow = (kind: string) => {
   return hashOf(`${kind}${nextOf}`)
 }
 
-const unprovenMessage = () => {
+const unverifiedMessage = () => {
   nextOf += 1
   const senderHost = `h${nextOf % 60}.example`
   const waitsFor = `person:v${nextOf}@${senderHost}` as const
@@ -349,8 +349,8 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['a conversation is received', () => receiveBatch(worker(), [privateMessage(quin, ann, conversation())])],
   ['the signers of messages', () => Person.findSigners(workerDb, [quin.address, 'one@pod17.example'])],
   [
-    'storing unproven messages',
-    () => within((transaction) => parkAndResume(pod, transaction, [unprovenMessage()], [])),
+    'storing unverified messages',
+    () => within((transaction) => parkAndResume(pod, transaction, [unverifiedMessage()], [])),
   ],
   ['signers with a pending lookup', () => findLookedUp(workerDb, ['u7@h7.example'])],
   ['signers to look up at a host', () => dueLookups(workerDb, 'h7.example', 4)],
@@ -360,7 +360,7 @@ it.each<readonly [string, () => Promise<unknown>]>([
     'messages of a signer that is given up',
     () => within((transaction) => giveUpSigners(pod, transaction, ['u13@h13.example'])),
   ],
-  ['overdue unproven messages', () => within((transaction) => giveUpOverdueUnproven(pod, transaction, 10))],
+  ['overdue unverified messages', () => within((transaction) => giveUpOverdueUnverified(pod, transaction, 10))],
   ['posts to participate in', () => within((transaction) => findPostsToParticipateIn(transaction, [postGuid]))],
   [
     'a like is received',

@@ -9,7 +9,7 @@ import {
   findKnownHosts,
   postponeLookups,
 } from '../../jobs/waiting/signer-lookups.js'
-import { giveUpSigners } from '../../jobs/waiting/unproven-messages.js'
+import { giveUpSigners } from '../../jobs/waiting/unverified-messages.js'
 import type { Pod } from '../../pod/pod.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { isLocalOverload, type RemoteFault, RemotePodError } from '../remote-pod/remote-pod-error.js'

@@ -12,7 +12,7 @@ export const REFERENCE_LIMITS = {
 } as const
 
 /**
- * Waiting messages and dead letters. An unproven message names an unknown signer. Anyone can send any number of them, so their
+ * Waiting messages and dead letters. An unverified message names an unknown signer. Anyone can send any number of them, so their
  * limits are far below those of verified messages.
  */
 export const WAITING_LIMITS = {
@@ -25,23 +25,23 @@ export const WAITING_LIMITS = {
   bytes: 1024 * 1024 * 1024,
   messagesOfHost: 50_000,
   bytesOfHost: 128 * 1024 * 1024,
-  /** Unproven messages, in total and per host that they name. */
-  unprovenMessages: 20_000,
-  unprovenBytes: 64 * 1024 * 1024,
-  unprovenMessagesOfHost: 1_000,
-  unprovenBytesOfHost: 4 * 1024 * 1024,
+  /** Unverified messages, in total and per host that they name. */
+  unverifiedMessages: 20_000,
+  unverifiedBytes: 64 * 1024 * 1024,
+  unverifiedMessagesOfHost: 1_000,
+  unverifiedBytesOfHost: 4 * 1024 * 1024,
   /** Nearly all legitimate messages are smaller. */
-  unprovenBytesOfMessage: 64 * 1024,
+  unverifiedBytesOfMessage: 64 * 1024,
   /** A longer one is kept if it may be legal: the first post of a new person may have the longest legal text … */
-  longestUnprovenBytes: 2 * 1024 * 1024,
+  longestUnverifiedBytes: 2 * 1024 * 1024,
   /** … but all of these share this size; the oldest is dropped for a new one. */
-  longUnprovenBytes: 32 * 1024 * 1024,
+  longUnverifiedBytes: 32 * 1024 * 1024,
   /**
-   * Waiting time of an unproven message if no pod is known at its host, or the known pod is offline. The three attempts of a look-up take
+   * Waiting time of an unverified message if no pod is known at its host, or the known pod is offline. The three attempts of a look-up take
    * 5.5 minutes, longer if limits of this pod delay them.
    */
-  unprovenWaitSeconds: 20 * 60,
-  /** Dead letters, and the bytes of those with a payload. Unproven ones are kept without payload. */
+  unverifiedWaitSeconds: 20 * 60,
+  /** Dead letters, and the bytes of those with a payload. Unverified ones are kept without payload. */
   deadMessages: 100_000,
   deadBytes: 1024 * 1024 * 1024,
   /** How often the totals are checked. */
@@ -50,10 +50,10 @@ export const WAITING_LIMITS = {
   rowsAtOnce: 1_000,
 } as const
 
-/** Look-ups of signers that are unknown and not proven by a signature. */
+/** Look-ups of unknown signers that unverified messages name. */
 export const SIGNER_LIMITS = {
   /** New signers on hosts where no pod has answered, per network address and minute; each worker counts separately. */
-  unprovenOfSourcePerMinute: 600,
+  unverifiedOfSourcePerMinute: 600,
   /** Network addresses counted at the same time. */
   sources: 20_000,
   /** Concurrent look-ups at one host; one until the host has answered. */

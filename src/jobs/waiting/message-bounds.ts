@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { Pod } from '../../pod/pod.js'
 import { WAITING_LIMITS } from './limits.js'
-import { reportDropped } from './unproven-messages.js'
+import { reportDropped } from './unverified-messages.js'
 import type { WaitingDropReason } from './waiting-metrics.js'
 
 export type WaitingLimits = { readonly [Name in keyof typeof WAITING_LIMITS]: number }
@@ -11,7 +11,7 @@ const UNCOUNTED_BYTES = 32 * 1024 * 1024
 
 /**
  * Deletes waiting and dead messages beyond their limits, the oldest first. No statement reads a payload. The limits of a host for
- * unproven messages are applied when they are parked; all other limits here.
+ * unverified messages are applied when they are parked; all other limits here.
  */
 export async function boundMessages(
   pod: Pick<Pod, 'db' | 'log'>,
@@ -26,12 +26,12 @@ export async function boundMessages(
     excess: `
       select id from (
         select id, bytes, row_number() over latest as place, sum(bytes) over latest as size,
-          sum(case when bytes > :unprovenBytesOfMessage then bytes else 0 end) over latest as size_of_long
+          sum(case when bytes > :unverifiedBytesOfMessage then bytes else 0 end) over latest as size_of_long
         from waiting where not signed
         window latest as (order by id desc)
       ) as ranked
-      where place > :unprovenMessages or size > :unprovenBytes
-        or (bytes > :unprovenBytesOfMessage and size_of_long > :longUnprovenBytes)`,
+      where place > :unverifiedMessages or size > :unverifiedBytes
+        or (bytes > :unverifiedBytesOfMessage and size_of_long > :longUnverifiedBytes)`,
   })
   if (await isLarge(pod.db, 'waiting', uncountedBytes)) {
     await deleteExcess(pod, limits, {

@@ -11,7 +11,7 @@ import { type EntityKey, findStoredEntities } from './entity-key.js'
 import { WAITING_LIMITS } from './limits.js'
 import { type FetchKey, fetchKeyOf, requestMissingEntities } from './request-missing-entities.js'
 import { raiseCountsAndResume } from './resume-messages.js'
-import { admitUnproven, boundUnproven } from './unproven-messages.js'
+import { admitUnverified, boundUnverified } from './unverified-messages.js'
 
 /** A message and the entity it waits for; its body is that of its job. */
 export interface ParkedMessage {
@@ -61,14 +61,14 @@ export async function parkMessages(
   // In one order: photos have no locks, and two posts may have the same ones.
   const available = [...new Set([...stored, ...meanwhile])].toSorted()
   const isStored = new Set(available)
-  const kept = await admitUnproven(pod, transaction, waiting, isStored)
+  const kept = await admitUnverified(pod, transaction, waiting, isStored)
   const requested = await requestMissingEntities(
     pod,
     transaction,
     kept.filter(({ waitsFor, signed }) => signed && !isStored.has(waitsFor)),
   )
   await insertWaiting(transaction, kept, requested)
-  await boundUnproven(pod, transaction, kept)
+  await boundUnverified(pod, transaction, kept)
   return available
 }
 

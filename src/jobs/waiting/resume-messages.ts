@@ -8,7 +8,7 @@ import { enqueueJobsOfKind, handOverAfter, markFailed } from '../outbox/outbox.j
 import type { OutboxJob } from '../queues/add-jobs.js'
 import type { EntityKey } from './entity-key.js'
 import { WAITING_LIMITS } from './limits.js'
-import { giveUpOverdueUnproven } from './unproven-messages.js'
+import { giveUpOverdueUnverified } from './unverified-messages.js'
 
 /** Messages that one transaction resumes. */
 const RESUMED_AT_ONCE = 1_000
@@ -71,13 +71,13 @@ export async function giveUpOutboxRow(pod: Pick<Pod, 'jobs' | 'db'>, outboxId: n
   })
 }
 
-/** Resumes messages whose time is over, and gives up unproven ones. Returns the number of resumed messages. */
+/** Resumes messages whose time is over, and gives up unverified ones. Returns the number of resumed messages. */
 export async function resumeOverdue(
   pod: Pick<Pod, 'jobs' | 'log'>,
   transaction: Knex.Transaction,
   limit: number,
 ): Promise<number> {
-  await giveUpOverdueUnproven(pod, transaction, limit)
+  await giveUpOverdueUnverified(pod, transaction, limit)
   const overdue = `id in (
     select id from waiting where due_at <= now() and signed order by due_at limit ? for update skip locked
   )`

@@ -10,7 +10,7 @@ import { afterCommit } from '../outbox/after-commit.js'
 import type { AddOptions } from '../queues/add-jobs.js'
 import { SIGNER_LIMITS } from './limits.js'
 
-/** An unknown signer that an unproven message claims. */
+/** An unknown signer that an unverified message claims. */
 export interface ClaimedSigner {
   readonly address: string
   readonly host: string
@@ -136,12 +136,12 @@ function hostsNamed(key: string, counts: boolean): number {
 }
 
 const takeToken = openTokenBuckets({
-  perMinute: SIGNER_LIMITS.unprovenOfSourcePerMinute,
+  perMinute: SIGNER_LIMITS.unverifiedOfSourcePerMinute,
   sources: SIGNER_LIMITS.sources,
 })
 
 /** Whether this network source may name one more unknown signer on an unknown host. */
-export function takeUnprovenSignerBudget(source: string | undefined, now = performance.now()): boolean {
+export function takeUnverifiedSignerBudget(source: string | undefined, now = performance.now()): boolean {
   return source === undefined || takeToken(source, now)
 }
 

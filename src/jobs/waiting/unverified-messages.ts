@@ -12,7 +12,7 @@ import {
   findKnownHosts,
   findLookedUp,
   SITE_OF_SOURCE,
-  takeUnprovenSignerBudget,
+  takeUnverifiedSignerBudget,
 } from './signer-lookups.js'
 import { countDropped, type WaitingDropReason } from './waiting-metrics.js'
 
@@ -24,30 +24,30 @@ const PERSON = 'person:'
  * Decides which messages of unknown signers wait, and enqueues the look-ups of their signers. Returns all messages that wait, with the
  * time that they wait. Verified messages, and messages whose signer is stored meanwhile, are returned unchanged.
  */
-export async function admitUnproven(
+export async function admitUnverified(
   pod: WaitingPod,
   transaction: Knex.Transaction,
   messages: readonly ParkedMessage[],
   stored: ReadonlySet<EntityKey>,
 ): Promise<readonly ParkedMessage[]> {
-  const unproven = messages.filter(({ signed, waitsFor }) => !signed && !stored.has(waitsFor))
-  if (unproven.length === 0) return messages
-  const hosts = unproven.map(({ senderHost = '' }) => senderHost)
+  const unverified = messages.filter(({ signed, waitsFor }) => !signed && !stored.has(waitsFor))
+  if (unverified.length === 0) return messages
+  const hosts = unverified.map(({ senderHost = '' }) => senderHost)
   const known = await findKnownHosts(transaction, hosts)
-  const lookedUp = await findLookedUp(transaction, [...new Set(unproven.map(signerOf))])
+  const lookedUp = await findLookedUp(transaction, [...new Set(unverified.map(signerOf))])
 
   const refused = new Map<ParkedMessage, WaitingDropReason>()
   const signers = new Map<string, ClaimedSigner>()
   const overBudget = new Set<string>()
-  for (const message of unproven) {
+  for (const message of unverified) {
     const { payload, senderHost: host = '', source } = message
     const address = signerOf(message)
-    if (envelopeBytes(payload) > WAITING_LIMITS.longestUnprovenBytes) {
+    if (envelopeBytes(payload) > WAITING_LIMITS.longestUnverifiedBytes) {
       refused.set(message, 'too_large')
       continue
     }
     if (lookedUp.has(address) || signers.has(address)) continue
-    if (overBudget.has(address) || !(known.has(host) || takeUnprovenSignerBudget(source))) {
+    if (overBudget.has(address) || !(known.has(host) || takeUnverifiedSignerBudget(source))) {
       overBudget.add(address)
       refused.set(message, 'source_budget')
     } else signers.set(address, { address, host, source })
@@ -58,7 +58,7 @@ export async function admitUnproven(
     [...refused].map(([{ senderHost }, reason]) => ({ reason, host: senderHost ?? null })),
     false,
   )
-  const maxWaitSeconds = WAITING_LIMITS.unprovenWaitSeconds
+  const maxWaitSeconds = WAITING_LIMITS.unverifiedWaitSeconds
   return messages
     .filter((message) => !refused.has(message))
     .map((message) =>
@@ -71,17 +71,17 @@ function signerOf({ waitsFor }: ParkedMessage): string {
 }
 
 /** Drops messages of hosts beyond their limits: the oldest of the network source with the most messages first. */
-export async function boundUnproven(
+export async function boundUnverified(
   pod: WaitingPod,
   transaction: Knex.Transaction,
   messages: readonly ParkedMessage[],
 ): Promise<void> {
-  const unproven = messages.filter(({ signed }) => !signed)
-  if (unproven.length === 0) return
-  const rows = await queryPrepared<{ host: string | null }>(transaction, 'bounded-unproven', boundedOfHosts, [
-    [...new Set(unproven.map(({ senderHost = '' }) => senderHost))],
-    WAITING_LIMITS.unprovenMessagesOfHost,
-    WAITING_LIMITS.unprovenBytesOfHost,
+  const unverified = messages.filter(({ signed }) => !signed)
+  if (unverified.length === 0) return
+  const rows = await queryPrepared<{ host: string | null }>(transaction, 'bounded-unverified', boundedOfHosts, [
+    [...new Set(unverified.map(({ senderHost = '' }) => senderHost))],
+    WAITING_LIMITS.unverifiedMessagesOfHost,
+    WAITING_LIMITS.unverifiedBytesOfHost,
   ])
   reportDropped(
     pod,
@@ -127,22 +127,22 @@ export async function giveUpSigners(
     givenUp(
       `select id from unnest(${opaqueParam('$1', 'text[]')}) as entity_key cross join lateral (
          select id from waiting where waits_for = entity_key and signed is not true offset 0
-       ) as unproven`,
+       ) as unverified`,
     ),
     [entityKeys],
   )
   noteGivenUp(pod, rows)
 }
 
-/** The same for unproven messages that have waited too long. */
-export async function giveUpOverdueUnproven(
+/** The same for unverified messages that have waited too long. */
+export async function giveUpOverdueUnverified(
   pod: WaitingPod,
   transaction: Knex.Transaction,
   limit: number,
 ): Promise<void> {
   const rows = await queryPrepared<GivenUp>(
     transaction,
-    'given-up-unproven',
+    'given-up-unverified',
     givenUp(`select id from waiting where due_at <= now() and not signed order by due_at limit $1`),
     [limit],
   )

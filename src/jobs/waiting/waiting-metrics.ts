@@ -2,7 +2,7 @@ import { Counter, type Registry } from 'prom-client'
 
 /** Why a waiting message is dropped. */
 export type WaitingDropReason =
-  /** It is too long for an unproven message. */
+  /** It is too long for an unverified message. */
   | 'too_large'
   /** The network address that posted it has named too many unknown signers. */
   | 'source_budget'
