@@ -58,6 +58,7 @@ import { clusters } from './0131-clusters.js'
 import { quarantine } from './0135-quarantine.js'
 import { retention } from './0140-retention.js'
 import { latestRelease } from './0141-latest-release.js'
+import { personContent } from './0142-person-content.js'
 import type { Migration } from './migration.js'
 
 /**
@@ -125,4 +126,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0135-quarantine', quarantine],
   ['0140-retention', retention],
   ['0141-latest-release', latestRelease],
+  ['0142-person-content', personContent],
 ])

@@ -3,6 +3,7 @@ import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
 import { AlreadyDone, type JobContext, type LoadedJob, loadJob, outboxIdOf } from '../src/jobs/outbox/outbox.js'
 import { giveUpOutboxRow } from '../src/jobs/waiting/resume-messages.js'
+import { failOperationOfJob } from '../src/persistence/operations/operations.js'
 import type { Pod } from '../src/pod/pod.js'
 import { withDeadline } from './deadline.js'
 import { FailedJob } from './failed-job.js'
@@ -103,6 +104,9 @@ export async function endOfFailure(pod: Pod, job: Job, failure: unknown): Promis
   if (isDead && outboxId !== undefined) {
     // Without the mark the sweeper adds the job again, which does no harm.
     await giveUpOutboxRow(pod, outboxId, fault).catch((err) => log.warn({ err }, 'outbox row not marked as failed'))
+    await failOperationOfJob(pod.db, outboxId, fault).catch((err) =>
+      log.warn({ err }, 'operation not marked as failed'),
+    )
   }
   return error instanceof FailedJob ? error : new FailedJob(fault, isDead ? 'dead' : 'retry', error)
 }

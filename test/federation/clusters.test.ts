@@ -6,6 +6,8 @@ import { dismissCluster, listSpamClusters, readCluster } from '../../src/domain/
 import { contentKeysOf } from '../../src/domain/moderation/clusters/content-keys.js'
 import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
 import { reloadFilters } from '../../src/domain/moderation/filters/active-filters.js'
+import { changeFilter } from '../../src/domain/moderation/filters/filters.js'
+import { setPodRule } from '../../src/domain/moderation/pods/pod-rules.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import type { Post } from '../../src/persistence/models/post.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
@@ -152,6 +154,12 @@ describe('six people of one pod who post one link under the posts of three users
     expect(await pod.db('comments').where({ hidden: true })).toHaveLength(2)
     const hides = await pod.db('moderationActions').where({ kind: 'hide', targetType: 'cluster' })
     expect(hides).toMatchObject([{ actor: { name: 'system' } }])
+
+    const [followed] = spammers.slice(1)
+    await pod.db('contacts').insert({ userId: locals[0]?.userId, personId: followed?.id, receiving: true })
+    await comments(() => LINK, spammers.slice(1, 2))
+    await findClusters(strict)
+    expect(await pod.db('comments').where({ hidden: true })).toHaveLength(2)
   })
 })
 
@@ -190,6 +198,15 @@ describe('the pods of the ticked authors', () => {
     expect(await pod.db('podRules')).toMatchObject([{ domain: 's.example', state: 'limited', reason }])
     await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
     expect(await pod.db('podRules')).toEqual([])
+
+    const again = await cleanCluster(pod, COMMAND_ACTOR, id, { ...limit, filter: true }, { reason })
+    await setPodRule(pod, COMMAND_ACTOR, { domain: 's.example', state: 'limited', publicComment: 'Kept' }, { reason })
+    const [filter] = await pod.db('filters')
+    await changeFilter(pod, COMMAND_ACTOR, filter.id, { action: 'flag' }, { reason })
+    await undoAction(pod, COMMAND_ACTOR, again.action?.id ?? 0, { reason: 'A mistake' })
+    expect(await pod.db('podRules')).toMatchObject([{ publicComment: 'Kept' }])
+    expect(await pod.db('filters').pluck('action')).toEqual(['flag'])
+    await pod.db('podRules').delete()
   })
 })
 

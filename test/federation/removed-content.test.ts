@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
+import { undoAction } from '../../src/domain/moderation/actions.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { purgeContent, removeContent } from '../../src/domain/moderation/remove-content.js'
 import { Post } from '../../src/persistence/models/post.js'
@@ -53,4 +54,28 @@ it('does not keep away an entity of another author with the guid of a purged pos
   await purgeContent(pod, COMMAND_ACTOR, { type: 'post', guid: post.guid }, { reason: 'Spam', confirm: post.guid })
 
   expect(await receive(pod, publicMessage(remy, postBy(remy, { guid: post.guid })))).toEqual(allStored)
+})
+
+it('keeps a post away after the undo of its removal if the author has retracted it meanwhile', async () => {
+  const post = postBy(quin)
+  await receive(pod, publicMessage(quin, post))
+  const { action } = await remove('post', post.guid)
+  const retraction = { type: 'retraction', author: quin.address, target_guid: post.guid, target_type: 'Post' } as const
+  expect(await receive(pod, publicMessage(quin, retraction))).toEqual(allStored)
+  expect(await pod.rows('posts')).toEqual([0])
+
+  await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
+
+  expect(await receive(pod, publicMessage(quin, post))).toEqual(ignored)
+  expect(await pod.db('tombstones').where({ permanent: true })).toEqual([])
+})
+
+it('shows a post after the undo of its removal, and leaves no tombstones', async () => {
+  const post = postBy(quin)
+  await receive(pod, publicMessage(quin, post))
+  const { action } = await remove('post', post.guid)
+  await undoAction(pod, COMMAND_ACTOR, action?.id ?? 0, { reason: 'A mistake' })
+
+  expect(await pod.rows('tombstones')).toEqual([0])
+  expect(await Post.query(pod.db).where({ guid: post.guid })).toMatchObject([{ public: true }])
 })

@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { SYSTEM_ACTOR } from '../../src/domain/moderation/actor.js'
+import { startOperation } from '../../src/domain/operations/long-operations.js'
+import { replayDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
 import { birthdaysJob, defineJob, pruneJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { findUnservedQueues } from '../../src/jobs/operations/probe-queues.js'
 import { isIdle, queueFacts } from '../../src/jobs/operations/queue-facts.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import type { Schedule } from '../../src/jobs/queues/schedule-jobs.js'
+import { FailedJob } from '../../workers/failed-job.js'
 import { maintenanceHandlers, prune } from '../../workers/handlers/maintenance.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { checkForDueWork, startSweeping, sweep } from '../../workers/sweeper.js'
@@ -98,6 +102,24 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     expect(await keep(schedule)).toBe(true)
     expect(await keep({ ...schedule, every: 3_000 })).toBe(true)
     expect(await pod.jobs.counts('maintenance')).toMatchObject({ failed: 0 })
+  })
+
+  it('marks an operation as failed when its job has no attempts left; the replayed job completes it', async () => {
+    await pod.db('operations').delete()
+    const failing = async () => {
+      throw new FailedJob('broken', 'dead')
+    }
+    workers = startTestWorkers(pod, { handlers: { ...handlers, maintenance: { 'run-operation': failing } } })
+    const operation = { kind: 'people.content', target: 'people', total: 0, reason: 'For a test' }
+    await pod.db.transaction((transaction) => startOperation(pod, transaction, SYSTEM_ACTOR, operation))
+    const states = () => pod.db('operations').select('state', 'errors')
+    await vi.waitFor(async () => expect(await states()).toEqual([{ state: 'failed', errors: ['broken'] }]), 10_000)
+
+    await workers.close()
+    workers = startTestWorkers(pod, { handlers })
+    expect(await replayDeadLetters(pod)).toBe(1)
+
+    await vi.waitFor(async () => expect(await states()).toMatchObject([{ state: 'done' }]), 10_000)
   })
 
   it('removes schedules of other versions', async () => {

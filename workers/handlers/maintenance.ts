@@ -1,4 +1,5 @@
 import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
+import { changeMissedContent, contentOperation } from '../../src/domain/moderation/follow-up-restrictions.js'
 import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
 import { importOperations } from '../../src/domain/moderation/pods/pod-rule-imports.js'
 import { endPodRules } from '../../src/domain/moderation/pods/pod-rules.js'
@@ -51,19 +52,21 @@ type MaintenanceJob =
   | typeof birthdaysJob
   | typeof runOperationJob
 
+const OPERATIONS = { ...importOperations, ...restrictOperation, ...contentOperation }
+
 export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
   prune: (pod) => prune(pod),
   async 'check-pods'(pod) {
     await endPodRules(pod)
     await restrictMissedPeople(pod)
+    await changeMissedContent(pod)
     await enqueuePodChecks(pod)
   },
   birthdays: (pod) => notifyContactsOfBirthdays(pod),
   'purge-posts': (pod) => purgePosts(pod),
   'find-clusters': (pod) => logClusters(pod),
   'wake-waiting': (pod, { data }) => resumeWaiting(pod, data.entityKeys),
-  'run-operation': (pod, work, deadline) =>
-    runOperation(pod, work, { ...importOperations, ...restrictOperation }, deadline),
+  'run-operation': (pod, work, deadline) => runOperation(pod, work, OPERATIONS, deadline),
 }
 
 /** Conditions of expired rows by table. Rows with a retention setting are removed by `continuePrune`. */

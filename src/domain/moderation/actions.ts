@@ -1,11 +1,12 @@
 import type { Knex } from 'knex'
 import { inTransaction } from '../../persistence/database/transactions.js'
-import { Tombstone } from '../../persistence/models/tombstone.js'
+import { type PermanentTombstone, Tombstone } from '../../persistence/models/tombstone.js'
 import { User } from '../../persistence/models/user.js'
 import {
   type ActionFilter,
   type ActionRow,
   findActionsInForce,
+  findActionsRestricting,
   findEndedActions,
   findLaterAction,
   listActions,
@@ -20,8 +21,8 @@ import { Refusal } from '../refusals.js'
 import { type Actor, requireActionOn, requirePower, SYSTEM_ACTOR } from './actor.js'
 import { undoCleaning } from './clusters/clean-cluster.js'
 import { reloadFilters } from './filters/active-filters.js'
+import { followUpRestrictions } from './follow-up-restrictions.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
-import { resumeContacts } from './restrict-person.js'
 
 type UndoPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
 
@@ -91,7 +92,10 @@ export async function undoActionsOf(
   { type, guid, kinds }: { readonly type: string; readonly guid: string; readonly kinds: readonly string[] },
   options: ActionOptions,
 ): Promise<{ readonly changed: boolean }> {
-  const actions = await findActionsInForce(pod.db, { targetType: type, targetGuid: guid }, kinds)
+  const actions =
+    type === 'person'
+      ? await findActionsRestricting(pod.db, guid, kinds)
+      : await findActionsInForce(pod.db, { targetType: type, targetGuid: guid }, kinds)
   let changed = false
   for (const { id } of actions) changed = (await undoAction(pod, actor, id, options)).changed || changed
   return { changed }
@@ -131,8 +135,7 @@ async function requireUndoOf(transaction: Knex.Transaction, actor: Actor, action
 }
 
 async function undoRestriction(pod: UndoPod, transaction: Knex.Transaction, { id }: ActionRow): Promise<void> {
-  const { resumed } = await liftRestrictions(transaction, { source: 'action', id })
-  await resumeContacts(pod, transaction, resumed)
+  await followUpRestrictions(pod, transaction, await liftRestrictions(transaction, { source: 'action', id }))
 }
 
 async function undoLock(_pod: UndoPod, transaction: Knex.Transaction, { details }: ActionRow): Promise<void> {
@@ -141,9 +144,7 @@ async function undoLock(_pod: UndoPod, transaction: Knex.Transaction, { details 
 
 async function undoRemoval(_pod: UndoPod, transaction: Knex.Transaction, { id, details }: ActionRow): Promise<void> {
   const { tombstones, caseId } = details as unknown as RemovalDetails
-  for (const { targetType, guid, deletedById } of tombstones) {
-    await Tombstone.query(transaction).where({ targetType, guid, deletedById }).delete()
-  }
+  await Tombstone.takeBackPermanent(transaction, tombstones)
   if (caseId !== null) {
     await transaction('moderation_cases')
       .where({ id: caseId, targetDeleted: 'moderator' })
@@ -153,7 +154,7 @@ async function undoRemoval(_pod: UndoPod, transaction: Knex.Transaction, { id, d
 }
 
 interface RemovalDetails {
-  readonly tombstones: readonly Pick<Tombstone, 'targetType' | 'guid' | 'deletedById'>[]
+  readonly tombstones: readonly PermanentTombstone[]
   readonly caseId: number | null
 }
 

@@ -1,15 +1,15 @@
 import type { Knex } from 'knex'
-import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Person } from '../../persistence/models/person.js'
 import { User } from '../../persistence/models/user.js'
 import { findActionInForce } from '../../persistence/moderation/actions.js'
 import { countRelations, type PersonRelations } from '../../persistence/moderation/person-relations.js'
-import { type RestrictionKind, type ResumedContact, restrictPeople } from '../../persistence/moderation/restrictions.js'
+import { type RestrictionKind, restrictPeople } from '../../persistence/moderation/restrictions.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requireActionOn, requirePower } from './actor.js'
 import { personNotFound } from './find-local-user.js'
+import { followUpRestrictions } from './follow-up-restrictions.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
 
 type RestrictPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
@@ -44,21 +44,6 @@ export async function previewBlock(pod: Pick<Pod, 'db'>, actor: Actor, guid: str
   requirePower(actor, 'moderation')
   const { id } = await findAnyPerson(pod.db, guid)
   return countRelations(pod.db, [id])
-}
-
-/** Sends a contact message for each contact that is active again. */
-export async function resumeContacts(
-  pod: Pick<Pod, 'jobs'>,
-  transaction: Knex.Transaction,
-  resumed: readonly ResumedContact[],
-): Promise<void> {
-  await enqueueJobs(
-    pod,
-    transaction,
-    resumed.map(({ userId, ownPersonId, personId }) =>
-      newDispatchJob(ownPersonId, { record: 'contact', userId, personId, sharing: true, blocking: false }),
-    ),
-  )
 }
 
 /** Finds a local or remote person with an open account, restricted or not. */
@@ -101,7 +86,10 @@ async function restrictPerson(
       before: { restriction: person.restriction },
       after: { restriction: person.restriction === 'block' ? 'block' : kind },
       details: { userId: user?.id ?? null },
-      effect: (id) => restrictPeople(transaction, { source: 'action', id }, kind, [person.id]),
+      effect: async (id) => {
+        const change = await restrictPeople(transaction, { source: 'action', id }, kind, [person.id])
+        await followUpRestrictions(pod, transaction, change)
+      },
     })
     return { changed: true, action }
   })

@@ -2,6 +2,7 @@ import { Comment } from '../../persistence/models/comment.js'
 import { Block } from '../../persistence/models/contact.js'
 import { Post } from '../../persistence/models/post.js'
 import { findReadablePost, type ReadablePost } from '../../persistence/posts/find-readable-post.js'
+import { isAuthorUnblocked } from '../../persistence/posts/visibility.js'
 import type { Pod } from '../../pod/pod.js'
 import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
@@ -20,7 +21,9 @@ export async function requireComment(
   { id }: Post,
   guid: string,
 ): Promise<Comment> {
-  const comment = await Comment.query(pod.db).findOne({ guid, postId: id })
+  const comment = await Comment.query(pod.db)
+    .findOne({ guid, postId: id })
+    .whereRaw(isAuthorUnblocked('comments.author_id'))
   if (!comment || (comment.hidden && comment.authorId !== viewer.personId)) throw commentNotFound()
   return comment
 }

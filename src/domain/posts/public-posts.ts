@@ -2,6 +2,7 @@ import { type QueryBuilder, raw } from 'objection'
 import { Comment } from '../../persistence/models/comment.js'
 import { Person } from '../../persistence/models/person.js'
 import { Post } from '../../persistence/models/post.js'
+import { isAuthorUnblocked } from '../../persistence/posts/visibility.js'
 import type { Pod } from '../../pod/pod.js'
 import { PUBLIC_POST_LIMITS } from './limits.js'
 
@@ -17,7 +18,10 @@ export interface PublicPost {
 
 /** Undefined: the post is unknown or not public. */
 export async function findPublicPost(pod: Source, guid: string): Promise<PublicPost | undefined> {
-  const [post] = await readPosts(pod, Post.query(pod.db).where({ guid, public: true }))
+  const [post] = await readPosts(
+    pod,
+    Post.query(pod.db).where({ guid, public: true }).whereRaw(isAuthorUnblocked('posts.author_id')),
+  )
   return post
 }
 
@@ -178,6 +182,7 @@ export async function findCommentPage(pod: Source, post: Post, position?: PagePo
       .select('id', 'guid', 'authorId', 'createdAt')
       .select(raw('left(text, ?)', [PUBLIC_POST_LIMITS.excerptCharacters + 1]).as('text'))
       .where({ postId: post.id, hidden: false })
+      .whereRaw(isAuthorUnblocked('comments.author_id'))
       .withGraphFetched('author')
   return readPage(comments, { position, first: 'oldest', limit: PUBLIC_POST_LIMITS.commentsOnPage })
 }
@@ -191,6 +196,7 @@ export async function findCommentPosition(
   const comment = await Comment.query(pod.db)
     .select('id', 'createdAt')
     .findOne({ postId: post.id, guid, hidden: false })
+    .whereRaw(isAuthorUnblocked('comments.author_id'))
   return comment && { side: 'after', time: comment.createdAt, id: comment.id - 1 }
 }
 

@@ -91,12 +91,13 @@ export async function commitBatch(
   if (needsNoTransaction(batch)) return { records: [], rejected: [], ignored: [] }
   const now = pod.now()
   return inTransaction(pod, async (transaction) => {
-    const { ready: claimed, waiting, rejected } = await claimResumedMessages(transaction, batch)
+    const { ready: claimed, waiting, ...before } = await claimResumedMessages(transaction, batch)
     const parked = waiting.filter(({ message }) => message.wanted === undefined)
     const { hasNewBlocks } = await lockEntities(transaction, claimed, parked)
-    const { ready, ignored } = hasNewBlocks
+    const { ready, ignored, ...newly } = hasNewBlocks
       ? await ignoreNewlyBlocked(transaction, claimed)
-      : { ready: claimed, ignored: [] }
+      : { ready: claimed, ignored: [], rejected: [] }
+    const rejected = [...before.rejected, ...newly.rejected]
     await leaveTombstones(transaction, parked.flatMap(retractionIn))
     await proveSigners(transaction, ready)
     const stored = await storeEntities(pod, transaction, ready, now)
@@ -116,7 +117,7 @@ export async function commitBatch(
       rejected: [...rejected, ...stored.rejected],
       ignored: [...batch.ignored, ...ignored, ...stored.ignored],
     })
-    return { ...stored, ignored: [...stored.ignored, ...ignored] }
+    return { ...stored, rejected: [...stored.rejected, ...newly.rejected], ignored: [...stored.ignored, ...ignored] }
   })
 }
 

@@ -5,7 +5,7 @@ import type { EntityKey } from './entity-key.js'
 /**
  * Takes the locks of all entities that a transaction stores or waits for, in one order. The storing and the waiting transaction both
  * do, so that a message cannot miss its entity. Parents are locked in shared mode: several transactions may add to them. The same
- * statement looks for pods that were blocked in the last minute: a batch may have read its senders before.
+ * statement looks for pods and people that were blocked in the last minute: a batch may have read its senders before.
  */
 export async function lockEntityKeys(
   transaction: Knex.Transaction,
@@ -32,7 +32,8 @@ end`
 const lockEachKey = `
   select count(case when alone then pg_advisory_xact_lock(key) else pg_advisory_xact_lock_shared(key) end),
     exists (select from pods where blocked_at > now() - interval '1 minute')
-      or exists (select from pod_rules where state = 'blocked' and updated_at > now() - interval '1 minute') as "hasNewBlocks"
+      or exists (select from pod_rules where state = 'blocked' and updated_at > now() - interval '1 minute')
+      or exists (select from person_restrictions where kind = 'block' and created_at > now() - interval '1 minute') as "hasNewBlocks"
   from (
     select ${LOCK_KEY} as key, bool_or(alone) as alone
     from (

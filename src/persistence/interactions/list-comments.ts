@@ -10,7 +10,7 @@ import {
 } from '../people/person-summaries.js'
 import type { Reader } from '../posts/list-posts.js'
 import { aggregateViewerActions } from '../posts/viewer-actions.js'
-import { type Visibility, visibilityCondition } from '../posts/visibility.js'
+import { isAuthorUnblocked, type Visibility, visibilityCondition } from '../posts/visibility.js'
 import {
   type AggregatedColumns,
   aggregateColumns,
@@ -45,8 +45,9 @@ export async function listCommentsOfPost(
   const values: unknown[] = [postGuid]
   const place = { time: 'created_at', id: 'id', orderWithoutKey: 'oldest first', firstValue: 3 } as const
   const { name, maxRows, condition, order } = keysetClauses(page, values, place)
-  const post = `select posts.id from posts where posts.guid = $3 and ${visibilityCondition[visibility]}`
-  const some = `select * from comments where post_id = (${post}) and (not hidden or author_id = $2) ${condition} ${order}`
+  const post = `select posts.id from posts where posts.guid = $3 and ${visibilityCondition[visibility]} and ${isAuthorUnblocked('posts.author_id')}`
+  const isShown = `(not hidden or author_id = $2) and ${isAuthorUnblocked('comments.author_id')}`
+  const some = `select * from comments where post_id = (${post}) and ${isShown} ${condition} ${order}`
   const which = `select * from (${some}) as found limit ${maxRows}`
   return toPage(await queryComments(db, reader, { name: `comments ${visibility} ${name}`, which, values }), page)
 }

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { QueryBuilder } from 'objection'
 import { queryPrepared } from '../database/database.js'
+import { isAuthorUnblocked } from '../posts/visibility.js'
 import { Aspect } from './aspect.js'
 import { Comment } from './comment.js'
 import { Like } from './like.js'
@@ -148,6 +149,7 @@ export class Post extends Model {
   ): QueryBuilder<Post, Post | undefined> {
     return this.query(db)
       .findOne({ 'posts.guid': guid })
+      .whereRaw(isAuthorUnblocked('posts.author_id'))
       .where((seen) =>
         seen
           .where('posts.public', true)

@@ -33,14 +33,33 @@ export class Tombstone extends Model {
     if (tombstones.length > 0) await transaction.raw(newTombstones, [JSON.stringify(tombstones)])
   }
 
-  /** Inserts tombstones of moderators, which are not pruned. Returns those that did not exist. */
+  /** Inserts tombstones of moderators, which are not pruned. Returns those that did not exist, or would have been pruned. */
   static async insertPermanent(
     transaction: Knex.Transaction,
     tombstones: readonly { readonly type: string; readonly guid: string; readonly by: string }[],
-  ): Promise<readonly Pick<Tombstone, 'targetType' | 'guid' | 'deletedById'>[]> {
+  ): Promise<readonly PermanentTombstone[]> {
     const { rows } = await transaction.raw(newPermanentTombstones, [JSON.stringify(tombstones)])
     return rows
   }
+
+  /**
+   * Takes back permanent tombstones. One whose entity is not stored any more was retracted by its author meanwhile, and one that existed
+   * before the action is not its own: both stay as those of a retraction, which are pruned.
+   */
+  static async takeBackPermanent(
+    transaction: Knex.Transaction,
+    tombstones: readonly PermanentTombstone[],
+  ): Promise<void> {
+    if (tombstones.length === 0) return
+    const given = JSON.stringify(tombstones)
+    await transaction.raw(deleteUnretracted, [given])
+    await transaction.raw(endPermanence, [given])
+  }
+}
+
+export interface PermanentTombstone extends Pick<Tombstone, 'targetType' | 'guid' | 'deletedById'> {
+  /** False: an ordinary tombstone became permanent. */
+  readonly isNew: boolean
 }
 
 /** Type names of retractions by table. */
@@ -83,4 +102,19 @@ const newPermanentTombstones = `
   select *, true from (${givenTombstones}) as given
   order by 1, 2, 3
   on conflict (target_type, guid, deleted_by_id) do update set permanent = true where not tombstones.permanent
-  returning target_type as "targetType", guid, deleted_by_id as "deletedById"`
+  returning target_type as "targetType", guid, deleted_by_id as "deletedById", xmax = 0 as "isNew"`
+
+const givenPermanent = `
+  json_to_recordset(?::json) as given("targetType" text, guid text, "deletedById" bigint, "isNew" boolean)
+  where tombstones.target_type = given."targetType" and tombstones.guid = given.guid
+    and tombstones.deleted_by_id = given."deletedById"`
+
+const deleteUnretracted = `
+  delete from tombstones using ${givenPermanent} and given."isNew" is not false and case given."targetType"
+    when 'Comment' then exists (select from comments where comments.guid = given.guid)
+    when 'Photo' then exists (select from photos where photos.guid = given.guid)
+    else exists (select from posts where posts.guid = given.guid)
+  end`
+
+const endPermanence = `
+  update tombstones set permanent = false from ${givenPermanent}`

@@ -69,6 +69,25 @@ export async function findActionsInForce(
     .orderBy('id', 'desc')
 }
 
+/** Finds actions in force that restrict a person, also those that came with the migration of another account. */
+export async function findActionsRestricting(
+  db: Knex,
+  personGuid: string,
+  kinds: readonly string[],
+): Promise<readonly ActionRow[]> {
+  return db('moderation_actions')
+    .where({ canBeUndone: true })
+    .whereIn('kind', [...kinds])
+    .whereNull('undoneById')
+    .whereRaw(
+      `(target_type = 'person' and target_guid = ? or id in (
+        select source_id from person_restrictions join people on people.id = person_id where guid = ? and source = 'action'
+      ))`,
+      [personGuid, personGuid],
+    )
+    .orderBy('id', 'desc')
+}
+
 /** Finds the last action of a kind on a target after another one. */
 export async function findLaterAction(
   db: Knex,

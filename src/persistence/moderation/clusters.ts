@@ -152,6 +152,23 @@ export async function addClusterItems(
   return rows
 }
 
+/** Leaves out items of moderators and admins, and of people whom a local user follows. */
+export async function leaveOutKnownAuthors(
+  db: Knex,
+  items: readonly NewClusterItem[],
+): Promise<readonly NewClusterItem[]> {
+  const { rows } = await db.raw(
+    `select given."clusterId", given.type, given."contentId"
+     from json_to_recordset(?::json) as given("clusterId" bigint, type text, "contentId" bigint)
+     join cluster_items as items
+       on items.cluster_id = given."clusterId" and items.type = given.type and items.content_id = given."contentId"
+     where not exists (select from users where users.person_id = items.author_id and users.role is not null)
+       and not exists (select from contacts where contacts.person_id = items.author_id and contacts.receiving)`,
+    [JSON.stringify(items)],
+  )
+  return rows
+}
+
 /** An author in a cluster, with what decides whether an action on them is proposed. */
 export interface ClusterAuthor {
   readonly id: number

@@ -111,6 +111,11 @@ export async function deleteFilter(transaction: Knex.Transaction, id: number): P
   await transaction('filters').where({ id }).delete()
 }
 
+/** Deletes a filter that nobody has changed since it was added. */
+export async function deleteUnchangedFilter(transaction: Knex.Transaction, id: number): Promise<void> {
+  await transaction('filters').where({ id, version: 1 }).delete()
+}
+
 /** What the conditions of filters need to know of an author. */
 export interface FilteredAuthor {
   readonly address: string

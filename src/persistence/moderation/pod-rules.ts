@@ -85,6 +85,18 @@ export async function deletePodRules(transaction: Knex.Transaction, ids: readonl
     .delete()
 }
 
+/** Deletes rules that nobody has changed since a time. */
+export async function deleteUnchangedPodRules(
+  transaction: Knex.Transaction,
+  ids: readonly number[],
+  since: Date,
+): Promise<void> {
+  await transaction('pod_rules')
+    .whereIn('id', [...ids])
+    .where('updatedAt', '<=', since)
+    .delete()
+}
+
 /** Rules whose time is over. */
 export async function findEndedPodRules(db: Knex, limit: number): Promise<readonly PodRule[]> {
   return db('pod_rules').whereNotNull('until').where('until', '<=', db.raw('now()')).orderBy('id').limit(limit)

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { hideComments, hidePosts, showContentRows } from './hidden-content.js'
+import { changeContentOf, noteContentChanges } from './person-content.js'
 
 export type RestrictionKind = 'silence' | 'block'
 
@@ -12,7 +12,11 @@ export interface RestrictionSource {
 export interface RestrictionChange {
   /** Contacts of users who share with people that are no longer blocked. The users' pods send them a contact message. */
   readonly resumed: readonly ResumedContact[]
+  /** More content than one transaction changes: an operation does the rest. */
+  readonly isContentLeft: boolean
 }
+
+const NO_CHANGE: RestrictionChange = { resumed: [], isContentLeft: false }
 
 export interface ResumedContact {
   readonly userId: number
@@ -22,7 +26,7 @@ export interface ResumedContact {
 
 /**
  * Restricts people for a source, in the transaction of the action. A block hides all their content and makes their contacts inactive.
- * A second call for the same source changes its kind. At most a few hundred people a call: the content of each is hidden at once.
+ * A second call for the same source changes its kind. At most a few hundred people a call.
  */
 export async function restrictPeople(
   transaction: Knex.Transaction,
@@ -30,7 +34,7 @@ export async function restrictPeople(
   kind: RestrictionKind,
   personIds: readonly number[],
 ): Promise<RestrictionChange> {
-  if (personIds.length === 0) return { resumed: [] }
+  if (personIds.length === 0) return NO_CHANGE
   await transaction.raw(insertRestrictions, { source, sourceId: id, kind, personIds: [...personIds] })
   return applyRestrictions(transaction, personIds)
 }
@@ -50,52 +54,73 @@ export async function liftRestrictions(
   )
 }
 
-interface ChangedPerson {
-  readonly id: number
-  readonly wasBlocked: boolean
-  readonly isBlocked: boolean
+/** Applies the restrictions that were moved to people together with content and contacts of others. */
+export async function reapplyRestrictions(
+  transaction: Knex.Transaction,
+  personIds: readonly number[],
+): Promise<RestrictionChange> {
+  const people = await updateStrictest(transaction, personIds)
+  return followRestrictions(transaction, {
+    blocked: people.filter(({ isBlocked }) => isBlocked),
+    unblocked: people.filter(({ isBlocked }) => !isBlocked),
+  })
 }
 
 async function applyRestrictions(
   transaction: Knex.Transaction,
   personIds: readonly number[],
 ): Promise<RestrictionChange> {
-  const { rows }: { rows: readonly ChangedPerson[] } = await transaction.raw(updateStrictest, [[...personIds]])
-  const blocked = rows.filter(({ wasBlocked, isBlocked }) => isBlocked && !wasBlocked).map(({ id }) => id)
-  const unblocked = rows.filter(({ wasBlocked, isBlocked }) => wasBlocked && !isBlocked).map(({ id }) => id)
-  if (blocked.length > 0) {
-    await hidePosts(transaction, await idsOfAuthors(transaction, 'posts', blocked))
-    await hideComments(transaction, await idsOfAuthors(transaction, 'comments', blocked))
-    await transaction.raw(deactivateContacts, [blocked])
-  }
-  if (unblocked.length === 0) return { resumed: [] }
-  await showContentRows(transaction, {
-    postIds: await idsOfAuthors(transaction, 'posts', unblocked),
-    commentIds: await idsOfAuthors(transaction, 'comments', unblocked),
+  const people = await updateStrictest(transaction, personIds)
+  return followRestrictions(transaction, {
+    blocked: people.filter(({ wasBlocked, isBlocked }) => isBlocked && !wasBlocked),
+    unblocked: people.filter(({ wasBlocked, isBlocked }) => wasBlocked && !isBlocked),
   })
-  const { rows: resumed } = await transaction.raw(reactivateContacts, [unblocked, unblocked])
-  return { resumed: resumed.filter(({ receiving }: { receiving: boolean }) => receiving) }
 }
 
-async function idsOfAuthors(
+interface ChangedPerson {
+  readonly id: number
+  readonly wasBlocked: boolean
+  readonly isBlocked: boolean
+}
+
+async function updateStrictest(
   transaction: Knex.Transaction,
-  table: 'posts' | 'comments',
-  authorIds: readonly number[],
-): Promise<readonly number[]> {
-  return transaction(table)
-    .whereIn('authorId', [...authorIds])
-    .orderBy('id')
-    .pluck('id')
+  personIds: readonly number[],
+): Promise<readonly ChangedPerson[]> {
+  const { rows } = await transaction.raw(updateStrictestStatement, [[...personIds]])
+  return rows
+}
+
+/** Posts, comments and likes that are changed in the transaction of the restriction itself. */
+const ROWS_AT_ONCE = 1_000
+
+async function followRestrictions(
+  transaction: Knex.Transaction,
+  people: { readonly blocked: readonly ChangedPerson[]; readonly unblocked: readonly ChangedPerson[] },
+): Promise<RestrictionChange> {
+  const blocked = people.blocked.map(({ id }) => id)
+  const unblocked = people.unblocked.map(({ id }) => id)
+  const changed = [...blocked, ...unblocked].toSorted((one, other) => one - other)
+  await noteContentChanges(transaction, changed)
+  let left = ROWS_AT_ONCE
+  for (const id of changed) if (left > 0) left -= await changeContentOf(transaction, id, left)
+  if (blocked.length > 0) await transaction.raw(deactivateContacts, [blocked])
+  if (unblocked.length === 0) return { resumed: [], isContentLeft: left === 0 }
+  const { rows: resumed } = await transaction.raw(reactivateContacts, [unblocked, unblocked])
+  return {
+    resumed: resumed.filter(({ receiving }: { receiving: boolean }) => receiving),
+    isContentLeft: left === 0,
+  }
 }
 
 const insertRestrictions = `
   insert into person_restrictions (person_id, source, source_id, kind)
   select people.id, :source, :sourceId, :kind from people where people.id = any(:personIds)
   order by people.id
-  on conflict (person_id, source, source_id) do update set kind = excluded.kind`
+  on conflict (person_id, source, source_id) do update set kind = excluded.kind, created_at = excluded.created_at`
 
 /** Locks the people in id order. 'block' is before 'silence' in the order of texts. */
-const updateStrictest = `
+const updateStrictestStatement = `
   with locked as (
     select id, restriction from people where id = any(?) order by id for no key update
   ), updated as (

@@ -38,9 +38,29 @@ export async function findOperation(db: Knex, id: number): Promise<Operation | u
   return db('operations').where({ id }).first()
 }
 
-/** Locks an operation that is not finished. */
+/** Locks an operation that is not done. A failed one whose job is replayed continues, unless the same one was started again. */
 export async function lockOperation(transaction: Knex.Transaction, id: number): Promise<Operation | undefined> {
-  return transaction('operations').where({ id }).whereIn('state', ['queued', 'running']).forUpdate().first()
+  return transaction('operations')
+    .where({ id })
+    .whereRaw(
+      `(state in ('queued', 'running') or state = 'failed' and not exists (
+        select from operations as newer
+        where newer.kind = operations.kind and newer.target = operations.target and newer.state in ('queued', 'running')
+      ))`,
+    )
+    .forUpdate()
+    .first()
+}
+
+/** Marks the operation of a job that has used up its attempts. */
+export async function failOperationOfJob(db: Knex, outboxId: number, fault: string): Promise<void> {
+  await db.raw(
+    `update operations set state = 'failed', errors = errors || to_jsonb(cast(? as text)), changed_at = date_trunc('milliseconds', now())
+     from outbox
+     where outbox.id = ? and outbox.name = 'run-operation' and operations.id = cast(outbox.data->>'operationId' as bigint)
+       and operations.state in ('queued', 'running')`,
+    [fault, outboxId],
+  )
 }
 
 /** An operation commits its progress with each chunk, which takes seconds. */

@@ -38,14 +38,14 @@ const statements: Readonly<Record<FetchableKind, string>> = {
       ${authorAsJson('post_author')} as author, ${authorAsJson('post_author')} as "postAuthor"
     from posts
     ${joinPersonAndPod('post_author', 'posts.author_id')}
-    where posts.guid = $1 and posts.public`,
+    where posts.guid = $1 and posts.public and post_author.restriction is distinct from 'block'`,
   poll: `
     select 'post' as record, posts.guid, posts.guid as "postGuid",
       ${authorAsJson('post_author')} as author, ${authorAsJson('post_author')} as "postAuthor"
     from polls
     join posts on posts.id = polls.post_id
     ${joinPersonAndPod('post_author', 'posts.author_id')}
-    where polls.guid = $1 and posts.public`,
+    where polls.guid = $1 and posts.public and post_author.restriction is distinct from 'block'`,
   comment: `
     select 'comment' as record, comments.guid, posts.guid as "postGuid",
       ${authorAsJson('author')} as author, ${authorAsJson('post_author')} as "postAuthor"
@@ -53,7 +53,8 @@ const statements: Readonly<Record<FetchableKind, string>> = {
     join posts on posts.id = comments.post_id
     ${joinPersonAndPod('author', 'comments.author_id')}
     ${joinPersonAndPod('post_author', 'posts.author_id')}
-    where comments.guid = $1 and posts.public and not comments.hidden`,
+    where comments.guid = $1 and posts.public and not comments.hidden
+      and author.restriction is distinct from 'block' and post_author.restriction is distinct from 'block'`,
 }
 
 function joinPersonAndPod(name: string, id: string): string {

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { reapplyRestrictions } from '../moderation/restrictions.js'
 import { destroyEntities } from '../posts/destroy-entities.js'
 
 /** The target of an account migration. */
@@ -29,6 +30,7 @@ export async function movePerson(
   )
   await destroyEntities(transaction, 'post', duplicates)
   for (const statement of moveReferences) await transaction.raw(statement, move)
+  await reapplyRestrictions(transaction, [move.to])
 }
 
 /** The photo files are on the new pod of their author. */
@@ -52,11 +54,12 @@ const selectResharesOfBoth = `
 const selectUserOfNew = `(select id from users where person_id = :to)`
 
 const moveReferences: readonly string[] = [
-  // A restriction follows the person.
+  // A restriction by an action follows the person, that by a rule belongs to the pod. No local account is blocked.
   `insert into person_restrictions (person_id, source, source_id, kind)
-   select cast(:to as bigint), source, source_id, kind from person_restrictions where person_id = :from
+   select new.id, source, source_id, case when new.pod_id is null then 'silence' else kind end
+   from person_restrictions join people as new on new.id = :to
+   where person_id = :from and source = 'action'
    on conflict do nothing`,
-  `update people set restriction = (select min(kind) from person_restrictions where person_id = :to) where id = :to`,
   `update posts set author_id = :to where author_id = :from`,
   `update photos set author_id = :to where author_id = :from`,
   `update comments set author_id = :to where author_id = :from`,
@@ -66,9 +69,9 @@ const moveReferences: readonly string[] = [
       with duplicates as (
         delete from likes as old using likes as new
         where old.author_id = :from and new.author_id = :to and new.${target}_id = old.${target}_id
-        returning old.${target}_id as id, old.positive
+        returning old.${target}_id as id, old.positive and not old.hidden as counted
       ), locked as (
-        select id from ${target}s where id in (select id from duplicates where positive) order by id for no key update
+        select id from ${target}s where id in (select id from duplicates where counted) order by id for no key update
       )
       update ${target}s set likes_count = greatest(0, likes_count - 1) from locked where ${target}s.id = locked.id`,
   ),
@@ -115,10 +118,15 @@ const moveReferences: readonly string[] = [
   `with duplicates as (
      delete from contacts as old using contacts as new
      where old.person_id = :from and new.person_id = :to and new.user_id = old.user_id
-     returning new.id, old.sharing, old.receiving
+     returning new.id, coalesce(old.inactive_sharing, old.sharing) as sharing, coalesce(old.inactive_receiving, old.receiving) as receiving
    )
-   update contacts set sharing = contacts.sharing or duplicates.sharing, receiving = contacts.receiving or duplicates.receiving
-   from duplicates where contacts.id = duplicates.id`,
+   update contacts set
+     sharing = coalesce(inactive_sharing, contacts.sharing) or duplicates.sharing, inactive_sharing = null,
+     receiving = coalesce(inactive_receiving, contacts.receiving) or duplicates.receiving, inactive_receiving = null
+   from duplicates where contacts.id = duplicates.id and (
+     coalesce(inactive_sharing, contacts.sharing) or coalesce(inactive_receiving, contacts.receiving)
+     or duplicates.sharing or duplicates.receiving
+   )`,
   `update contacts set person_id = :to where person_id = :from`,
   `delete from blocks where person_id = :from and user_id in ${selectUserOfNew}`,
   `delete from blocks as old using blocks as new

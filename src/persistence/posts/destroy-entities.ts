@@ -134,23 +134,23 @@ const destroyStatements = {
     select 'like', likes.id, likes.guid, locked.post_id, likes.author_id
     from likes join locked on locked.id = likes.comment_id`,
 
-  // Dislikes are not counted.
+  // Dislikes and likes of blocked people are not counted.
   like: `
     with locked as (
-      select id, guid, author_id, post_id, comment_id, positive from likes where id = any(?) order by id for update
+      select id, guid, author_id, post_id, comment_id, positive and not hidden as counted from likes where id = any(?) order by id for update
     ), deleted as (
       delete from likes using locked where likes.id = locked.id
     ), parents as (
-      select id from posts where id in (select post_id from locked where positive) order by id for no key update
+      select id from posts where id in (select post_id from locked where counted) order by id for no key update
     ), counted as (
       update posts set likes_count = greatest(0, likes_count - lost.count)
-      from (select post_id, count(*) from locked join parents on parents.id = post_id where positive group by post_id) as lost
+      from (select post_id, count(*) from locked join parents on parents.id = post_id where counted group by post_id) as lost
       where posts.id = lost.post_id
     ), liked as (
-      select id from comments where id in (select comment_id from locked where positive) order by id for no key update
+      select id from comments where id in (select comment_id from locked where counted) order by id for no key update
     ), counted_comments as (
       update comments set likes_count = greatest(0, likes_count - lost.count)
-      from (select comment_id, count(*) from locked join liked on liked.id = comment_id where positive group by comment_id) as lost
+      from (select comment_id, count(*) from locked join liked on liked.id = comment_id where counted group by comment_id) as lost
       where comments.id = lost.comment_id
     )
     select 'like' as record, locked.id, locked.guid, coalesce(locked.post_id, comments.post_id) as "participatedPostId",

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 import type { Reader } from './list-posts.js'
+import { isAuthorUnblocked } from './visibility.js'
 
 /** A post that a reader may see, and the id of one of its comments. Null: the post has no such comment. */
 export interface ReadablePost {
@@ -27,9 +28,13 @@ export async function findReadablePost(
 const selectReadablePost = `
   select
     posts.id, posts.public,
-    (select comments.id from comments where comments.guid = $4 and comments.post_id = posts.id and (not comments.hidden or comments.author_id = $2)) as "commentId"
+    (
+      select comments.id from comments
+      where comments.guid = $4 and comments.post_id = posts.id and (not comments.hidden or comments.author_id = $2)
+        and ${isAuthorUnblocked('comments.author_id')}
+    ) as "commentId"
   from posts
   where posts.guid = $3 and (
     posts.public or posts.author_id = $2
     or exists (select from post_visibilities where post_visibilities.post_id = posts.id and user_id = $1)
-  )`
+  ) and ${isAuthorUnblocked('posts.author_id')}`

@@ -12,6 +12,7 @@ import {
 } from '../sql/column-lists.js'
 import { hasRow } from '../sql/has-row.js'
 import { aggregateViewerActions } from './viewer-actions.js'
+import { isAuthorUnblocked } from './visibility.js'
 
 /** A prepared statement that selects the posts to list. */
 export interface PostQuery {
@@ -111,7 +112,8 @@ export function postsStatement({ selectPosts, maxRows }: Pick<PostQuery, 'select
       ${viewerActions.select} as actions
     from page
     cross join lateral (
-      select ${postAggregate.select} as roots, array_agg(author_id) as author_ids from posts where id = any(page.root_ids)
+      select ${postAggregate.select} as roots, array_agg(author_id) as author_ids
+      from posts where id = any(page.root_ids) and ${isAuthorUnblocked('posts.author_id')}
     ) as page_roots
     cross join lateral (
       select ${mentionAggregate.select} as mentions, array_agg(person_id) as person_ids

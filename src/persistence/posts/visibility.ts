@@ -17,5 +17,13 @@ export const visibilityCondition: Readonly<Record<Visibility, string>> = {
   )`,
 }
 
+/**
+ * SQL condition: moderators do not block this author. Their content is hidden in chunks; this condition hides it before. Streams have
+ * `notBlocked` instead.
+ */
+export function isAuthorUnblocked(authorId: string): string {
+  return `not ${hasRow(`people as blocked where blocked.id = ${authorId} and blocked.restriction = 'block'`)}`
+}
+
 /** Whether other pods know a row of `posts` as public. A hidden post is not public here. */
 export const SENT_PUBLICLY = 'coalesce(posts.public_before_hiding, posts.public)'

@@ -1,9 +1,13 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../../src/domain/interactions/comments.js'
 import { endTemporaryActions } from '../../../src/domain/moderation/actions.js'
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { Comment } from '../../../src/persistence/models/comment.js'
 import type { Person } from '../../../src/persistence/models/person.js'
+import { imagesFolder } from '../../../src/persistence/photos/picture-files.js'
 import { addPost } from '../../support/databases/rows.js'
 import { sentAbout } from '../../support/federation/outbound-messages.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
@@ -14,13 +18,19 @@ let api: SampleApiPod
 let mod: StaffClient
 let adm: StaffClient
 let rita: Person
+let uploadsDir: string
 beforeAll(async () => {
-  api = await startSampleApiPod()
+  uploadsDir = await mkdtemp(join(tmpdir(), 'pod-hidden-'))
+  await mkdir(imagesFolder(uploadsDir))
+  api = await startSampleApiPod({ environment: { UPLOADS_DIR: uploadsDir } })
   mod = await makeStaff(api, 'mod', 'moderator')
   adm = await makeStaff(api, 'adm', 'admin')
   rita = await addRemotePerson(api.pod, 'rita@r.example')
 })
-afterAll(() => api.close())
+afterAll(async () => {
+  await api.close()
+  await rm(uploadsDir, { recursive: true })
+})
 
 const reason = 'Spam'
 const moderation = { hidden: true, text: expect.any(String) }
@@ -92,6 +102,25 @@ describe('a hidden post', () => {
 
     expect((await api.alice.get(`/posts/${api.RB}`)).body).toEqual(before)
     expect((await api.carol.get(`/posts/${api.RB}`)).status).toBe(404)
+  })
+
+  it('20: has no picture files of any size until the undo', async () => {
+    const guid = await publish(api, api.bob, { text: 'With a picture', public: true })
+    const post = await api.pod.db('posts').where({ guid }).first('id', 'authorId')
+    const name = `${newGuid()}.png`
+    const photo = { guid: newGuid(), authorId: post.authorId, postId: post.id, public: true, pending: false, name }
+    await api.pod.db('photos').insert(photo)
+    const names = ['', 'scaled_full_', 'thumb_medium_', 'thumb_small_'].map((prefix) => `${prefix}${name}`)
+    for (const each of names) await writeFile(join(imagesFolder(uploadsDir), each), 'picture')
+    const statuses = () =>
+      Promise.all(names.map(async (each) => (await api.app.inject(`/uploads/images/${each}`)).statusCode))
+    expect(await statuses()).toEqual([200, 200, 200, 200])
+
+    const action = await hide(`/posts/${guid}`)
+    expect(await statuses()).toEqual([404, 404, 404, 404])
+
+    await undo(action)
+    expect(await statuses()).toEqual([200, 200, 200, 200])
   })
 
   it('gets comments without notifications; they are shown after the undo', async () => {

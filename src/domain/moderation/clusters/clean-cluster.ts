@@ -13,10 +13,15 @@ import {
   listClusterItems,
   reopenCluster,
 } from '../../../persistence/moderation/clusters.js'
-import { deleteFilter, type FilterRule, insertFilter } from '../../../persistence/moderation/filters.js'
+import { deleteUnchangedFilter, type FilterRule, insertFilter } from '../../../persistence/moderation/filters.js'
 import { hideContentRows, showContentOfAction } from '../../../persistence/moderation/hidden-content.js'
 import { previewPods } from '../../../persistence/moderation/pod-preview.js'
-import { deletePodRules, findPodRule, lockPodRules, savePodRule } from '../../../persistence/moderation/pod-rules.js'
+import {
+  deleteUnchangedPodRules,
+  findPodRule,
+  lockPodRules,
+  savePodRule,
+} from '../../../persistence/moderation/pod-rules.js'
 import { liftRestrictions, restrictPeople } from '../../../persistence/moderation/restrictions.js'
 import type { Pod } from '../../../pod/pod.js'
 import { splitAddress } from '../../../protocol/address.js'
@@ -28,11 +33,11 @@ import { reloadFilters } from '../filters/active-filters.js'
 import { readFilterRule } from '../filters/filters.js'
 import { normalForm } from '../filters/normal-form.js'
 import { findContent } from '../find-content.js'
+import { followUpRestrictions } from '../follow-up-restrictions.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { enforcePodRules } from '../pods/pod-rules.js'
 import { type RuleDomain, readRuleDomain } from '../pods/rule-domain.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
-import { resumeContacts } from '../restrict-person.js'
 import { clusterNotFound, lockOpenCluster, type ShownAuthor, withTick } from './clusters.js'
 
 type CleanPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
@@ -132,7 +137,7 @@ export async function cleanCluster(
       effect: async (actionId) => {
         await retractItems(pod, transaction, plan.removed)
         await hideContentRows(transaction, actionId, contentIdsOf(plan.hidden))
-        await restrictAuthors(transaction, actionId, parts.authors, plan.restricted)
+        await restrictAuthors(pod, transaction, actionId, parts.authors, plan.restricted)
       },
     })
     await closeCaseOfCluster(transaction, cluster, { state: 'resolved', actorId: actor.userId, at: pod.now() })
@@ -142,22 +147,21 @@ export async function cleanCluster(
   return outcome
 }
 
-/** Shows what the cleaning has hidden, removes its filter and its rules, and opens the cluster again. */
+/** Shows what the cleaning has hidden, removes its filter and its rules unless they were changed, and opens the cluster again. */
 export async function undoCleaning(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
-  { id, targetGuid, details }: ActionRow,
+  { id, targetGuid, details, createdAt }: ActionRow,
 ): Promise<void> {
   await showContentOfAction(transaction, id)
-  if (typeof details['filterId'] === 'number') await deleteFilter(transaction, details['filterId'])
+  if (typeof details['filterId'] === 'number') await deleteUnchangedFilter(transaction, details['filterId'])
   const { ruleIds, authorIds } = details
   for (const ids of inChunks(Array.isArray(authorIds) ? authorIds : [], PEOPLE_AT_ONCE)) {
-    const { resumed } = await liftRestrictions(transaction, { source: 'action', id }, ids)
-    await resumeContacts(pod, transaction, resumed)
+    await followUpRestrictions(pod, transaction, await liftRestrictions(transaction, { source: 'action', id }, ids))
   }
   if (Array.isArray(ruleIds) && ruleIds.length > 0) {
     await lockPodRules(transaction)
-    await deletePodRules(transaction, ruleIds)
+    await deleteUnchangedPodRules(transaction, ruleIds, createdAt)
     await enforcePodRules(pod, transaction)
   }
   await reopenCluster(transaction, Number(targetGuid))
@@ -216,8 +220,8 @@ async function tickedAuthors(
     .filter(({ isTicked, isStaff, guid }) => isTicked && !isStaff && !excepted.has(guid))
 }
 
-/** The content of each blocked person is hidden at once, so there are few people a statement. */
 async function restrictAuthors(
+  pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   id: number,
   kind: CleanParts['authors'],
@@ -228,7 +232,9 @@ async function restrictAuthors(
   const local = authors.filter(({ isLocal }) => isLocal).map((author) => author.id)
   const remote = authors.filter(({ isLocal }) => !isLocal).map((author) => author.id)
   for (const ids of inChunks(local, PEOPLE_AT_ONCE)) await restrictPeople(transaction, source, 'silence', ids)
-  for (const ids of inChunks(remote, PEOPLE_AT_ONCE)) await restrictPeople(transaction, source, kind, ids)
+  for (const ids of inChunks(remote, PEOPLE_AT_ONCE)) {
+    await followUpRestrictions(pod, transaction, await restrictPeople(transaction, source, kind, ids))
+  }
 }
 
 const PEOPLE_AT_ONCE = 200

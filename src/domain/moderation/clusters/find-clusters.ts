@@ -6,6 +6,7 @@ import {
   contentIdsOf,
   countUngrouped,
   findGrowingClusters,
+  leaveOutKnownAuthors,
   lockCluster,
   type NewClusterItem,
   openCluster,
@@ -142,15 +143,16 @@ function mostPreciseFirst(keys: readonly ContentKey[]): readonly ContentKey[] {
   return keys.toSorted((one, other) => PRECISION.indexOf(one.kind) - PRECISION.indexOf(other.kind))
 }
 
-/** New content of clusters that were open before. The undo of each action shows it again. */
+/** New content of clusters that were open before, by people whom nobody here follows. The undo of each action shows it again. */
 async function hideNewItems(
   pod: ClusterPod,
   transaction: Knex.Transaction,
   known: readonly ClusterRow[],
   grown: readonly NewClusterItem[],
 ): Promise<void> {
+  const hideable = grown.length === 0 ? [] : await leaveOutKnownAuthors(transaction, grown)
   for (const { id, kind, label, caseId } of known.filter(({ state }) => state === 'open')) {
-    const items = grown.filter(({ clusterId }) => clusterId === id)
+    const items = hideable.filter(({ clusterId }) => clusterId === id)
     if (items.length === 0) continue
     const target = { type: 'cluster', guid: String(id), label: `${kind}: ${label}` }
     const reason = 'New content of an open cluster (SPAM_AUTO_HIDE).'

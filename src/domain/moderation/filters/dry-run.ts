@@ -1,8 +1,11 @@
-import { findFilteredAuthors } from '../../../persistence/moderation/filters.js'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import { appendAuditEntry } from '../../../persistence/moderation/audit-log.js'
+import { type FilterRule, findFilteredAuthors } from '../../../persistence/moderation/filters.js'
 import type { Pod } from '../../../pod/pod.js'
 import { splitAddress } from '../../../protocol/address.js'
 import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
+import { auditContext } from '../record-action.js'
 import { excerptOf, type FilteredDocument } from './check-documents.js'
 import { type NewFilter, readFilterRule, requirePowerOver } from './filters.js'
 import { scanDocuments, sinceDays } from './scan-documents.js'
@@ -27,9 +30,9 @@ export interface DryRun {
   readonly complete: boolean
 }
 
-/** What a filter would have hit in the last days. Changes nothing. */
+/** What a filter would have hit in the last days. Changes nothing; reading private content is recorded in the audit log. */
 export async function dryRunFilter(
-  pod: Pick<Pod, 'db' | 'now'>,
+  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
   actor: Actor,
   input: NewFilter,
   { days = 7 }: { readonly days?: number | undefined },
@@ -37,6 +40,7 @@ export async function dryRunFilter(
   requirePower(actor, 'moderation')
   const rule = readFilterRule(input)
   requirePowerOver(actor, rule)
+  if (rule.isPrivate) await recordPrivateRead(pod, actor, rule)
   const { found, scannedFrom, complete } = await scanDocuments(pod, rule, sinceDays(pod, days))
   const authors = [...new Set(found.map(({ document }) => document.author))]
   const followed = (await findFilteredAuthors(pod.db, authors)).filter(({ isFollowed }) => isFollowed)
@@ -49,6 +53,17 @@ export async function dryRunFilter(
     scannedFrom,
     complete,
   }
+}
+
+async function recordPrivateRead(
+  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  actor: Actor,
+  { kind, value }: FilterRule,
+): Promise<void> {
+  const target = { type: 'filter', guid: null, label: `${kind}: ${value}` }
+  await inTransaction(pod, (transaction) =>
+    appendAuditEntry(transaction, { ...auditContext(actor), action: 'filter.private_read', target }, pod.now()),
+  )
 }
 
 function sampleOf({ document: { type, guid, author, isPublic, texts }, matches }: FilteredDocument): DryRunSample {

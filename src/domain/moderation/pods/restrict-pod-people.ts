@@ -8,8 +8,8 @@ import { liftRestrictions, restrictPeople } from '../../../persistence/moderatio
 import type { Pod } from '../../../pod/pod.js'
 import { continueOperation, type OperationWork } from '../../operations/long-operations.js'
 import { SYSTEM_ACTOR } from '../actor.js'
+import { followUpRestrictions } from '../follow-up-restrictions.js'
 import { MODERATION_LIMITS } from '../limits.js'
-import { resumeContacts } from '../restrict-person.js'
 
 const KIND = 'pod_rules.restrict'
 
@@ -35,7 +35,7 @@ export const restrictOperation: Readonly<Record<string, OperationWork>> = {
         await restrictPeople(transaction, POD_RULES, 'silence', of('silence')),
         await liftRestrictions(transaction, POD_RULES, of(null)),
       ]
-      for (const { resumed } of changes) await resumeContacts(pod, transaction, resumed)
+      for (const change of changes) await followUpRestrictions(pod, transaction, change)
       return { done: people.length, skipped: 0 }
     },
 

@@ -7,7 +7,7 @@ import { parentsOf, retractedKey } from '../entity-references.js'
 
 /**
  * Locks what a batch stores, retracts or waits for exclusively, and the parents of its entities shared: other transactions may
- * add to the same parent, but not delete it. Returns whether pods were blocked in the last minute.
+ * add to the same parent, but not delete it. Returns whether pods or people were blocked in the last minute.
  */
 export async function lockEntities(
   transaction: Knex.Transaction,

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { UPLOADS_PATH } from '../../../domain/photos/photos.js'
+import { isFileOfHiddenPhoto } from '../../../persistence/photos/hidden-files.js'
 import type { ByteRange } from '../../../persistence/photos/picture-storage.js'
 import { isNotModified } from '../../server/entity-tags.js'
 import { RequestFault } from '../../server/request-faults.js'
@@ -45,6 +46,7 @@ export const uploadRoutes: FastifyPluginAsync = async (app) => {
       const [, ending = ''] = NAME.exec(name) ?? []
       const mediaType = MEDIA_TYPES[ending]
       if (mediaType === undefined) throw noPicture()
+      if (await isFileOfHiddenPhoto(app.pod.db, name)) throw noPicture()
       const link = config.s3Delivery === 'redirect' ? await pictures.linkTo?.(name) : undefined
       // Shorter than the address is valid.
       if (link !== undefined)
