@@ -103,7 +103,10 @@ export async function endOfFailure(pod: Pod, job: Job, failure: unknown): Promis
   const outboxId = outboxIdOf(job.data)
   if (isDead && outboxId !== undefined) {
     // Without the mark the sweeper adds the job again, which does no harm.
-    await giveUpOutboxRow(pod, outboxId, fault).catch((err) => log.warn({ err }, 'outbox row not marked as failed'))
+    const failed = { id: job.id, attempts: job.attemptsMade + 1 }
+    await giveUpOutboxRow(pod, outboxId, { fault, job: failed }).catch((err) =>
+      log.warn({ err }, 'outbox row not marked as failed'),
+    )
     await failOperationOfJob(pod.db, outboxId, fault).catch((err) =>
       log.warn({ err }, 'operation not marked as failed'),
     )

@@ -1,12 +1,9 @@
 import { type Command, Option } from 'commander'
+import { readDeadLetterDetails, readDeadLetterPayload } from '../../src/domain/operations/dead-letter-view.js'
 import { dropAudited, groupDeadLetters, replayAudited } from '../../src/domain/operations/dead-letters.js'
+import type { DeadLetter, DeadLetterFilter } from '../../src/jobs/dead-letters/dead-letter.js'
 import { DEAD_LETTER_GROUPS, type DeadLetterGroup } from '../../src/jobs/dead-letters/failed-rows.js'
-import {
-  type DeadLetter,
-  type DeadLetterFilter,
-  listDeadLetters,
-  showDeadLetter,
-} from '../../src/jobs/dead-letters/find-dead-letters.js'
+import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { QUEUES, type QueueName } from '../../src/jobs/queues/queue-names.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
@@ -39,7 +36,9 @@ export function deadLetterCommands(program: Command): void {
 
   dead
     .command('show <id>')
-    .description('Shows one dead letter with its data and error.')
+    .description('Shows one dead letter with its data and error, without texts, tokens and addresses of mails.')
+    .option('--payload', 'show the entity of a public message too; the audit log records it')
+    .option('--as <username>', 'the admin who reads it')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod dead show outbox-17')
     .action(show)
@@ -112,14 +111,16 @@ async function group(by: DeadLetterGroup, options: FilterOptions): Promise<void>
   )
 }
 
-async function show(id: string, options: OutputOptions): Promise<void> {
-  const deadLetter = await withQueue((pod) => showDeadLetter(pod, id))
-  if (deadLetter === undefined) throw new CommandError(`There is no dead letter ${id}.`)
-  const { data, payload, trace } = deadLetter
-  print(options, { ...present(deadLetter), data, payload, trace }, [
-    ...table(Object.entries(present(deadLetter)).map(([name, value]) => [name, String(value ?? '-')])),
+async function show(id: string, options: OutputOptions & ActorOptions & { payload?: boolean }): Promise<void> {
+  const read = options.payload ? readDeadLetterPayload : readDeadLetterDetails
+  const deadLetter = await withQueue(async (pod) => read(pod, await actorOf(pod, options, 'administration'), id))
+  const { data, recipientGuid, bytes, digest, entityXml, trace } = deadLetter
+  const details = { recipient_guid: recipientGuid, bytes, digest, entity_xml: entityXml }
+  print(options, { ...present(deadLetter), data, ...details, trace }, [
+    ...table(
+      Object.entries({ ...present(deadLetter), ...details }).map(([name, value]) => [name, String(value ?? '-')]),
+    ),
     `data: ${JSON.stringify(data, null, 2)}`,
-    ...(payload === null ? [] : [`payload: ${payload}`]),
     ...(trace === null ? [] : [trace]),
   ])
 }

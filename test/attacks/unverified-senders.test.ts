@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters/find-dead-letters.js'
+import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { dropDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
+import { showDeadLetter } from '../../src/jobs/dead-letters/show-dead-letter.js'
 import { RECEIVE_LIMITS } from '../../src/jobs/inbound/limits.js'
 import { SIGNER_LIMITS, WAITING_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'

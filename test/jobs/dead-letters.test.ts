@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters/find-dead-letters.js'
+import type { DeadLetterPosition } from '../../src/jobs/dead-letters/dead-letter.js'
+import { findDeadLetters, listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
 import { dropDeadLetters, replayDeadLetters } from '../../src/jobs/dead-letters/replay-dead-letters.js'
+import { showDeadLetter } from '../../src/jobs/dead-letters/show-dead-letter.js'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { enqueueJob, type JobContext } from '../../src/jobs/outbox/outbox.js'
 import type { Handler } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
+import { addRemotePerson } from '../support/people/remote-people.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 import { startTestWorkers, untilIdle } from '../support/queues/test-workers.js'
@@ -46,7 +49,13 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     await pod.db.transaction((transaction) => enqueueJob(pod, transaction, countJob, { key: 'row' }))
     await pod.jobs.enqueue(countJob, { key: 'job' })
     const dead = { fault: 'internal', attempts: 1 }
-    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toMatchObject([dead, dead]), {
+    await untilFailed(2)
+    expect(await listDeadLetters(pod)).toMatchObject([dead, dead])
+  }
+
+  /** The row of a job is marked before the queue has ended the job. */
+  async function untilFailed(failed: number): Promise<void> {
+    await vi.waitFor(async () => expect(await pod.jobs.counts('notify')).toMatchObject({ active: 0, failed }), {
       timeout: 10_000,
       interval: 20,
     })
@@ -99,7 +108,8 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
 
     await replayDeadLetters(pod)
 
-    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toHaveLength(2), { timeout: 10_000, interval: 20 })
+    await untilFailed(2)
+    expect(await listDeadLetters(pod)).toHaveLength(2)
   })
 
   it('are left to the sweeper when the queue does not accept them', async () => {
@@ -112,7 +122,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
     expect(await due.select('data')).toEqual([{ data: { key: 'row' } }])
     await pod.db('outbox').delete()
     // The job without a row runs again, and fails again before the next test begins.
-    await vi.waitFor(async () => expect(await listDeadLetters(pod)).toHaveLength(1), { timeout: 10_000, interval: 20 })
+    await untilFailed(1)
   })
 
   it('are replayed and discarded one by one', async () => {
@@ -136,7 +146,7 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
 
     await stores.emptyQueue()
     expect(await listDeadLetters(pod)).toMatchObject([
-      { id: expect.stringMatching(/^outbox-/), fault: 'internal', attempts: null },
+      { id: expect.stringMatching(/^outbox-/), fault: 'internal', attempts: 1 },
     ])
     broken = false
     expect(await replayDeadLetters(pod)).toBe(1)
@@ -144,6 +154,44 @@ describe.each(queueBackends)('dead letters, with the queue in $store', (backend)
 
     expect(await effects()).toEqual(['row'])
     expect(await listDeadLetters(pod)).toEqual([])
+  })
+
+  it('are read page by page in both directions, also those of one millisecond', async () => {
+    await let2Die()
+    const { id: senderId, podId } = await addRemotePerson(pod, 'quin@far.example')
+    await pod.db.raw(
+      `insert into outbox (queue, name, data, failed_at)
+       select 'fetch', 'fetch-entity', '{"fault":"gone","from":"quin@far.example"}', timestamptz '2026-01-01T01:00Z' + number / 3 * interval '1 ms'
+       from generate_series(1, 7) as number`,
+    )
+    await pod.db.raw(
+      `with message as (
+         insert into outbound_messages (record, guid, verb, sender_id, public, entity)
+         select 'post', 'g' || number, 'create', :senderId::bigint, true, '<post/>' from generate_series(1, 4) as number
+         returning id
+       )
+       insert into deliveries (message_id, pod_id, state, last_fault, died_at)
+       select id, :podId, 'dead', 'refused', '2026-01-01T01:00:00.001Z' from message`,
+      { podId, senderId },
+    )
+    const all = await findDeadLetters(pod, {}, { limit: 100 })
+    expect(all).toHaveLength(13)
+
+    const read = async (direction: 'before' | 'after', start: DeadLetterPosition | undefined) => {
+      const found: string[] = []
+      let position = start
+      for (;;) {
+        const page = await findDeadLetters(pod, {}, { [direction]: position, limit: 2 })
+        found.push(...page.map(({ id }) => id))
+        if (page.length < 2) return found
+        position = page.at(-1)
+      }
+    }
+    const ids = all.map(({ id }) => id)
+    expect(await read('before', undefined)).toEqual(ids)
+    expect(await read('after', all.at(-1))).toEqual(ids.slice(0, -1).reverse())
+    expect(await dropDeadLetters(pod, { pod: 'far.example' })).toBe(11)
+    expect(await listDeadLetters(pod)).toHaveLength(2)
   })
 
   it('are discarded with their rows', async () => {

@@ -218,7 +218,7 @@ describe.each(queueBackends)('the outbox, with the queue in $store', (backend) =
         .db('outbox')
         .first('id')
         .then(({ id }) => id),
-      'internal',
+      { fault: 'internal' },
     )
 
     await sweep(pod)

@@ -264,7 +264,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
       await park(message('nobody', { waitsFor: thing }))
       const { id } = await pod.db('outbox').whereJsonPath('data', '$.from', '=', 'quin@q.example').first('id')
 
-      await giveUpOutboxRow(pod, id, 'internal')
+      await giveUpOutboxRow(pod, id, { fault: 'internal' })
 
       const messages = pod.db('outbox').whereNotNull('payload').orderBy('id')
       expect(await messages.select('payload', 'data')).toEqual([
@@ -278,7 +278,7 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     it('cause another fetch after the first message with one has been given up', async () => {
       await park(message('one', { waitsFor: thing, fetchFrom: 'quin@q.example' }))
       const { id } = await pod.db('outbox').first('id')
-      await giveUpOutboxRow(pod, id, 'internal')
+      await giveUpOutboxRow(pod, id, { fault: 'internal' })
 
       await park(message('two', { waitsFor: thing, fetchFrom: 'quin@q.example' }))
 

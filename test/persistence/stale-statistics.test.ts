@@ -314,7 +314,7 @@ it.each<readonly [string, () => Promise<unknown>]>([
     () => within((transaction) => parkAndResume(pod, transaction, [], [`post:${newGuid()}`])),
   ],
   ['overdue waiting messages', () => within((transaction) => resumeOverdue(pod, transaction, 10))],
-  ['giving up a message', () => giveUpOutboxRow(worker(), 23, 'internal')],
+  ['giving up a message', () => giveUpOutboxRow(worker(), 23, { fault: 'internal' })],
   ['a post is received', () => receiveBatch(worker(), [publicMessage(quin, postBy(quin))])],
   [
     'a comment is received',

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Refusal } from '../../src/domain/refusals.js'
-import { listDeadLetters, showDeadLetter } from '../../src/jobs/dead-letters/find-dead-letters.js'
+import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
+import { showDeadLetter } from '../../src/jobs/dead-letters/show-dead-letter.js'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { enqueueJob, type JobContext, sweepAllNow } from '../../src/jobs/outbox/outbox.js'
 import { ProtocolError } from '../../src/protocol/errors.js'

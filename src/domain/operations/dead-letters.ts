@@ -1,13 +1,9 @@
 import { countDeadLetters, type DeadLetterCount } from '../../jobs/dead-letters/count-dead-letters.js'
+import type { DeadLetter, DeadLetterFilter, DeadLetterPage } from '../../jobs/dead-letters/dead-letter.js'
 import type { DeadLetterGroup } from '../../jobs/dead-letters/failed-rows.js'
-import {
-  type DeadLetter,
-  type DeadLetterFilter,
-  findDeadLetters,
-  listDeadLetters,
-} from '../../jobs/dead-letters/find-dead-letters.js'
+import { findDeadLetters, listDeadLetters, withoutPlace } from '../../jobs/dead-letters/find-dead-letters.js'
 import { dropDeadLetters, replayDeadLetters } from '../../jobs/dead-letters/replay-dead-letters.js'
-import type { OffsetPage } from '../../persistence/sql/keyset-page.js'
+import type { IdPageResult } from '../../persistence/sql/id-page.js'
 import type { Pod } from '../../pod/pod.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { requireReason } from '../moderation/record-action.js'
@@ -30,11 +26,15 @@ export async function listDeadLetterPage(
   pod: Pick<Pod, 'db' | 'jobs'>,
   actor: Actor,
   filter: DeadLetterFilter,
-  { offset, limit }: OffsetPage,
-): Promise<{ readonly items: readonly DeadLetter[]; readonly more: boolean }> {
+  { limit, ...page }: DeadLetterPage,
+): Promise<IdPageResult<DeadLetter>> {
   requirePower(actor, 'administration')
-  const found = await listDeadLetters(pod, filter, offset + limit + 1)
-  return { items: found.slice(offset, offset + limit), more: found.length > offset + limit }
+  const isTowardsNewer = page.before === undefined && page.after !== undefined
+  const found = await findDeadLetters(pod, filter, { ...page, limit: limit + 1 })
+  const items = found.slice(0, limit).map(withoutPlace)
+  const goesOn = found.length > limit
+  if (isTowardsNewer) return { items: items.toReversed(), hasOlder: true, hasNewer: goesOn }
+  return { items, hasOlder: goesOn, hasNewer: page.before !== undefined }
 }
 
 export async function groupDeadLetters(
@@ -72,13 +72,19 @@ export async function dropConfirmed(
 ): Promise<number> {
   requirePower(actor, 'administration')
   requireReason(change)
-  const { length } = await findDeadLetters(pod, change.filter)
-  if (length > 0 && confirm !== String(length)) {
-    throw new Refusal('confirmation_needed', `Set confirm to ${length} to delete the dead letters.`, {
-      details: { preview: { dead_letters: length } },
+  const chosen = await countChosen(pod, change.filter)
+  if (chosen > 0 && confirm !== String(chosen)) {
+    throw new Refusal('confirmation_needed', `Set confirm to ${chosen} to delete the dead letters.`, {
+      details: { preview: { dead_letters: chosen } },
     })
   }
   return dropAudited(pod, actor, change)
+}
+
+async function countChosen(pod: Pick<Pod, 'db' | 'jobs'>, filter: DeadLetterFilter): Promise<number> {
+  if (filter.id !== undefined) return (await findDeadLetters(pod, filter, { limit: 1 })).length
+  const counts = await countDeadLetters(pod, filter, 'queue', GROUPS)
+  return counts.reduce((sum, { count }) => sum + count, 0)
 }
 
 async function audited(

@@ -1,7 +1,8 @@
 import { countDeadDeliveries } from '../../persistence/outbound/dead-deliveries.js'
 import { QUEUES } from '../queues/queue-names.js'
+import type { DeadLetterFilter, DeadLetterPod } from './dead-letter.js'
 import { countFailedRows, type DeadLetterGroup } from './failed-rows.js'
-import { type DeadLetterFilter, type DeadLetterPod, listFailed, matches, rowOf } from './find-dead-letters.js'
+import { failedJobs } from './find-dead-letters.js'
 
 export interface DeadLetterCount {
   /** Null: the property is unknown. */
@@ -35,15 +36,14 @@ function deliveriesOf({ fault, pod, entity, since, until }: DeadLetterFilter) {
 }
 
 async function countJobs(
-  { jobs }: DeadLetterPod,
+  pod: DeadLetterPod,
   filter: DeadLetterFilter,
   by: DeadLetterGroup,
 ): Promise<DeadLetterCount[]> {
-  if (filter.pod !== undefined || filter.entity !== undefined) return []
+  if (filter.pod !== undefined || filter.entity !== undefined || filter.id !== undefined) return []
   const counts = new Map<string | null, number>()
   for (const queue of filter.queue === undefined ? QUEUES : [filter.queue]) {
-    for await (const job of listFailed(jobs, queue)) {
-      if (rowOf(job) !== undefined || !matches(job, filter)) continue
+    for await (const job of failedJobs(pod, queue, filter, { limit: Number.POSITIVE_INFINITY })) {
       const value = { queue, fault: job.fault, pod: null, entity: null, hour: hourOf(job.finishedAt) }[by]
       counts.set(value, (counts.get(value) ?? 0) + 1)
     }

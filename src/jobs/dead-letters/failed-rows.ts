@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { DeadLetterFilter } from './find-dead-letters.js'
+import { type DeadLetterFilter, type SourcePage, sourceOf } from './dead-letter.js'
 
 /** An outbox row that was given up, without its payload: payloads may be gigabytes together. */
 export interface FailedRow {
@@ -11,13 +11,16 @@ export interface FailedRow {
   readonly pod: string | null
   readonly entity: string | null
   readonly guid: string | null
+  /** Of its job; null: a version before has given it up. */
+  readonly attempts: number | null
+  readonly jobId: string | null
   readonly isEmpty: boolean
   readonly createdAt: Date
   readonly failedAt: Date
 }
 
 /** The host of the pod from which the job would fetch; the entity that it is about. */
-const POD = `regexp_replace(coalesce(data ->> 'from', data ->> 'address', data ->> 'host'), '^.*@', '')`
+const POD = `regexp_replace(coalesce(data ->> 'from', data ->> 'address', data ->> 'host', data #>> '{failure,pod}'), '^.*@', '')`
 const ENTITY = `coalesce(data ->> 'record', data ->> 'type')`
 
 const GROUPS = {
@@ -32,16 +35,23 @@ export type DeadLetterGroup = keyof typeof GROUPS
 
 export const DEAD_LETTER_GROUPS: readonly DeadLetterGroup[] = ['queue', 'fault', 'pod', 'entity', 'hour']
 
-/** Lists rows that were given up, the latest first. */
-export async function listFailedRows(db: Knex, filter: DeadLetterFilter, limit: number): Promise<readonly FailedRow[]> {
+/** Lists rows that were given up, without their payloads. */
+export async function listFailedRows(
+  db: Knex,
+  filter: DeadLetterFilter,
+  { order, behind, limit }: SourcePage<number>,
+): Promise<readonly FailedRow[]> {
   const query = failedRows(db, filter)
   if (query === undefined) return []
+  const [compare, direction] = order === 'newest first' ? ['<', 'desc'] : ['>', 'asc']
   return query
-    .orderBy('failedAt', 'desc')
-    .orderBy('id', 'desc')
-    .modify((each) => limit !== Number.POSITIVE_INFINITY && each.limit(limit))
+    .whereRaw(`(failed_at, id) ${compare} (?, ?::bigint)`, [behind.at, behind.id])
+    .orderBy('failedAt', direction)
+    .orderBy('id', direction)
+    .limit(limit)
     .select('id', 'queue', 'name', 'createdAt', 'failedAt')
     .select(db.raw(`data ->> 'fault' as fault, ${POD} as pod, ${ENTITY} as entity, data ->> 'guid' as guid`))
+    .select(db.raw(`(data #>> '{failure,attempts}')::integer as attempts, data #>> '{failure,job}' as "jobId"`))
     .select({ isEmpty: db.raw(`payload is null and name in ('receive-public', 'receive-private')`) })
 }
 
@@ -61,10 +71,10 @@ function failedRows(
   db: Knex,
   { id, queue, fault, pod, entity, since, until }: DeadLetterFilter,
 ): Knex.QueryBuilder | undefined {
-  const [, digits] = /^outbox-([0-9]{1,15})$/.exec(id ?? '') ?? []
-  if (id !== undefined && digits === undefined) return undefined
+  const own = id === undefined ? undefined : sourceOf(id)
+  if (id !== undefined && own?.source !== 'rows') return undefined
   const query = db('outbox').whereNotNull('failedAt')
-  if (digits !== undefined) query.where({ id: Number(digits) })
+  if (own !== undefined) query.where({ id: Number(own.key) })
   if (queue !== undefined) query.where({ queue })
   if (fault !== undefined) query.whereRaw(`data ->> 'fault' = ?`, [fault])
   if (pod !== undefined) query.whereRaw(`${POD} = ?`, [pod])

@@ -1,50 +1,19 @@
 import { type DeadDelivery, listDeadDeliveries } from '../../persistence/outbound/dead-deliveries.js'
-import type { Pod } from '../../pod/pod.js'
 import { addressHostOf } from '../../protocol/address.js'
 import type { JobSummary } from '../bullmq/job-summaries.js'
-import { isQueueName, QUEUES, type QueueName } from '../queues/queue-names.js'
+import { QUEUES, type QueueName } from '../queues/queue-names.js'
+import {
+  compareDeadLetters,
+  type DeadLetter,
+  type DeadLetterFilter,
+  type DeadLetterPage,
+  type DeadLetterPod,
+  NUMBERS,
+  pageOfSource,
+  sourceOf,
+  TEXTS,
+} from './dead-letter.js'
 import { type FailedRow, listFailedRows } from './failed-rows.js'
-
-/** Work that was given up: a failed job of the queue, an outbox row whose job failed, or a delivery to another pod. */
-export interface DeadLetter {
-  /** `outbox-17`, `delivery-17`, or queue and job as in `inbound-private/42`. */
-  readonly id: string
-  readonly queue: string
-  readonly name: string
-  /** Null: the queue was emptied since, and the row does not store it. */
-  readonly fault: string | null
-  /** The host of the other pod, and the type and guid of the entity; null where only the payload has them. */
-  readonly pod: string | null
-  readonly entity: string | null
-  readonly guid: string | null
-  readonly attempts: number | null
-  readonly createdAt: Date
-  readonly failedAt: Date
-}
-
-export interface DeadLetterDetails extends DeadLetter {
-  readonly data: unknown
-  readonly payload: string | null
-  /** The kind of error and its stack, without any values. */
-  readonly trace: string | null
-}
-
-/** Selects dead letters; without a field, all of them. */
-export interface DeadLetterFilter {
-  readonly id?: string
-  readonly queue?: QueueName
-  readonly fault?: string
-  /** `far.example:8443`: only those of this pod, where the pod is known. */
-  readonly pod?: string
-  /** `post`, `comment` …: only those about such an entity, where it is known. */
-  readonly entity?: string
-  /** Given up from this time on. */
-  readonly since?: Date
-  /** Given up before this time. */
-  readonly until?: Date
-}
-
-export type DeadLetterPod = Pick<Pod, 'db' | 'jobs'>
 
 export interface FoundDeadLetter extends DeadLetter {
   readonly outboxId: number | undefined
@@ -55,9 +24,8 @@ export interface FoundDeadLetter extends DeadLetter {
   readonly isEmpty?: boolean
 }
 
+/** Failed jobs that are read at once. */
 const JOBS_OF_PAGE = 1_000
-/** Clocks of workers and database may differ by so much. */
-const CLOCK_SKEW_MS = 60_000
 
 /** Lists dead letters without their payloads, the latest first. */
 export async function listDeadLetters(
@@ -65,137 +33,158 @@ export async function listDeadLetters(
   filter: DeadLetterFilter = {},
   limit = 100,
 ): Promise<readonly DeadLetter[]> {
-  return (await findDeadLetters(pod, filter, limit)).slice(0, limit).map(withoutPlace)
+  return (await findDeadLetters(pod, filter, { limit })).map(withoutPlace)
 }
 
-function withoutPlace({ outboxId: _, deliveryId: __, job: ___, isEmpty: ____, ...deadLetter }: FoundDeadLetter) {
+/** The parts that do not say where it is stored. */
+export function withoutPlace({
+  outboxId: _,
+  deliveryId: __,
+  job: ___,
+  isEmpty: ____,
+  ...deadLetter
+}: FoundDeadLetter): DeadLetter {
   return deadLetter
 }
 
-/** Shows one with its data. */
-export async function showDeadLetter(pod: DeadLetterPod, id: string): Promise<DeadLetterDetails | undefined> {
-  const [deadLetter] = await findDeadLetters(pod, { id }, 1)
-  if (deadLetter === undefined) return undefined
-  const { outboxId, deliveryId, job } = deadLetter
-  const [row, failed, [delivery]] = await Promise.all([
-    outboxId === undefined
-      ? undefined
-      : pod.db('outbox').where({ id: outboxId }).first(pod.db.raw(`data - 'fault' as data`), 'payload'),
-    job && pod.jobs.find(job.queue, job.id),
-    deliveryId === undefined ? [] : listDeadDeliveries(pod.db, { id: deliveryId, limit: 1 }),
-  ])
-  return {
-    ...withoutPlace(deadLetter),
-    data: row?.data ?? (delivery ? targetOf(delivery) : failed?.data),
-    payload: row?.payload ?? null,
-    trace: failed?.stacktrace?.at(-1) ?? null,
-  }
-}
-
-/** The latest first. Of each source at most `limit` are found. */
+/**
+ * Finds a page of dead letters without their payloads. Each source has an index for its part of the page, so that the cost does not
+ * depend on the length of the list.
+ */
 export async function findDeadLetters(
   pod: DeadLetterPod,
   filter: DeadLetterFilter,
-  limit = Number.POSITIVE_INFINITY,
-): Promise<FoundDeadLetter[]> {
-  const rows = await listFailedRows(pod.db, filter, limit)
-  const { ofRows, others } = await failedJobs(pod.jobs, filter, rows, limit)
-  const deliveries = await foundDeliveries(pod, filter, limit)
-  return [
-    ...rows.map((row) => deadLetterOfRow(row, ofRows.get(row.id))),
-    ...others.map(({ queue, job }) => deadLetterOfJob(queue, job)),
-    ...deliveries.map(deadLetterOfDelivery),
-  ].sort((one, other) => other.failedAt.getTime() - one.failedAt.getTime())
+  page: DeadLetterPage,
+): Promise<readonly FoundDeadLetter[]> {
+  const found = await Promise.all([
+    findRows(pod, filter, page),
+    findDeliveries(pod, filter, page),
+    findJobs(pod, filter, page),
+  ])
+  const direction = page.before === undefined && page.after !== undefined ? 1 : -1
+  return found
+    .flat()
+    .toSorted((one, other) => direction * compareDeadLetters(one, other))
+    .slice(0, page.limit)
 }
 
-interface FailedJob {
-  readonly queue: QueueName
-  readonly job: JobSummary
-}
-
-/** The failed jobs of these rows, and those without a row that match. The job of a deleted row has nothing left to do. */
-async function failedJobs(
-  jobs: DeadLetterPod['jobs'],
+async function findRows(
+  { db }: DeadLetterPod,
   filter: DeadLetterFilter,
-  rows: readonly FailedRow[],
-  limit: number,
-): Promise<{ readonly ofRows: ReadonlyMap<number, FailedJob>; readonly others: readonly FailedJob[] }> {
-  const wanted = new Set(rows.map(({ id }) => id))
-  const ofRows = new Map<number, FailedJob>()
-  const others: FailedJob[] = []
-  const from = oldestWanted(filter, rows, limit)
-  const [, ofJob, jobId] = /^([a-z-]+)\/(.+)$/.exec(filter.id ?? '') ?? []
-  for (const queue of queuesOf(filter, ofJob, rows)) {
-    let found = 0
-    for await (const job of listFailed(jobs, queue)) {
-      if ((job.finishedAt ?? 0) < from) break
-      const outboxId = rowOf(job)
-      if (outboxId !== undefined) {
-        if (wanted.has(outboxId)) ofRows.set(outboxId, { queue, job })
-      } else if (matches(job, filter) && (filter.id === undefined || job.id === jobId)) {
-        others.push({ queue, job })
-        found += 1
-        if (found >= limit) break
+  page: DeadLetterPage,
+): Promise<readonly FoundDeadLetter[]> {
+  const rows = await listFailedRows(db, filter, pageOfSource('rows', page, filter, NUMBERS))
+  return rows.map(deadLetterOfRow)
+}
+
+/** Dead deliveries are listed under the queue that would deliver them. */
+async function findDeliveries(
+  { db }: DeadLetterPod,
+  filter: DeadLetterFilter,
+  page: DeadLetterPage,
+): Promise<readonly FoundDeadLetter[]> {
+  const { id, queue, fault, pod, entity, since, until } = filter
+  const own = id === undefined ? undefined : sourceOf(id)
+  if ((queue !== undefined && queue !== 'outbound') || (id !== undefined && own?.source !== 'deliveries')) return []
+  const deliveryId = own === undefined ? undefined : Number(own.key)
+  const chosen = { id: deliveryId, fault, pod, entity, since, until }
+  return (await listDeadDeliveries(db, chosen, pageOfSource('deliveries', page, filter, NUMBERS))).map(
+    deadLetterOfDelivery,
+  )
+}
+
+/** Failed jobs without a row. Those of messages do not show their pod or entity: only the payload has them. */
+async function findJobs(
+  pod: DeadLetterPod,
+  filter: DeadLetterFilter,
+  page: DeadLetterPage,
+): Promise<readonly FoundDeadLetter[]> {
+  const { id } = filter
+  if (id !== undefined) return findJob(pod, filter, id)
+  const found = await Promise.all(
+    queuesOf(filter).map(async (queue) => {
+      const jobs: FoundDeadLetter[] = []
+      for await (const job of failedJobs(pod, queue, filter, page)) {
+        jobs.push(deadLetterOfJob(queue, job))
+        if (jobs.length === page.limit) break
       }
-    }
-  }
-  return { ofRows, others }
+      return jobs
+    }),
+  )
+  return found.flat()
 }
 
-/** Jobs that failed before this time, in milliseconds, are not needed: `limit` rows are later. */
-function oldestWanted({ since }: DeadLetterFilter, rows: readonly FailedRow[], limit: number): number {
-  const oldestRow = rows[limit - 1]?.failedAt.getTime()
-  return Math.max(since?.getTime() ?? 0, oldestRow === undefined ? 0 : oldestRow - CLOCK_SKEW_MS)
+async function findJob(
+  { jobs }: DeadLetterPod,
+  filter: DeadLetterFilter,
+  id: string,
+): Promise<readonly FoundDeadLetter[]> {
+  const own = sourceOf(id)
+  if (own === undefined || own.source === 'rows' || own.source === 'deliveries') return []
+  const queue = own.source
+  const job = await jobs.find(queue, own.key)
+  const isDead = job !== undefined && (await job.isFailed())
+  if (!isDead || !queuesOf(filter).includes(queue)) return []
+  const { name, timestamp, finishedOn = null, attemptsMade, failedReason, deduplicationId } = job
+  const found: JobSummary = {
+    ...{ id: own.key, name, addedAt: timestamp, finishedAt: finishedOn, attempts: attemptsMade },
+    ...{ fault: failedReason ?? null, uniqueName: deduplicationId ?? null },
+  }
+  const isOfRow = found.uniqueName?.startsWith('outbox-') === true
+  return !isOfRow && matches(found, filter) ? [deadLetterOfJob(queue, found)] : []
 }
 
-/** The queues with jobs that may match. Without its payload the job of a message does not show its pod or entity. */
-function queuesOf(
-  { id, queue, pod, entity }: DeadLetterFilter,
-  ofJob: string | undefined,
-  rows: readonly FailedRow[],
-): readonly QueueName[] {
-  if (ofJob !== undefined) return isQueueName(ofJob) ? [ofJob] : []
-  if (id !== undefined || pod !== undefined || entity !== undefined) {
-    return QUEUES.filter((name) => rows.some((row) => row.queue === name))
-  }
+/** The queues whose failed jobs may match. */
+function queuesOf({ queue, pod, entity }: DeadLetterFilter): readonly QueueName[] {
+  if (pod !== undefined || entity !== undefined) return []
   return queue === undefined ? QUEUES : [queue]
 }
 
-/** All failed jobs of a queue, the latest first. */
-export async function* listFailed(jobs: DeadLetterPod['jobs'], queue: QueueName): AsyncGenerator<JobSummary> {
-  for (let from = 0; ; from += JOBS_OF_PAGE) {
-    const page = await jobs.list(queue, 'failed', from, JOBS_OF_PAGE)
-    yield* page
-    if (page.length < JOBS_OF_PAGE) return
+/** The failed jobs of a queue that match, without rows, from a page on to the end of the list. */
+export async function* failedJobs(
+  { jobs }: DeadLetterPod,
+  queue: QueueName,
+  filter: DeadLetterFilter,
+  page: DeadLetterPage,
+): AsyncGenerator<JobSummary> {
+  const { order, behind } = pageOfSource(queue, page, filter, TEXTS)
+  const limit = Math.min(page.limit, JOBS_OF_PAGE)
+  let position = { at: behind.at.getTime(), id: behind.id }
+  for (;;) {
+    const found = await jobs.failedWithoutRow(queue, { order, behind: position, limit })
+    for (const job of found) {
+      if (matches(job, filter)) yield job
+    }
+    const last = found.at(-1)
+    const isPast = last !== undefined && isOutside(last, filter, order)
+    if (last === undefined || found.length < limit || isPast) return
+    position = { at: last.finishedAt ?? 0, id: last.id }
   }
 }
 
-export function matches({ fault: own, finishedAt }: JobSummary, filter: DeadLetterFilter): boolean {
-  const { fault, pod, entity, since, until } = filter
+/** Whether the list has left the times of the filter. */
+function isOutside({ finishedAt }: JobSummary, { since, until }: DeadLetterFilter, order: string): boolean {
+  const at = finishedAt ?? 0
+  if (order === 'newest first') return since !== undefined && at < since.getTime()
+  return until !== undefined && at >= until.getTime()
+}
+
+function matches({ fault: own, finishedAt }: JobSummary, { fault, since, until }: DeadLetterFilter): boolean {
   const at = finishedAt ?? 0
   return (
-    pod === undefined &&
-    entity === undefined &&
     (fault === undefined || fault === own) &&
     (since === undefined || at >= since.getTime()) &&
     (until === undefined || at < until.getTime())
   )
 }
 
-/** The row of a job, by the unique name that the outbox gives it. */
-export function rowOf({ uniqueName }: JobSummary): number | undefined {
-  const [, digits] = /^outbox-([0-9]{1,15})$/.exec(uniqueName ?? '') ?? []
-  return digits === undefined ? undefined : Number(digits)
-}
-
-function deadLetterOfRow(row: FailedRow, found: FailedJob | undefined): FoundDeadLetter {
-  const { id, queue, name, pod, entity, guid, createdAt, failedAt, isEmpty } = row
+function deadLetterOfRow(row: FailedRow): FoundDeadLetter {
+  const { id, queue, name, fault, pod, entity, guid, attempts, jobId, createdAt, failedAt, isEmpty } = row
+  const queueOfJob = QUEUES.find((each) => each === queue)
   return {
-    ...{ id: `outbox-${id}`, queue, name, pod, entity, guid, createdAt, failedAt, isEmpty },
-    fault: row.fault ?? found?.job.fault ?? null,
-    attempts: found?.job.attempts ?? null,
+    ...{ id: `outbox-${id}`, queue, name, fault, pod, entity, guid, attempts, createdAt, failedAt, isEmpty },
     outboxId: id,
-    job: found && { queue: found.queue, id: found.job.id },
+    job: jobId === null || queueOfJob === undefined ? undefined : { queue: queueOfJob, id: jobId },
   }
 }
 
@@ -210,20 +199,6 @@ function deadLetterOfJob(queue: QueueName, job: JobSummary): FoundDeadLetter {
   }
 }
 
-/** Dead deliveries are listed under the queue that would deliver them. */
-async function foundDeliveries(
-  { db }: DeadLetterPod,
-  { id, queue, fault, pod, entity, since, until }: DeadLetterFilter,
-  limit: number,
-): Promise<readonly DeadDelivery[]> {
-  const [, digits] = /^delivery-([0-9]{1,15})$/.exec(id ?? '') ?? []
-  const isMeant = (queue === undefined || queue === 'outbound') && (id === undefined || digits !== undefined)
-  if (!isMeant) return []
-  return listDeadDeliveries(db, {
-    ...{ id: digits === undefined ? undefined : Number(digits), fault, pod, entity, since, until, limit },
-  })
-}
-
 function deadLetterOfDelivery(delivery: DeadDelivery): FoundDeadLetter {
   const { id, fault, attempts, createdAt, diedAt, record: entity, guid } = delivery
   return {
@@ -233,9 +208,4 @@ function deadLetterOfDelivery(delivery: DeadDelivery): FoundDeadLetter {
     outboxId: undefined,
     job: undefined,
   }
-}
-
-function targetOf(delivery: DeadDelivery) {
-  const { person, record, guid, verb, status } = delivery
-  return { pod: addressHostOf(delivery), person, record, guid, verb, status }
 }

@@ -4,11 +4,15 @@ import { enqueueDeliveries } from '../outbox/enqueue-deliveries.js'
 import { unmarkFailed } from '../outbox/outbox.js'
 import { QUEUES } from '../queues/queue-names.js'
 import {
+  compareDeadLetters,
   type DeadLetterFilter,
   type DeadLetterPod,
-  type FoundDeadLetter,
-  findDeadLetters,
-} from './find-dead-letters.js'
+  type DeadLetterPosition,
+} from './dead-letter.js'
+import { type FoundDeadLetter, findDeadLetters } from './find-dead-letters.js'
+
+/** Dead letters that are read at once, without their payloads. */
+const LETTERS_AT_ONCE = 1_000
 
 /** Rows that one statement changes or deletes: a payload may have megabytes, in thousands of pieces. */
 const ROWS_AT_ONCE = 100
@@ -18,35 +22,61 @@ const ROWS_AT_ONCE = 100
  * without their payload stay.
  */
 export async function replayDeadLetters(pod: DeadLetterPod, filter: DeadLetterFilter = {}): Promise<number> {
-  const deadLetters = (await findDeadLetters(pod, filter)).filter(({ isEmpty = false }) => !isEmpty)
-  for (const ids of inChunks(deliveriesAmong(deadLetters), ROWS_AT_ONCE)) await replayDeliveries(pod, ids)
-  for (const some of inChunks(
-    deadLetters.filter(({ outboxId }) => outboxId !== undefined),
-    ROWS_AT_ONCE,
-  ))
-    await replayRows(pod, some)
-  for (const { outboxId, deliveryId, job } of deadLetters) {
-    if (outboxId === undefined && deliveryId === undefined && job !== undefined) await replayJob(pod, job)
-  }
-  return deadLetters.length
+  return changeChunks(pod, filter, async (all) => {
+    const deadLetters = all.filter(({ isEmpty = false }) => !isEmpty)
+    for (const ids of inChunks(deliveriesAmong(deadLetters), ROWS_AT_ONCE)) await replayDeliveries(pod, ids)
+    const ofRows = deadLetters.filter(({ outboxId }) => outboxId !== undefined)
+    for (const some of inChunks(ofRows, ROWS_AT_ONCE)) await replayRows(pod, some)
+    for (const { outboxId, deliveryId, job } of deadLetters) {
+      if (outboxId === undefined && deliveryId === undefined && job !== undefined) await replayJob(pod, job)
+    }
+    return deadLetters.length
+  })
 }
 
 /** Deletes dead letters; returns their number. */
 export async function dropDeadLetters(pod: DeadLetterPod, filter: DeadLetterFilter = {}): Promise<number> {
-  const deadLetters = await findDeadLetters(pod, filter)
-  for (const ids of inChunks(deliveriesAmong(deadLetters), ROWS_AT_ONCE)) await deleteDeadDeliveries(pod.db, ids)
-  for (const ids of inChunks(
-    deadLetters.flatMap(({ outboxId }) => outboxId ?? []),
-    ROWS_AT_ONCE,
-  )) {
-    await pod
-      .db('outbox')
-      .whereIn('id', [...ids])
-      .whereNotNull('failedAt')
-      .delete()
+  return changeChunks(pod, filter, async (deadLetters) => {
+    for (const ids of inChunks(deliveriesAmong(deadLetters), ROWS_AT_ONCE)) await deleteDeadDeliveries(pod.db, ids)
+    for (const ids of inChunks(rowsAmong(deadLetters), ROWS_AT_ONCE)) {
+      await pod
+        .db('outbox')
+        .whereIn('id', [...ids])
+        .whereNotNull('failedAt')
+        .delete()
+    }
+    await removeJobs(pod, deadLetters)
+    return deadLetters.length
+  })
+}
+
+/**
+ * Changes the dead letters that exist now, chunk by chunk, so that none but one chunk is in memory. The oldest come first, which keeps
+ * the order of deliveries to a pod; what fails again meanwhile is younger than the end.
+ */
+async function changeChunks(
+  pod: DeadLetterPod,
+  filter: DeadLetterFilter,
+  change: (deadLetters: readonly FoundDeadLetter[]) => Promise<number>,
+): Promise<number> {
+  const [end] = await findDeadLetters(pod, filter, { limit: 1 })
+  if (end === undefined) return 0
+  let changed = 0
+  let after: DeadLetterPosition = BEFORE_ALL
+  for (;;) {
+    const found = await findDeadLetters(pod, filter, { after, limit: LETTERS_AT_ONCE })
+    const chunk = found.filter((each) => compareDeadLetters(each, end) <= 0)
+    if (chunk.length > 0) changed += await change(chunk)
+    const last = chunk.at(-1)
+    if (last === undefined || chunk.length < LETTERS_AT_ONCE) return changed
+    after = last
   }
-  await removeJobs(pod, deadLetters)
-  return deadLetters.length
+}
+
+const BEFORE_ALL: DeadLetterPosition = { id: 'delivery-0', failedAt: new Date(0) }
+
+function rowsAmong(deadLetters: readonly FoundDeadLetter[]): readonly number[] {
+  return deadLetters.flatMap(({ outboxId }) => outboxId ?? [])
 }
 
 function deliveriesAmong(deadLetters: readonly FoundDeadLetter[]): readonly number[] {
@@ -61,7 +91,7 @@ async function replayDeliveries(pod: DeadLetterPod, ids: readonly number[]): Pro
 
 async function replayRows(pod: DeadLetterPod, deadLetters: readonly FoundDeadLetter[]): Promise<void> {
   // The rows come first: when a later step fails, the sweeper adds the jobs.
-  const ids = deadLetters.flatMap(({ outboxId }) => outboxId ?? [])
+  const ids = rowsAmong(deadLetters)
   await unmarkFailed(pod.db, ids)
   await removeJobs(pod, deadLetters)
   const rows = deadLetters.flatMap(({ outboxId, queue, name }) => {
@@ -81,7 +111,10 @@ async function replayJob({ jobs }: DeadLetterPod, { queue, id }: FailedJobId): P
 type FailedJobId = NonNullable<FoundDeadLetter['job']>
 
 async function removeJobs({ jobs }: DeadLetterPod, deadLetters: readonly FoundDeadLetter[]): Promise<void> {
-  for (const { job } of deadLetters) if (job !== undefined) await jobs.remove(job.queue, job.id)
+  const failed = deadLetters.flatMap(({ job }) => job ?? [])
+  for (const some of inChunks(failed, ROWS_AT_ONCE)) {
+    await Promise.all(some.map(({ queue, id }) => jobs.remove(queue, id)))
+  }
 }
 
 /** Crashes before the replay must not count against the job: the cause may be repaired. */

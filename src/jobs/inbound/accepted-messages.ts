@@ -1,6 +1,7 @@
 import type { Job } from 'bullmq'
 import type { Knex } from 'knex'
 import type pg from 'pg'
+import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import { type DataOf, receivePrivateJob, receivePublicJob } from '../definitions.js'
 import { outboxIdOf } from '../outbox/outbox.js'
 import type { JobQueues } from '../queues/job-queues.js'
@@ -48,23 +49,35 @@ function privateMessages({ messages, acceptedAt }: DataOf<typeof receivePrivateJ
   return messages.map(({ recipientGuid, envelope }) => ({ queue, name, recipientGuid, acceptedAt, payload: envelope }))
 }
 
-/** Stores accepted messages as dead letters, which an operator can replay; returns their ids. */
+/**
+ * Stores accepted messages as dead letters, which an operator can replay; returns their ids. A public message is one of the pod that
+ * its unverified author claims.
+ */
 export async function insertDeadMessages(
   db: Knex,
   messages: readonly AcceptedMessage[],
   fault: string,
 ): Promise<readonly number[]> {
-  const { rows } = await db.raw(
+  const rows = messages.map((message) => ({ ...message, pod: claimedPodOf(message) }))
+  const { rows: inserted } = await db.raw(
     `insert into outbox (queue, name, data, payload, accepted_at, failed_at)
      select queue, name,
-       jsonb_build_object('recipientGuid', "recipientGuid", 'times', 0, 'last', false, 'fault', :fault::text),
+       jsonb_build_object('recipientGuid', "recipientGuid", 'times', 0, 'last', false, 'fault', :fault::text,
+         'failure', jsonb_build_object('pod', pod)),
        payload, "acceptedAt", now()
      from json_to_recordset(:messages::json)
-       as message(queue text, name text, "recipientGuid" text, "acceptedAt" timestamptz, payload text)
+       as message(queue text, name text, "recipientGuid" text, "acceptedAt" timestamptz, payload text, pod text)
      returning id`,
-    { messages: JSON.stringify(messages), fault },
+    { messages: JSON.stringify(rows), fault },
   )
-  return rows.map(({ id }: { id: number }) => id)
+  return inserted.map(({ id }: { id: number }) => id)
+}
+
+function claimedPodOf({ recipientGuid, payload }: AcceptedMessage): string | null {
+  if (recipientGuid !== null) return null
+  const { author, sender } = peekEnvelope(payload)
+  const address = author ?? sender
+  return address?.replace(/^.*@/, '') ?? null
 }
 
 /** Stores accepted messages as outbox rows, which the sweeper hands to the queue. */

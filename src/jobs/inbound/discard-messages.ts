@@ -26,7 +26,7 @@ export async function discardMessages(
 async function discardJob(db: Pod['db'], job: Job): Promise<number> {
   const outboxId = outboxIdOf(job.data)
   if (outboxId !== undefined) {
-    await markFailed(db, outboxId, FAULT)
+    await markFailed(db, outboxId, { fault: FAULT })
     await job.remove().catch(() => {})
     return 1
   }

@@ -286,13 +286,26 @@ export function outboxIdOf(data: unknown): number | undefined {
   return isRowsJob && typeof data.outboxId === 'number' ? data.outboxId : undefined
 }
 
-/** Marks the row of a dead letter: the sweeper skips it until the operator replays it. The fault stays there when the queue is emptied. */
-export async function markFailed(db: Knex, outboxId: number, fault: string): Promise<void> {
+/** How a row was given up. */
+export interface RowFailure {
+  readonly fault: string
+  /** The failed job, which the queue keeps for a while. */
+  readonly job?: { readonly id: string | undefined; readonly attempts: number } | undefined
+  /** The host of the other pod, where only the payload has it. */
+  readonly pod?: string | undefined
+}
+
+/**
+ * Marks the row of a dead letter: the sweeper skips it until the operator replays it. The failure stays there when the queue is
+ * emptied, and no list has to read the job.
+ */
+export async function markFailed(db: Knex, outboxId: number, { fault, job, pod }: RowFailure): Promise<void> {
+  const failure = { ...(job && { job: job.id, attempts: job.attempts }), ...(pod !== undefined && { pod }) }
   await db('outbox')
     .where({ id: outboxId })
     .update({
       failedAt: db.fn.now(),
-      data: db.raw(`data || jsonb_build_object('fault', ?::text)`, [fault]),
+      data: db.raw('data || ?::jsonb', [JSON.stringify({ fault, failure })]),
     })
 }
 
@@ -332,7 +345,7 @@ export async function sweepAllNow(db: Knex, queue?: QueueName): Promise<void> {
 export async function unmarkFailed(db: Knex, outboxIds: readonly number[]): Promise<void> {
   await db('outbox')
     .whereIn('id', [...outboxIds])
-    .update({ failedAt: null, sweepAt: db.raw(NOW), data: db.raw(`data - 'fault'`) })
+    .update({ failedAt: null, sweepAt: db.raw(NOW), data: db.raw(`data - 'fault' - 'failure'`) })
 }
 
 /** Makes rows of unknown queues, written by a newer version, dead letters; otherwise the sweeper would repeat them forever. */

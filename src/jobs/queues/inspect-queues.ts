@@ -1,4 +1,5 @@
 import type { Job, JobType } from 'bullmq'
+import type { FailedJobPage } from '../bullmq/failed-jobs.js'
 import type { JobSummary } from '../bullmq/job-summaries.js'
 import { PAUSED_JOBS } from '../bullmq/paused-jobs.js'
 import type { QueueClient } from './queue-client.js'
@@ -22,6 +23,8 @@ export interface QueueInspection {
   failed(queue: QueueName, from: number, count: number): Promise<readonly Job[]>
   /** Lists jobs without their data: failed ones latest first, others in the order in which they run. */
   list(queue: QueueName, state: JobState, from: number, count: number): Promise<readonly JobSummary[]>
+  /** Lists failed jobs that have no outbox row, without their data, from a position on. */
+  failedWithoutRow(queue: QueueName, page: FailedJobPage): Promise<readonly JobSummary[]>
   /** The ids of all jobs that wait for their turn or their time. */
   notBegun(queue: QueueName): Promise<readonly string[]>
   find(queue: QueueName, jobId: string): Promise<Job | undefined>
@@ -46,7 +49,7 @@ const PLACES = {
 
 interface InspectedQueues {
   readonly client: QueueClient
-  readonly store: Pick<QueueStore, 'summaries' | 'prefixOf'>
+  readonly store: Pick<QueueStore, 'summaries' | 'failedJobs' | 'prefixOf'>
   readonly prefix: string
 }
 
@@ -91,6 +94,12 @@ export function queueInspection({ client, store, prefix }: InspectedQueues): Que
         const ids = await queue.getRanges([...places], skipped, from + count - 1, state !== 'failed')
         const page = ids.slice(from - skipped, from - skipped + count)
         return store.summaries(name, store.prefixOf(prefix, name), page)
+      }),
+
+    failedWithoutRow: (name, page) =>
+      client.request(name, async (queue) => {
+        await queue.waitUntilReady() // only then the tables exist
+        return store.failedJobs(name, store.prefixOf(prefix, name), page)
       }),
 
     notBegun: (name) =>

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { postgresFailedJobs } from '../bullmq/failed-jobs.js'
 import { postgresSummaries } from '../bullmq/job-summaries.js'
 import { postgresBackends } from '../bullmq/postgres-backends.js'
 import { QUEUES } from './queue-names.js'
@@ -44,6 +45,7 @@ export function openPostgresStore(
     backend: postgresBackends({ producers, openWorkers, tuned, report }),
     isReady: () => true,
     summaries: postgresSummaries(producers),
+    failedJobs: postgresFailedJobs(producers),
     prefixOf: (pod) => pod,
     async safely(_prefix, add) {
       await add()

@@ -1,5 +1,6 @@
 import { createRedisBackend } from 'bullmq'
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
+import { redisFailedJobs } from '../bullmq/failed-jobs.js'
 import { redisSummaries } from '../bullmq/job-summaries.js'
 import type { QueueStore, Report } from './queue-store.js'
 import { type RedisAddress, readRedisAddress } from './redis-address.js'
@@ -53,6 +54,7 @@ export function openRedisStore(redisUrl: string, { replicas, tuned, report }: Re
     pollSeconds: POLL_SECONDS,
     isReady: () => producer.status === 'ready',
     summaries: redisSummaries(producer),
+    failedJobs: redisFailedJobs(producer),
     // Keys with the same text in braces are on the same node of a cluster, as a script requires.
     prefixOf: (pod, queue) => (address.kind === 'cluster' ? `{${pod}-${queue}}` : pod),
     async safely(prefix, add) {

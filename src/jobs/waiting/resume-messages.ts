@@ -4,7 +4,7 @@ import { type Counts, NO_COUNTS, raiseCountsSteps, raiseCountsValues } from '../
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import type { Pod } from '../../pod/pod.js'
 import { wakeWaitingJob } from '../definitions.js'
-import { enqueueJobsOfKind, handOverAfter, markFailed } from '../outbox/outbox.js'
+import { enqueueJobsOfKind, handOverAfter, markFailed, type RowFailure } from '../outbox/outbox.js'
 import type { OutboxJob } from '../queues/add-jobs.js'
 import type { EntityKey } from './entity-key.js'
 import { WAITING_LIMITS } from './limits.js'
@@ -64,9 +64,13 @@ export async function resumeWaiting(pod: Pick<Pod, 'jobs' | 'db'>, entityKeys: r
 }
 
 /** Marks an outbox row as a dead letter, and resumes the messages that waited for its effect for the last time. */
-export async function giveUpOutboxRow(pod: Pick<Pod, 'jobs' | 'db'>, outboxId: number, fault: string): Promise<void> {
+export async function giveUpOutboxRow(
+  pod: Pick<Pod, 'jobs' | 'db'>,
+  outboxId: number,
+  failure: RowFailure,
+): Promise<void> {
   await pod.db.transaction(async (transaction) => {
-    await markFailed(transaction, outboxId, fault)
+    await markFailed(transaction, outboxId, failure)
     handOverAfter(pod, transaction, await resumeLast(transaction, 'asked_by = ?', outboxId))
   })
 }

@@ -46,11 +46,20 @@ function bindings({ id, fault, pod, entity, since, until }: DeadDeliveryFilter) 
   }
 }
 
-/** Lists dead deliveries, latest first. */
+/** A page in the order of time and id, behind a position. */
+export interface DeadDeliveryPage {
+  readonly order: 'newest first' | 'oldest first'
+  readonly behind: { readonly at: Date; readonly id: number }
+  readonly limit: number
+}
+
+/** Lists dead deliveries without their payloads. */
 export async function listDeadDeliveries(
   db: Knex,
-  { limit, ...filter }: DeadDeliveryFilter & { readonly limit: number },
+  filter: DeadDeliveryFilter,
+  { order, behind, limit }: DeadDeliveryPage,
 ): Promise<readonly DeadDelivery[]> {
+  const [compare, direction] = order === 'newest first' ? ['<', 'desc'] : ['>', 'asc']
   const { rows } = await db.raw(
     `select deliveries.id, deliveries.last_fault as fault, deliveries.last_status as status, deliveries.attempts,
        deliveries.created_at as "createdAt", deliveries.died_at as "diedAt", pods.host, pods.port,
@@ -59,12 +68,27 @@ export async function listDeadDeliveries(
      join pods on pods.id = deliveries.pod_id
      join outbound_messages as messages on messages.id = deliveries.message_id
      left join people on people.id = deliveries.person_id
-     where ${MATCHES}
-     order by deliveries.died_at desc, deliveries.id desc
-     limit cast(:limit as bigint)`,
-    { ...bindings(filter), limit: Number.isFinite(limit) ? limit : null },
+     where ${MATCHES} and (deliveries.died_at, deliveries.id) ${compare} (:at, cast(:behindId as bigint))
+     order by deliveries.died_at ${direction}, deliveries.id ${direction}
+     limit :limit`,
+    { ...bindings(filter), at: behind.at, behindId: behind.id, limit },
   )
   return rows
+}
+
+/** What was sent. */
+export interface DeadDeliveryPayload {
+  readonly isPublic: boolean
+  readonly entity: string
+  readonly recipientGuid: string | null
+}
+
+export async function findDeadDeliveryPayload(db: Knex, id: number): Promise<DeadDeliveryPayload | undefined> {
+  return db('deliveries')
+    .join('outboundMessages as messages', 'messages.id', 'deliveries.messageId')
+    .leftJoin('people', 'people.id', 'deliveries.personId')
+    .where({ 'deliveries.id': id, 'deliveries.state': 'dead' })
+    .first({ isPublic: 'messages.public', entity: 'messages.entity', recipientGuid: 'people.guid' })
 }
 
 /** Makes dead deliveries due with attempts reset; returns the ids of their pods. */

@@ -1,13 +1,14 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { dropAudited, replayAudited } from '../../domain/operations/dead-letters.js'
-import { countDeadLetters, type DeadLetterCount } from '../../jobs/dead-letters/count-dead-letters.js'
 import {
-  type DeadLetter,
-  type DeadLetterDetails,
-  type DeadLetterFilter,
-  listDeadLetters,
-  showDeadLetter,
-} from '../../jobs/dead-letters/find-dead-letters.js'
+  type DeadLetterView,
+  formatDeadLetterView,
+  readDeadLetterDetails,
+  readDeadLetterPayload,
+} from '../../domain/operations/dead-letter-view.js'
+import { dropAudited, listDeadLetterPage, replayAudited } from '../../domain/operations/dead-letters.js'
+import { Refusal } from '../../domain/refusals.js'
+import { countDeadLetters, type DeadLetterCount } from '../../jobs/dead-letters/count-dead-letters.js'
+import type { DeadLetter, DeadLetterFilter, DeadLetterPosition } from '../../jobs/dead-letters/dead-letter.js'
 import { isQueueName, QUEUES } from '../../jobs/queues/queue-names.js'
 import { formText } from '../oidc/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
@@ -17,7 +18,7 @@ import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
 import { explainFault } from './fault-words.js'
 import { actionForm, filterForm, hiddenField, reasonField, select, textField } from './form-parts.js'
-import { count, time } from './quantities.js'
+import { bytes, count, time } from './quantities.js'
 import { dataTable, factList } from './tables.js'
 
 const SHOWN = 50
@@ -43,12 +44,13 @@ export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
       pod: queryText(request, 'pod'),
     }
     const filter = filterOf(selection)
-    const [letters, byFault, byPod] = await Promise.all([
-      listDeadLetters(pod, filter, SHOWN + 1),
+    const before = positionIn(queryText(request, 'before'))
+    const [{ items: letters, hasOlder }, byFault, byPod] = await Promise.all([
+      listDeadLetterPage(pod, request.console.actor, filter, { before, limit: SHOWN }),
       countDeadLetters(pod, filter, 'fault', GROUPS),
       countDeadLetters(pod, filter, 'pod', GROUPS),
     ])
-    const number = letters.length > SHOWN ? `more than ${SHOWN}` : count(letters.length)
+    const number = hasOlder ? `more than ${SHOWN}` : count(letters.length)
     const isFiltered = Object.keys(filter).length > 0
     const queues = [['', 'all'], ...QUEUES.map((name) => [name, name] as const)] as const
     const filterFields = html`${[
@@ -61,7 +63,7 @@ export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
       content: html`<section class="card">
 <p>Jobs and deliveries that were given up. Replay them once their cause is repaired.</p>
 ${filterForm('/admin/dead-letters', filterFields)}
-${letters.length === 0 ? html`<p>No dead letters match.</p>` : listOf(letters.slice(0, SHOWN))}
+${letters.length === 0 ? html`<p>No dead letters match.</p>` : listOf(letters)}${hasOlder && olderLink(selection, letters.at(-1))}
 ${letters.length > 0 && isFiltered && actionsFor(request, selection, 'all that match')}</section>
 ${groupTable('Dead letters by fault', 'fault', byFault)}${groupTable('Dead letters by pod', 'pod', byPod)}`,
     })
@@ -69,13 +71,24 @@ ${groupTable('Dead letters by fault', 'fault', byFault)}${groupTable('Dead lette
 
   app.get('/admin/dead-letters/:id', { config, schema }, async (request, reply) => {
     const { id } = request.params as { readonly id: string } // part of the route
-    const deadLetter = await showDeadLetter(pod, id)
-    if (deadLetter === undefined) throw new RequestFault(404, 'There is no such dead letter.')
+    const deadLetter = await orNotFound(readDeadLetterDetails(pod, request.console.actor, id))
     return sendConsolePage(request, reply, {
       title: `Dead letter ${id}`,
       content: html`<section class="card">${factsOf(deadLetter)}
+${deadLetter.bytes !== null && html`<p><a href="/admin/dead-letters/${encodeURIComponent(id)}/payload">Show the content</a>: the audit log records it.</p>`}
 ${deadLetter.trace !== null && html`<h2>Error</h2><pre>${deadLetter.trace}</pre>`}
 ${actionsFor(request, { id }, 'this one')}</section>`,
+    })
+  })
+
+  app.get('/admin/dead-letters/:id/payload', { config, schema }, async (request, reply) => {
+    const { id } = request.params as { readonly id: string } // part of the route
+    const view = await orNotFound(readDeadLetterPayload(pod, request.console.actor, id))
+    return sendConsolePage(request, reply, {
+      title: `Content of dead letter ${id}`,
+      content: html`<section class="card">${view.entityXml === null && html`<p>Private content is not shown.</p>`}
+<pre>${formatDeadLetterView(view)}</pre>
+<p><a href="/admin/dead-letters/${encodeURIComponent(id)}">Back to the dead letter</a></p></section>`,
     })
   })
 
@@ -124,6 +137,29 @@ ${actionsFor(request, { id }, 'this one')}</section>`,
   }
 }
 
+async function orNotFound<Found>(found: Promise<Found>): Promise<Found> {
+  return found.catch((error) => {
+    throw error instanceof Refusal ? new RequestFault(404, error.message) : error
+  })
+}
+
+/** The position in the link to older dead letters. */
+function positionIn(text: string | undefined): DeadLetterPosition | undefined {
+  const [, ms, id] = /^([0-9]{1,15})\.(.{1,100})$/.exec(text ?? '') ?? []
+  return id === undefined ? undefined : { failedAt: new Date(Number(ms)), id }
+}
+
+function olderLink({ queue, fault, pod }: Selection, last: DeadLetter | undefined): Markup | '' {
+  if (last === undefined) return ''
+  const query = new URLSearchParams({
+    ...(queue !== undefined && { queue }),
+    ...(fault !== undefined && { fault }),
+    ...(pod !== undefined && { pod }),
+    before: `${last.failedAt.getTime()}.${last.id}`,
+  })
+  return html`<nav class="pages" aria-label="Pages of the list"><a rel="next" href="/admin/dead-letters?${query.toString()}">Older dead letters</a></nav>`
+}
+
 function labelOf({ id, queue, fault, pod }: Selection): string {
   return id ?? pod ?? fault ?? queue ?? ''
 }
@@ -151,7 +187,19 @@ function listOf(letters: readonly DeadLetter[]): Markup {
 }
 
 /** Without payload: of deliveries the target, which is no secret of the message. */
-function factsOf({ queue, name, fault, attempts, createdAt, failedAt, data, id }: DeadLetterDetails): Markup {
+function factsOf({
+  queue,
+  name,
+  fault,
+  attempts,
+  createdAt,
+  failedAt,
+  data,
+  id,
+  bytes: size,
+  digest,
+  recipientGuid,
+}: DeadLetterView): Markup {
   const target = id.startsWith('delivery-') && typeof data === 'object' && data !== null ? Object.entries(data) : []
   return factList([
     ['Queue', queue],
@@ -161,6 +209,8 @@ function factsOf({ queue, name, fault, attempts, createdAt, failedAt, data, id }
     ['Attempts', attempts === null ? 'unknown' : count(attempts)],
     ['Created', time(createdAt)],
     ['Given up', time(failedAt)],
+    ...(size === null ? [] : [['Size', bytes(size)] as const, ['Digest', digest ?? '–'] as const]),
+    ...(recipientGuid === null ? [] : [['Recipient', html`<bdi>${recipientGuid}</bdi>`] as const]),
     ...target.flatMap(([key, value]) =>
       value === null ? [] : [[key[0]?.toUpperCase() + key.slice(1), html`<bdi>${String(value)}</bdi>`] as const],
     ),

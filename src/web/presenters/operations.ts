@@ -1,7 +1,7 @@
 import type { QueueOverview } from '../../domain/operations/queues.js'
 import { isNearlyFull, type StorageFacts } from '../../domain/operations/storage.js'
 import type { JobSummary } from '../../jobs/bullmq/job-summaries.js'
-import type { DeadLetter } from '../../jobs/dead-letters/find-dead-letters.js'
+import type { DeadLetter } from '../../jobs/dead-letters/dead-letter.js'
 import type { QuarantinedMessage } from '../../persistence/inbound/quarantine.js'
 import type { DatabaseFacts } from '../../persistence/operations/database-facts.js'
 import type { PodProcess } from '../../persistence/operations/processes.js'

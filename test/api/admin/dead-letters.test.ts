@@ -1,8 +1,11 @@
+import { createPrivateKey } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../../src/domain/new-guid.js'
+import { sealMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
+import { readKey } from '../../support/pods/fixed-key-crypto.js'
 
 let api: ApiPod
 let adm: StaffClient
@@ -125,6 +128,46 @@ describe('dead letters', () => {
     expect((await adm.get('/audit?action=dead_letters.drop&action=dead_letters.replay')).body).toMatchObject([
       { action: 'dead_letters.drop', target: { label: 'far.example' }, after: { count: 2 }, reason },
       { action: 'dead_letters.replay', target: { label: message.id }, after: { count: 1 } },
+    ])
+  })
+
+  it('show public content decoded and cut, and of private content and other jobs no text (case 68)', async () => {
+    await seed()
+    const { db } = api.pod
+    const key = createPrivateKey(readKey('4.private.pem'))
+    const entity = `<status_message><text>${'long '.repeat(1_000)}&lt;script&gt;</text></status_message>`
+    const data = {
+      recipientGuid: null,
+      times: 0,
+      last: false,
+      fault: 'discarded',
+      token: SECRET,
+      address: 'a@mail.example',
+    }
+    await db('outbox')
+      .where({ name: 'receive-public' })
+      .update({
+        payload: sealMagicEnvelope(entity, 'quin@far.example', key),
+        data: JSON.stringify(data),
+      })
+    await db('outboundMessages').update({ public: false })
+    const [delivery, , message] = await list()
+    const payloadOf = async (id: string) => {
+      const headers = { authorization: `Bearer ${adm.token}` }
+      return (await api.app.inject({ url: `/api/admin/v1/dead_letters/${id}/payload`, headers })).body
+    }
+
+    const shown = await payloadOf(message.id)
+    expect(shown).toContain('<status_message><text>long long')
+    expect(shown).toContain('… (5')
+    expect(shown).not.toContain('&lt;script')
+    for (const hidden of [SECRET, 'a@mail.example']) expect(shown).not.toContain(hidden)
+    const ofDelivery = await payloadOf(delivery.id)
+    expect(ofDelivery).toMatch(/fault: refused\n.*\nbytes: \d+\ndigest: [0-9a-f]{64}\n/)
+    expect(ofDelivery).not.toContain(SECRET)
+    expect((await adm.get('/audit?action=dead_letters.payload')).body).toMatchObject([
+      { target: { label: delivery.id } },
+      { target: { label: message.id } },
     ])
   })
 

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
+import { formatDeadLetterView, readDeadLetterPayload } from '../../../domain/operations/dead-letter-view.js'
 import {
   dropConfirmed,
   groupDeadLetters,
@@ -7,11 +8,11 @@ import {
   readDeadLetter,
   replayAudited,
 } from '../../../domain/operations/dead-letters.js'
+import type { DeadLetterFilter, DeadLetterPosition } from '../../../jobs/dead-letters/dead-letter.js'
 import { DEAD_LETTER_GROUPS } from '../../../jobs/dead-letters/failed-rows.js'
-import type { DeadLetterFilter } from '../../../jobs/dead-letters/find-dead-letters.js'
 import { QUEUES } from '../../../jobs/queues/queue-names.js'
-import { cursorPaging } from '../../api/cursor-paging.js'
-import { linkOffsetPages, readOffsetPaging } from '../../api/offset-paging.js'
+import { cursorPaging, readCursor } from '../../api/cursor-paging.js'
+import { openLinks, sendLinks } from '../../api/page-links.js'
 import { presentDeadLetter } from '../../presenters/operations.js'
 import { actionBody, actionRefusals } from '../../schemas/moderation.js'
 import { DeadLetterSchema } from '../../schemas/operations.js'
@@ -83,12 +84,20 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const actor = await actorOf(request, 'administration')
       const filter = filterOf(fields)
       if (by !== undefined) return { groups: [...(await groupDeadLetters(request.pod, actor, filter, by))] }
-      const page = readOffsetPaging({
-        ...(cursor !== undefined && { cursor }),
-        ...(per_page !== undefined && { per_page }),
+      const { limit, groups } = readCursor(
+        { ...(cursor !== undefined && { cursor }), ...(per_page !== undefined && { per_page }) },
+        CURSOR,
+      )
+      const [, direction, ms, id = ''] = groups ?? []
+      const position = groups === undefined ? undefined : { failedAt: new Date(Number(ms)), id }
+      const page = direction === 'a' ? { after: position } : { before: position }
+      const found = await listDeadLetterPage(request.pod, actor, filter, { ...page, limit })
+      const linkTo = openLinks(request)
+      const [first, last] = [found.items.at(0), found.items.at(-1)]
+      sendLinks(reply, {
+        next: last && found.hasOlder ? linkTo({ cursor: `b${cursorOf(last)}` }) : undefined,
+        previous: first && found.hasNewer ? linkTo({ cursor: `a${cursorOf(first)}` }) : undefined,
       })
-      const found = await listDeadLetterPage(request.pod, actor, filter, page)
-      linkOffsetPages(request, reply, page, found)
       return found.items.map(presentDeadLetter)
     },
   )
@@ -108,6 +117,29 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) =>
       presentDeadLetter(await readDeadLetter(request.pod, await actorOf(request, 'administration'), request.params.id)),
+  )
+
+  app.get(
+    '/dead_letters/:id/payload',
+    {
+      schema: {
+        operationId: 'getDeadLetterPayload',
+        tags,
+        summary: 'Read the content of a dead letter',
+        description:
+          'As text: facts, and the XML of a public entity, whose long texts are cut. Of private content only the recipient, the size and the digest. The audit log records the access.',
+        params: Type.Object({ id: Type.String({ description: 'A slash in it is written as `%2F`.' }) }),
+        produces: ['application/octet-stream'],
+        response: { 200: Type.String({ description: 'The content.' }) },
+      },
+      config: { scopes, writes: true, refusals: { role_needed: 403, dead_letter_not_found: 404 } },
+    },
+    async (request, reply) => {
+      const actor = await actorOf(request, 'administration')
+      const view = await readDeadLetterPayload(request.pod, actor, request.params.id)
+      reply.type('application/octet-stream').header('content-disposition', 'attachment')
+      return reply.send(Buffer.from(formatDeadLetterView(view)) as never) // bytes, which the response schema describes as a text
+    },
   )
 
   app.post(
@@ -151,6 +183,13 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       return { count: await dropConfirmed(request.pod, actor, { ...change, confirm: request.body.confirm }) }
     },
   )
+}
+
+/** Before (`b`) or after (`a`) a time in milliseconds and an id. */
+const CURSOR = /^([ab])([0-9]{1,15})\.([a-z-]+[-/][0-9A-Za-z_:-]{1,80})$/
+
+function cursorOf({ failedAt, id }: DeadLetterPosition): string {
+  return `${failedAt.getTime()}.${id}`
 }
 
 type Fields = Static<typeof FilterFields>

@@ -1,0 +1,117 @@
+import type { Cluster, Redis } from 'ioredis'
+import type pg from 'pg'
+import type { JobSummary } from './job-summaries.js'
+
+/** A position in the failed jobs of a queue, which are in the order of their end and id. */
+interface FailedJobPosition {
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly id: string
+}
+
+export interface FailedJobPage {
+  readonly order: 'newest first' | 'oldest first'
+  /** Only jobs behind this position, in this order. */
+  readonly behind: FailedJobPosition
+  readonly limit: number
+}
+
+/**
+ * Reads failed jobs without their data. Those of outbox rows are left out: the row is the dead letter. The index of the library leads
+ * to the position, so that a page costs the same anywhere in a long list.
+ */
+export type ReadFailedJobs = (queue: string, prefix: string, page: FailedJobPage) => Promise<readonly JobSummary[]>
+
+const ROW_NAMES = 'outbox-'
+
+export function postgresFailedJobs(pool: Pick<pg.Pool, 'query'>): ReadFailedJobs {
+  return async (queue, _prefix, { order, behind: { at, id }, limit }) => {
+    const { rows } = await pool.query(order === 'newest first' ? newestFirst : oldestFirst, [queue, at, id, limit])
+    return rows.map((row) => ({
+      id: row.id,
+      name: row.name,
+      addedAt: Number(row.added_at_ms),
+      finishedAt: Number(row.finished_at_ms),
+      attempts: row.attempts_made,
+      fault: row.failed_reason,
+      uniqueName: row.dedup_id,
+    }))
+  }
+}
+
+function failedJobs(compare: '<' | '>', direction: 'asc' | 'desc'): string {
+  return `
+    select id, name, added_at_ms, finished_at_ms, attempts_made, failed_reason, dedup_id
+    from job
+    where queue = $1 and state = 'failed' and finished_at_ms ${compare}= $2
+      and (finished_at_ms ${compare} $2 or id collate "C" ${compare} $3)
+      and (dedup_id is null or dedup_id not like '${ROW_NAMES}%')
+    order by finished_at_ms ${direction}, id collate "C" ${direction}
+    limit $4`
+}
+
+const newestFirst = failedJobs('<', 'desc')
+const oldestFirst = failedJobs('>', 'asc')
+
+/** Jobs that one run of the script reads: longer runs would delay all other clients of Redis. */
+const JOBS_OF_RUN = 1_000
+
+/** Returns the jobs that match, then whether the list ends here. */
+const READ_FAILED = `
+  local newest, at, from = ARGV[1] == 'newest first', ARGV[2], tonumber(ARGV[3])
+  local ids = newest and redis.call('ZREVRANGEBYSCORE', KEYS[1], at, '-inf', 'LIMIT', from, ARGV[4])
+    or redis.call('ZRANGEBYSCORE', KEYS[1], at, '+inf', 'LIMIT', from, ARGV[4])
+  local found = {}
+  for _, id in ipairs(ids) do
+    local job = redis.call('HMGET', KEYS[2] .. id, 'name', 'timestamp', 'finishedOn', 'atm', 'failedReason', 'deid')
+    if job[1] and not (job[6] and string.sub(job[6], 1, ${ROW_NAMES.length}) == '${ROW_NAMES}') then
+      job[7] = id
+      found[#found + 1] = job
+    end
+  end
+  return { found, #ids < tonumber(ARGV[4]) and 1 or 0 }`
+
+export function redisFailedJobs(redis: Pick<Redis | Cluster, 'eval'>): ReadFailedJobs {
+  return async (queue, prefix, { order, behind, limit }) => {
+    const found: JobSummary[] = []
+    for (let from = 0; found.length < limit; from += JOBS_OF_RUN) {
+      const keys = [`${prefix}:${queue}:failed`, `${prefix}:${queue}:`]
+      const [jobs, isEnd] = (await redis.eval(
+        READ_FAILED,
+        2,
+        ...keys,
+        order,
+        behind.at,
+        from,
+        JOBS_OF_RUN,
+      )) as ScriptResult
+      found.push(...jobs.map(summaryOf).filter((job) => isBehind(job, behind, order)))
+      if (isEnd === 1) break
+    }
+    return found.slice(0, limit)
+  }
+}
+
+type ScriptResult = readonly [readonly (string | null)[][], 0 | 1]
+
+function summaryOf([name, addedAt, finishedAt, attempts, fault, uniqueName, id]: readonly (string | null)[]) {
+  return {
+    id: id ?? '',
+    name: name ?? '',
+    addedAt: Number(addedAt),
+    finishedAt: Number(finishedAt),
+    attempts: Number(attempts ?? 0),
+    fault: fault ?? null,
+    uniqueName: uniqueName ?? null,
+  }
+}
+
+/** The script reads from the millisecond of the position; jobs of that millisecond before it are dropped here. */
+function isBehind(
+  { id, finishedAt }: { readonly id: string; readonly finishedAt: number },
+  behind: FailedJobPosition,
+  order: FailedJobPage['order'],
+): boolean {
+  if (finishedAt !== behind.at) return true
+  return order === 'newest first' ? id < behind.id : id > behind.id
+}

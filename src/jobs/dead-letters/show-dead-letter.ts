@@ -1,0 +1,60 @@
+import { findDeadDeliveryPayload, listDeadDeliveries } from '../../persistence/outbound/dead-deliveries.js'
+import { addressHostOf } from '../../protocol/address.js'
+import { messagesOf } from '../inbound/accepted-messages.js'
+import { outboxIdOf } from '../outbox/outbox.js'
+import { type DeadLetter, type DeadLetterPod, NUMBERS, pageOfSource } from './dead-letter.js'
+import { findDeadLetters, withoutPlace } from './find-dead-letters.js'
+
+export interface DeadLetterDetails extends DeadLetter {
+  readonly data: unknown
+  readonly payload: string | null
+  /** Set: the payload is encrypted for this local person, or private for a person of another pod. */
+  readonly recipientGuid: string | null
+  readonly isPublic: boolean
+  /** The kind of error and its stack, without any values. */
+  readonly trace: string | null
+}
+
+/** Shows one with its data and payload. */
+export async function showDeadLetter(pod: DeadLetterPod, id: string): Promise<DeadLetterDetails | undefined> {
+  const [deadLetter] = await findDeadLetters(pod, { id }, { limit: 1 })
+  if (deadLetter === undefined) return undefined
+  const { outboxId, deliveryId, job } = deadLetter
+  const [ofRow, failed, ofDelivery] = await Promise.all([
+    outboxId === undefined ? undefined : contentOfRow(pod, outboxId),
+    job && pod.jobs.find(job.queue, job.id),
+    deliveryId === undefined ? undefined : contentOfDelivery(pod, deliveryId),
+  ])
+  const content = ofRow ?? ofDelivery ?? (failed && outboxIdOf(failed.data) === undefined ? contentOfJob(failed) : {})
+  return { ...withoutPlace(deadLetter), ...NO_CONTENT, ...content, trace: failed?.stacktrace?.at(-1) ?? null }
+}
+
+type Content = Pick<DeadLetterDetails, 'data' | 'payload' | 'recipientGuid' | 'isPublic'>
+
+const NO_CONTENT: Content = { data: null, payload: null, recipientGuid: null, isPublic: false }
+
+async function contentOfRow({ db }: DeadLetterPod, outboxId: number): Promise<Partial<Content>> {
+  const row = await db('outbox')
+    .where({ id: outboxId })
+    .first(db.raw(`data - 'fault' - 'failure' as data`), 'payload', db.raw(`data ->> 'recipientGuid' as recipient`))
+  if (row === undefined) return {}
+  const { data, payload, recipient } = row
+  return { data, payload, recipientGuid: recipient, isPublic: payload !== null && recipient === null }
+}
+
+async function contentOfDelivery({ db }: DeadLetterPod, id: number): Promise<Partial<Content>> {
+  const page = pageOfSource('deliveries', { limit: 1 }, {}, NUMBERS)
+  const [[delivery], found] = await Promise.all([listDeadDeliveries(db, { id }, page), findDeadDeliveryPayload(db, id)])
+  if (delivery === undefined || found === undefined) return {}
+  const { person, record, guid, verb, status } = delivery
+  const data = { pod: addressHostOf(delivery), person, record, guid, verb, status }
+  return { data, payload: found.entity, recipientGuid: found.recipientGuid, isPublic: found.isPublic }
+}
+
+/** A job of messages that was given up has one message. */
+function contentOfJob(job: Parameters<typeof messagesOf>[0]): Partial<Content> {
+  const [message] = messagesOf(job)
+  if (message === undefined) return { data: job.data }
+  const { payload, recipientGuid } = message
+  return { data: job.data, payload, recipientGuid, isPublic: recipientGuid === null }
+}
