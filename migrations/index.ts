@@ -59,6 +59,8 @@ import { quarantine } from './0135-quarantine.js'
 import { retention } from './0140-retention.js'
 import { latestRelease } from './0141-latest-release.js'
 import { personContent } from './0142-person-content.js'
+import { accountMail } from './0156-account-mail.js'
+import { pendingSignUps } from './0157-pending-sign-ups.js'
 import type { Migration } from './migration.js'
 
 /**
@@ -127,4 +129,6 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0140-retention', retention],
   ['0141-latest-release', latestRelease],
   ['0142-person-content', personContent],
+  ['0156-account-mail', accountMail],
+  ['0157-pending-sign-ups', pendingSignUps],
 ])

@@ -7,6 +7,9 @@ import { Person } from './person.js'
 
 export type Role = 'admin' | 'moderator'
 
+/** `suppressed`: the mailbox does not exist, so no notices are sent. */
+export type MailState = 'ok' | 'bouncing' | 'suppressed'
+
 /** The account of a local person. */
 export class User extends Model {
   static override tableName = 'users'
@@ -16,6 +19,12 @@ export class User extends Model {
   declare personId: number
   declare username: string
   declare email: string | null
+  declare emailConfirmedAt: Date | null
+  /** The address that replaces the e-mail once its mailbox is confirmed. */
+  declare unconfirmedEmail: string | null
+  declare mailEnabled: boolean
+  declare digestHour: number
+  declare mailState: MailState
   declare role: Role | null
   declare language: string
   declare settings: Record<string, unknown>

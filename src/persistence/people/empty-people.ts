@@ -79,5 +79,10 @@ const deleteData: readonly string[] = [
   `delete from activity_entries where user_id in ${selectUserIds}`,
   `delete from hidden_posts where user_id in ${selectUserIds}`,
   `delete from muted_posts where user_id in ${selectUserIds}`,
-  `update users set role = null, email = null, settings = '{}' where person_id = any(:ids)`,
+  `delete from account_tokens where user_id in ${selectUserIds}`,
+  `delete from mail_preferences where user_id in ${selectUserIds}`,
+  `delete from mail_faults where user_id in ${selectUserIds}`,
+  `update users set
+     role = null, email = null, email_confirmed_at = null, unconfirmed_email = null, sign_up_network = null, settings = '{}'
+   where person_id = any(:ids)`,
 ]
