@@ -12,6 +12,7 @@ export const commandGroups: readonly CommandGroup[] = [
   { words: ['db'], load: async () => (await import('./commands/database.js')).databaseCommands },
   { words: ['backup'], load: async () => (await import('./commands/backup.js')).backupCommands },
   { words: ['user'], load: async () => (await import('./commands/people.js')).peopleCommands },
+  { words: ['archive'], load: async () => (await import('./commands/archive.js')).archiveCommands },
   { words: ['seed'], load: async () => (await import('./commands/seed.js')).seedCommand },
   { words: ['notify'], load: async () => (await import('./commands/notifications.js')).notificationCommands },
   {

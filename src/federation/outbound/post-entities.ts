@@ -8,13 +8,21 @@ type Source = Pick<Pod, 'config' | 'db'>
 
 /** The entity of a post with its photos, location, poll and embed; undefined: it is deleted. */
 export async function postEntity(pod: Source, guid: string): Promise<StatusMessageEntity | ReshareEntity | undefined> {
-  const post = await Post.query(pod.db)
-    .findOne({ guid })
+  return (await postEntities(pod, [guid]))[0]
+}
+
+/** The posts that still exist, in any order. The number of statements does not depend on that of the posts. */
+export async function postEntities(
+  pod: Source,
+  guids: readonly string[],
+): Promise<readonly (StatusMessageEntity | ReshareEntity)[]> {
+  const posts = await Post.query(pod.db)
+    .whereIn('guid', [...guids])
+    .whereNotNull('authorId')
     .withGraphFetched('[author, root.author, photos, location, poll.answers]')
     .modifyGraph('photos', (photos) => photos.orderBy(['position', 'id']))
     .modifyGraph('poll.answers', (answers) => answers.orderBy('position'))
-  if (post === undefined) return undefined
-  return post.type === 'Reshare' ? reshareEntity(post) : statusMessageEntity(pod, post)
+  return posts.map((post) => (post.type === 'Reshare' ? reshareEntity(post) : statusMessageEntity(pod, post)))
 }
 
 function reshareEntity(post: Post): ReshareEntity {
@@ -61,8 +69,8 @@ export async function photoEntity(pod: Source, guid: string): Promise<PhotoEntit
   return photo && photoEntityOf(pod, photo, { author: addressOf(photo), postGuid: photo.post?.guid })
 }
 
-function photoEntityOf(
-  { config }: Source,
+export function photoEntityOf(
+  { config }: Pick<Pod, 'config'>,
   photo: Photo,
   { author, postGuid }: { readonly author: string; readonly postGuid: string | undefined },
 ): PhotoEntity {

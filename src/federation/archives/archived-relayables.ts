@@ -1,0 +1,129 @@
+import { loadPrivateKey } from '../../domain/accounts/private-keys.js'
+import {
+  type ArchivedRelayableKind,
+  findCreationTimes,
+  findPollIds,
+  relayablesBelow,
+} from '../../persistence/archives/archived-content.js'
+import { keepSignature } from '../../persistence/archives/kept-signatures.js'
+import { Person } from '../../persistence/models/person.js'
+import type { Pod } from '../../pod/pod.js'
+import { type EntityJson, entityToJson } from '../../protocol/entities/entity-json.js'
+import { elementsOf } from '../../protocol/entities/relayable-elements.js'
+import type { Relayable } from '../../protocol/entities/relayables.js'
+import { commentEntities, likeEntities, voteEntities } from '../outbound/relayable-entities.js'
+
+type Source = Pick<Pod, 'db' | 'config' | 'crypto' | 'secrets'>
+
+const ENTITIES: Readonly<
+  Record<ArchivedRelayableKind, (source: Source, guids: readonly string[]) => Promise<readonly Relayable[]>>
+> = { comment: commentEntities, like: likeEntities, likeOfComment: likeEntities, vote: voteEntities }
+
+const TABLES = {
+  comment: 'comments',
+  like: 'likes',
+  likeOfComment: 'likes',
+  vote: 'poll_participations',
+} as const
+
+/** Likes and votes have a time that their entities do not contain. */
+type ArchivedRelayable = EntityJson & { readonly created_at?: string }
+
+/** Relayables of the owner of the archive, without signatures: diaspora* signs them again when it imports them. */
+export async function archiveOwnRelayables(
+  source: Source,
+  kind: ArchivedRelayableKind,
+  guids: readonly string[],
+): Promise<readonly ArchivedRelayable[]> {
+  const entities = await ENTITIES[kind](source, guids)
+  return withTimes(source, kind, entities, (entity) => {
+    const { entity_data, ...rest } = entityToJson(entity)
+    const { author_signature: _, ...data } = entity_data
+    return { ...rest, entity_data: data }
+  })
+}
+
+/** What others wrote below the posts of the owner. */
+export async function* archiveOthersRelayables(
+  source: Source,
+  query: { readonly postIds: readonly number[]; readonly personId: number; readonly limit: number },
+  countLeftOut: (count: number) => void,
+): AsyncGenerator<readonly ArchivedRelayable[]> {
+  const { postIds, personId, limit } = query
+  const below = (kind: ArchivedRelayableKind, parentIds: readonly number[]) =>
+    relayablesBelow(source.db, { kind, parentIds, personId, limit })
+  const archive = async (kind: ArchivedRelayableKind, guids: readonly string[]) => {
+    const signed = await signMissing(source, kind, await ENTITIES[kind](source, guids))
+    countLeftOut(guids.length - signed.length)
+    return withTimes(source, kind, signed, entityToJson)
+  }
+
+  for await (const comments of below('comment', postIds)) {
+    yield await archive('comment', guidsOfOthers(comments))
+    for await (const likes of below(
+      'likeOfComment',
+      comments.map(({ id }) => id),
+    )) {
+      yield await archive('likeOfComment', guidsOfOthers(likes))
+    }
+  }
+  for (const kind of ['like', 'vote'] as const) {
+    const parentIds = kind === 'vote' ? await findPollIds(source.db, postIds) : postIds
+    for await (const rows of below(kind, parentIds)) yield await archive(kind, guidsOfOthers(rows))
+  }
+}
+
+function guidsOfOthers(rows: readonly { readonly guid: string; readonly isOwn: boolean }[]): readonly string[] {
+  return rows.filter(({ isOwn }) => !isOwn).map(({ guid }) => guid)
+}
+
+async function withTimes<Entity extends Relayable>(
+  { db }: Source,
+  kind: ArchivedRelayableKind,
+  entities: readonly Entity[],
+  toJson: (entity: Entity) => EntityJson,
+): Promise<readonly ArchivedRelayable[]> {
+  if (kind === 'comment') return entities.map(toJson)
+  const table = kind === 'vote' ? 'poll_participations' : 'likes'
+  const times = await findCreationTimes(
+    db,
+    table,
+    entities.map(({ guid }) => guid),
+  )
+  return entities.map((entity) => {
+    const time = times.get(entity.guid)
+    return { ...toJson(entity), ...(time && { created_at: time.toISOString() }) }
+  })
+}
+
+/**
+ * Signs what people of this pod wrote below the owner's posts: such relayables have no signature until another pod needs it. The
+ * signature is stored. Relayables whose author has no key here any more are left out.
+ */
+async function signMissing<Entity extends Relayable>(
+  source: Source,
+  kind: ArchivedRelayableKind,
+  entities: readonly Entity[],
+): Promise<readonly Entity[]> {
+  const unsigned = entities.filter(({ author_signature }) => author_signature === undefined)
+  if (unsigned.length === 0) return entities
+  const authors = await Person.query(source.db)
+    .whereIn('address', [...new Set(unsigned.map(({ author }) => author))])
+    .whereNull('podId')
+  const ids = new Map(authors.map(({ address, id }) => [address, id]))
+
+  const signed: Entity[] = []
+  for (const entity of entities) {
+    if (entity.author_signature !== undefined) signed.push(entity)
+    else {
+      const personId = ids.get(entity.author)
+      const key = personId === undefined ? undefined : await loadPrivateKey(source, personId).catch(() => undefined)
+      if (key === undefined) continue
+      const signature = await source.crypto.signRelayable(entity, key)
+      const elements = elementsOf(entity)
+      await keepSignature(source.db, TABLES[kind], entity.guid, { signature, elements })
+      signed.push({ ...entity, author_signature: signature, elements })
+    }
+  }
+  return signed
+}

@@ -1,0 +1,257 @@
+import { loadPrivateKey } from '../../domain/accounts/private-keys.js'
+import { inChunks } from '../../jobs/chunks.js'
+import {
+  type ArchivedPod,
+  findArchivedContacts,
+  findArchivedLists,
+  findFollowerPods,
+} from '../../persistence/archives/archived-account.js'
+import {
+  type ArchivedPost,
+  type ArchivedRelayableKind,
+  findArchivedPosts,
+  ownRelayableGuids,
+  type PostCursor,
+  subscribedPostGuids,
+} from '../../persistence/archives/archived-content.js'
+import { Photo } from '../../persistence/models/photo.js'
+import { User } from '../../persistence/models/user.js'
+import type { Pod } from '../../pod/pod.js'
+import { entityToJson } from '../../protocol/entities/entity-json.js'
+import { podOrigin } from '../discovery/pod-origin.js'
+import { profileEntity } from '../outbound/person-entities.js'
+import { photoEntityOf, postEntities } from '../outbound/post-entities.js'
+import { streamedArray, streamedObject, writeObject } from './archive-format.js'
+import { archiveOthersRelayables, archiveOwnRelayables } from './archived-relayables.js'
+
+export type ArchiveSource = Pick<Pod, 'db' | 'config' | 'crypto' | 'secrets'>
+
+export interface ArchiveOptions {
+  readonly username: string
+  /** False: the archive can be read, but the account cannot be moved with it. */
+  readonly withKey: boolean
+  /** Posts that are newer are left out. */
+  readonly upTo: Date
+  readonly signal?: AbortSignal
+  reportProgress?(section: string, done: number): void
+  /** Relayables of others that cannot be signed. */
+  countLeftOut?(count: number): void
+}
+
+/** Rows that are read at once. */
+const PAGE = 500
+/** Posts whose comments and likes are read at once. */
+const POSTS_AT_ONCE = 100
+
+const RELAYABLE_KINDS: readonly ArchivedRelayableKind[] = ['comment', 'like', 'likeOfComment', 'vote']
+
+interface Owner {
+  readonly user: User
+  readonly personId: number
+  readonly address: string
+}
+
+/**
+ * Writes the archive of an account in the format of diaspora*, version 2.0, as pieces of JSON text. Members of this pod stand where
+ * readers of that format skip them, never inside `entity_data`.
+ */
+export async function* writeArchive(source: ArchiveSource, options: ArchiveOptions): AsyncGenerator<string> {
+  const user = await User.byUsername(source.db, options.username)
+  if (user?.person === undefined) throw new Error(`There is no account ${options.username}.`)
+  const owner = { user, personId: user.personId, address: user.person.address }
+  const archive = new ArchiveSections(source, owner, options)
+  yield* writeObject([
+    ['version', '2.0'],
+    ['user', streamedObject(await archive.userMembers())],
+    ['others_data', streamedObject([['relayables', archive.othersRelayables()]])],
+  ])
+  yield '\n'
+}
+
+class ArchiveSections {
+  readonly #source: ArchiveSource
+  readonly #owner: Owner
+  readonly #options: ArchiveOptions
+
+  constructor(source: ArchiveSource, owner: Owner, options: ArchiveOptions) {
+    this.#source = source
+    this.#owner = owner
+    this.#options = options
+  }
+
+  async userMembers(): Promise<readonly (readonly [string, unknown])[]> {
+    const { user, personId } = this.#owner
+    const aspects = await user.$relatedQuery('aspects', this.#source.db).orderBy(['position', 'id'])
+    const lists = await findArchivedLists(this.#source.db, user.id)
+    return [
+      ['username', user.username],
+      ['email', user.email ?? `${user.username}@${mailHost(this.#source.config.host)}`],
+      ['language', user.language],
+      ['private_key', this.#options.withKey ? await this.#privateKey() : ''],
+      ['disable_mail', false],
+      ['show_community_spotlight_in_stream', false],
+      ['auto_follow_back', user.followBackAspectId !== null],
+      ['auto_follow_back_aspect', aspects.find(({ id }) => id === user.followBackAspectId)?.name ?? null],
+      ['profile', await this.#profile()],
+      ['contact_groups', aspects.map(({ name }) => ({ name }))],
+      ['contacts', this.#contacts()],
+      ['posts', this.#posts()],
+      ['followed_tags', lists.followedTags],
+      ['post_subscriptions', streamedArray(() => subscribedPostGuids(this.#source.db, personId, PAGE))],
+      ['relayables', this.#ownRelayables()],
+      ['blocks', lists.blocks],
+      // From here on members that only this software reads.
+      ['guid', user.person?.guid],
+      ['created_at', user.createdAt],
+      ['photos', this.#photosWithoutPost()],
+      ['hidden_posts', lists.hiddenPosts],
+      ['muted_posts', lists.mutedPosts],
+    ]
+  }
+
+  othersRelayables() {
+    const { personId } = this.#owner
+    return this.#section('others_relayables', async function* (this: ArchiveSections) {
+      for await (const posts of this.#postPages()) {
+        for (const chunk of inChunks(posts, POSTS_AT_ONCE)) {
+          const query = { postIds: chunk.map(({ id }) => id), personId, limit: PAGE }
+          yield* archiveOthersRelayables(this.#source, query, (count) => this.#options.countLeftOut?.(count))
+        }
+      }
+    })
+  }
+
+  #contacts() {
+    const userId = this.#owner.user.id
+    return this.#section('contacts', async function* (this: ArchiveSections) {
+      for (let after = 0; ; ) {
+        const page = await findArchivedContacts(this.#source.db, userId, after, PAGE)
+        yield page.map(({ address, guid, name, publicKey, sharing, receiving, aspects }) => ({
+          sharing,
+          receiving,
+          following: sharing,
+          followed: receiving,
+          person_guid: guid,
+          person_name: name === '' ? address : name,
+          account_id: address,
+          public_key: publicKey,
+          contact_groups_membership: aspects,
+        }))
+        const last = page.at(-1)
+        if (last === undefined || page.length < PAGE) return
+        after = last.id
+      }
+    })
+  }
+
+  #posts() {
+    return this.#section('posts', async function* (this: ArchiveSections) {
+      const { db, config } = this.#source
+      const followers = await findFollowerPods(db, this.#owner.user.id)
+      for await (const rows of this.#postPages()) {
+        const entities = await postEntities(
+          this.#source,
+          rows.map(({ guid }) => guid),
+        )
+        const byGuid = new Map(entities.map((entity) => [entity.guid, entity]))
+        yield rows.flatMap((row) => {
+          const entity = byGuid.get(row.guid)
+          if (entity === undefined) return [] // deleted meanwhile
+          return [{ ...audienceOf(row, { followers, url: config.url }), ...entityToJson(entity) }]
+        })
+      }
+    })
+  }
+
+  #ownRelayables() {
+    return this.#section('relayables', async function* (this: ArchiveSections) {
+      for (const kind of RELAYABLE_KINDS) {
+        for await (const guids of ownRelayableGuids(this.#source.db, kind, this.#owner.personId, PAGE)) {
+          yield await archiveOwnRelayables(this.#source, kind, guids)
+        }
+      }
+    })
+  }
+
+  /** Photos that belong to no post, among them the current profile picture. */
+  #photosWithoutPost() {
+    return this.#section('photos', async function* (this: ArchiveSections) {
+      const { personId, address } = this.#owner
+      const picture = (await profileEntity(this.#source, personId))?.image_url
+      for (let after = 0; ; ) {
+        const page = await Photo.query(this.#source.db)
+          .where({ authorId: personId, postId: null, pending: false })
+          .where('id', '>', after)
+          .orderBy('id')
+          .limit(PAGE)
+        yield page.map((photo) => ({
+          ...entityToJson(photoEntityOf(this.#source, photo, { author: address, postGuid: undefined })),
+          ...(picture?.endsWith(photo.name) && { profile_photo: true }),
+        }))
+        const last = page.at(-1)
+        if (last === undefined || page.length < PAGE) return
+        after = last.id
+      }
+    })
+  }
+
+  async *#postPages(): AsyncGenerator<readonly ArchivedPost[]> {
+    for (let after: PostCursor = { createdAt: new Date(0), id: 0 }; ; ) {
+      const page = await findArchivedPosts(this.#source.db, this.#owner.personId, {
+        after,
+        upTo: this.#options.upTo,
+        limit: PAGE,
+      })
+      if (page.length > 0) yield page
+      const last = page.at(-1)
+      if (last === undefined || page.length < PAGE) return
+      after = last
+    }
+  }
+
+  /** A streamed array that reports its progress and stops when the export is stopped. */
+  #section(name: string, pages: (this: ArchiveSections) => AsyncGenerator<readonly unknown[]>) {
+    return streamedArray(
+      async function* (this: ArchiveSections) {
+        let done = 0
+        for await (const page of pages.call(this)) {
+          this.#options.signal?.throwIfAborted()
+          yield page
+          done += page.length
+          this.#options.reportProgress?.(name, done)
+        }
+      }.bind(this),
+    )
+  }
+
+  async #profile() {
+    const profile = await profileEntity(this.#source, this.#owner.personId)
+    if (profile === undefined) throw new Error(`The account ${this.#owner.user.username} has no profile.`)
+    const { full_name: _, ...archived } = profile // diaspora* archives contain the two parts of the name
+    return entityToJson(archived)
+  }
+
+  async #privateKey(): Promise<string> {
+    const key = await loadPrivateKey(this.#source, this.#owner.personId)
+    return key.export({ type: 'pkcs1', format: 'pem' }).toString()
+  }
+}
+
+interface Recipients {
+  /** Pods that receive every public post. */
+  readonly followers: readonly ArchivedPod[]
+  /** URL of this pod. */
+  readonly url: string
+}
+
+/** Who has received a post: the schema wants exactly one of the two lists. */
+function audienceOf(post: ArchivedPost, { followers, url }: Recipients) {
+  if (!post.public) return { subscribed_users_ids: post.readers, aspects: post.aspects }
+  const origins = [...followers, ...post.pods].flatMap((pod) => podOrigin(pod) ?? [])
+  return { subscribed_pods_uris: [...new Set([...origins, url])].map((origin) => `${origin}/`) }
+}
+
+/** An archive needs an e-mail address; `.invalid` says that there is none. */
+function mailHost(host: string): string {
+  return /^[^:]+\.[^:]+$/.test(host) ? `${host}.invalid` : 'pod.invalid'
+}

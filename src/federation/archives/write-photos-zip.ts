@@ -1,0 +1,73 @@
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
+import yazl from 'yazl'
+import { Photo } from '../../persistence/models/photo.js'
+import { User } from '../../persistence/models/user.js'
+import type { Pod } from '../../pod/pod.js'
+
+/** Photos that are read at once. */
+const PAGE = 500
+const FILE_MODE = 0o100644
+
+/**
+ * A zip of the photos of an account as they are stored, one entry for each under its file name, uncompressed. Photos without a file
+ * are left out.
+ */
+export function writePhotosZip(
+  source: Pick<Pod, 'db' | 'pictures'>,
+  username: string,
+  { reportProgress }: { reportProgress(section: string, done: number): void },
+): Readable {
+  const zip = new yazl.ZipFile()
+  const output = zip.outputStream as Readable // the types of the library know less
+  // The library reports a picture that cannot be read on the zip.
+  zip.on('error', (error) => output.destroy(error instanceof Error ? error : undefined))
+  addPhotos(source, { username, zip, output, reportProgress }).then(
+    () => zip.end(),
+    (error: Error) => output.destroy(error),
+  )
+  return output
+}
+
+interface PhotosZip {
+  readonly username: string
+  readonly zip: yazl.ZipFile
+  readonly output: Readable
+  reportProgress(section: string, done: number): void
+}
+
+async function addPhotos(
+  { db, pictures }: Pick<Pod, 'db' | 'pictures'>,
+  { username, zip, output, reportProgress }: PhotosZip,
+): Promise<void> {
+  const user = await User.byUsername(db, username)
+  if (user === undefined) throw new Error(`There is no account ${username}.`)
+  let done = 0
+  for (let after = 0; ; ) {
+    const page = await Photo.query(db)
+      .where({ authorId: user.personId, remotePath: null, pending: false })
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(PAGE)
+    for (const { name, createdAt } of page) {
+      if ((await pictures.find(name)) === undefined) continue
+      const picture = (await pictures.open(name)) ?? Readable.from([]) // deleted meanwhile
+      zip.addReadStream(picture, name, { mtime: createdAt, mode: FILE_MODE, compress: false })
+      await ended(picture, output)
+      done += 1
+      reportProgress('photos', done)
+    }
+    const last = page.at(-1)
+    if (last === undefined || page.length < PAGE) return
+    after = last.id
+  }
+}
+
+/** Resolves when the zip has read the picture, so that one is open at a time, or when the zip is given up. */
+async function ended(picture: Readable, zip: Readable): Promise<void> {
+  const giveUp = () => picture.destroy()
+  zip.once('close', giveUp)
+  await once(picture, 'close')
+  zip.off('close', giveUp)
+  if (zip.destroyed) throw new Error('The export has ended.')
+}

@@ -1,0 +1,185 @@
+import type { Knex } from 'knex'
+import type { ArchivedPod } from './archived-account.js'
+
+/** The last row of a page: the next page begins after it. */
+export interface PostCursor {
+  readonly createdAt: Date
+  readonly id: number
+}
+
+/** A post of the archive, with what stands beside its entity. */
+export interface ArchivedPost {
+  readonly id: number
+  readonly guid: string
+  readonly type: 'StatusMessage' | 'Reshare'
+  readonly public: boolean
+  readonly createdAt: Date
+  readonly aspects: readonly string[]
+  /** Pods of people who take part in the post. */
+  readonly pods: readonly ArchivedPod[]
+  /** Addresses of the readers of a private post. */
+  readonly readers: readonly string[]
+}
+
+/** The posts of a person, oldest first. Posts that come after `upTo` are left out. */
+export async function findArchivedPosts(
+  db: Knex,
+  personId: number,
+  { after, upTo, limit }: { readonly after: PostCursor; readonly upTo: Date; readonly limit: number },
+): Promise<readonly ArchivedPost[]> {
+  const { rows } = await db.raw(
+    `select posts.id, posts.guid, posts.type, posts.public, posts.created_at as "createdAt",
+       array(select aspects.name from post_aspects join aspects on aspects.id = post_aspects.aspect_id
+             where post_aspects.post_id = posts.id order by aspects.position, aspects.id) as aspects,
+       case when posts.public then coalesce((
+         select json_agg(distinct jsonb_build_object('host', pods.host, 'port', pods.port, 'ssl', pods.ssl))
+         from participations join people on people.id = participations.author_id join pods on pods.id = people.pod_id
+         where participations.post_id = posts.id), '[]') else '[]' end as pods,
+       case when posts.public then '{}'::text[] else array(
+         select reader.address from post_visibilities
+         join users on users.id = post_visibilities.user_id join people reader on reader.id = users.person_id
+         where post_visibilities.post_id = posts.id and users.person_id <> posts.author_id
+         union
+         select member.address from post_aspects
+         join aspect_memberships on aspect_memberships.aspect_id = post_aspects.aspect_id
+         join contacts on contacts.id = aspect_memberships.contact_id
+         join people member on member.id = contacts.person_id
+         where post_aspects.post_id = posts.id
+         order by 1) end as readers
+     from posts
+     where author_id = ? and (created_at, id) > (?, ?) and created_at <= ?
+     order by created_at, id limit ?`,
+    [personId, after.createdAt, after.id, upTo, limit],
+  )
+  return rows
+}
+
+const OWN_RELAYABLES = {
+  comment: { table: 'comments', parent: 'post_id' },
+  like: { table: 'likes', parent: 'post_id' },
+  likeOfComment: { table: 'likes', parent: 'comment_id' },
+  vote: { table: 'poll_participations', parent: 'poll_id' },
+} as const
+
+export type ArchivedRelayableKind = keyof typeof OWN_RELAYABLES
+
+/** Guids of a person's own comments, likes or votes, page by page in the order of what they belong to, which has an index. */
+export async function* ownRelayableGuids(
+  db: Knex,
+  kind: ArchivedRelayableKind,
+  personId: number,
+  limit: number,
+): AsyncGenerator<readonly string[]> {
+  const { table, parent } = OWN_RELAYABLES[kind]
+  for (let after = [0, 0]; ; ) {
+    const { rows } = await db.raw(
+      `select guid, ${parent} as parent, id from ${table}
+       where author_id = ? and (${parent}, id) > (?, ?) order by ${parent}, id limit ?`,
+      [personId, ...after, limit],
+    )
+    const page: readonly { readonly guid: string; readonly parent: number; readonly id: number }[] = rows
+    if (page.length > 0) yield page.map(({ guid }) => guid)
+    const last = page.at(-1)
+    if (last === undefined || page.length < limit) return
+    after = [last.parent, last.id]
+  }
+}
+
+/** Guids of the posts of others in which a person takes part, page by page. */
+export async function* subscribedPostGuids(
+  db: Knex,
+  personId: number,
+  limit: number,
+): AsyncGenerator<readonly string[]> {
+  for (let after = 0; ; ) {
+    const { rows } = await db.raw(
+      `select posts.guid, posts.id
+       from participations join posts on posts.id = participations.post_id
+       where participations.author_id = ? and participations.post_id > ? and posts.author_id <> participations.author_id
+       order by participations.post_id limit ?`,
+      [personId, after, limit],
+    )
+    const page: readonly { readonly guid: string; readonly id: number }[] = rows
+    if (page.length > 0) yield page.map(({ guid }) => guid)
+    const last = page.at(-1)
+    if (last === undefined || page.length < limit) return
+    after = last.id
+  }
+}
+
+/** What stands below posts, comments and polls: the table, the column with the id of the thing, and the order of its index. */
+const RELAYABLES_BELOW = {
+  comment: { table: 'comments', parent: 'post_id', order: ['created_at', 'id'] },
+  like: { table: 'likes', parent: 'post_id', order: ['id'] },
+  likeOfComment: { table: 'likes', parent: 'comment_id', order: ['id'] },
+  vote: { table: 'poll_participations', parent: 'poll_id', order: ['author_id'] },
+} as const
+
+interface RelayablesQuery {
+  readonly kind: ArchivedRelayableKind
+  readonly parentIds: readonly number[]
+  readonly personId: number
+  readonly limit: number
+}
+
+interface RelayableRow {
+  readonly id: number
+  readonly guid: string
+  /** Written by the person. */
+  readonly isOwn: boolean
+  readonly parentId: number
+  /** The values of the columns by which the parent's rows are ordered. */
+  readonly position: readonly (number | string)[]
+}
+
+/**
+ * Relayables below posts, comments or polls of a person. One statement reads the first rows of all parents, at most `limit` for each,
+ * which is all for most of them; the other parents are read on page by page.
+ */
+export async function* relayablesBelow(
+  db: Knex,
+  { kind, parentIds, personId, limit }: RelayablesQuery,
+): AsyncGenerator<readonly Pick<RelayableRow, 'id' | 'guid' | 'isOwn'>[]> {
+  if (parentIds.length === 0) return
+  const { table, parent, order } = RELAYABLES_BELOW[kind]
+  const below = (condition: string) => `
+    select id, guid, author_id = ? as "isOwn", ${parent} as "parentId", jsonb_build_array(${order.join(', ')}) as position
+    from ${table} where ${condition} order by ${order.join(', ')} limit ?`
+  const first = await db.raw(
+    `select found.* from unnest(?::bigint[]) as parents (parent_id)
+     cross join lateral (${below(`${parent} = parents.parent_id`)}) as found`,
+    [[...parentIds], personId, limit],
+  )
+  const rows: readonly RelayableRow[] = first.rows
+  if (rows.length > 0) yield rows
+
+  const types = order.map((column) => (column === 'created_at' ? '?::timestamptz' : '?::bigint'))
+  const next = below(`${parent} = ? and (${order.join(', ')}) > (${types.join(', ')})`)
+  for (const parentId of parentIds) {
+    let page = rows.filter((row) => row.parentId === parentId)
+    while (page.length === limit) {
+      const last = page.at(-1)
+      const { rows: following } = await db.raw(next, [personId, parentId, ...(last?.position ?? []), limit])
+      page = following
+      if (page.length > 0) yield page
+    }
+  }
+}
+
+/** Polls of posts. */
+export async function findPollIds(db: Knex, postIds: readonly number[]): Promise<readonly number[]> {
+  const { rows } = await db.raw('select id from polls where post_id = any(?) order by id', [[...postIds]])
+  return rows.map(({ id }: { readonly id: number }) => id)
+}
+
+/** When likes and votes were made: their entities do not say it. */
+export async function findCreationTimes(
+  db: Knex,
+  table: 'likes' | 'poll_participations',
+  guids: readonly string[],
+): Promise<ReadonlyMap<string, Date>> {
+  const { rows } = await db.raw(`select guid, created_at as "createdAt" from ${table} where guid = any(?)`, [
+    [...guids],
+  ])
+  return new Map(rows.map((row: { readonly guid: string; readonly createdAt: Date }) => [row.guid, row.createdAt]))
+}
