@@ -17,11 +17,9 @@ import { writePhotosZip } from './write-photos-zip.js'
 export type ExportSource = ArchiveSource & Pick<Pod, 'now' | 'pictures' | 'claimedKey'>
 
 /** `archive` contains the private key; `copy` is the same without it; `photos` is a zip of the pictures. */
-export const EXPORT_KINDS = ['archive', 'copy', 'photos'] as const
+export type ExportKind = 'archive' | 'copy' | 'photos'
 
-export type ExportKind = (typeof EXPORT_KINDS)[number]
-
-export interface ExportProgress {
+interface ExportProgress {
   readonly section: string
   readonly done: number
 }
