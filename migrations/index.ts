@@ -61,6 +61,7 @@ import { latestRelease } from './0141-latest-release.js'
 import { personContent } from './0142-person-content.js'
 import { accountMail } from './0156-account-mail.js'
 import { pendingSignUps } from './0157-pending-sign-ups.js'
+import { powerOfActions } from './0180-power-of-actions.js'
 import type { Migration } from './migration.js'
 
 /**
@@ -131,4 +132,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0142-person-content', personContent],
   ['0156-account-mail', accountMail],
   ['0157-pending-sign-ups', pendingSignUps],
+  ['0180-power-of-actions', powerOfActions],
 ])

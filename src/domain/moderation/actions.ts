@@ -122,14 +122,10 @@ export async function endTemporaryActions(pod: UndoPod): Promise<number> {
   return ended
 }
 
-/** Large cleanings, and filters that reject or read private texts, are reserved for admins. */
-const KINDS_OF_ADMINS: ReadonlySet<string> = new Set(['cluster.clean', 'filter.apply'])
-
 /** The rights for the undo are those for the action. `details.userId` is the account that the action concerns. */
 async function requireUndoOf(transaction: Knex.Transaction, actor: Actor, action: ActionRow): Promise<void> {
-  const { details, kind } = action
-  if (KINDS_OF_ADMINS.has(kind) && action.actor.role === 'admin') requirePower(actor, 'administration')
-  const { userId } = details
+  requirePower(actor, action.power)
+  const { userId } = action.details
   const user = typeof userId === 'number' ? await User.query(transaction).findById(userId) : undefined
   if (user !== undefined) requireActionOn(actor, user)
 }

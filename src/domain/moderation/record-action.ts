@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { type AuditTarget, type AuditValues, appendAuditEntry } from '../../persistence/moderation/audit-log.js'
 import { addCaseEvent, findCase } from '../../persistence/moderation/cases.js'
 import type { Pod } from '../../pod/pod.js'
+import type { Power } from '../accounts/role-powers.js'
 import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
 import type { Actor } from './actor.js'
@@ -38,6 +39,8 @@ export interface NewAction {
   readonly target: AuditTarget & { readonly guid: string }
   readonly reason: string
   readonly undo: UndoOffer
+  /** The power that this action needs, and its undo. Default: moderation. */
+  readonly power?: Power
   readonly before?: AuditValues
   readonly after?: AuditValues
   /** What the undo needs. */
@@ -69,7 +72,20 @@ export async function recordAction(
   pod: Pick<Pod, 'now' | 'log'>,
   transaction: Knex.Transaction,
   actor: Actor,
-  { kind, target, reason, undo, before, after, details = {}, caseId, until, undoes, effect }: NewAction,
+  {
+    kind,
+    target,
+    reason,
+    undo,
+    power = 'moderation',
+    before,
+    after,
+    details = {},
+    caseId,
+    until,
+    undoes,
+    effect,
+  }: NewAction,
 ): Promise<RecordedAction> {
   const createdAt = pod.now()
   if (caseId !== undefined) await requireCase(transaction, actor, caseId)
@@ -85,6 +101,7 @@ export async function recordAction(
       details: JSON.stringify(details),
       until: until ?? null,
       canBeUndone: undo.possible,
+      power,
       createdAt,
     })
     .returning('id')

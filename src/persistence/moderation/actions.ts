@@ -16,6 +16,8 @@ export interface ActionRow {
   /** What the undo needs. */
   readonly details: AuditValues
   readonly canBeUndone: boolean
+  /** The power that the action needed; its undo needs the same. */
+  readonly power: 'moderation' | 'administration'
   readonly undoneById: number | null
   readonly createdAt: Date
 }

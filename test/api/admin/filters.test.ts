@@ -170,4 +170,16 @@ describe('a filter that hides', () => {
     await mod.post(`/actions/${body.action.id}/undo`, { reason })
     expect((await api.carol.get(`/posts/${guid}`)).status).toBe(200)
   })
+
+  it('asks for the same power in the undo as in the action', async () => {
+    const guid = await publish(api, api.alice, { text: 'A raffle', public: true })
+    const raffle = { ...word, value: 'raffle', exempt_followed: false, action: 'reject' }
+    const { id } = (await adm.post('/filters', raffle)).body.filter
+    const { action } = (await adm.post(`/filters/${id}/apply`, { reason, confirm: '1' })).body
+
+    expect((await mod.post(`/actions/${action.id}/undo`, { reason })).body).toMatchObject({ reason: 'role_needed' })
+    expect((await api.carol.get(`/posts/${guid}`)).status).toBe(404)
+    expect((await adm.post(`/actions/${action.id}/undo`, { reason })).body).toMatchObject({ changed: true })
+    expect((await api.carol.get(`/posts/${guid}`)).status).toBe(200)
+  })
 })

@@ -110,7 +110,8 @@ export async function cleanCluster(
     const plan = await planCleaning(pod, transaction, cluster, parts)
     const preview = previewOf(plan)
     const isLarge = preview.hide + preview.remove > MODERATION_LIMITS.cleanedByModerator
-    if (isLarge || preview.pods.length > 1) requirePower(actor, 'administration')
+    const power = isLarge || preview.pods.length > 1 ? 'administration' : 'moderation'
+    requirePower(actor, power)
     requireConfirmation(preview, confirm)
 
     const filterId = plan.filter && (await insertFilter(transaction, plan.filter, createdBy(pod, actor)))
@@ -126,6 +127,7 @@ export async function cleanCluster(
       reason,
       caseId: options.caseId ?? cluster.caseId ?? undefined,
       undo: { possible: true, ...(preview.remove > 0 && { loses: `${preview.remove} retracted items` }) },
+      power,
       after: {
         hidden: preview.hide,
         removed: preview.remove,

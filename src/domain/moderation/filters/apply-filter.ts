@@ -7,7 +7,7 @@ import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
 import type { FilteredDocument } from './check-documents.js'
-import { filterNotFound, requirePowerOver } from './filters.js'
+import { filterNotFound, powerForFilter } from './filters.js'
 import { scanDocuments, sinceDays } from './scan-documents.js'
 
 export interface ApplyOptions extends ActionOptions {
@@ -35,12 +35,13 @@ export async function applyFilter(
   requirePower(actor, 'moderation')
   const filter = await findFilter(pod.db, id)
   if (filter === undefined) throw filterNotFound()
-  requirePowerOver(actor, filter)
+  requirePower(actor, powerForFilter(filter))
   const reason = requireReason(options)
   if (filter.action === 'count') throw new Refusal('bad_transition', 'A filter that only counts cannot be applied.')
   const { found, complete } = await scanDocuments(pod, filter, sinceDays(pod, days))
   const hit = found.filter(isHideable)
-  if (hit.length > MODERATION_LIMITS.cleanedByModerator) requirePower(actor, 'administration')
+  const power = hit.length > MODERATION_LIMITS.cleanedByModerator ? 'administration' : powerForFilter(filter)
+  requirePower(actor, power)
   if (hit.length === 0) return { changed: false, hits: 0, complete }
   if (confirm !== String(hit.length)) {
     const authors = new Set(hit.map(({ document }) => document.author)).size
@@ -60,6 +61,7 @@ export async function applyFilter(
       reason,
       caseId: options.caseId,
       undo: { possible: hides },
+      power,
       after: { hits: hit.length, hidden: hides },
       effect: async (actionId) => {
         if (!hides) return openFilterCases(transaction, flagged, pod.now())

@@ -7,7 +7,7 @@ import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { auditContext } from '../record-action.js'
 import { excerptOf, type FilteredDocument } from './check-documents.js'
-import { type NewFilter, readFilterRule, requirePowerOver } from './filters.js'
+import { type NewFilter, powerForFilter, readFilterRule } from './filters.js'
 import { scanDocuments, sinceDays } from './scan-documents.js'
 
 interface DryRunSample {
@@ -39,7 +39,7 @@ export async function dryRunFilter(
 ): Promise<DryRun> {
   requirePower(actor, 'moderation')
   const rule = readFilterRule(input)
-  requirePowerOver(actor, rule)
+  requirePower(actor, powerForFilter(rule))
   if (rule.isPrivate) await recordPrivateRead(pod, actor, rule)
   const { found, scannedFrom, complete } = await scanDocuments(pod, rule, sinceDays(pod, days))
   const authors = [...new Set(found.map(({ document }) => document.author))]

@@ -18,6 +18,7 @@ import {
 } from '../../../persistence/moderation/filters.js'
 import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
 import type { Pod } from '../../../pod/pod.js'
+import type { Power } from '../../accounts/role-powers.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
@@ -84,7 +85,7 @@ export async function addFilter(
 ): Promise<FilterOutcome> {
   requirePower(actor, 'moderation')
   const rule = readFilterRule(input)
-  requirePowerOver(actor, rule)
+  requirePower(actor, powerForFilter(rule))
   const reason = requireReason(options)
   const outcome = await inTransaction(pod, async (transaction) => {
     if ((await lockAndCountFilters(transaction)) >= MODERATION_LIMITS.filters) {
@@ -111,8 +112,8 @@ export async function changeFilter(
     const before = await lockFilter(transaction, id)
     if (before === undefined) throw filterNotFound()
     const rule = readFilterRule({ ...before, ...definedOf(input) })
-    requirePowerOver(actor, before)
-    requirePowerOver(actor, rule)
+    requirePower(actor, powerForFilter(before))
+    requirePower(actor, powerForFilter(rule))
     const reason = requireReason(options)
     if (isSameRule(before, rule)) return { changed: false, filter: await requireFilter(transaction, id) }
     await updateFilter(transaction, id, rule, pod.now())
@@ -135,7 +136,7 @@ export async function removeFilter(
   const outcome = await inTransaction(pod, async (transaction) => {
     const before = await lockFilter(transaction, id)
     if (before === undefined) throw filterNotFound()
-    requirePowerOver(actor, before)
+    requirePower(actor, powerForFilter(before))
     const reason = requireReason(options)
     const filter = await requireFilter(transaction, id)
     await deleteFilter(transaction, id)
@@ -148,8 +149,8 @@ export async function removeFilter(
 }
 
 /** Only admins reject content and read private content. */
-export function requirePowerOver(actor: Actor, { action, isPrivate }: Pick<FilterRule, 'action' | 'isPrivate'>): void {
-  if (action === 'reject' || isPrivate) requirePower(actor, 'administration')
+export function powerForFilter({ action, isPrivate }: Pick<FilterRule, 'action' | 'isPrivate'>): Power {
+  return action === 'reject' || isPrivate ? 'administration' : 'moderation'
 }
 
 async function recordFilterAction(
