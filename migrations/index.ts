@@ -59,6 +59,7 @@ import { quarantine } from './0135-quarantine.js'
 import { retention } from './0140-retention.js'
 import { latestRelease } from './0141-latest-release.js'
 import { personContent } from './0142-person-content.js'
+import { closingAccounts } from './0143-closing-accounts.js'
 import { accountMail } from './0156-account-mail.js'
 import { pendingSignUps } from './0157-pending-sign-ups.js'
 import { powerOfActions } from './0180-power-of-actions.js'
@@ -130,6 +131,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0140-retention', retention],
   ['0141-latest-release', latestRelease],
   ['0142-person-content', personContent],
+  ['0143-closing-accounts', closingAccounts],
   ['0156-account-mail', accountMail],
   ['0157-pending-sign-ups', pendingSignUps],
   ['0180-power-of-actions', powerOfActions],

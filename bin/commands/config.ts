@@ -77,6 +77,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   logFormat: (format) => ({ LOG_FORMAT: format }),
   registrations: (registrations) => ({ REGISTRATIONS: registrations }),
   signUpsPerDay: (count) => ({ SIGN_UPS_PER_DAY: count }),
+  closeGraceDays: (days) => ({ CLOSE_GRACE_DAYS: days }),
   podminAccount: (name) => ({ PODMIN_ACCOUNT: name ?? null }),
   statistics: (shown) => ({ STATISTICS: shown ? 'on' : 'off' }),
   addressLimits: ({ signIns, clients, tokens, authorizations, pages }) => ({

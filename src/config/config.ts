@@ -88,6 +88,8 @@ export interface Config {
   readonly registrations: 'open' | 'invite' | 'closed'
   /** Accounts in a day with which open sign-up stops; 0: unlimited. */
   readonly signUpsPerDay: number
+  /** Days between the decision to close an account and its end. */
+  readonly closeGraceDays: number
   /** Whether NodeInfo publishes the numbers of users, posts and comments. */
   readonly statistics: boolean
   /**
@@ -193,6 +195,7 @@ interface Environment {
   readonly PODMIN_ACCOUNT?: string
   readonly REGISTRATIONS?: 'open' | 'invite' | 'closed'
   readonly SIGN_UPS_PER_DAY: number
+  readonly CLOSE_GRACE_DAYS: number
   readonly STATISTICS: 'on' | 'off'
   readonly SIGN_IN_LIMIT: number
   readonly CLIENT_LIMIT: number
@@ -361,6 +364,10 @@ const settings = {
   REGISTRATIONS: { type: 'string', enum: ['open', 'invite', 'closed'], description: 'open, invite or closed' },
   STATISTICS: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
   SIGN_UPS_PER_DAY: rateLimit(30),
+  CLOSE_GRACE_DAYS: {
+    ...{ type: 'integer', minimum: 0, maximum: 60, default: 7 },
+    description: 'a number of days from 0 to 60',
+  },
   SIGN_IN_LIMIT: rateLimit(20),
   CLIENT_LIMIT: rateLimit(20),
   TOKEN_LIMIT: rateLimit(120),
@@ -494,6 +501,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     podminAccount: given.PODMIN_ACCOUNT?.toLowerCase(),
     registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
     signUpsPerDay: given.SIGN_UPS_PER_DAY,
+    closeGraceDays: given.CLOSE_GRACE_DAYS,
     statistics: given.STATISTICS === 'on',
     addressLimits: {
       signIns: given.SIGN_IN_LIMIT,

@@ -207,6 +207,9 @@ export const runOperationJob = defineJob<{ readonly operationId: number }>()(
 /** Groups new public content that has a text, link, photo or set of mentions in common. */
 export const findClustersJob = defineJob<object>()('maintenance', 'find-clusters', notKept)
 
+/** Closes accounts whose grace period is over. */
+export const closeAccountsJob = defineJob<object>()('maintenance', 'close-accounts', notKept)
+
 /** Deletes expired rows. */
 export const pruneJob = defineJob<object>()('maintenance', 'prune', notKept)
 
@@ -273,6 +276,7 @@ export const JOB_DEFINITIONS: readonly AnyJob[] = [
   wakeWaitingJob,
   purgePostsJob,
   findClustersJob,
+  closeAccountsJob,
   pruneJob,
   runOperationJob,
   makePhotoJob,

@@ -1,3 +1,4 @@
+import { closeDueAccounts, closingOperation } from '../../src/domain/accounts/close-account.js'
 import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
 import { changeMissedContent, contentOperation } from '../../src/domain/moderation/follow-up-restrictions.js'
 import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
@@ -12,6 +13,7 @@ import { QUARANTINE_LIMITS } from '../../src/federation/inbound/limits.js'
 import {
   birthdaysJob,
   checkPodsJob,
+  closeAccountsJob,
   findClustersJob,
   type Handlers,
   pruneJob,
@@ -41,18 +43,20 @@ const schedules: readonly Schedule[] = [
   { job: birthdaysJob, every: 60_000 },
   { job: purgePostsJob, every: 60_000 },
   { job: findClustersJob, every: 60_000 },
+  { job: closeAccountsJob, every: 60_000 },
 ]
 
 type MaintenanceJob =
   | typeof pruneJob
   | typeof purgePostsJob
   | typeof findClustersJob
+  | typeof closeAccountsJob
   | typeof wakeWaitingJob
   | typeof checkPodsJob
   | typeof birthdaysJob
   | typeof runOperationJob
 
-const OPERATIONS = { ...importOperations, ...restrictOperation, ...contentOperation }
+const OPERATIONS = { ...importOperations, ...restrictOperation, ...contentOperation, ...closingOperation }
 
 export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
   prune: (pod) => prune(pod),
@@ -65,6 +69,7 @@ export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
   birthdays: (pod) => notifyContactsOfBirthdays(pod),
   'purge-posts': (pod) => purgePosts(pod),
   'find-clusters': (pod) => logClusters(pod),
+  'close-accounts': (pod) => logClosedAccounts(pod),
   'wake-waiting': (pod, { data }) => resumeWaiting(pod, data.entityKeys),
   'run-operation': (pod, work, deadline) => runOperation(pod, work, OPERATIONS, deadline),
 }
@@ -125,6 +130,11 @@ async function purgePosts(pod: Pod): Promise<void> {
 async function logClusters(pod: Pod): Promise<void> {
   const { opened, items } = await findClusters(pod)
   if (items > 0) pod.log.info({ opened, items }, 'spam clusters found')
+}
+
+async function logClosedAccounts(pod: Pod): Promise<void> {
+  const accounts = await closeDueAccounts(pod)
+  if (accounts > 0) pod.log.info({ accounts }, 'accounts are being closed')
 }
 
 /** By the clock of the database: clocks of processes may be wrong. */

@@ -3,6 +3,7 @@ import { undoActionsOf } from '../../../src/domain/moderation/actions.js'
 import type { Actor } from '../../../src/domain/moderation/actor.js'
 import { endSessions } from '../../../src/domain/moderation/end-sessions.js'
 import { findRemotePerson, forgetPerson } from '../../../src/domain/moderation/forget-person.js'
+import { closePerson } from '../../../src/domain/moderation/people/close-person.js'
 import { findPersonGuid, listPeople, readPerson } from '../../../src/domain/moderation/people.js'
 import { blockPerson, previewBlock, silencePerson } from '../../../src/domain/moderation/restrict-person.js'
 import { lockAccount } from '../../../src/domain/moderation/restrict-user.js'
@@ -18,7 +19,7 @@ import { readAddress } from '../../read-named.js'
 import { withPod } from '../../with-pod.js'
 
 const PEOPLE_SHOWN = 50
-const STATES = ['open', 'silenced', 'blocked', 'locked', 'closed'] as const
+const STATES = ['open', 'silenced', 'blocked', 'locked', 'closing', 'closed'] as const
 
 interface ListOptions extends ActorOptions {
   readonly q?: string
@@ -30,6 +31,8 @@ interface PersonOptions extends ActorOptions {
   readonly until?: Date
   readonly yes?: boolean
   readonly dryRun?: boolean
+  readonly immediately?: boolean
+  readonly retractContent?: boolean
 }
 
 interface PersonRequest {
@@ -77,12 +80,26 @@ export function moderatedPeopleCommands(program: Command): void {
     .option('--until <time>', 'the end, as 2026-12-24T18:00Z', readEnd)
     .action(act(lock, 'locked'))
 
+  const close: Run = (pod, actor, { guid, address, options: { reason, yes, immediately, retractContent } }) =>
+    closePerson(pod, actor, guid, {
+      ...{ reason, immediately, retractContent },
+      confirm: yes ? address.replace(/@.*/, '') : undefined,
+    })
+  command('close', 'Closes a local account after CLOSE_GRACE_DAYS; its owner cannot prevent it.')
+    .option('--immediately', 'without grace period and undo; for admins')
+    .option('--retract-content', 'retract all comments and posts first')
+    .option('--dry-run', 'only print what the account has')
+    .option('--yes', 'confirm')
+    .action((name: string, options: PersonOptions) =>
+      options.dryRun ? showPreview(name, options) : act(close, 'closed, or will be')(name, options),
+    )
+
   const end: Run = (pod, actor, { guid, options: { reason } }) => endSessions(pod, actor, guid, { reason })
   command('end-sessions', 'Ends sessions, tokens and live streams of a local account.').action(act(end, 'signed out'))
 
   const undo: Run = (pod, actor, { guid, options: { reason } }) =>
-    undoActionsOf(pod, actor, { type: 'person', guid, kinds: ['silence', 'block', 'lock'] }, { reason })
-  command('undo', 'Undoes silence, block and lock of a person.').action(act(undo, 'released'))
+    undoActionsOf(pod, actor, { type: 'person', guid, kinds: ['silence', 'block', 'lock', 'close'] }, { reason })
+  command('undo', 'Undoes silence, block, lock and closing of a person.').action(act(undo, 'released'))
 
   people
     .command('forget')

@@ -26,6 +26,7 @@ type AccountRefusal =
   | 'password_invalid'
   | 'user_missing'
   | 'user_closed'
+  | 'podmin_account'
 
 export const ROLES = ['admin', 'moderator', 'none'] as const
 
@@ -153,19 +154,39 @@ async function deleteAuthorizations(transaction: Knex.Transaction, userId: numbe
  */
 export async function closeUser(pod: Pod, username: string): Promise<void> {
   await changeOpenUser(pod, username, async (transaction, user) => {
+    requireNotPodmin(pod, user)
     requireOtherAdmin(await lockAdmins(transaction), user.id)
-    const closedAt = pod.now()
-    await enqueueAccountDeletion(pod, transaction, user)
-    await user.$query(transaction).patch({ closedAt, role: null })
-    await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash: null })
-    await deleteAuthorizations(transaction, user.id)
-    await deleteSessions(transaction, personOf(user).address)
-    await emptyPeople(transaction, [user.personId], closedAt)
+    await closeNow(pod, transaction, user)
   })
 }
 
+/** The same in a transaction that has locked the account and checked that it may be closed. */
+export async function closeNow(
+  pod: Pick<Pod, 'jobs' | 'now'>,
+  transaction: Knex.Transaction,
+  user: User,
+): Promise<void> {
+  const closedAt = pod.now()
+  await enqueueAccountDeletion(pod, transaction, user)
+  await user.$query(transaction).patch({ closedAt, role: null })
+  await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash: null })
+  await deleteAuthorizations(transaction, user.id)
+  await deleteSessions(transaction, personOf(user).address)
+  await emptyPeople(transaction, [user.personId], closedAt)
+}
+
+/** The account of the podmin is neither restricted nor closed while the setting names it. */
+export function requireNotPodmin({ config }: Pick<Pod, 'config'>, { username }: Pick<User, 'username'>): void {
+  if (username !== config.podminAccount) return
+  throw refusal('podmin_account', 'The setting PODMIN_ACCOUNT names this account. Name another one there first.')
+}
+
 /** Sends the account deletion to contacts and resharers. It must run before the deletion, which removes both relations. */
-async function enqueueAccountDeletion(pod: Pod, transaction: Knex.Transaction, user: User): Promise<void> {
+async function enqueueAccountDeletion(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  user: User,
+): Promise<void> {
   const { address, guid } = personOf(user)
   const resharers: readonly { readonly authorId: number }[] = await transaction('posts as reshares')
     .join('posts as roots', 'roots.id', 'reshares.rootId')

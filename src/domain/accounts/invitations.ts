@@ -76,7 +76,7 @@ export async function signUp(
 /** An invitation ends with the account of the moderator who made it, also while this account is locked. */
 const INVITER_IS_ACTIVE = `not exists (
   select from users
-  where users.username = invitations.created_by and (users.locked_at is not null or users.closed_at is not null)
+  where users.username = invitations.created_by and (coalesce(users.locked_at, users.close_at, users.closed_at) is not null)
 )`
 
 function queryUsableInvitation({ db }: Pick<Pod, 'db'>, code: string) {

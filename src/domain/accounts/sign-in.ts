@@ -27,7 +27,7 @@ export async function signIn(
   const secrets = user && (await UserSecrets.query(pod.db).findById(user.id))
   const passwordHash = secrets?.passwordHash
   const isRight = await verify(passwordHash ?? (await hashForUnknownUsers()), password).catch(() => false)
-  if (!isRight || !passwordHash || !user?.person || user.closedAt || user.lockedAt) return undefined
+  if (!isRight || !passwordHash || !user?.person || !mayHaveAccess(user)) return undefined
   await user.$query(pod.db).patch({ lastSignInAt: pod.now() })
   const { address } = user.person
   return {
@@ -44,6 +44,11 @@ export async function signIn(
 export async function isPassword(pod: Pick<Pod, 'db'>, userId: number, password: string): Promise<boolean> {
   const secrets = await UserSecrets.query(pod.db).findById(userId)
   return secrets?.passwordHash ? verify(secrets.passwordHash, password).catch(() => false) : false
+}
+
+/** The owner of an account who closes it may sign in to keep it. */
+function mayHaveAccess({ closedAt, lockedAt, closingBy }: User): boolean {
+  return closedAt === null && lockedAt === null && closingBy !== 'moderator'
 }
 
 let unknownUserHash: Promise<string> | undefined

@@ -12,7 +12,7 @@ export interface AccountWithRole {
   readonly role: Role | null
 }
 
-/** Reads the role anew for each request: a session or token must not outlive it. Undefined: closed, locked or unknown. */
+/** Reads the role anew for each request: a session or token must not outlive it. Undefined: closed, being closed, locked or unknown. */
 export async function findAccountWithRole(
   { db }: Pick<Pod, 'db'>,
   account: { readonly 'person.address': string } | { readonly 'users.id': number },
@@ -22,6 +22,7 @@ export async function findAccountWithRole(
     .where(account)
     .whereNull('users.closedAt')
     .whereNull('users.lockedAt')
+    .whereNull('users.closeAt')
     .select('users.id as userId', 'users.personId', 'users.username', 'users.role', 'person.address', 'person.guid')
     .first()
     .castTo<AccountWithRole | undefined>()

@@ -22,6 +22,7 @@ import { type Actor, requireActionOn, requirePower, SYSTEM_ACTOR } from './actor
 import { undoCleaning } from './clusters/clean-cluster.js'
 import { reloadFilters } from './filters/active-filters.js'
 import { followUpRestrictions } from './follow-up-restrictions.js'
+import { undoClosing } from './people/close-person.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
 
 type UndoPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
@@ -38,6 +39,7 @@ const UNDO_OF_KIND: Readonly<Record<string, Undo>> = {
   silence: undoRestriction,
   block: undoRestriction,
   lock: undoLock,
+  close: undoClosing,
 }
 
 /** Lists actions, newest first. */

@@ -100,6 +100,7 @@ export async function lockAdmins(transaction: Knex.Transaction): Promise<readonl
     .where({ role: 'admin' })
     .whereNull('closedAt')
     .whereNull('lockedAt')
+    .whereNull('closeAt')
     .orderBy('id')
     .select('id')
     .forUpdate()

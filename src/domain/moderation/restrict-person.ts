@@ -6,13 +6,14 @@ import { findActionInForce } from '../../persistence/moderation/actions.js'
 import { countRelations, type PersonRelations } from '../../persistence/moderation/person-relations.js'
 import { type RestrictionKind, restrictPeople } from '../../persistence/moderation/restrictions.js'
 import type { Pod } from '../../pod/pod.js'
+import { requireNotPodmin } from '../accounts/accounts.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requireActionOn, requirePower } from './actor.js'
 import { personNotFound } from './find-local-user.js'
 import { followUpRestrictions } from './follow-up-restrictions.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
 
-type RestrictPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+type RestrictPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
 
 export interface RestrictOptions extends ActionOptions {
   /** The address, for a block of a person with relations to this pod. */
@@ -71,7 +72,10 @@ async function restrictPerson(
     if (kind === 'block' && person.podId === null) {
       throw new Refusal('not_remote', 'The person has an account on this pod. Silence, lock or close it instead.')
     }
-    if (user !== undefined) requireActionOn(actor, user)
+    if (user !== undefined) {
+      requireActionOn(actor, user)
+      requireNotPodmin(pod, user)
+    }
     const inForce = await findActionInForce(transaction, { kind, targetType: 'person', targetGuid: guid })
     if (inForce !== undefined) return { changed: false }
     if (kind === 'block' && confirm !== person.address) await requireNoRelations(transaction, person)

@@ -1,8 +1,7 @@
 import type { Knex } from 'knex'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import type { Pod } from '../../pod/pod.js'
-import { endSessionsAndStreams } from '../accounts/accounts.js'
-import { Refusal } from '../refusals.js'
+import { endSessionsAndStreams, requireNotPodmin } from '../accounts/accounts.js'
 import { type Actor, lockAdmins, requireActionOn, requireOtherAdmin, requirePower } from './actor.js'
 import { type LocalUser, lockLocalUser } from './find-local-user.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
@@ -19,9 +18,7 @@ export async function lockAccount(
   return actOnUser(pod, actor, guid, options, async (transaction, user, reason, admins) => {
     requireOtherAdmin(admins, user.id)
     if (user.lockedAt !== null) return { changed: false }
-    if (user.username === pod.config.podminAccount) {
-      throw new Refusal('own_account', 'The account of the podmin cannot be locked.')
-    }
+    requireNotPodmin(pod, user)
     await user.$query(transaction).patch({ lockedAt: pod.now() })
     await endSessionsAndStreams(transaction, user.person.address)
     const action = await recordAction(pod, transaction, actor, {

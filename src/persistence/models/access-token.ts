@@ -119,7 +119,7 @@ const columns = `
     access_tokens.scopes is not null as narrowed,
     coalesce(clients.api_dialect, authorizations.api_dialect) as dialect,
     coalesce(access_tokens.expires_at <= now(), false) as expired,
-    users.locked_at is not null as locked,
+    users.locked_at is not null or users.close_at is not null as locked,
     users.closed_at is not null as closed,
     -- Writes before a new token are not recorded for it: the maximum excludes every replica.
     case

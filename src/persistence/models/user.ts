@@ -11,6 +11,9 @@ export type Role = 'admin' | 'moderator'
 export type MailState = 'ok' | 'bouncing' | 'suppressed'
 
 /** The account of a local person. */
+/** Who has begun to close an account. */
+export type ClosingBy = 'owner' | 'moderator'
+
 export class User extends Model {
   static override tableName = 'users'
   static override jsonAttributes = ['settings']
@@ -35,6 +38,10 @@ export class User extends Model {
   declare lastSignInAt: Date | null
   declare lockedAt: Date | null
   declare closedAt: Date | null
+  /** The end of the grace period of an account that is being closed. */
+  declare closeAt: Date | null
+  declare closingBy: ClosingBy | null
+  declare closingRetracts: boolean
   /** The invitation that the account was made with. */
   declare invitationId: number | null
   /** Null: a command has made the account. */

@@ -105,6 +105,13 @@ export async function findLaterAction(
     .first()
 }
 
+/** The closing of a person has ended: the action that began it is final. */
+export async function endUndoOfClosing(transaction: Knex.Transaction, personGuid: string): Promise<void> {
+  await transaction('moderation_actions')
+    .where({ kind: 'close', targetType: 'person', targetGuid: personGuid, canBeUndone: true })
+    .update({ canBeUndone: false })
+}
+
 export async function markNotUndoable(db: Knex, id: number): Promise<void> {
   await db('moderation_actions').where({ id }).update({ canBeUndone: false })
 }

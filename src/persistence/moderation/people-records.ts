@@ -3,7 +3,7 @@ import { escapeLike } from '../sql/escape-like.js'
 import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
 import type { RestrictionKind } from './restrictions.js'
 
-export type PersonState = 'open' | 'silenced' | 'blocked' | 'locked' | 'closed'
+export type PersonState = 'open' | 'silenced' | 'blocked' | 'locked' | 'closing' | 'closed'
 
 /** A person as moderators see them. */
 export interface PersonRecord {
@@ -19,7 +19,7 @@ export interface PersonRecord {
   readonly reportsMuted: boolean | null
   readonly restrictions: readonly {
     readonly actionId: number | null
-    readonly kind: RestrictionKind | 'lock'
+    readonly kind: RestrictionKind | 'lock' | 'close'
     readonly by: 'person' | 'pod_rule'
     readonly until: string | null
   }[]
@@ -63,13 +63,14 @@ export async function findPersonRecord(db: Knex, guid: string): Promise<PersonRe
 
 const STATE = `case
   when people.closed_at is not null then 'closed'
+  when users.close_at is not null then 'closing'
   when users.locked_at is not null then 'locked'
   when people.restriction = 'block' then 'blocked'
   when people.restriction = 'silence' then 'silenced'
   else 'open'
 end`
 
-/** Restrictions by actions and by rules about the pod, and the lock of the account. */
+/** Restrictions by actions and by rules about the pod, and the lock and the closing of the account. */
 const RESTRICTIONS = `(
   select coalesce(json_agg(source order by source."actionId"), '[]')
   from (
@@ -80,8 +81,8 @@ const RESTRICTIONS = `(
     left join moderation_actions on source = 'action' and moderation_actions.id = source_id
     where person_id = people.id
     union all
-    select id, kind, 'person', until from moderation_actions
-    where target_type = 'person' and target_guid = people.guid and kind = 'lock' and can_be_undone and undone_by_id is null
+    select id, kind, 'person', case kind when 'close' then users.close_at else until end from moderation_actions
+    where target_type = 'person' and target_guid = people.guid and kind in ('lock', 'close') and can_be_undone and undone_by_id is null
   ) as source
 )`
 

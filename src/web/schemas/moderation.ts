@@ -31,6 +31,9 @@ export const actionRefusals = {
 /** The refusals of actions on people and their content. */
 export const targetRefusals = { own_account: 422, target_outranks: 403 } as const
 
+/** The refusals of actions that the account of the podmin is exempt from. */
+export const podminRefusal = { podmin_account: 409 } as const
+
 export const ActionSummary = Type.Object(
   {
     id: Type.Integer(),
@@ -72,14 +75,14 @@ const personRecord = {
   name: Type.String(),
   avatar: Type.String(),
   local: Type.Boolean(),
-  state: Type.Enum(['open', 'silenced', 'blocked', 'locked', 'closed']),
+  state: Type.Enum(['open', 'silenced', 'blocked', 'locked', 'closing', 'closed']),
   role: Type.String(),
   first_seen_at: Timestamp,
   reports_muted: Type.Boolean(),
   restrictions: Type.Array(
     Type.Object({
       action_id: nullable(Type.Integer({ description: 'The action to undo; null for a rule about the pod.' })),
-      kind: Type.Enum(['silence', 'block', 'lock']),
+      kind: Type.Enum(['silence', 'block', 'lock', 'close']),
       by: Type.Enum(['person', 'pod_rule']),
       until: nullable(Timestamp),
     }),

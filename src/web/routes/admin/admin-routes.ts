@@ -14,6 +14,7 @@ import { deadLetterRoutes } from './dead-letters.js'
 import { deliveryRoutes } from './deliveries.js'
 import { filterRoutes } from './filters.js'
 import { invitationRoutes } from './invitations.js'
+import { localPeopleRoutes } from './local-people.js'
 import { machineRoutes } from './machine.js'
 import { operationRoutes } from './operations.js'
 import { peopleRoutes } from './people.js'
@@ -35,6 +36,7 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   await app.register(caseRoutes)
   await app.register(contentRoutes)
   await app.register(peopleRoutes)
+  await app.register(localPeopleRoutes)
   await app.register(filterRoutes)
   await app.register(actionRoutes)
   await app.register(clusterRoutes)

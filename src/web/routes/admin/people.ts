@@ -26,7 +26,7 @@ import { actorOf } from './actor-of.js'
 
 const tags = ['Moderated people']
 const params = Type.Object({ guid: Type.String() })
-const state = Type.Enum(['open', 'silenced', 'blocked', 'locked', 'closed'])
+const state = Type.Enum(['open', 'silenced', 'blocked', 'locked', 'closing', 'closed'])
 
 type Run = (pod: Pod, actor: Actor, guid: string, options: RestrictOptions) => Promise<ActionOutcome>
 
@@ -36,7 +36,7 @@ interface PersonAction {
   readonly description: string
   readonly run: Run
   readonly refusals: Readonly<
-    Partial<Record<'not_local' | 'not_remote' | 'last_admin' | 'confirmation_needed', number>>
+    Partial<Record<'not_local' | 'not_remote' | 'last_admin' | 'podmin_account' | 'confirmation_needed', number>>
   >
 }
 
@@ -47,7 +47,7 @@ const ACTIONS: Readonly<Record<string, PersonAction>> = {
     description:
       'Posts of the person are in the streams and searches of their followers only. They notify only followers, begin no conversations with others and are found by the exact address only. Threads, messages and deliveries stay as they are.',
     run: silencePerson,
-    refusals: {},
+    refusals: { podmin_account: 409 },
   },
   block: {
     operationId: 'blockRemotePerson',
@@ -62,7 +62,7 @@ const ACTIONS: Readonly<Record<string, PersonAction>> = {
     summary: 'Lock a local account',
     description: 'No sign-in, and tokens are refused. Posts stay.',
     run: lockAccount,
-    refusals: { not_local: 422, last_admin: 409 },
+    refusals: { not_local: 422, last_admin: 409, podmin_account: 409 },
   },
   end_sessions: {
     operationId: 'endSessions',

@@ -1,0 +1,140 @@
+import type { Knex } from 'knex'
+import { inTransaction } from '../../persistence/database/transactions.js'
+import { Comment } from '../../persistence/models/comment.js'
+import type { Person } from '../../persistence/models/person.js'
+import { Post } from '../../persistence/models/post.js'
+import { type ClosingBy, User } from '../../persistence/models/user.js'
+import { endUndoOfClosing } from '../../persistence/moderation/actions.js'
+import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
+import type { Pod } from '../../pod/pod.js'
+import { lockAdmins, requireOtherAdmin, SYSTEM_ACTOR } from '../moderation/actor.js'
+import { continueOperation, type OperationWork } from '../operations/long-operations.js'
+import { newCommentRetraction, newPostRetraction } from '../posts/new-retractions.js'
+import { retractEntity } from '../posts/retract.js'
+import { Refusal } from '../refusals.js'
+import { closeNow, endSessionsAndStreams, requireNotPodmin } from './accounts.js'
+
+type UserWithPerson = User & { readonly person: Person }
+
+export interface ClosingOptions {
+  readonly by: ClosingBy
+  /** Days until the account is closed; without it those of the setting. */
+  readonly days?: number
+  /** Retract comments and posts before the account is closed. */
+  readonly retractsContent: boolean
+}
+
+const DAY_MS = 86_400_000
+
+/**
+ * Begins the closing of an account. Until `closeAt` nothing is deleted or sent: sessions end, tokens are refused but kept, and
+ * `keepAccount` restores everything. The caller has locked the user. Refuses the last admin and the account of the podmin.
+ */
+export async function beginClosing(
+  pod: Pick<Pod, 'config' | 'now'>,
+  transaction: Knex.Transaction,
+  user: UserWithPerson,
+  { by, days = pod.config.closeGraceDays, retractsContent }: ClosingOptions,
+): Promise<Date> {
+  requireNotPodmin(pod, user)
+  requireOtherAdmin(await lockAdmins(transaction), user.id)
+  const closeAt = new Date(pod.now().getTime() + days * DAY_MS)
+  await user.$query(transaction).patch({ closeAt, closingBy: by, closingRetracts: retractsContent })
+  await endSessionsAndStreams(transaction, user.person.address)
+  return closeAt
+}
+
+/** Keeps an account whose closing has begun. Its owner cannot take back the closing by a moderator. */
+export async function keepAccount(
+  { now }: Pick<Pod, 'now'>,
+  transaction: Knex.Transaction,
+  userId: number,
+  by: ClosingBy,
+): Promise<void> {
+  const user = await User.query(transaction).findById(userId).forUpdate().throwIfNotFound()
+  if (user.closeAt === null) return
+  if (user.closedAt !== null || user.closeAt <= now()) {
+    throw new Refusal('user_closed', 'The account is closed, or is being closed.')
+  }
+  if (by === 'owner' && user.closingBy === 'moderator') {
+    throw new Refusal('closed_by_moderator', 'A moderator closes this account. Only moderators can keep it.')
+  }
+  await user.$query(transaction).patch({ closeAt: null, closingBy: null, closingRetracts: false })
+}
+
+/** Starts the closing of one account whose grace period is over, in the background. */
+export async function startDueClosing(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  username: string,
+): Promise<void> {
+  const reason = 'The grace period of the account is over.'
+  await continueOperation(pod, transaction, SYSTEM_ACTOR, { kind: KIND, target: username, total: 0, reason })
+}
+
+/** Closes all accounts whose grace period is over. Returns how many are being closed. */
+export async function closeDueAccounts(pod: Pick<Pod, 'db' | 'jobs' | 'now'>): Promise<number> {
+  const due = await User.query(pod.db)
+    .where('closeAt', '<=', pod.now())
+    .whereNull('closedAt')
+    .orderBy('closeAt')
+    .limit(CLOSED_AT_ONCE)
+    .select('username')
+  for (const { username } of due) await inTransaction(pod, (transaction) => startDueClosing(pod, transaction, username))
+  return due.length
+}
+
+const KIND = 'account.close'
+const CLOSED_AT_ONCE = 100
+/** Each takes some ten statements. */
+const RETRACTED_AT_ONCE = 50
+
+/** Retracts comments, then posts, and closes the account at the end. */
+export const closingOperation: Readonly<Record<string, OperationWork>> = {
+  [KIND]: {
+    async runChunk(pod, transaction, { target }) {
+      const user = await lockDueUser(pod, transaction, target)
+      const done = user?.closingRetracts ? await retractNext(pod, transaction, user.personId) : 0
+      return { done, skipped: 0 }
+    },
+
+    async complete(pod, transaction, { target, reason }) {
+      const user = await lockDueUser(pod, transaction, target)
+      if (user === undefined) return
+      await closeNow(pod, transaction, user)
+      await endUndoOfClosing(transaction, user.person.guid)
+      const entry = { actor: SYSTEM, via: 'system', action: 'account.closed', reason } as const
+      const of = { type: 'person', guid: user.person.guid, label: user.username }
+      await appendAuditEntry(transaction, { ...entry, target: of }, pod.now())
+    },
+  },
+}
+
+const SYSTEM = { guid: SYSTEM_ACTOR.guid, name: SYSTEM_ACTOR.name, role: SYSTEM_ACTOR.role }
+
+async function lockDueUser(
+  { now }: Pick<Pod, 'now'>,
+  transaction: Knex.Transaction,
+  username: string,
+): Promise<UserWithPerson | undefined> {
+  const user = await User.byUsername(transaction, username).forUpdate()
+  const isDue = user?.closeAt !== null && user?.closeAt !== undefined && user.closeAt <= now() && user.closedAt === null
+  return isDue && user.person !== undefined ? (user as UserWithPerson) : undefined
+}
+
+/** Retracts the next comments of a person; once none is left, the next posts. Returns how many. */
+async function retractNext(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction, personId: number): Promise<number> {
+  const comments = await Comment.query(transaction)
+    .where({ authorId: personId })
+    .whereExists(Post.query(transaction).whereColumn('posts.id', 'comments.postId').whereNotNull('posts.authorId'))
+    .orderBy('id')
+    .limit(RETRACTED_AT_ONCE)
+  for (const comment of comments) {
+    const post = await Post.query(transaction).findById(comment.postId).withGraphFetched('author').throwIfNotFound()
+    await retractEntity(pod, transaction, await newCommentRetraction(transaction, comment, post, personId))
+  }
+  if (comments.length > 0) return comments.length
+  const posts = await Post.query(transaction).where({ authorId: personId }).orderBy('id').limit(RETRACTED_AT_ONCE)
+  for (const post of posts) await retractEntity(pod, transaction, newPostRetraction(post, personId))
+  return posts.length
+}

@@ -1,0 +1,105 @@
+import type { Knex } from 'knex'
+import type { ClosingBy } from '../../../persistence/models/user.js'
+import { User } from '../../../persistence/models/user.js'
+import type { ActionRow } from '../../../persistence/moderation/actions.js'
+import { countRelations } from '../../../persistence/moderation/person-relations.js'
+import type { Pod } from '../../../pod/pod.js'
+import { closeNow, requireNotPodmin } from '../../accounts/accounts.js'
+import { beginClosing, keepAccount, startDueClosing } from '../../accounts/close-account.js'
+import { Refusal } from '../../refusals.js'
+import { type Actor, requireOtherAdmin, requirePower } from '../actor.js'
+import type { LocalUser } from '../find-local-user.js'
+import { type ActionOptions, type ActionOutcome, recordAction } from '../record-action.js'
+import { actOnUser } from '../restrict-user.js'
+
+export interface CloseOptions extends Omit<ActionOptions, 'until'> {
+  /** The user name. */
+  readonly confirm?: string | undefined
+  /** Without a grace period; for admins. */
+  readonly immediately?: boolean | undefined
+  /** Retract comments and posts before the account is closed. */
+  readonly retractContent?: boolean | undefined
+}
+
+export interface CloseOutcome extends ActionOutcome {
+  /** Null: the account is closed now. */
+  readonly closeAt: Date | null
+}
+
+type ClosePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
+
+/** Closes a local account after the grace period. Its owner cannot prevent it; moderators can until then. */
+export async function closePerson(
+  pod: ClosePod,
+  actor: Actor,
+  guid: string,
+  { confirm, immediately = false, retractContent = false, ...options }: CloseOptions,
+): Promise<CloseOutcome> {
+  if (immediately) requirePower(actor, 'administration')
+  return actOnUser(pod, actor, guid, options, async (transaction, user, reason, admins) => {
+    const before = closingOf(user)
+    if (before?.closingBy === 'moderator' && !immediately) return { changed: false, closeAt: user.closeAt }
+    requireOtherAdmin(admins, user.id)
+    requireNotPodmin(pod, user)
+    await requireConfirmation(transaction, user, confirm)
+    const days = immediately ? 0 : pod.config.closeGraceDays
+    const isClosedNow = immediately && !retractContent
+    const closeAt = isClosedNow
+      ? null
+      : await beginClosing(pod, transaction, user, { by: 'moderator', days, retractsContent: retractContent })
+    const action = await recordAction(pod, transaction, actor, {
+      kind: 'close',
+      target: { type: 'person', guid, label: user.username },
+      reason,
+      caseId: options.caseId,
+      undo: { possible: !immediately },
+      before: { close_at: before?.closeAt ?? null },
+      after: { close_at: closeAt?.toISOString() ?? null, retract_content: retractContent },
+      details: { userId: user.id, before },
+      effect: async () => {
+        if (isClosedNow) await closeNow(pod, transaction, user)
+        else if (immediately) await startDueClosing(pod, transaction, user.username)
+      },
+    })
+    return { changed: true, closeAt, action }
+  })
+}
+
+/** Keeps the account, or leaves it to the closing that its owner has begun before. */
+export async function undoClosing(
+  pod: Pick<Pod, 'now'>,
+  transaction: Knex.Transaction,
+  { details }: ActionRow,
+): Promise<void> {
+  const { userId, before } = details as unknown as { readonly userId: number; readonly before: Closing | null }
+  await keepAccount(pod, transaction, userId, 'moderator').catch((error: unknown) => {
+    throw error instanceof Refusal ? new Refusal('not_undoable', error.message) : error
+  })
+  if (before === null) return
+  const { closeAt, closingBy, closingRetracts } = before
+  await User.query(transaction)
+    .findById(userId)
+    .patch({ closeAt: new Date(closeAt), closingBy, closingRetracts })
+}
+
+/** A closing that the owner has begun. */
+interface Closing {
+  readonly closeAt: string
+  readonly closingBy: ClosingBy
+  readonly closingRetracts: boolean
+}
+
+function closingOf({ closeAt, closingBy, closingRetracts }: User): Closing | null {
+  if (closeAt === null || closingBy === null) return null
+  return { closeAt: closeAt.toISOString(), closingBy, closingRetracts }
+}
+
+async function requireConfirmation(
+  transaction: Knex.Transaction,
+  { username, personId }: LocalUser,
+  confirm: string | undefined,
+): Promise<void> {
+  if (confirm === username) return
+  const preview = await countRelations(transaction, [personId])
+  throw new Refusal('confirmation_needed', `Set confirm to ${username} to close the account.`, { details: { preview } })
+}

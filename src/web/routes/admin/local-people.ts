@@ -1,0 +1,53 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { closePerson } from '../../../domain/moderation/people/close-person.js'
+import { Timestamp } from '../../schemas/formats.js'
+import { actionAnswer, actionBody, actionRefusals, podminRefusal, targetRefusals } from '../../schemas/moderation.js'
+import { nullable } from '../../schemas/references.js'
+import { actorOf } from './actor-of.js'
+
+const tags = ['Moderated people']
+const params = Type.Object({ guid: Type.String() })
+const refusals = { ...actionRefusals, ...targetRefusals, person_not_found: 404, not_local: 422 } as const
+
+/** Actions on people with an account on this pod. */
+export const localPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.post(
+    '/people/:guid/close',
+    {
+      schema: {
+        operationId: 'closeLocalAccount',
+        tags,
+        summary: 'Close a local account',
+        description:
+          'Sessions end and tokens are refused at once; the account is closed after `CLOSE_GRACE_DAYS`. Its owner cannot prevent it. The undo is possible until then. Admins can close an account `immediately`.',
+        params,
+        body: Type.Object({
+          ...actionBody,
+          confirm: Type.Optional(Type.String({ description: 'The user name.' })),
+          immediately: Type.Optional(Type.Boolean({ description: 'Without grace period and undo; for admins.' })),
+          retract_content: Type.Optional(
+            Type.Boolean({ description: 'Retracts all comments and posts before the account is closed.' }),
+          ),
+        }),
+        response: {
+          200: Type.Object(
+            { ...actionAnswer, close_at: nullable({ ...Timestamp, description: 'Null: the account is closed.' }) },
+            { description: 'The account is closed, or will be.' },
+          ),
+        },
+      },
+      config: {
+        scopes: ['moderation'],
+        refusals: { ...refusals, ...podminRefusal, last_admin: 409, confirmation_needed: 409 },
+      },
+    },
+    async (request) => {
+      const { reason, case_id: caseId, confirm, immediately, retract_content: retractContent } = request.body
+      const actor = await actorOf(request, 'moderation')
+      const options = { reason, caseId, confirm, immediately, retractContent }
+      const { closeAt, ...outcome } = await closePerson(request.pod, actor, request.params.guid, options)
+      return { ...outcome, close_at: closeAt?.toISOString() ?? null }
+    },
+  )
+}
