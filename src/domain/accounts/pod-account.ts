@@ -13,7 +13,7 @@ const RESERVED_NAME = /^pod-account(-\d+)?$/
 /** It signs one message for each public post that arrives; a signature with 4096 bits takes six times as long. */
 const KEY_BITS = 2048
 
-/** The account of each open database; it never changes. */
+/** The account of each open database. It never changes, and is not stored here before it exists. */
 const known = new WeakMap<Knex, PodAccount>()
 
 export function isPodAccountName(username: string): boolean {

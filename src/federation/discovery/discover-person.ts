@@ -5,6 +5,7 @@ import { addressOf } from '../../protocol/address.js'
 import type { PersonLinks } from '../../protocol/discovery/discovery-documents.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { isUrl } from '../../protocol/is-url.js'
+import { stateByOwner } from '../../throttling/state-by-owner.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { DISCOVERY_LIMITS } from './limits.js'
@@ -74,12 +75,10 @@ function isStale({ refreshedAt, closedAt }: Person, now: Date, { refresh = false
 }
 
 /** Shared look-ups of each open pod of this process. */
-const lookups = new WeakMap<RemotePods, SharedLookups<Person>>()
+const lookupsByRemote = stateByOwner<RemotePods, SharedLookups<Person>>()
 
 function lookupsOf({ remote }: Pod): SharedLookups<Person> {
-  const open = lookups.get(remote) ?? openSharedLookups<Person>()
-  lookups.set(remote, open)
-  return open
+  return lookupsByRemote(remote, openSharedLookups<Person>)
 }
 
 interface LookUpOptions extends DiscoverOptions {

@@ -12,6 +12,7 @@ import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { isUrl } from '../../protocol/is-url.js'
 import { isGuid } from '../../protocol/values.js'
+import { stateByOwner } from '../../throttling/state-by-owner.js'
 import type { InboundMessage, WaitingMessage } from '../inbound/batch.js'
 import { receiveBatch } from '../inbound/receive-batch.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
@@ -46,17 +47,15 @@ export async function fetchEntity(pod: Pod, wanted: WantedEntity, options: Fetch
   if (stored !== undefined) return stored
   // The requested pods are part of the key: the failure of one pod says nothing about another one.
   const key = `${wanted.isUnreadable ?? ''}${wanted.type}:${wanted.guid} ${wanted.from} ${wanted.orFrom} ${wanted.author}`
-  return lookupsOf(pod).run(key, () => fetchFromEither(pod, wanted, { guids: [], until }), { ...options, now: pod.now })
+  return sharedFetches(pod.remote, openSharedLookups<Post>).run(
+    key,
+    () => fetchFromEither(pod, wanted, { guids: [], until }),
+    { ...options, now: pod.now },
+  )
 }
 
 /** Shared fetches of each open pod of this process. */
-const lookups = new WeakMap<RemotePods, SharedLookups<Post>>()
-
-function lookupsOf({ remote }: Pod): SharedLookups<Post> {
-  const open = lookups.get(remote) ?? openSharedLookups<Post>()
-  lookups.set(remote, open)
-  return open
-}
+const sharedFetches = stateByOwner<RemotePods, SharedLookups<Post>>()
 
 async function findStoredPost({ db }: Pod, { type, guid }: WantedEntity): Promise<Post | undefined> {
   return postQueries[type](Post.query(db), guid).withGraphFetched('author').select('posts.*')

@@ -2,6 +2,7 @@ import { addPodBytes } from '../../persistence/inbound/pod-bytes.js'
 import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
 import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
+import { stateByOwner } from '../../throttling/state-by-owner.js'
 import type { Arrival, StepResult } from './batch.js'
 
 const FLUSH_EVERY_MS = 5_000
@@ -17,21 +18,14 @@ interface DailyUsage {
 }
 
 /** One entry for each open pod of this process. */
-const usages = new WeakMap<Pod['jobs'], DailyUsage>()
+const usageByPod = stateByOwner<Pod['jobs'], DailyUsage>()
 
 function usageOf({ jobs, now }: Pick<Pod, 'jobs' | 'now'>): DailyUsage {
   const time = now().getTime()
   const day = Math.floor(time / DAY_MS)
-  const known = usages.get(jobs)
-  if (known?.day === day) return known
-  const fresh = {
-    pending: known?.pending ?? new Map(),
-    flushedAt: known?.flushedAt ?? time,
-    exhaustedHosts: new Set<string>(),
-    day,
-  }
-  usages.set(jobs, fresh)
-  return fresh
+  const usage = usageByPod(jobs, () => ({ pending: new Map(), flushedAt: time, exhaustedHosts: new Set(), day }))
+  if (usage.day !== day) Object.assign(usage, { exhaustedHosts: new Set(), day })
+  return usage
 }
 
 /** Stored without limit: entities that retract or end something, and contacts, whose loss would leave two pods with different states. */
@@ -75,13 +69,13 @@ export async function countDailyBytes(
     usage.pending.set(host, (usage.pending.get(host) ?? 0) + envelopeBytes(message.envelope))
   }
   if (pod.now().getTime() - usage.flushedAt < FLUSH_EVERY_MS) return
-  const { pending } = usage
+  const { pending, exhaustedHosts } = usage // the day may end while the sums are written
   usage.pending = new Map()
   usage.flushedAt = pod.now().getTime()
   for (const host of await writeSums(pod, usage, pending, limit)) {
-    if (!usage.exhaustedHosts.has(host))
+    if (!exhaustedHosts.has(host))
       pod.log.warn({ host, limit }, 'daily byte limit of a pod reached, further messages ignored')
-    usage.exhaustedHosts.add(host)
+    exhaustedHosts.add(host)
   }
 }
 

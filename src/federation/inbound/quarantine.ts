@@ -9,6 +9,7 @@ import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
 import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
+import { stateByOwner } from '../../throttling/state-by-owner.js'
 import type { IgnoredMessage, InboundMessage, RejectedMessage, StoredRecord, WaitingMessage } from './batch.js'
 import { QUARANTINE_LIMITS } from './limits.js'
 
@@ -19,7 +20,7 @@ interface Budget {
 }
 
 /** One entry for each open pod of this process. */
-const budgets = new WeakMap<Pod['jobs'], Budget>()
+const budgetOf = stateByOwner<Pod['jobs'], Budget>()
 
 /**
  * Stores a sample of rejected messages for the operator, with one statement for a batch: a bounded number a second, chosen at random.
@@ -45,8 +46,7 @@ export async function quarantineRejected(
 /** Returns how many of the wanted messages may be stored in this second. */
 function spend({ jobs, now }: Pick<Pod, 'jobs' | 'now'>, wanted: number, perSecond: number): number {
   const second = Math.floor(now().getTime() / 1_000)
-  const budget = budgets.get(jobs) ?? { second, used: 0 }
-  budgets.set(jobs, budget)
+  const budget = budgetOf(jobs, () => ({ second, used: 0 }))
   if (budget.second !== second) Object.assign(budget, { second, used: 0 })
   const granted = Math.min(wanted, perSecond - budget.used)
   budget.used += granted

@@ -7,6 +7,7 @@ import {
   storeEnvelopes,
 } from '../../persistence/outbound/sealable-messages.js'
 import type { Pod, PodCrypto } from '../../pod/pod.js'
+import { stateByOwner } from '../../throttling/state-by-owner.js'
 
 /** The envelope of a message, or the error that prevents it. Both unset: the message was retracted. */
 export interface SealedMessage {
@@ -17,13 +18,11 @@ export interface SealedMessage {
 type SealMessages = (ids: readonly number[]) => Promise<ReadonlyMap<number, SealedMessage>>
 
 /** One for each open pod, so that concurrent callers share statements and signatures. */
-const sealers = new WeakMap<PodCrypto, SealMessages>()
+const sealerOf = stateByOwner<PodCrypto, SealMessages>()
 
 /** Returns the envelopes of messages, or their errors; each is signed once and stored for all pods and all retries. */
 export async function sealMessages(pod: Pod, ids: readonly number[]): Promise<ReadonlyMap<number, SealedMessage>> {
-  const seal = sealers.get(pod.crypto) ?? openSealer(pod)
-  sealers.set(pod.crypto, seal)
-  return seal(ids)
+  return sealerOf(pod.crypto, () => openSealer(pod))(ids)
 }
 
 /** A flood of relays can hold some of the groups with its signatures; other messages start another one. */

@@ -10,6 +10,7 @@ import {
   leasePods,
   recordDeliveryResults,
 } from '../../persistence/outbound/due-deliveries.js'
+import { stateByOwner } from '../../throttling/state-by-owner.js'
 import { type DeliverySlots, openDeliverySlots } from './delivery-slots.js'
 import { DELIVERY_LIMITS } from './limits.js'
 
@@ -29,12 +30,10 @@ export interface SharedDelivery {
 }
 
 /** One for each open database, so that all running jobs share it. */
-const ofDatabase = new WeakMap<Knex, SharedDelivery>()
+const sharedByDatabase = stateByOwner<Knex, SharedDelivery>()
 
 export function sharedDeliveryOf(db: Knex): SharedDelivery {
-  const shared = ofDatabase.get(db) ?? openSharedDelivery(db)
-  ofDatabase.set(db, shared)
-  return shared
+  return sharedByDatabase(db, () => openSharedDelivery(db))
 }
 
 /** Rounds that end while a statement runs go together in the next one: a slow pod delays no other. */

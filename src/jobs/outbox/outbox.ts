@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { queryPrepared } from '../../persistence/database/database.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import type { Pod } from '../../pod/pod.js'
+import { stateByOwner } from '../../throttling/state-by-owner.js'
 import { type AnyJob, type DataOf, dispatchJob, type OutgoingRecord } from '../definitions.js'
 import { groupCommit } from '../group-commit.js'
 import type { OutboxJob } from '../queues/add-jobs.js'
@@ -136,15 +137,14 @@ const newOutboxRows = `
 
 /** Runs or adds the jobs of rows that this transaction has written after its commit; the sweeper adds lost ones. */
 export const handOverAfter = afterCommit<OutboxJob>(({ jobs }, rows) => {
-  const handOver = handOvers.get(jobs) ?? openHandOver(jobs)
-  handOvers.set(jobs, handOver)
+  const handOver = handOverOf(jobs, () => openHandOver(jobs))
   const others = jobs.directRuns.start(rows, (row) => void handOver([row]).catch(() => {}))
   return others.length === 0 ? Promise.resolve() : handOver(others)
 })
 
 type HandOver = (rows: readonly OutboxJob[]) => Promise<void>
 
-const handOvers = new WeakMap<Pod['jobs'], HandOver>()
+const handOverOf = stateByOwner<Pod['jobs'], HandOver>()
 
 /** Rows committed during a hand-over go together in the next one: ten jobs cost PostgreSQL three times as much as one. */
 function openHandOver(jobs: Pod['jobs']): HandOver {

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
+import { stateByOwner } from '../../throttling/state-by-owner.js'
 import { queryPreparedRow } from '../database/database.js'
 import type { Poll, PollAnswer } from '../models/poll.js'
 import type { Location, Post, PostType } from '../models/post.js'
@@ -54,12 +55,10 @@ export async function findPostContents(
 }
 
 /** One cache per database handle. A transaction has its own, which ends with it: its posts may be rolled back. */
-const caches = new WeakMap<Knex, PostContentCache>()
+const cacheByHandle = stateByOwner<Knex, PostContentCache>()
 
 function cacheOf(db: Knex): PostContentCache {
-  const cache = caches.get(db) ?? new LRUCache(CACHE_LIMITS)
-  caches.set(db, cache)
-  return cache
+  return cacheByHandle(db, () => new LRUCache(CACHE_LIMITS))
 }
 
 async function readContents(db: Knex, ids: readonly number[]): Promise<readonly PostContent[]> {

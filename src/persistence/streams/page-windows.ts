@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
+import { stateByOwner } from '../../throttling/state-by-owner.js'
 import type { ListedPost } from '../posts/list-posts.js'
 import type { TimePage } from '../sql/keyset-page.js'
 
@@ -44,12 +45,10 @@ export interface PageWindowCache {
 
 /** One cache per database handle. */
 export function pageWindowsOf(db: Knex): PageWindowCache {
-  const cache = caches.get(db) ?? createPageWindowCache()
-  caches.set(db, cache)
-  return cache
+  return cacheByHandle(db, createPageWindowCache)
 }
 
-const caches = new WeakMap<Knex, PageWindowCache>()
+const cacheByHandle = stateByOwner<Knex, PageWindowCache>()
 
 interface RecordedStream {
   readonly window: RecordedWindow | undefined

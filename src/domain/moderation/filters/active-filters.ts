@@ -10,7 +10,7 @@ interface LoadedFilters {
   readonly matcher: FilterMatcher
 }
 
-/** One entry for each open pod of this process. */
+/** One entry for each open pod of this process. `load` replaces it, and takes it back after a failure. */
 const loaded = new WeakMap<Pod['jobs'], Promise<LoadedFilters>>()
 
 /** The filters of this process, loaded at the first use. Later changes arrive by `reloadFilters`. */
