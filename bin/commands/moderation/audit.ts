@@ -4,10 +4,10 @@ import type { AuditEntry } from '../../../src/domain/moderation/audit.js'
 import {
   type AuditFilter,
   type AuditFormat,
+  auditEntryFields,
   exportAudit,
   findAudit,
   listAudit,
-  presentEntry,
   verifyAudit,
 } from '../../../src/domain/moderation/audit.js'
 import { CommandError } from '../../command-error.js'
@@ -71,14 +71,14 @@ export function auditCommands(program: Command): void {
 async function list({ actor, action: actions, target, domain, since, until, ...options }: ListOptions): Promise<void> {
   const filter: AuditFilter = { actor, actions, target, domain, since, until }
   const { items } = await withPod((pod) => listAudit(pod, COMMAND_ACTOR, filter, { limit: options.limit }))
-  print(options, items.map(presentEntry), [
+  print(options, items.map(auditEntryFields), [
     ...table(items.map(cellsOf)).map(printable),
     items.length === 1 ? '1 entry' : `${items.length} entries`,
   ])
 }
 
 async function show(id: number, options: OutputOptions): Promise<void> {
-  const entry = presentEntry(await withPod((pod) => findAudit(pod, COMMAND_ACTOR, id)))
+  const entry = auditEntryFields(await withPod((pod) => findAudit(pod, COMMAND_ACTOR, id)))
   const rows = Object.entries(entry).map(([name, value]) => [
     name.replaceAll('_', ' '),
     typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '-'),

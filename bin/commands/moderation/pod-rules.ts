@@ -3,7 +3,6 @@ import { Argument, type Command, Option } from 'commander'
 import {
   applyImport,
   planImport,
-  presentImport,
   readImport,
   undoImport,
 } from '../../../src/domain/moderation/pods/pod-rule-imports.js'
@@ -11,17 +10,17 @@ import { exportPodRules } from '../../../src/domain/moderation/pods/pod-rule-lis
 import {
   listRules,
   nameOfRule,
-  presentPreview,
-  presentRule,
+  previewDetails,
   previewPodRule,
   setPodRule,
   unsetPodRule,
 } from '../../../src/domain/moderation/pods/pod-rules.js'
 import type { RuleDomainInput } from '../../../src/domain/moderation/pods/rule-domain.js'
-import { presentOperation } from '../../../src/domain/operations/long-operations.js'
 import { Refusal } from '../../../src/domain/refusals.js'
 import type { ImportMode } from '../../../src/persistence/moderation/pod-rule-imports.js'
 import type { PodRule } from '../../../src/persistence/moderation/pod-rules.js'
+import { presentOperation } from '../../../src/web/presenters/operations.js'
+import { presentImport, presentPodRule } from '../../../src/web/presenters/pod-rules.js'
 import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount, readEnd } from '../../options.js'
@@ -167,7 +166,7 @@ async function set(
     if (!(error instanceof Refusal && error.reason === 'confirmation_needed')) throw error
     throw new CommandError('Local users have relations there: see --dry-run, and add --yes to block it.')
   })
-  print(options, { ...presentRule(rule), changed }, [
+  print(options, { ...presentPodRule(rule), changed }, [
     `${nameOfRule(rule)} is ${rule.state}${changed ? '' : ', as before'}; ${rule.podsMet === 1 ? '1 known pod' : `${rule.podsMet} known pods`}.`,
   ])
 }
@@ -200,7 +199,7 @@ async function rules({ state, ...options }: ActorOptions & { readonly state?: Po
     rule.until?.toISOString() ?? '-',
     rule.reason,
   ])
-  print(options, found.items.map(presentRule), [
+  print(options, found.items.map(presentPodRule), [
     ...table([['domain', 'state', 'subdomains', 'until', 'reason'], ...rows]).map(printable),
     found.hasOlder ? `the newest ${RULES_AT_ONCE} rules` : rows.length === 1 ? '1 rule' : `${rows.length} rules`,
   ])
@@ -210,7 +209,7 @@ async function preview(
   text: string,
   { exact, ...options }: ActorOptions & { readonly exact?: boolean },
 ): Promise<void> {
-  const counted = presentPreview(
+  const counted = previewDetails(
     await withPod(async (pod) => {
       const actor = await actorOf(pod, options, 'moderation')
       return previewPodRule(pod, actor, { ...readDomain(text), subdomains: !exact })

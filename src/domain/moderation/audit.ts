@@ -66,11 +66,11 @@ export async function exportAudit(
 async function* writeEntries(entries: AsyncIterable<AuditEntry>, format: AuditFormat): AsyncGenerator<string> {
   if (format === 'csv') yield `${CSV_COLUMNS.join(',')}\r\n`
   for await (const entry of entries)
-    yield format === 'csv' ? csvLine(entry) : `${JSON.stringify(presentEntry(entry))}\n`
+    yield format === 'csv' ? csvLine(entry) : `${JSON.stringify(auditEntryFields(entry))}\n`
 }
 
-/** An entry as clients, exports and commands show it. */
-export function presentEntry(entry: AuditEntry) {
+/** The fields of an entry, as in an export. Clients and commands show the same. */
+export function auditEntryFields(entry: AuditEntry) {
   const { id, at, actor, via, clientId, action, target, reason, before, after } = entry
   return {
     id,

@@ -157,16 +157,3 @@ function readEnd(now: Date, until: Date | undefined): Date {
 const targetOf = (id: number) => ({ type: 'invitation', guid: String(id), label: `invitation ${id}` })
 
 const auditValues = ({ uses, expiresAt }: InvitationRecord) => ({ uses, until: expiresAt.toISOString() })
-
-/** An invitation as clients and commands show it. */
-export function presentInvitation(invitation: InvitationRecord) {
-  const { id, note, uses, used, accounts, createdBy } = invitation
-  return {
-    ...{ id, note, uses, used },
-    accounts: [...accounts],
-    until: invitation.expiresAt.toISOString(),
-    recalled_at: invitation.recalledAt?.toISOString() ?? null,
-    created_at: invitation.createdAt.toISOString(),
-    created_by: createdBy,
-  }
-}

@@ -95,8 +95,3 @@ export async function readOperation({ db }: Pick<Pod, 'db'>, actor: Actor, id: n
   if (operation === undefined) throw new Refusal('operation_not_found', 'There is no operation with this number.')
   return operation
 }
-
-/** An operation as clients and commands show it. */
-export function presentOperation({ id, kind, state, done, total, skipped, errors }: Operation) {
-  return { id, kind, state, done, total, skipped, errors: [...errors] }
-}

@@ -1,3 +1,4 @@
+import type { Operation } from '../../domain/operations/long-operations.js'
 import type { QueueOverview } from '../../domain/operations/queues.js'
 import { isNearlyFull, type StorageFacts } from '../../domain/operations/storage.js'
 import type { JobSummary } from '../../jobs/bullmq/job-summaries.js'
@@ -110,4 +111,8 @@ export function presentStorage(folders: readonly StorageFacts[]) {
       nearly_full: isNearlyFull(facts),
     })),
   }
+}
+
+export function presentOperation({ id, kind, state, done, total, skipped, errors }: Operation) {
+  return { id, kind, state, done, total, skipped, errors: [...errors] }
 }

@@ -1,8 +1,8 @@
-import { presentRule } from '../../domain/moderation/pods/pod-rules.js'
 import type { PodWithRules } from '../../domain/operations/pods.js'
 import type { ListedPod } from '../../persistence/operations/pod-pages.js'
 import { type PodStateFields, podStateOf } from '../../persistence/outbound/pod-state.js'
 import { addressHostOf } from '../../protocol/address.js'
+import { presentPodRule } from './pod-rules.js'
 
 function presentFields(pod: PodStateFields & Omit<ListedPod, 'oldestWaiting'>, now: Date) {
   const { status, software, failures, people, waiting, dead, pausedUntil } = pod
@@ -30,6 +30,6 @@ export function presentPod({ pod, rules }: PodWithRules, now: Date) {
     last_success_at: pod.lastSuccessAt?.toISOString() ?? null,
     checked_at: pod.checkedAt?.toISOString() ?? null,
     skipped_deliveries: Number(pod.skippedDeliveries),
-    rules: rules.map(presentRule),
+    rules: rules.map(presentPodRule),
   }
 }

@@ -270,20 +270,3 @@ function tooManyRows(): Refusal {
 function importNotFound(): Refusal {
   return new Refusal('import_not_found', 'There is no import with this number.')
 }
-
-/** A plan as clients and commands show it. */
-export function presentImport({ plan, rows }: ImportPlan) {
-  const counts = { add: 0, change: 0, covered: 0, skip: 0 }
-  for (const { verdict } of rows) counts[verdict] += 1
-  const chosen = rows.filter((row) => row.chosen)
-  return {
-    id: plan.id,
-    mode: plan.mode,
-    state: plan.state,
-    preview: { ...counts, chosen: chosen.length, contacts: rows.reduce((sum, { contacts }) => sum + contacts, 0) },
-    rows: rows.map(({ id, domain, severity, verdict, fault, contacts, chosen: isChosen, step }) => ({
-      ...{ id, domain, severity, verdict, fault, chosen: isChosen, step },
-      preview: { contacts },
-    })),
-  }
-}

@@ -285,7 +285,7 @@ async function requireNoRelations(transaction: Knex.Transaction, rule: RuleDomai
   const preview = await previewPods(transaction, rule)
   if (preview.contacts === 0) return
   throw new Refusal('confirmation_needed', `Set confirm to ${rule.domain}: local users have relations there.`, {
-    details: { preview: presentPreview({ ...rule, ...preview }) },
+    details: { preview: previewDetails({ ...rule, ...preview }) },
   })
 }
 
@@ -341,22 +341,8 @@ function auditValues({ state, subdomains, port, publicComment, until }: PodRule)
   return { state, subdomains, port, public_comment: publicComment, until: until?.toISOString() ?? null }
 }
 
-/** A rule as clients and commands show it. */
-export function presentRule(rule: ListedPodRule) {
-  const { id, domain, subdomains, port, state, reason, obfuscate, source } = rule
-  return {
-    ...{ id, domain, subdomains, port, state, reason, public_comment: rule.publicComment, obfuscate },
-    until: rule.until?.toISOString() ?? null,
-    source,
-    batch_id: rule.batchId,
-    pods_met: rule.podsMet,
-    created_at: rule.createdAt.toISOString(),
-    created_by: rule.createdBy,
-  }
-}
-
-/** A preview as clients and commands show it. */
-export function presentPreview(preview: RuleDomain & PodPreview) {
+/** A preview with the names of the API: also the details of a refusal have it. */
+export function previewDetails(preview: RuleDomain & PodPreview) {
   const { domain, subdomains, port, pods, people, contacts, posts, comments, photos, conversations, cases } = preview
   return {
     ...{ domain, subdomains, port },

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { exportAudit, listAudit, presentEntry } from '../../../domain/moderation/audit.js'
+import { auditEntryFields, exportAudit, listAudit } from '../../../domain/moderation/audit.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { AuditEntrySchema } from '../../schemas/moderation.js'
@@ -52,7 +52,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
       }
       const page = await listAudit(app.pod, await actorOf(request, 'moderation'), filter, readIdPaging(paging))
       linkIdPages(request, reply, page)
-      return page.items.map(presentEntry)
+      return page.items.map(auditEntryFields)
     },
   )
 

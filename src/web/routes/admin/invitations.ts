@@ -4,11 +4,11 @@ import {
   changeInvitation,
   inviteByStaff,
   listInvitations,
-  presentInvitation,
   recallInvitation,
 } from '../../../domain/moderation/invitations.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
+import { presentInvitation } from '../../presenters/invitations.js'
 import { InvitationSchema } from '../../schemas/invitations.js'
 import { actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'

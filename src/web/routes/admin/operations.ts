@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { presentOperation, readOperation } from '../../../domain/operations/long-operations.js'
+import { readOperation } from '../../../domain/operations/long-operations.js'
+import { presentOperation } from '../../presenters/operations.js'
 import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
 import { refTo } from '../../schemas/references.js'
 import { actorOf } from './actor-of.js'

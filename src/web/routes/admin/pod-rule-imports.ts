@@ -3,15 +3,11 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { MODERATION_LIMITS } from '../../../domain/moderation/limits.js'
-import {
-  applyImport,
-  planImport,
-  presentImport,
-  readImport,
-  undoImport,
-} from '../../../domain/moderation/pods/pod-rule-imports.js'
-import { type Operation, presentOperation } from '../../../domain/operations/long-operations.js'
+import { applyImport, planImport, readImport, undoImport } from '../../../domain/moderation/pods/pod-rule-imports.js'
+import type { Operation } from '../../../domain/operations/long-operations.js'
 import { Refusal } from '../../../domain/refusals.js'
+import { presentOperation } from '../../presenters/operations.js'
+import { presentImport } from '../../presenters/pod-rules.js'
 import { OperationSchema, PodRuleImportSchema } from '../../schemas/moderation/pod-rule-imports.js'
 import { actionBody, actionRefusals } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'

@@ -6,14 +6,14 @@ import {
   deletePodRule,
   listRules,
   type PodRuleOutcome,
-  presentPreview,
-  presentRule,
+  previewDetails,
   previewPodRule,
   readRule,
   setPodRule,
 } from '../../../domain/moderation/pods/pod-rules.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
+import { presentPodRule } from '../../presenters/pod-rules.js'
 import { PodPreviewSchema, PodRuleSchema, PodRuleState } from '../../schemas/moderation/pod-rules.js'
 import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
@@ -79,7 +79,7 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const filter = { q: q?.toLowerCase(), state, batchId }
       const page = await listRules(app.pod, await actorOf(request, 'moderation'), filter, readIdPaging(paging))
       linkIdPages(request, reply, page)
-      return page.items.map(presentRule)
+      return page.items.map(presentPodRule)
     },
   )
 
@@ -120,7 +120,7 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: ['moderation'], refusals: { role_needed: 403, rule_not_found: 404 } },
     },
-    async (request) => presentRule(await readRule(app.pod, await actorOf(request, 'moderation'), request.params.id)),
+    async (request) => presentPodRule(await readRule(app.pod, await actorOf(request, 'moderation'), request.params.id)),
   )
 
   app.patch(
@@ -182,7 +182,7 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403, ...domainRefusals } },
     },
     async (request) =>
-      presentPreview(await previewPodRule(request.pod, await actorOf(request, 'moderation'), request.body)),
+      previewDetails(await previewPodRule(request.pod, await actorOf(request, 'moderation'), request.body)),
   )
 
   app.get(
@@ -219,5 +219,5 @@ function presentOutcome({
   changed,
   action,
 }: PodRuleOutcome): Static<typeof PodRuleSchema> & { changed: boolean } {
-  return { ...presentRule(rule), changed, ...(action && { action }) }
+  return { ...presentPodRule(rule), changed, ...(action && { action }) }
 }
