@@ -19,7 +19,7 @@ const FIGURES: Readonly<Record<string, (lag: RecordableHistogram) => number>> = 
 }
 
 /** Registers the gauges of event loop lag; the returned function updates them with the lag since the last call. */
-export function openLoopGauges(registry: Registry): () => void {
+export function registerLoopGauges(registry: Registry): () => void {
   const lag = createHistogram()
   watchLoopLag((lateMs) => {
     lag.record(Math.max(1, Math.round(lateMs * 1_000)))

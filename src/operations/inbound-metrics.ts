@@ -2,7 +2,7 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import type { InboundEndpoint } from '../web/routes/federation/inbound-endpoint.js'
 
 /** Metrics of the inbound endpoint of this process. */
-export function watchInboundEndpoint(registry: Registry, endpoint: InboundEndpoint): void {
+export function registerInboundEndpointMetrics(registry: Registry, endpoint: InboundEndpoint): void {
   new Counter({
     name: 'pod_received_messages_total',
     help: 'Messages of other pods, by what became of them at the endpoint.',

@@ -3,13 +3,13 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { readSoftware } from '../config/software.js'
 import { queueFacts } from '../jobs/operations/queue-facts.js'
 import type { Pod } from '../pod/pod.js'
-import { watchClosedConnections } from '../web/limits/closure-counts.js'
-import { showRejectionMetrics } from '../web/limits/rejection-metrics.js'
-import { LIBRARY_SAMPLER_OFF, openLoopGauges } from './event-loop-metrics.js'
-import { watchInboundEndpoint } from './inbound-metrics.js'
-import { watchLive } from './live-metrics.js'
-import { showPool } from './pool-metrics.js'
-import { watchReplica } from './replica-metrics.js'
+import { registerClosureMetrics } from '../web/limits/closure-counts.js'
+import { registerRejectionMetrics } from '../web/limits/rejection-metrics.js'
+import { LIBRARY_SAMPLER_OFF, registerLoopGauges } from './event-loop-metrics.js'
+import { registerInboundEndpointMetrics } from './inbound-metrics.js'
+import { registerLiveMetrics } from './live-metrics.js'
+import { registerPoolMetrics } from './pool-metrics.js'
+import { registerReplicaMetrics } from './replica-metrics.js'
 
 /** The metrics of a process. */
 export interface Metrics {
@@ -40,19 +40,19 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
     buckets: SECONDS,
     registers,
   })
-  showBuild(registry, pod.jobs.store)
-  showPool(registry, pod.db)
-  const writeFacts = openWorkGauges(registry)
-  const writeLag = openLoopGauges(registry)
+  registerBuildInfo(registry, pod.jobs.store)
+  registerPoolMetrics(registry, pod.db)
+  const writeFacts = registerWorkGauges(registry)
+  const writeLag = registerLoopGauges(registry)
 
   return {
     registry,
     watch(app) {
-      showRejectionMetrics(registry)
-      watchInboundEndpoint(registry, app.inboundEndpoint)
-      watchClosedConnections(registry, app.closedConnections)
-      watchLive(registry, app.live)
-      if (app.pod.replica) watchReplica(registry, app.pod.replica)
+      registerRejectionMetrics(registry)
+      registerInboundEndpointMetrics(registry, app.inboundEndpoint)
+      registerClosureMetrics(registry, app.closedConnections)
+      registerLiveMetrics(registry, app.live)
+      if (app.pod.replica) registerReplicaMetrics(registry, app.pod.replica)
       app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {
         const route = routeOptions.url ?? 'unknown'
         requests.inc({ method, route, status: reply.statusCode })
@@ -74,7 +74,7 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
 }
 
 /** Always 1; the labels carry the versions. */
-function showBuild(registry: Registry, queueStore: string): void {
+function registerBuildInfo(registry: Registry, queueStore: string): void {
   const { name, version } = readSoftware()
   const build = new Gauge({
     name: 'pod_build_info',
@@ -88,7 +88,7 @@ function showBuild(registry: Registry, queueStore: string): void {
 type Facts = Awaited<ReturnType<typeof queueFacts>>
 
 /** Figures of an unreachable queue or database are removed: old ones would look current. */
-function openWorkGauges(registry: Registry): (facts: Facts | undefined) => void {
+function registerWorkGauges(registry: Registry): (facts: Facts | undefined) => void {
   const gauge = (name: string, help: string, ...labelNames: string[]) =>
     new Gauge({ name, help, labelNames, registers: [registry] })
 

@@ -5,7 +5,7 @@ import type { Pod } from '../pod/pod.js'
 /** The pool of the database that is written to. */
 const PRIMARY = 'primary'
 
-export function showPool(registry: Registry, db: Pod['db']): void {
+export function registerPoolMetrics(registry: Registry, db: Pod['db']): void {
   const registers = [registry]
   new Gauge({
     name: 'pod_db_connections',

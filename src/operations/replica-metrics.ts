@@ -2,7 +2,7 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import type { ReadReplica } from '../persistence/database/read-replica.js'
 
 /** Metrics of reads by database and of the age of the replica. */
-export function watchReplica(registry: Registry, replica: ReadReplica): void {
+export function registerReplicaMetrics(registry: Registry, replica: ReadReplica): void {
   new Counter({
     name: 'pod_lists_read_total',
     help: 'Lists, by the database that was tried first; failed: those that the replica did not return.',

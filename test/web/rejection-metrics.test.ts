@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { showRejectionMetrics } from '../../src/web/limits/rejection-metrics.js'
+import { registerRejectionMetrics } from '../../src/web/limits/rejection-metrics.js'
 import { OIDC_LIMITS } from '../../src/web/oidc/limits.js'
 import { openBrowser } from '../support/browser/scriptless-browser.js'
 import { POD } from '../support/http/oidc-client.js'
@@ -11,7 +11,7 @@ let pod: TestPod
 beforeAll(async () => {
   pod = await buildPod({ environment: { CLIENT_LIMIT: '1' } })
   await pod.people('alice')
-  showRejectionMetrics(registry)
+  registerRejectionMetrics(registry)
 })
 afterAll(() => pod.close())
 

@@ -15,7 +15,7 @@ export function openClosureCounts(): ClosureCounts {
   }
 }
 
-export function watchClosedConnections(registry: Registry, all: ClosureCounts['all']): void {
+export function registerClosureMetrics(registry: Registry, all: ClosureCounts['all']): void {
   new Counter({
     name: 'pod_http_closed_connections_total',
     help: 'Connections closed to keep places free: too many of one address, idle while places were short, or no place left.',

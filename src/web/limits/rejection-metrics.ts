@@ -36,7 +36,7 @@ export function countSignInFailure(cause: 'credentials' | 'throttled'): void {
   signInFailures.inc({ cause })
 }
 
-export function showRejectionMetrics(registry: Registry): void {
+export function registerRejectionMetrics(registry: Registry): void {
   registry.registerMetric(rateLimited)
   registry.registerMetric(signInFailures)
 }
