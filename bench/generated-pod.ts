@@ -158,7 +158,8 @@ function statementsFor({
     `insert into participations (guid, post_id, author_id)
      select ${guid('other')}, i, case when i % 20 = 0 then ${busyUser} else ${user('i / 10 + 1')} end from ${each(posts)}`,
 
-    // Five to each post, by people who do not only come by where something is private; one of twenty with a mention; four of five likes are of posts, the fifth is of a comment.
+    // Five comments under each post, by people who may read private posts too. One of twenty has a mention.
+    // Four of five likes are of posts, the fifth is of a comment.
     `insert into comments (id, guid, post_id, author_id, text, likes_count, created_at, post_created_at)
      overriding system value
      select i + 1, ${guid('comment', 'i + 1')}, post, author, ${words} || i || '** goes home.', (i % 5 = 3)::int,

@@ -179,22 +179,20 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
     }
   }
 
-  async function health(): Promise<WorkersHealth> {
-    const [database, queue] = await Promise.all([isDatabaseReachable(pod.db), queueReachable(pod)])
-    // The database may become unavailable between the two requests: that is part of the result, not an error.
-    const lastSweep = database ? await findSecondsSinceRun(pod.db, 'sweep').catch(() => null) : null
-    const isSwept = lastSweep !== null && lastSweep < SWEPT_WITHIN
-    return {
-      ready: database && queue && isSwept && unresponsive().length === 0,
-      ...{ database, queue, lastSweep, unresponsive: unresponsive() },
-    }
-  }
-
   function unresponsive(): readonly QueueName[] {
     return queues.filter((_, index) => isUnresponsive(workers[index]))
   }
 
-  return { close, health, unresponsive, runningJobs: counters.runningJobs }
+  return { close, health: () => readHealth(pod, unresponsive), unresponsive, runningJobs: counters.runningJobs }
+}
+
+async function readHealth(pod: Pod, listUnresponsive: () => readonly QueueName[]): Promise<WorkersHealth> {
+  const [database, queue] = await Promise.all([isDatabaseReachable(pod.db), queueReachable(pod)])
+  // The database may become unavailable between the two requests: that is part of the result, not an error.
+  const lastSweep = database ? await findSecondsSinceRun(pod.db, 'sweep').catch(() => null) : null
+  const isSwept = lastSweep !== null && lastSweep < SWEPT_WITHIN
+  const unresponsive = listUnresponsive()
+  return { ready: database && queue && isSwept && unresponsive.length === 0, database, queue, lastSweep, unresponsive }
 }
 
 function isUnresponsive(worker: ObservedWorker | undefined): boolean {

@@ -136,7 +136,9 @@ async function mint(username: string, text: string, options: TokenOptions): Prom
   const token = await withPod((pod) => mintToken(pod, username, { scopes, lifetime, apiDialect: dialect }))
   const expires = token.expiresAt.toISOString()
   const described = {
-    ...{ access_token: token.accessToken, scopes: token.scopes, expires_at: expires },
+    access_token: token.accessToken,
+    scopes: token.scopes,
+    expires_at: expires,
     client_api_dialect: dialect,
   }
   print(options, described, [

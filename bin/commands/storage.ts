@@ -67,7 +67,9 @@ async function move({ to, dryRun = false, deleteSource = false, ...options }: Mo
       return movePictures({
         from: openPicturesOf(config, from),
         to: openPicturesOf(config, to),
-        ...{ dryRun, deleteSource, signal },
+        dryRun,
+        deleteSource,
+        signal,
         report: (done) => progress.report({ step: 'pictures', done, total: undefined }),
       })
     }),

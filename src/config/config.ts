@@ -365,7 +365,10 @@ const settings = {
   STATISTICS: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
   SIGN_UPS_PER_DAY: rateLimit(30),
   CLOSE_GRACE_DAYS: {
-    ...{ type: 'integer', minimum: 0, maximum: 60, default: 7 },
+    type: 'integer',
+    minimum: 0,
+    maximum: 60,
+    default: 7,
     description: 'a number of days from 0 to 60',
   },
   SIGN_IN_LIMIT: rateLimit(20),
@@ -387,7 +390,11 @@ const settings = {
     description: 'names, separated by commas',
   },
   RETENTION_POSTS_DAYS: {
-    ...{ type: 'integer', minimum: 0, maximum: 36_500, default: 0, not: { minimum: 1, maximum: 29 } },
+    type: 'integer',
+    minimum: 0,
+    maximum: 36_500,
+    default: 0,
+    not: { minimum: 1, maximum: 29 },
     description: 'a number of days from 30, or 0 for ever',
   },
   RETENTION_WITH_COMMENTS: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
@@ -600,7 +607,12 @@ function readS3(given: Environment, faults: string[]): S3Settings | undefined {
     return undefined
   }
   return {
-    ...{ endpoint, region: given.S3_REGION, bucket, prefix: given.S3_PREFIX, accessKeyId: id, secretAccessKey: secret },
+    endpoint,
+    region: given.S3_REGION,
+    bucket,
+    prefix: given.S3_PREFIX,
+    accessKeyId: id,
+    secretAccessKey: secret,
     pathStyle: given.S3_PATH_STYLE === undefined ? endpoint !== undefined : given.S3_PATH_STYLE === 'true',
   }
 }

@@ -82,7 +82,9 @@ export function moderatedPeopleCommands(program: Command): void {
 
   const close: Run = (pod, actor, { guid, address, options: { reason, yes, immediately, retractContent } }) =>
     closePerson(pod, actor, guid, {
-      ...{ reason, immediately, retractContent },
+      reason,
+      immediately,
+      retractContent,
       confirm: yes ? address.replace(/@.*/, '') : undefined,
     })
   command('close', 'Closes a local account after CLOSE_GRACE_DAYS; its owner cannot prevent it.')

@@ -73,7 +73,11 @@ async function findPost(transaction: Knex.Transaction, guid: string): Promise<Wi
   if (post?.author === undefined) return undefined
   const { id, author, text, createdAt } = post
   return {
-    ...{ id, author, text, createdAt, postGuid: guid },
+    id,
+    author,
+    text,
+    createdAt,
+    postGuid: guid,
     public: Post.isSentPublicly(post),
     isHidden: post.publicBeforeHiding !== null,
     retraction: author.podId === null ? newPostRetraction(post, author.id) : undefined,
@@ -91,7 +95,11 @@ async function findComment(transaction: Knex.Transaction, guid: string): Promise
   const isEntitled = isAuthorLocal || post.author.podId === null
   const retractedById = isAuthorLocal ? authorId : post.author.id
   return {
-    ...{ id, author, text, createdAt, postGuid: post.guid },
+    id,
+    author,
+    text,
+    createdAt,
+    postGuid: post.guid,
     public: Post.isSentPublicly(post),
     isHidden: comment.hidden,
     retraction: isEntitled ? await newCommentRetraction(transaction, comment, post, retractedById) : undefined,

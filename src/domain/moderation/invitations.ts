@@ -41,7 +41,9 @@ export async function inviteByStaff(
   const expiresAt = readEnd(pod.now(), until)
   return inTransaction(pod, async (transaction) => {
     const made = await insertInvitation(transaction, {
-      ...{ uses, expiresAt, createdBy: actor.name },
+      uses,
+      expiresAt,
+      createdBy: actor.name,
       note: note === undefined ? null : readNote(note),
     })
     await recordAction(pod, transaction, actor, {

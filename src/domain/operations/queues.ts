@@ -45,7 +45,13 @@ export async function listQueues(pod: Pick<Pod, 'db' | 'jobs'>): Promise<readonl
     const { waiting, active, delayed, failed, oldestWaiting, workers } = queues[name]
     const wish = wishes.find(({ queue, state }) => queue === name && state !== 'running')
     return {
-      ...{ name, waiting, active, delayed, failed, workers, ...rates[name] },
+      name,
+      waiting,
+      active,
+      delayed,
+      failed,
+      workers,
+      ...rates[name],
       state: wish?.state === 'draining' && waiting + active + delayed === 0 ? 'drained' : (wish?.state ?? 'running'),
       oldestSeconds: oldestWaiting,
       ...(wish && { wish }),

@@ -34,8 +34,16 @@ export async function storePhoto(
     const author = await lockAuthor(transaction, userId)
     const photo = await Photo.query(transaction)
       .insert({
-        ...{ guid, authorId: author.id, name, width, height, bytes, text: altText },
-        ...{ public: false, pending: use === 'pending', createdAt: pod.now() },
+        guid,
+        authorId: author.id,
+        name,
+        width,
+        height,
+        bytes,
+        text: altText,
+        public: false,
+        pending: use === 'pending',
+        createdAt: pod.now(),
       })
       .returning('*')
     if (use === 'profile') await setProfilePicture(pod, transaction, photo)

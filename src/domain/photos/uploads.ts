@@ -75,7 +75,12 @@ async function enqueueUpload(
       await requireQuota(pod, transaction, viewer)
       const aspectIds = use === 'published' ? await requireOwnAspects(transaction, viewer, aspects ?? []) : []
       const upload = {
-        ...{ guid: newGuid(), file, name: `${newGuid()}.${fileExtensionOf(format)}`, userId, use, aspectIds },
+        guid: newGuid(),
+        file,
+        name: `${newGuid()}.${fileExtensionOf(format)}`,
+        userId,
+        use,
+        aspectIds,
         ...(altText !== null && { altText }),
       }
       const [outboxId] = await enqueueJobsOfKind(pod, transaction, makePhotoJob, [upload])

@@ -65,7 +65,13 @@ export async function deleteLike(
     await Post.lock(transaction, post.id)
     const { id, guid, authorId } = like
     return retractEntity(pod, transaction, {
-      ...{ kind: 'like', type: 'Like', id, guid, authorId, public: Post.isSentPublicly(post), retractedById: authorId },
+      kind: 'like',
+      type: 'Like',
+      id,
+      guid,
+      authorId,
+      public: Post.isSentPublicly(post),
+      retractedById: authorId,
       recipients: recipientsUnderPost(post, []),
     })
   })
@@ -83,7 +89,13 @@ export async function deletePhoto(pod: Pod, viewer: Viewer, guid: string): Promi
     const emptied = await findPostsEmptyWithoutPhotos(transaction, [photo.id])
     const { id, authorId, postId } = photo
     await retractEntity(pod, transaction, {
-      ...{ kind: 'photo', type: 'Photo', id, guid, authorId, public: photo.public, retractedById: authorId },
+      kind: 'photo',
+      type: 'Photo',
+      id,
+      guid,
+      authorId,
+      public: photo.public,
+      retractedById: authorId,
       recipients: postId === null ? { of: 'photo', photoId: id } : { of: 'post', postId },
     })
     for (const post of emptied) await retractEntity(pod, transaction, newPostRetraction(post, viewer.personId))

@@ -12,7 +12,13 @@ export function newPostRetraction(
 ): EntityToRetract {
   const { id, guid } = post
   return {
-    ...{ kind: 'post', type: 'Post', id, guid, authorId, retractedById: authorId, public: Post.isSentPublicly(post) },
+    kind: 'post',
+    type: 'Post',
+    id,
+    guid,
+    authorId,
+    retractedById: authorId,
+    public: Post.isSentPublicly(post),
     recipients: { of: 'post', postId: id },
   }
 }
@@ -28,7 +34,13 @@ export async function newCommentRetraction(
   const mentioned = isPublic ? await Mention.query(transaction).select('personId').where({ commentId: id }) : []
   const others = [authorId, ...mentioned.map(({ personId }) => personId)].filter((other) => other !== retractedById)
   return {
-    ...{ kind: 'comment', type: 'Comment', id, guid, authorId, retractedById, public: isPublic },
+    kind: 'comment',
+    type: 'Comment',
+    id,
+    guid,
+    authorId,
+    retractedById,
+    public: isPublic,
     recipients: recipientsUnderPost(post, others),
   }
 }

@@ -39,7 +39,7 @@ function reasonToIgnore({ entity, signer, author, isDeleted, authorIsLocal }: Re
   return isDeleted ? 'the entity or its parent was retracted before it arrived' : undefined
 }
 
-/** The author of the entity counts, also if another pod relays it. Interactions with local posts are rejected instead, which is answered. */
+/** The author of the entity counts, also if another pod relays it. Interactions with local posts are rejected and answered instead. */
 function isIgnoredOfBlocked(entity: ReceivableEntity, signer: Signer, author: Signer | undefined): boolean {
   const isBlocked = author === undefined ? signer.isPersonBlocked : author.isPersonBlocked
   return isBlocked && !endsSomething(entity) && !isRelayable(entity)

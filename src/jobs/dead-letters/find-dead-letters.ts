@@ -127,8 +127,13 @@ async function findJob(
   if (!isDead || !queuesOf(filter).includes(queue)) return []
   const { name, timestamp, finishedOn = null, attemptsMade, failedReason, deduplicationId } = job
   const found: JobSummary = {
-    ...{ id: own.key, name, addedAt: timestamp, finishedAt: finishedOn, attempts: attemptsMade },
-    ...{ fault: failedReason ?? null, uniqueName: deduplicationId ?? null },
+    id: own.key,
+    name,
+    addedAt: timestamp,
+    finishedAt: finishedOn,
+    attempts: attemptsMade,
+    fault: failedReason ?? null,
+    uniqueName: deduplicationId ?? null,
   }
   const isOfRow = found.uniqueName?.startsWith('outbox-') === true
   return !isOfRow && matches(found, filter) ? [deadLetterOfJob(queue, found)] : []
@@ -182,7 +187,17 @@ function deadLetterOfRow(row: FailedRow): FoundDeadLetter {
   const { id, queue, name, fault, pod, entity, guid, attempts, jobId, createdAt, failedAt, isEmpty } = row
   const queueOfJob = QUEUES.find((each) => each === queue)
   return {
-    ...{ id: `outbox-${id}`, queue, name, fault, pod, entity, guid, attempts, createdAt, failedAt, isEmpty },
+    id: `outbox-${id}`,
+    queue,
+    name,
+    fault,
+    pod,
+    entity,
+    guid,
+    attempts,
+    createdAt,
+    failedAt,
+    isEmpty,
     outboxId: id,
     job: jobId === null || queueOfJob === undefined ? undefined : { queue: queueOfJob, id: jobId },
   }
@@ -190,8 +205,14 @@ function deadLetterOfRow(row: FailedRow): FoundDeadLetter {
 
 function deadLetterOfJob(queue: QueueName, job: JobSummary): FoundDeadLetter {
   return {
-    ...{ id: `${queue}/${job.id}`, queue, name: job.name, fault: job.fault, attempts: job.attempts },
-    ...{ pod: null, entity: null, guid: null },
+    id: `${queue}/${job.id}`,
+    queue,
+    name: job.name,
+    fault: job.fault,
+    attempts: job.attempts,
+    pod: null,
+    entity: null,
+    guid: null,
     createdAt: new Date(job.addedAt),
     failedAt: new Date(job.finishedAt ?? job.addedAt),
     outboxId: undefined,
@@ -202,8 +223,16 @@ function deadLetterOfJob(queue: QueueName, job: JobSummary): FoundDeadLetter {
 function deadLetterOfDelivery(delivery: DeadDelivery): FoundDeadLetter {
   const { id, fault, attempts, createdAt, diedAt, record: entity, guid } = delivery
   return {
-    ...{ id: `delivery-${id}`, queue: 'outbound', name: 'deliver', fault, attempts, createdAt, failedAt: diedAt },
-    ...{ pod: addressHostOf(delivery), entity, guid },
+    id: `delivery-${id}`,
+    queue: 'outbound',
+    name: 'deliver',
+    fault,
+    attempts,
+    createdAt,
+    failedAt: diedAt,
+    pod: addressHostOf(delivery),
+    entity,
+    guid,
     deliveryId: id,
     outboxId: undefined,
     job: undefined,

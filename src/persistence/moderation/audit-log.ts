@@ -161,8 +161,20 @@ function hashOf(previous: Buffer, entry: Omit<AuditEntry, 'hash'>): Buffer {
   const { id, at, actor, via, clientId, action, target, reason, before, after, caseId, batchId, undoes, traceId } =
     entry
   const content = {
-    ...{ id, at: at.toISOString(), actor, via, clientId, action, target, reason, before, after },
-    ...{ caseId, batchId, undoes, traceId },
+    id,
+    at: at.toISOString(),
+    actor,
+    via,
+    clientId,
+    action,
+    target,
+    reason,
+    before,
+    after,
+    caseId,
+    batchId,
+    undoes,
+    traceId,
   }
   return createHash('sha256').update(previous).update(JSON.stringify(content, sortKeys)).digest()
 }

@@ -38,7 +38,8 @@ const NOW = opaqueParam('$1', 'timestamptz')
 
 /**
  * Inserts notifications and their actors. Blocks, restricted people, muted posts, posts hidden by moderators and closed accounts
- * suppress them. Mentions conflict on their unique index; the rest merges into unread rows, inserted in key order so that two transactions cannot deadlock.
+ * suppress them. Mentions conflict on their unique index. The rest merges into unread rows, inserted in key order so that two
+ * transactions cannot deadlock.
  */
 function causedNotifications(steps: string, occurrences: string, moveActivity: boolean): string {
   return `

@@ -41,8 +41,12 @@ const MATCHES = `
 
 function bindings({ id, fault, pod, entity, since, until }: DeadDeliveryFilter) {
   return {
-    ...{ id: id ?? null, fault: fault ?? null, pod: pod ?? null },
-    ...{ entity: entity ?? null, since: since ?? null, until: until ?? null },
+    id: id ?? null,
+    fault: fault ?? null,
+    pod: pod ?? null,
+    entity: entity ?? null,
+    since: since ?? null,
+    until: until ?? null,
   }
 }
 

@@ -46,7 +46,8 @@ export interface ReachedPod {
 
 /**
  * Inserts a message and all its deliveries with one statement; returns the pods with new deliveries. Pods that are asleep get none
- * and count the skipped ones; blocked pods get retractions and account deletions alone. A message that exists gets the deliveries that are missing.
+ * and count the skipped ones. Blocked pods get retractions and account deletions only. A message that exists gets the deliveries
+ * that are missing.
  */
 export async function insertDeliveries(
   transaction: Knex.Transaction,

@@ -68,8 +68,14 @@ export function openS3Client(settings: S3Settings): S3Client {
     new URL(`${bucketUrl}/${`${prefix}${key}`.split('/').map(encodeURIComponent).join('/')}`)
   const sign = ({ method, url, headers }: Request, signQuery = false) =>
     new AwsV4Signer({
-      ...{ method, url: url.href, headers: { ...headers }, region, accessKeyId, secretAccessKey },
-      ...{ service: 's3', signQuery },
+      method,
+      url: url.href,
+      headers: { ...headers },
+      region,
+      accessKeyId,
+      secretAccessKey,
+      service: 's3',
+      signQuery,
     }).sign()
 
   async function send(request: Request): Promise<Response> {

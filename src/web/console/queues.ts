@@ -48,14 +48,18 @@ export const queueRoutes: FastifyPluginAsync = async (app) => {
 ${queues === undefined ? html`<p class="alert" role="alert">The queue store does not answer.</p>` : queueTable(queues)}</section>
 <section class="charts" aria-label="The last 24 hours">
 ${lineChart({
-  ...{ title: 'Messages from other pods', unit: 'a minute', times: past.times },
+  title: 'Messages from other pods',
+  unit: 'a minute',
+  times: past.times,
   series: [
     { name: 'Received', values: past.received },
     { name: 'Stored', values: past.stored },
   ],
 })}
 ${lineChart({
-  ...{ title: 'Delivery attempts', unit: 'a minute', times: past.times },
+  title: 'Delivery attempts',
+  unit: 'a minute',
+  times: past.times,
   series: [
     { name: 'Delivered', values: past.delivered },
     { name: 'Failed', values: past.failedDeliveries },
@@ -63,7 +67,9 @@ ${lineChart({
 })}
 ${lineChart({ title: 'Waiting jobs', unit: 'jobs', times: past.times, series: [{ name: 'All queues', values: past.waiting }] })}
 ${lineChart({
-  ...{ title: 'Wait of received messages', unit: 'seconds', times: past.times },
+  title: 'Wait of received messages',
+  unit: 'seconds',
+  times: past.times,
   series: [{ name: '95 of 100 at most', values: past.inboundWait }],
 })}
 </section>`,

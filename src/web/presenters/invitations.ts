@@ -3,7 +3,10 @@ import type { InvitationRecord } from '../../persistence/accounts/invitation-rec
 export function presentInvitation(invitation: InvitationRecord) {
   const { id, note, uses, used, accounts, createdBy } = invitation
   return {
-    ...{ id, note, uses, used },
+    id,
+    note,
+    uses,
+    used,
     accounts: [...accounts],
     until: invitation.expiresAt.toISOString(),
     recalled_at: invitation.recalledAt?.toISOString() ?? null,

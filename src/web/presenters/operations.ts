@@ -72,7 +72,11 @@ export function presentDeadLetter({ createdAt, failedAt, ...deadLetter }: DeadLe
 
 export function presentProcess({ id, kind, host, pid, version, startedAt, seenAt, facts }: PodProcess) {
   return {
-    ...{ id, kind, host, pid, version },
+    id,
+    kind,
+    host,
+    pid,
+    version,
     started_at: startedAt.toISOString(),
     seen_at: seenAt.toISOString(),
     rss_bytes: facts.rssBytes,
@@ -95,7 +99,9 @@ export function presentDatabase(facts: DatabaseFacts) {
     replicas: facts.replicas,
     replica_lag_seconds: facts.replicaLag,
     tables: facts.tables.map(({ name, bytes, rows, deadRows, vacuumedAt }) => ({
-      ...{ name, bytes, rows },
+      name,
+      bytes,
+      rows,
       dead_rows: deadRows,
       vacuumed_at: vacuumedAt?.toISOString() ?? null,
     })),

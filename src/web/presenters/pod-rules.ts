@@ -4,7 +4,14 @@ import type { ListedPodRule } from '../../persistence/moderation/pod-rules.js'
 export function presentPodRule(rule: ListedPodRule) {
   const { id, domain, subdomains, port, state, reason, obfuscate, source } = rule
   return {
-    ...{ id, domain, subdomains, port, state, reason, public_comment: rule.publicComment, obfuscate },
+    id,
+    domain,
+    subdomains,
+    port,
+    state,
+    reason,
+    public_comment: rule.publicComment,
+    obfuscate,
     until: rule.until?.toISOString() ?? null,
     source,
     batch_id: rule.batchId,
@@ -24,7 +31,13 @@ export function presentImport({ plan, rows }: ImportPlan) {
     state: plan.state,
     preview: { ...counts, chosen: chosen.length, contacts: rows.reduce((sum, { contacts }) => sum + contacts, 0) },
     rows: rows.map(({ id, domain, severity, verdict, fault, contacts, chosen: isChosen, step }) => ({
-      ...{ id, domain, severity, verdict, fault, chosen: isChosen, step },
+      id,
+      domain,
+      severity,
+      verdict,
+      fault,
+      chosen: isChosen,
+      step,
       preview: { contacts },
     })),
   }

@@ -9,11 +9,15 @@ function presentFields(pod: PodStateFields & Omit<ListedPod, 'oldestWaiting'>, n
   return {
     host: addressHostOf(pod),
     state: podStateOf(pod, now),
-    ...{ status, software, failures },
+    status,
+    software,
+    failures,
     next_try_at: pod.nextTryAt?.toISOString() ?? null,
     blocked_at: pod.blockedAt?.toISOString() ?? null,
     paused_until: pausedUntil !== null && pausedUntil > now ? pausedUntil.toISOString() : null,
-    ...{ people: Number(people), waiting: Number(waiting), dead: Number(dead) },
+    people: Number(people),
+    waiting: Number(waiting),
+    dead: Number(dead),
   } as const
 }
 

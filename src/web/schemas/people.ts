@@ -60,7 +60,12 @@ const details = { birthday, gender, location, bio }
 
 export const OtherPerson = Type.Object(
   {
-    ...{ guid, network_id, diaspora_id, name, avatar, tags },
+    guid,
+    network_id,
+    diaspora_id,
+    name,
+    avatar,
+    tags,
     ...Type.Partial(Type.Object(details)).properties,
     ...Type.Partial(Type.Object({ searchable, show_profile_info, nsfw })).properties,
     blocked: Type.Boolean({ description: 'Whether you block the person.' }),

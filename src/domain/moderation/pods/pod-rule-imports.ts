@@ -73,7 +73,11 @@ export async function applyImport(
   { ids, confirm, ...options }: ApplyOptions,
 ): Promise<Operation> {
   return startImportStep(pod, actor, id, {
-    ...{ from: 'planned', to: 'applied', kind: APPLY, confirm, options },
+    from: 'planned',
+    to: 'applied',
+    kind: APPLY,
+    confirm,
+    options,
     count: (transaction) => chooseRows(transaction, id, ids),
   })
 }
@@ -86,7 +90,11 @@ export async function undoImport(
   { confirm, ...options }: Omit<ApplyOptions, 'ids'>,
 ): Promise<Operation> {
   return startImportStep(pod, actor, id, {
-    ...{ from: 'applied', to: 'undone', kind: UNDO, confirm, options },
+    from: 'applied',
+    to: 'undone',
+    kind: UNDO,
+    confirm,
+    options,
     count: (transaction) => chooseRows(transaction, id, undefined),
   })
 }
@@ -217,7 +225,13 @@ function openJudgement(
     const state = STATES[severity] ?? null
     const skipped = (fault: string): ImportRow => ({
       ...values,
-      ...{ severity, state, subdomains: true, verdict: 'skip', fault, contacts: 0, chosen: false },
+      severity,
+      state,
+      subdomains: true,
+      verdict: 'skip',
+      fault,
+      contacts: 0,
+      chosen: false,
     })
     if (/[*]/.test(line.domain.replace(/^\*\./, ''))) return skipped('obfuscated')
     const domain = domainOf(line.domain)

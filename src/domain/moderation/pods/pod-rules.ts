@@ -345,14 +345,20 @@ function auditValues({ state, subdomains, port, publicComment, until }: PodRule)
 export function previewDetails(preview: RuleDomain & PodPreview) {
   const { domain, subdomains, port, pods, people, contacts, posts, comments, photos, conversations, cases } = preview
   return {
-    ...{ domain, subdomains, port },
+    domain,
+    subdomains,
+    port,
     pods: pods.map(({ people: count, ...pod }) => ({ host: addressHostOf(pod), people: count })),
     pods_met: preview.podsMet,
     people,
     local_users: preview.localUsers,
     local_followers: preview.localFollowers,
     remote_followers: preview.remoteFollowers,
-    ...{ contacts, posts, comments, photos, conversations },
+    contacts,
+    posts,
+    comments,
+    photos,
+    conversations,
     deliveries_waiting: preview.deliveriesWaiting,
     cases,
   }

@@ -106,7 +106,12 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const page = readOffsetPaging(paging)
       const filter = {
         states: state === undefined ? undefined : [state].flat(),
-        ...{ type, author, domain: domain?.toLowerCase(), isLocal, takenBy, reporter },
+        type,
+        author,
+        domain: domain?.toLowerCase(),
+        isLocal,
+        takenBy,
+        reporter,
       }
       const cases = await listModerationCases(app.pod, await actorOf(request, 'moderation'), filter, page)
       linkOffsetPages(request, reply, page, cases)

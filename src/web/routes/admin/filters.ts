@@ -218,7 +218,12 @@ type InputBody = Omit<Static<typeof ChangedBody>, 'reason' | 'case_id'>
 function readInput({ kind, value, fields, origin, action, state, ...body }: InputBody): FilterInput {
   return Object.fromEntries(
     Object.entries({
-      ...{ kind, value, fields, origin, action, state },
+      kind,
+      value,
+      fields,
+      origin,
+      action,
+      state,
       accountAgeDays: body.account_age_days,
       exemptFollowed: body.exempt_followed,
       isPrivate: body.private,

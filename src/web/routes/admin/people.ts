@@ -107,7 +107,11 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         ...paging
       } = request.query
       const filter = {
-        ...{ text, isLocal, state: of, role, domain: domain?.toLowerCase() },
+        text,
+        isLocal,
+        state: of,
+        role,
+        domain: domain?.toLowerCase(),
         firstSeenAfter: after === undefined ? undefined : readTime('first_seen_after', after),
       }
       const page = await listPeople(app.pod, await actorOf(request, 'moderation'), filter, readIdPaging(paging))

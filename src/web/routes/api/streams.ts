@@ -68,7 +68,11 @@ export const streamRoutes: FastifyPluginAsyncTypebox = async (app) => {
       `/streams/${name}`,
       {
         schema: {
-          ...{ operationId: `get${capitalised(name)}Stream`, tags, summary, description, response },
+          operationId: `get${capitalised(name)}Stream`,
+          tags,
+          summary,
+          description,
+          response,
           querystring: Type.Object(timePaging),
         },
         config: { scopes },
