@@ -62,6 +62,8 @@ import { personContent } from './0142-person-content.js'
 import { closingAccounts } from './0143-closing-accounts.js'
 import { accountMail } from './0156-account-mail.js'
 import { pendingSignUps } from './0157-pending-sign-ups.js'
+import { browserSessions } from './0163-browser-sessions.js'
+import { secondFactors } from './0164-second-factors.js'
 import { powerOfActions } from './0180-power-of-actions.js'
 import type { Migration } from './migration.js'
 
@@ -134,5 +136,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0143-closing-accounts', closingAccounts],
   ['0156-account-mail', accountMail],
   ['0157-pending-sign-ups', pendingSignUps],
+  ['0163-browser-sessions', browserSessions],
+  ['0164-second-factors', secondFactors],
   ['0180-power-of-actions', powerOfActions],
 ])

@@ -1,3 +1,4 @@
+import * as domainAccountsFactors from '../src/domain/accounts/factors/limits.js'
 import * as domainAccounts from '../src/domain/accounts/limits.js'
 import * as domain from '../src/domain/limits.js'
 import * as domainModeration from '../src/domain/moderation/limits.js'
@@ -36,6 +37,7 @@ export const limitFiles: Readonly<Record<string, Readonly<Record<string, Group>>
   'src/web/live/limits.ts': webLive,
   'src/web/oidc/limits.ts': webOidc,
   'src/domain/accounts/limits.ts': domainAccounts,
+  'src/domain/accounts/factors/limits.ts': domainAccountsFactors,
   'src/web/pages/limits.ts': webPages,
   'src/web/routes/federation/limits.ts': webRoutesFederation,
   'src/domain/limits.ts': domain,
@@ -292,6 +294,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     interactions: 'the oldest without a sign-in is deleted',
     stateBytes: '`invalid_request`',
     bodyBytes: '413',
+    settingsBodyBytes: '413',
     accessTokenSeconds: '401 `invalid_token`',
     codeSeconds: '`invalid_grant`',
     interactionSeconds: 'the user starts again',
@@ -301,6 +304,16 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   CLIENT_LIMITS: {
     sectorDocumentBytes: '400',
+  },
+  FACTOR_LIMITS: {
+    secondStepSeconds: 'the user signs in again',
+    triesOfSecondStep: 'the user signs in again',
+    wrongCodesPerHour: '429',
+    passkeys: '422',
+    passkeyNameCharacters: '422',
+    challengeSeconds: '422',
+    proofSeconds: 'the user is asked for the password',
+    wrongProofs: 'the session ends',
   },
   ACCOUNT_LIMITS: {
     privateKeysKept: 'the oldest entry is removed',

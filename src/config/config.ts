@@ -81,6 +81,8 @@ export interface Config {
   readonly console: boolean
   /** The networks that may use the console; empty: all. */
   readonly consoleNetworks: string
+  /** Whether moderators and admins need a second factor. */
+  readonly staffSecondFactor: boolean
   readonly podName: string
   /** The account that signs participations; not set: the account of the pod. */
   readonly podminAccount: string | undefined
@@ -191,6 +193,7 @@ interface Environment {
   readonly ADMIN_LISTEN?: string
   readonly ADMIN_CONSOLE: 'on' | 'off'
   readonly ADMIN_CONSOLE_NETWORKS: string
+  readonly STAFF_SECOND_FACTOR: 'on' | 'off'
   readonly POD_NAME: string
   readonly PODMIN_ACCOUNT?: string
   readonly REGISTRATIONS?: 'open' | 'invite' | 'closed'
@@ -359,6 +362,7 @@ const settings = {
     default: '',
     description: 'networks like 192.0.2.0/24, separated by commas',
   },
+  STAFF_SECOND_FACTOR: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
   POD_NAME: { type: 'string', maxLength: 255, default: '', description: 'a text of at most 255 characters' },
   PODMIN_ACCOUNT: { type: 'string', maxLength: 255, description: 'a name of at most 255 characters' },
   REGISTRATIONS: { type: 'string', enum: ['open', 'invite', 'closed'], description: 'open, invite or closed' },
@@ -504,6 +508,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     adminListen,
     console: given.ADMIN_CONSOLE === 'on',
     consoleNetworks,
+    staffSecondFactor: given.STAFF_SECOND_FACTOR === 'on',
     podName: given.POD_NAME || url.host,
     podminAccount: given.PODMIN_ACCOUNT?.toLowerCase(),
     registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),

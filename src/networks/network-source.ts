@@ -26,3 +26,12 @@ function firstGroups({ parts }: ipaddr.IPv6, count: number): string {
     .map((group) => group.toString(16))
     .join(':')
 }
+
+/** The network that pages show instead of an address: the /24 of an IPv4 address, the /48 of an IPv6 address. */
+export function shownNetworkOf(ip: string): string {
+  const address = parseIpAddress(ip)
+  if (address === undefined) return ''
+  return address instanceof ipaddr.IPv6
+    ? `${firstGroups(address, 3)}::/48`
+    : `${address.octets.slice(0, 3).join('.')}.0/24`
+}

@@ -118,7 +118,7 @@ export interface DeliveryAnswer {
 }
 
 /** The owner of a sealed text, bound as additional authenticated data. */
-export type SecretOwner = `user ${number}` | 'id tokens' | 'pod account'
+export type SecretOwner = `user ${number}` | `totp ${number}` | 'id tokens' | 'pod account'
 
 /** Encrypts secrets in the database, so that a dump does not reveal them. */
 export interface Secrets {

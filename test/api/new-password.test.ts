@@ -9,7 +9,7 @@ import { openEventStream } from '../support/http/event-stream.js'
 import { allow, codeIn, POD, postForm, registerTestClient, type TestOidcClient } from '../support/http/oidc-client.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
-const APPLICATIONS = '/api/openid_connect/user_applications'
+const APPLICATIONS = '/settings/applications'
 const NEW = 'something new to keep'
 const SCOPE = { scope: 'openid profile' }
 

@@ -56,14 +56,18 @@ const PUBLIC = [
   '/people/:guid/follow',
   '/people/:guid/stream',
   '/posts/:guid',
+  '/privacy',
+  '/profile/edit',
   '/public',
   '/public/:name',
   '/receive/public',
   '/receive/users/:guid',
   '/robots.txt',
   '/tags/:name',
+  '/two_factor_authentication',
   '/u/:name',
   '/uploads/images/:name',
+  '/user/edit',
   '/users/sign_in',
   '/users/sign_out',
   '/users/sign_up',
@@ -76,10 +80,14 @@ it('names scopes or a power for every route that is not on the list of public on
   const open = routes.filter(({ config }) => config?.public).map(({ url }) => url)
   expect([...new Set(open)].sort()).toEqual(PUBLIC)
 
+  // Pages of a signed-in person; test/web/settings.test.ts requests each of them as a visitor.
+  const ofMembers = routes.filter(({ config }) => config?.member).map(({ url }) => url)
+  expect(ofMembers.every((url) => /^\/(settings(\/|$)|users\/confirm_access$)/.test(url))).toBe(true)
+
   // Pages for staff; test/web/console/access.test.ts requests each of them with every role.
   expect(routes.filter(({ config }) => config?.power).every(({ url }) => /^\/admin(\/|$)/.test(url))).toBe(true)
 
-  const closed = routes.filter(({ config }) => !config?.public && !config?.power)
+  const closed = routes.filter(({ config }) => !config?.public && !config?.power && !config?.member)
   expect(closed.map(({ url }) => url)).toContain('/api/v1/user')
   for (const { url, config } of closed) {
     expect([url, config?.scopes?.length]).not.toEqual([url, 0])

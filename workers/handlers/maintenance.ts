@@ -80,6 +80,12 @@ const expiredRows = {
   refresh_tokens: `expires_at < now() - interval '1 day'`,
   authorization_codes: `expires_at < now() - interval '1 day'`,
   oidc_records: 'expires_at < now()',
+  kept_forms: 'expires_at < now()',
+  second_steps: 'expires_at < now()',
+  passkey_challenges: 'expires_at < now()',
+  wrong_codes: `at < now() - interval '1 day'`,
+  // A browser that was not used for so long counts as a new one.
+  browser_sessions: `last_used_at < now() - interval '90 days'`,
   // Anyone may register a client; these were never authorized.
   clients: `created_at < now() - interval '30 days'
     and not exists (select from authorizations where authorizations.client_id = clients.id)`,

@@ -16,6 +16,7 @@ import { TEXT_LIMITS } from '../limits.js'
 import { lockAdmins, requireOtherAdmin } from '../moderation/actor.js'
 import { enqueueMessage } from '../outbound/outgoing-messages.js'
 import { Refusal } from '../refusals.js'
+import { removeFactors } from './factors/second-factor.js'
 import { isPodAccountName } from './pod-account.js'
 
 type AccountRefusal =
@@ -172,6 +173,8 @@ export async function closeNow(
   await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash: null })
   await deleteAuthorizations(transaction, user.id)
   await deleteSessions(transaction, personOf(user).address)
+  await removeFactors(transaction, user.id)
+  await transaction('browser_sessions').where({ userId: user.id }).delete()
   await emptyPeople(transaction, [user.personId], closedAt)
 }
 
@@ -254,7 +257,7 @@ async function requireUnchangedHost(pod: Pod): Promise<void> {
   if (trouble !== undefined) throw refusal('host_changed', trouble)
 }
 
-function requirePassword(password: string): void {
+export function requirePassword(password: string): void {
   const refused = passwordRefusal(password)
   if (refused) throw refused
 }

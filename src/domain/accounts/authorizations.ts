@@ -24,7 +24,8 @@ export interface AuthorizedClient {
   readonly redirectUri: string
   readonly scopes: readonly Scope[]
   readonly since: Date
-  readonly changedAt: Date
+  /** When the application last got a token. Access tokens are valid for a day. */
+  readonly lastUsedAt: Date | null
 }
 
 type AuthorizationRefusal = 'user_missing' | 'client_missing' | 'authorization_missing'
@@ -98,13 +99,13 @@ export async function listAuthorizedClients(
       { column: 'updatedAt', order: 'desc' },
       { column: 'id', order: 'desc' },
     ])
-  return authorizations.map(({ id, client, scopes, createdAt, updatedAt }) => ({
+  return authorizations.map(({ id, client, scopes, createdAt, lastUsedAt }) => ({
     id,
     clientName: client?.name ?? null,
     redirectUri: client?.redirectUris[0] ?? '',
     scopes: scopes.filter(isScope),
     since: createdAt,
-    changedAt: updatedAt,
+    lastUsedAt,
   }))
 }
 

@@ -1,16 +1,24 @@
 import type { Knex } from 'knex'
 import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { stopReceiving, stopSharing } from '../../persistence/contacts/contact-changes.js'
+import { listBlocksOfUser } from '../../persistence/contacts/list-blocks.js'
+import type { ListedPerson } from '../../persistence/contacts/list-contacts.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Block } from '../../persistence/models/contact.js'
 import { Notification, NotificationActor } from '../../persistence/models/notification.js'
 import { Person } from '../../persistence/models/person.js'
 import { User } from '../../persistence/models/user.js'
+import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
 
 type BlockRefusal = 'person_not_found' | 'own_person' | 'already_blocked' | 'not_blocked'
+
+/** Lists the people whom the viewer blocks, the newest block first. */
+export async function listBlocks(pod: Pick<Pod, 'db'>, viewer: Viewer, page: OffsetPage): Promise<Page<ListedPerson>> {
+  return listBlocksOfUser(pod.db, viewer.userId, page)
+}
 
 /** Blocks a person, ends sharing in both directions, and marks unread notifications as read that only this person caused. */
 export async function blockPerson(pod: Pod, viewer: Viewer, personGuid: string): Promise<void> {

@@ -25,6 +25,8 @@ export interface ProfileChange {
   readonly publicDetails?: boolean
   readonly nsfw?: boolean
   readonly tags?: readonly string[]
+  /** Null removes the picture. */
+  readonly picture?: null
 }
 
 /** Changes the profile in one transaction. The profile is sent to contacts only if a field has a new value. */
@@ -48,7 +50,7 @@ export async function changeProfile(pod: Pod, viewer: Viewer, change: ProfileCha
 
 /** Converts a change to stored columns. Throws a `Refusal` at the first invalid field. */
 function validateChange(change: ProfileChange): ProfileFields {
-  const { name, bio, location, gender, birthday, tags, ...flags } = change
+  const { name, bio, location, gender, birthday, tags, picture, ...flags } = change
   return {
     ...flags,
     ...(name !== undefined && { firstName: validateName(name) || null, lastName: null }),
@@ -61,6 +63,7 @@ function validateChange(change: ProfileChange): ProfileFields {
     }),
     ...(birthday !== undefined && { birthday: validateBirthday(birthday ?? '') || null }),
     ...(tags !== undefined && { tags: validateTags(tags) }),
+    ...(picture === null && { imageUrl: null, imageUrlMedium: null, imageUrlSmall: null }),
   }
 }
 

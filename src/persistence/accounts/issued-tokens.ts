@@ -37,11 +37,16 @@ export async function insertToken(
   },
 ): Promise<boolean> {
   const { hash, grantId, lifetime, scopes } = token
+  const authorization =
+    kind === 'access_token'
+      ? `update authorizations set last_used_at = date_trunc('milliseconds', now()) where grant_id = :grantId returning id`
+      : 'select id from authorizations where grant_id = :grantId for share'
   const { rowCount } = await db.raw(
-    `insert into ${kind}s (authorization_id, ${HASH_COLUMNS[kind]}, payload, expires_at${scopes ? ', scopes' : ''})
+    `with found as (${authorization})
+     insert into ${kind}s (authorization_id, ${HASH_COLUMNS[kind]}, payload, expires_at${scopes ? ', scopes' : ''})
      select id, :hash, :payload::jsonb, date_trunc('milliseconds', now()) + make_interval(secs => :lifetime::int)
        ${scopes ? ', :scopes::text[]' : ''}
-     from authorizations where grant_id = :grantId for share`,
+     from found`,
     { hash, payload: JSON.stringify(token.payload), lifetime, grantId, ...(scopes && { scopes: [...scopes] }) },
   )
   return rowCount === 1

@@ -47,18 +47,24 @@ export async function trimInteractions(db: Knex, kept: number): Promise<number> 
   return rowCount
 }
 
-/** Ends all sessions of an account, and every authorization request in which its password was given. */
-export async function deleteSessions(db: Knex, address: string): Promise<void> {
+/**
+ * Ends all sessions of an account, and every authorization request in which its password was given. `exceptUid`: a session that stays,
+ * with the requests that began in it. Sign-ins that wait for their second step end, too.
+ */
+export async function deleteSessions(db: Knex, address: string, exceptUid?: string): Promise<void> {
   await db.raw(
     `delete from oidc_records
-     where (model = 'Session' and payload ->> 'accountId' = :address)
+     where (model = 'Session' and payload ->> 'accountId' = :address and uid is distinct from :exceptUid::text)
        or (model = 'Interaction' and :address in (
          payload #>> '{session,accountId}',
          payload #>> '{result,login,accountId}',
          payload #>> '{lastSubmission,login,accountId}'
-       ))`,
-    { address },
+       ) and (payload #>> '{session,uid}') is distinct from coalesce(:exceptUid::text, ''))`,
+    { address, exceptUid: exceptUid ?? null },
   )
+  await db('second_steps')
+    .whereIn('userId', db('users').join('people', 'people.id', 'users.personId').where({ address }).select('users.id'))
+    .delete()
 }
 
 export async function deleteRecord(db: Knex, kind: RecordKind, idHash: Buffer): Promise<void> {

@@ -18,6 +18,8 @@ export class Authorization extends Model {
   declare apiDialect: ClientApiDialect | null
   declare createdAt: Date
   declare updatedAt: Date
+  /** When the client last got an access token; null: never. */
+  declare lastUsedAt: Date | null
 
   declare user?: User
   declare client?: Client | null

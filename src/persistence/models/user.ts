@@ -30,11 +30,16 @@ export class User extends Model {
   declare mailState: MailState
   declare role: Role | null
   declare language: string
+  declare timeZone: string
+  /** Advice to clients, which no use case applies. */
+  declare defaultPostPublic: boolean
   declare settings: Record<string, unknown>
   /** Aspect for people who start sharing and are followed back; null: no following back. */
   declare followBackAspectId: number | null
   /** Reports of this user do not raise the rank of a case. */
   declare reportsMuted: boolean
+  /** The user id of passkeys; null before the first one. */
+  declare webauthnId: Buffer | null
   declare lastSignInAt: Date | null
   declare lockedAt: Date | null
   declare closedAt: Date | null
@@ -106,6 +111,11 @@ export class UserSecrets extends Model {
   declare sealedPrivateKey: Buffer
   /** False: it was sealed by an earlier version, which did not bind it to the user. */
   declare bound: boolean
+  declare sealedTotpSecret: Buffer | null
+  /** Null: the authenticator app is not set up, or its first code is missing. */
+  declare totpConfirmedAt: Date | null
+  /** The step of the last accepted code. */
+  declare totpLastStep: number | null
 
   /** Undefined: the person is not local. */
   static findByPerson(db: Knex, personId: number): QueryBuilder<UserSecrets, UserSecrets | undefined> {

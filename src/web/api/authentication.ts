@@ -14,6 +14,8 @@ declare module 'fastify' {
     public?: true
     /** Instead of scopes: a page of the console, for people who are signed in and have this power. */
     power?: Power
+    /** Instead of scopes: a page for people who are signed in; with `proof`, one that needs a recent proof of the password. */
+    member?: 'session' | 'proof'
     /** The token may be a field of a multipart form. The handler reads it and calls `authenticateUpload`. */
     tokenInUpload?: true
   }
@@ -101,10 +103,12 @@ export type KnownRoute = Pick<RouteOptions, 'method' | 'url' | 'config'>
 
 /** Prevents the start if a route declares no access: such a route would be open to everyone. */
 export function checkAccessOf(routes: readonly KnownRoute[]): void {
-  const undeclared = routes.filter(({ config = {} }) => !config.scopes && !config.public && !config.power)
+  const undeclared = routes.filter(
+    ({ config = {} }) => !config.scopes && !config.public && !config.power && !config.member,
+  )
   if (undeclared.length === 0) return
   const names = undeclared.map(({ method, url }) => `${String(method)} ${url}`)
-  throw new Error(`These routes name no scopes, no power and are not public: ${names.join(', ')}`)
+  throw new Error(`These routes name no scopes, no power and no member, and are not public: ${names.join(', ')}`)
 }
 
 /** All bearer tokens in headers. Of several such headers, Node shows only the first, but a proxy may have checked another. */

@@ -1,21 +1,15 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { LRUCache } from 'lru-cache'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { lacksStaffFactor } from '../../domain/accounts/factors/second-factor.js'
 import { hasPower } from '../../domain/accounts/role-powers.js'
-import { isPassword } from '../../domain/accounts/sign-in.js'
 import { type AccountWithRole, findAccountWithRole } from '../../domain/accounts/staff.js'
 import { type Actor, actorOfAccount } from '../../domain/moderation/actor.js'
 import { openNetworkList } from '../../networks/trusted-proxies.js'
 import type { Role } from '../../persistence/models/user.js'
 import { isUrl } from '../../protocol/is-url.js'
-import { countRateLimited, countSignInFailure } from '../limits/rejection-metrics.js'
 import { type Browser, browserOf, type SignedInSession } from '../oidc/browser.js'
 import { formText } from '../oidc/form-text.js'
 import { OIDC_PATHS } from '../oidc/paths.js'
-import { openWrongPasswords } from '../oidc/wrong-passwords.js'
 import { RequestFault } from '../server/request-faults.js'
-import { confirmPasswordPage } from './confirm-password-page.js'
-import { sendConsolePage } from './console-page.js'
-import { CONSOLE_LIMITS } from './limits.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -45,16 +39,11 @@ interface ConsoleAccess {
 
 /**
  * Checks every request to a route with `power`. Visitors are sent to the sign-in page and back; members get 404, as if there were
- * no console. A change needs the form token of the session, an own origin, and a password that was given a short time ago.
+ * no console. A change needs the form token of the session, an own origin, and a recent proof of who the person is.
  */
 export function addConsoleAccess(app: FastifyInstance): void {
   const { pod } = app
   const isAllowedNetwork = openNetworkList(pod.config.consoleNetworks)
-  const wrongPasswords = openWrongPasswords(() => pod.now())
-  const wrongInSession = new LRUCache<string, number>({
-    max: CONSOLE_LIMITS.sessionsWithWrongPasswords,
-    ttl: CONSOLE_LIMITS.passwordSeconds * 1_000,
-  })
 
   app.decorateRequest('consoleAccess', undefined)
   app.decorateRequest('console', {
@@ -76,6 +65,7 @@ export function addConsoleAccess(app: FastifyInstance): void {
     const { role } = account
     if (role === null) throw nothingHere()
     if (!hasPower(role, power)) throw new RequestFault(403, 'This page is for admins of the pod.')
+    if (await lacksStaffFactor(pod, account)) return reply.redirect('/settings/two_factor?needed=1', 303)
     request.consoleAccess = {
       staff: { ...account, role },
       actor: actorOfAccount({ ...account, role }, { via: 'console', traceId: request.id }),
@@ -88,41 +78,10 @@ export function addConsoleAccess(app: FastifyInstance): void {
   app.addHook('preHandler', async (request, reply) => {
     if (request.method !== 'POST' || request.consoleAccess === undefined) return
     checkOrigin(request)
-    const { session } = request.console
+    const { session, browser, staff: account } = request.console
     session.checkForm(formText(request, 'form'))
-    const age = pod.now().getTime() - session.passwordGivenAt.getTime()
-    if (age > CONSOLE_LIMITS.passwordSeconds * 1_000) return requirePassword(request, reply)
+    return app.stepUp.require(request, reply, { session, browser, account })
   })
-
-  /** Continues with the action if the form has the password; else shows a form that asks for it and keeps all other fields. */
-  async function requirePassword(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
-    const { session, staff, browser } = request.console
-    const password = formText(request, 'current_password')
-    if (password === undefined) return sendConsolePage(request, reply, confirmPasswordPage(request))
-    const wait = wrongPasswords.waitFor(request.ip, staff.username)
-    if (wait !== undefined) {
-      countRateLimited('wrong_passwords')
-      return sendConsolePage(
-        request,
-        reply.headers(wait.headers),
-        confirmPasswordPage(request, wait.message, wait.status),
-      )
-    }
-    if (await isPassword(pod, staff.userId, password)) {
-      wrongPasswords.forget(request.ip, staff.username)
-      await session.recordPassword(pod.now())
-      return undefined
-    }
-    wrongPasswords.count(request.ip, staff.username)
-    countSignInFailure('credentials')
-    const times = (wrongInSession.get(session.formToken) ?? 0) + 1
-    wrongInSession.set(session.formToken, times)
-    if (times < CONSOLE_LIMITS.wrongPasswords) {
-      return sendConsolePage(request, reply, confirmPasswordPage(request, 'The password is wrong.', 422))
-    }
-    await browser.signOut()
-    return reply.redirect(OIDC_PATHS.signIn, 303)
-  }
 }
 
 /** Pages send no referrer, so that browsers may send `Origin: null`; then only the form token and `Sec-Fetch-Site` decide. */

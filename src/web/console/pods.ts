@@ -15,6 +15,7 @@ import type { KnownPod } from '../../persistence/outbound/known-pods.js'
 import { type PodState, type PodStateFields, podStateOf } from '../../persistence/outbound/pod-state.js'
 import { addressHostOf } from '../../protocol/address.js'
 import { formText } from '../oidc/form-text.js'
+import { listNavigation } from '../pages/list-navigation.js'
 import { html, type Markup } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { RequestFault } from '../server/request-faults.js'
@@ -22,7 +23,7 @@ import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
 import { explainFault } from './fault-words.js'
 import { findPodByName } from './find-pod.js'
-import { actionForm, filterForm, pageNavigation, reasonField, select, textField } from './form-parts.js'
+import { actionForm, filterForm, reasonField, select, textField } from './form-parts.js'
 import { ago, boundedCount, count, time } from './quantities.js'
 import { dataTable, factList, stateWord } from './tables.js'
 
@@ -72,7 +73,7 @@ ${filterForm(
   )}`,
 )}
 ${found.length === 0 ? html`<p>${isFiltered ? 'No pods match.' : 'No pod has been met.'}</p>` : podTable(found.slice(0, SHOWN), pod.now())}
-${pageNavigation('/admin/pods', { q, state, sort: sort === 'host' ? undefined : sort }, { page, hasMore: found.length > SHOWN })}</section>`,
+${listNavigation('/admin/pods', { q, state, sort: sort === 'host' ? undefined : sort }, { page, hasMore: found.length > SHOWN })}</section>`,
     })
   })
 

@@ -19,6 +19,7 @@ import {
 import type { Pod } from '../../pod/pod.js'
 import { OIDC_LIMITS } from './limits.js'
 import type { Library } from './provider-internals/load-library.js'
+import { recordSessionUse } from './sessions/session-use.js'
 
 /** Set by the pod for authorization requests without a `redirect_uri`; only their codes are exchanged without one. */
 export const REDIRECT_URI_OMITTED = 'redirect_uri_omitted'
@@ -34,7 +35,8 @@ export function openAdapters(pod: Pod, library: Library): (model: string) => Ada
   return (model) => {
     const kind = TOKENS[model]
     if (kind !== undefined) return tokenAdapter(pod, library, kind)
-    if (model === 'Session' || model === 'Interaction') return recordAdapter(pod, model)
+    if (model === 'Session') return sessionAdapter(pod, library)
+    if (model === 'Interaction') return recordAdapter(pod, model)
     if (model === 'Client') return { ...unusedModel, find: (id) => findProviderClient(pod, id) }
     if (model === 'Grant') return grantAdapter(pod)
     return unusedModel
@@ -141,6 +143,19 @@ function recordAdapter(pod: Pod, kind: RecordKind): Adapter {
     },
     findByUid: (uid) => findRecord(pod.db, kind, { uid }),
     destroy: (id) => deleteRecord(pod.db, kind, hashToken(id)),
+  }
+}
+
+/** Sessions that the library changes itself, at an authorization request, are noted for the list of sessions. */
+function sessionAdapter(pod: Pod, { Provider }: Library): Adapter {
+  const records = recordAdapter(pod, 'Session')
+  return {
+    ...records,
+    async upsert(id, payload, lifetime) {
+      await records.upsert(id, payload, lifetime)
+      const { ctx } = Provider
+      if (ctx !== undefined) await recordSessionUse(pod, payload, { ip: ctx.ip, headers: ctx.headers })
+    },
   }
 }
 

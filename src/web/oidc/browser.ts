@@ -4,8 +4,9 @@ import type { Provider } from 'oidc-provider'
 import { findActiveUser } from '../../domain/accounts/authorizations.js'
 import { RequestFault } from '../server/request-faults.js'
 import { OIDC_LIMITS } from './limits.js'
-import { OIDC_PATHS } from './paths.js'
 import { hasBegunRequest } from './request-cookies.js'
+import { LEVELS, type Level } from './sessions/levels.js'
+import { recordSessionUse } from './sessions/session-use.js'
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 
@@ -13,8 +14,8 @@ type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 export interface Browser {
   /** The address of the signed-in user. */
   address(): Promise<string | undefined>
-  /** Returns the path to continue at: the request of the client, `returnTo`, or the page of applications. */
-  signIn(address: string, interaction: Interaction | undefined, returnTo?: string): Promise<string>
+  /** Returns the path to continue at: the request of the client, `returnTo`, or the start page. */
+  signIn(login: Login, interaction: Interaction | undefined, returnTo?: string): Promise<string>
   signOut(): Promise<void>
   /** The session of the signed-in user; undefined: signed out. It does not tell whether the account is still active. */
   signedIn(): Promise<SignedInSession | undefined>
@@ -27,15 +28,27 @@ export interface Browser {
   decide(interaction: Interaction, result: NonNullable<Interaction['result']>): Promise<string>
 }
 
-export interface SignedInSession {
+/** What a person has proven at a sign-in. */
+export interface Login {
   readonly address: string
-  /** When the user last gave the password in this session. */
-  readonly passwordGivenAt: Date
+  readonly level: Level
+  /** When the password or the passkey was given. Default: now. */
+  readonly provenAt?: Date
+}
+
+export interface SignedInSession {
+  /** Stays the same while the id of the session changes. */
+  readonly uid: string
+  readonly address: string
+  /** When the user last proved who they are in this session. */
+  readonly provenAt: Date
+  /** The authentication context class: what was proven. */
+  readonly acr: string
   /** A hidden field of forms that are bound to this session. */
   readonly formToken: string
   checkForm(token: unknown): void
-  /** Records that the user has given the password again. */
-  recordPassword(now: Date): Promise<void>
+  /** Notes that the user has proven again who they are. */
+  prove(level: Level): Promise<void>
 }
 
 const FORM_COOKIE = 'pod_form'
@@ -57,22 +70,31 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
     cookies.set(sessionCookie, null, COOKIE)
   }
 
-  async function begin(address: string): Promise<void> {
+  const note = (used: Awaited<ReturnType<typeof session>>) => recordSessionUse(app.pod, used, request)
+
+  async function begin(login: Login): Promise<void> {
     await endSession() // against session fixation: a session that another person began is never continued
     const begun = new provider.Session()
-    begun.loginAccount({ accountId: address, acr: '0' })
+    begun.loginAccount(accountOf(login))
     await begun.save(OIDC_LIMITS.sessionSeconds)
+    await note(begun)
     const expires = new Date(Date.now() + OIDC_LIMITS.sessionSeconds * 1_000)
     cookies.set(sessionCookie, begun.jti, { ...COOKIE, expires })
   }
 
-  async function continueAs(interaction: Interaction, address: string): Promise<string> {
-    if ((await session()).accountId !== address) {
+  async function continueAs(interaction: Interaction, login: Login): Promise<string> {
+    if ((await session()).accountId !== login.address) {
       await endSession()
       interaction.session = undefined // the session in which it began has ended
     }
-    interaction.result = { ...interaction.lastSubmission, login: { accountId: address, acr: '0' } }
+    const { loginTs: ts, ...account } = accountOf(login)
+    interaction.result = { ...interaction.lastSubmission, login: { ...account, ts } }
     return finish(interaction)
+  }
+
+  function accountOf({ address, level, provenAt = app.pod.now() }: Login) {
+    const { acr, amr } = LEVELS[level]
+    return { accountId: address, acr, amr: [...amr], loginTs: Math.floor(provenAt.getTime() / 1_000) }
   }
 
   /** False: the session in which the request began has ended, or has another account now. */
@@ -88,30 +110,37 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
 
   return {
     async address() {
-      const { accountId } = await session()
-      return accountId !== undefined && (await findActiveUser(app.pod, accountId)) ? accountId : undefined
+      const found = await session()
+      const { accountId } = found
+      if (accountId === undefined || !(await findActiveUser(app.pod, accountId))) return undefined
+      await note(found)
+      return accountId
     },
-    async signIn(address, interaction, returnTo = OIDC_PATHS.applications) {
-      if (interaction) return continueAs(interaction, address)
-      await begin(address)
+    async signIn(login, interaction, returnTo = '/') {
+      if (interaction) return continueAs(interaction, login)
+      await begin(login)
       return returnTo
     },
     signOut: endSession,
     async signedIn() {
       const found = await session()
-      const { accountId: address, loginTs = 0 } = found
+      const { accountId: address, loginTs = 0, acr = LEVELS.password.acr } = found
       if (address === undefined) return undefined
+      await note(found)
       const formToken = createHmac('sha256', found.jti).update('console form').digest('base64url')
       return {
+        uid: found.uid,
         address,
-        passwordGivenAt: new Date(loginTs * 1_000),
+        acr,
+        provenAt: new Date(loginTs * 1_000),
         formToken,
         checkForm(token) {
           if (!isSame(formToken, token)) throw expiredForm()
         },
-        async recordPassword(now) {
-          found.loginAccount({ accountId: address, acr: '0', loginTs: Math.floor(now.getTime() / 1_000) })
+        async prove(level) {
+          found.loginAccount(accountOf({ address, level }))
           await found.persist()
+          await note(found)
         },
       }
     },

@@ -2,6 +2,8 @@
 export const OIDC_LIMITS = {
   /** A form has a few hundred bytes; a long list of redirect addresses fits. */
   bodyBytes: 16 * 1024,
+  /** A text about oneself has up to 65 535 characters, each of which a form writes with up to nine bytes. */
+  settingsBodyBytes: 640 * 1024,
   accessTokenSeconds: 86_400,
   codeSeconds: 600,
   idTokenSeconds: 1_800,

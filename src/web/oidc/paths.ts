@@ -12,6 +12,9 @@ export const OIDC_PATHS = {
   revocation: `${FOLDER}/revoke`,
   applications: `${FOLDER}/user_applications`,
   signIn: '/users/sign_in',
+  secondStep: '/users/sign_in/second_factor',
+  passkeySignIn: '/users/sign_in/passkey',
+  confirmAccess: '/users/confirm_access',
   signOut: '/users/sign_out',
   signUp: '/users/sign_up',
 } as const

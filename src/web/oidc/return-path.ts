@@ -1,8 +1,10 @@
 const LONGEST = 2_000
+const PATH = /^\/(?:admin|settings)(?:[/?][\w\-./?=&%:~+,@]*)?$/
 
-/** A path of this pod to which a sign-in may return. Others are refused: a link to the sign-in page could lead anywhere. */
+/**
+ * A path of this pod to which a sign-in or a proof of the password may return. Others are refused: a link to the sign-in page could
+ * lead anywhere.
+ */
 export function readReturnPath(text: string | undefined): string | undefined {
-  return text !== undefined && text.length <= LONGEST && /^\/admin(?:[/?][\w\-./?=&%:~+,@]*)?$/.test(text)
-    ? text
-    : undefined
+  return text !== undefined && text.length <= LONGEST && PATH.test(text) ? text : undefined
 }

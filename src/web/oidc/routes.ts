@@ -6,13 +6,15 @@ import { holdsPlainText } from '../schemas/storable-text.js'
 import { addBodyReaders, refuseCompressed } from '../server/bodies.js'
 import { RequestFault } from '../server/request-faults.js'
 import { addValidation } from '../server/validation.js'
-import { applicationRoutes } from './applications.js'
+import { settingsRoutes } from '../settings/settings-routes.js'
 import { consentRoutes } from './consent.js'
 import { describeIssuer } from './discovery.js'
+import { openStepUp } from './factors/step-up.js'
 import { OIDC_LIMITS } from './limits.js'
 import { OIDC_PATHS } from './paths.js'
 import { providerOf } from './provider.js'
 import { registrationRoutes } from './registration.js'
+import { revocationRoutes } from './revocations.js'
 import { signInRoutes } from './sign-in.js'
 import { signUpRoutes } from './sign-up.js'
 import { startPageRoutes } from './start-page.js'
@@ -28,7 +30,8 @@ declare module 'fastify' {
 export const oidcRoutes: FastifyPluginAsync = async (app) => {
   const { url } = app.pod.config
   app.decorate('provider', providerOf(app.pod))
-  app.addHook('onRequest', async ({ raw }) => {
+  app.addHook('onRequest', async ({ raw, ip }) => {
+    raw.headers['x-forwarded-for'] = ip // of the headers, only those of a trusted proxy count
     // The library builds URLs from these headers. They are set to the URL of the pod, regardless of the request.
     raw.headers['x-forwarded-proto'] = new URL(url).protocol.slice(0, -1)
     raw.headers['x-forwarded-host'] = new URL(url).host
@@ -41,6 +44,8 @@ export const oidcRoutes: FastifyPluginAsync = async (app) => {
     )
   }
   await app.register(providerRoutes)
+  app.decorate('stepUp', openStepUp(app))
+  await app.register(settingsRoutes)
   if (app.pod.config.console) await app.register(consoleRoutes) // its people are signed in with sessions of the library
   await app.register(async (forms) => {
     await addBodyReaders(forms)
@@ -63,7 +68,7 @@ export const oidcRoutes: FastifyPluginAsync = async (app) => {
       signInRoutes,
       signUpRoutes,
       consentRoutes,
-      applicationRoutes,
+      revocationRoutes,
       startPageRoutes,
     ]) {
       await forms.register(routes)

@@ -24,7 +24,7 @@ interface Attempt {
   readonly errors: SignInErrors
 }
 
-/** After the sign-in the request of the client continues; without one the page of applications follows. */
+/** After the sign-in the request of the client continues; without one the start page follows. */
 export const signInRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const config = { public: true } as const
@@ -63,7 +63,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const uid = queryText(request, 'request')
     const returnTo = readReturnPath(queryText(request, 'return_to'))
     if (uid === undefined && (await browser.address())) {
-      return reply.redirect(returnTo ?? OIDC_PATHS.applications, 303)
+      return reply.redirect(returnTo ?? '/', 303)
     }
     return show(reply, browser, { uid, returnTo })
   })
@@ -96,7 +96,8 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const interaction = uid === undefined ? undefined : await browser.request(uid)
 
     const signedIn = await signIn(pod, username, password)
-    const target = signedIn && (await browser.signIn(signedIn.address, interaction, returnTo))
+    const target =
+      signedIn && (await browser.signIn({ address: signedIn.address, level: 'password' }, interaction, returnTo))
     if (target === undefined || !(await signedIn?.confirm())) {
       wrongPasswords.count(request.ip, username)
       countSignInFailure('credentials')

@@ -84,7 +84,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     if (errors.length > 0) return show(reply.code(422), browser, { ...visit, username, errors })
     try {
       const { address } = await signUp(pod, { username, password, invitation: visit.invitation })
-      const target = await browser.signIn(address, interaction)
+      const target = await browser.signIn({ address, level: 'password' }, interaction)
       return reply.redirect(interaction === undefined ? `${target}?welcome=1` : target, 303)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { formPolicy } from '../pages/forms.js'
 import { memberStartPage, startPage } from '../pages/start-page.js'
+import { queryText } from '../schemas/query-text.js'
 import { browserOf } from './browser.js'
 import { OIDC_PATHS } from './paths.js'
 
@@ -31,8 +32,8 @@ export const startPageRoutes: FastifyPluginAsync = async (app) => {
           host,
           address,
           formToken: browser.formToken(),
-          applications: OIDC_PATHS.applications,
           signOut: OIDC_PATHS.signOut,
+          isNew: queryText(request, 'welcome') !== undefined,
         }),
       )
   })

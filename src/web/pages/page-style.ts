@@ -95,15 +95,30 @@ dt { color: var(--soft) }
 dd { margin: 0; min-width: 0; overflow-wrap: anywhere }
 .field { display: grid; gap: .3rem; margin-top: 1.25rem }
 .field label { font-weight: 600 }
-input { width: 100%; min-height: 2.75rem; padding: .5rem .75rem; border: 1px solid var(--edge); border-radius: .5rem; background: var(--card);
+:is(input, select, textarea) { width: 100%; min-height: 2.75rem; padding: .5rem .75rem; border: 1px solid var(--edge); border-radius: .5rem; background: var(--card);
   color: inherit; font: inherit }
-input[aria-invalid] { border: 2px solid var(--wrong) }
+:is(input, select, textarea)[aria-invalid] { border: 2px solid var(--wrong) }
+textarea { resize: vertical }
+:is(input[type="checkbox"], input[type="radio"]) { width: 1.5rem; height: 1.5rem; min-height: 0; flex: none; margin: 0 }
+.check { display: flex; flex-wrap: wrap; gap: .25rem .6rem; align-items: center; margin-top: 1rem }
+.check label { flex: 1; min-width: 60% }
+.check .small { flex-basis: 100% }
+fieldset { margin: 1.25rem 0 0; padding: 0; border: 0; min-width: 0 }
+legend { padding: 0; font-weight: 600 }
+.notice { margin: 0; padding: .7rem 1rem; background: var(--card); border: 1px solid var(--link); border-inline-start-width: 5px; border-radius: .5rem }
+.entries { margin: .75rem 0 0; padding: 0; list-style: none }
+.entries > li { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; justify-content: space-between; padding: .75rem 0;
+  border-top: 1px solid var(--line) }
+.entries > li > div { flex: 1; min-width: min(100%, 14rem); overflow-wrap: anywhere }
+.entries p { margin: 0 }
+.codes { columns: 2; column-gap: 1.5rem; margin: .75rem 0 0; padding-inline-start: 1.5rem }
+.qr { display: block; width: 14rem; max-width: 100%; height: auto; margin: 1rem 0 0; background: #fff; border-radius: .5rem }
 .actions { display: flex; flex-wrap: wrap; gap: .75rem; margin-top: 1.5rem }
 button, .button { min-height: 2.75rem; padding: .5rem 1.3rem; border: 1px solid var(--button); border-radius: .5rem; background: var(--button);
   color: #fff; font: inherit; font-weight: 600; text-decoration: none; overflow-wrap: anywhere; cursor: pointer }
 :is(button, .button):hover { text-decoration: underline }
 :is(button, .button).quiet { border-color: var(--edge); background: none; color: var(--ink) }
-:is(a, button, input, summary):focus-visible { outline: 3px solid var(--link); outline-offset: 2px }
+:is(a, button, input, select, textarea, summary):focus-visible { outline: 3px solid var(--link); outline-offset: 2px }
 .alert { margin-top: 1rem; padding: .7rem 1rem; border: 1px solid var(--wrong); border-inline-start-width: 5px; border-radius: .5rem }
 .alert h2 { margin: 0; font-size: 1rem }
 .alert ul { margin: .4rem 0 0; padding-inline-start: 1.2rem }

@@ -31,20 +31,21 @@ on all other pods of the network.</p>
 export interface MemberFacts extends PodFacts {
   readonly address: string
   readonly formToken: string
-  readonly applications: string
   readonly signOut: string
+  /** The account was created just now. */
+  readonly isNew: boolean
 }
 
 /** The start page for a person who is signed in. */
-export function memberStartPage({ podName, address, formToken, applications, signOut }: MemberFacts): string {
-  const [username = ''] = address.split('@')
+export function memberStartPage({ podName, address, formToken, signOut, isNew }: MemberFacts): string {
+  const title = isNew ? 'Your account is ready' : podName
   return page({
-    title: podName,
+    title: isNew ? `${title} · ${podName}` : title,
     layout: 'column',
     site: podName,
-    content: `<section class="card"><h1><bdi>${escapeHtml(podName)}</bdi></h1>
+    content: `<section class="card"><h1><bdi>${escapeHtml(title)}</bdi></h1>
 <p>You are signed in as <b><bdi>${escapeHtml(address)}</bdi></b>.</p>
-<p class="actions"><a class="button" href="/u/${escapeHtml(username)}">Your public page</a><a class="button quiet" href="${applications}">Your applications</a></p>
+<p class="actions"><a class="button" href="/settings">Settings</a><a class="button quiet" href="/settings/applications">Your applications</a></p>
 <form class="foot" method="post" action="${signOut}">${hidden({ form: formToken })}
 <button class="quiet">Sign out</button></form></section>
 ${nextSteps(address)}`,

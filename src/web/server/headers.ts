@@ -40,7 +40,8 @@ const CORS_RESPONSE = {
 
 const CORS_PREFLIGHT = {
   'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
-  'access-control-allow-headers': 'Authorization, Content-Type, Accept, If-None-Match, Idempotency-Key, Last-Event-ID',
+  'access-control-allow-headers':
+    'Authorization, Content-Type, Accept, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID',
   'access-control-max-age': String(A_DAY),
 }
 

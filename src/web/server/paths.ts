@@ -28,7 +28,9 @@ export function isOpenIdConnect(path: string): boolean {
 
 /** Whether the responses of a path may hold private data. */
 export function isPrivate(path: string): boolean {
-  return ['/api', '/users', '/admin'].some((folder) => isBelow(path, folder)) && !isBelow(path, '/api/docs')
+  return (
+    ['/api', '/users', '/settings', '/admin'].some((folder) => isBelow(path, folder)) && !isBelow(path, '/api/docs')
+  )
 }
 
 /** Whether web apps of other origins may use a path. They may not use pages on which a person decides. */

@@ -187,8 +187,15 @@ export async function openSamplePages(): Promise<SamplePages> {
     comments: rows.map(({ guid }) => guid),
     memberPages: {
       start: () => '/',
-      applications: () => '/api/openid_connect/user_applications',
-      welcome: () => '/api/openid_connect/user_applications?welcome=1',
+      welcome: () => '/?welcome=1',
+      settings: () => '/settings',
+      profile: () => '/settings/profile',
+      sharing: () => '/settings/sharing',
+      blocks: () => '/settings/blocks',
+      password: () => '/settings/password',
+      sessions: () => '/settings/sessions',
+      applications: () => '/settings/applications',
+      'confirm access': () => '/users/confirm_access?return_to=/settings',
       consent: () => client.address({ scope }),
     },
     close,
@@ -215,5 +222,5 @@ export async function signIn(page: Page, username: string): Promise<void> {
   await page.getByLabel('Username').fill(username)
   await page.getByLabel('Password', { exact: true }).fill(`the password of ${username}`)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.waitForURL('**/user_applications')
+  await page.waitForURL('**/')
 }

@@ -29,7 +29,7 @@ export function consentPage(facts: ConsentFacts): string {
 ${words.map((sentence) => `<li>${escapeHtml(sentence)}</li>`).join('\n')}
 </ul>
 <p class="soft small">Your answer is sent to <code>${escapeHtml(redirectHostOf(redirectUri))}</code>. This pod cannot verify who made
-the application. You can revoke its access at any time under “Your applications”.</p>
+the application. You can revoke its access at any time in your settings, under “Applications”.</p>
 <form method="post" action="${action}">
 ${hidden({ form: formToken, request })}
 <p class="actions"><button name="approve" value="true">Allow</button>

@@ -11,6 +11,7 @@ const ROBOTS = `User-agent: *
 Disallow: /api/
 Disallow: /fetch/
 Disallow: /link
+Disallow: /settings/
 Disallow: /users/
 `
 

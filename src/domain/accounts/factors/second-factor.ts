@@ -1,0 +1,203 @@
+import type { Knex } from 'knex'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import type { Role } from '../../../persistence/models/user.js'
+import { UserSecrets } from '../../../persistence/models/user.js'
+import type { Pod, SecretOwner } from '../../../pod/pod.js'
+import { Refusal } from '../../refusals.js'
+import { endOtherSessions } from '../sessions.js'
+import { FACTOR_LIMITS } from './limits.js'
+import { replaceRecoveryCodes, useRecoveryCode } from './recovery-codes.js'
+import { findTotpStep, makeTotpSecret } from './totp.js'
+
+/** The second factors of an account. */
+export interface Factors {
+  readonly totp: boolean
+  readonly passkeys: number
+  readonly recoveryCodesLeft: number
+}
+
+/** The person who changes the own factors, in the session that stays when the others end. */
+export interface FactorOwner {
+  readonly userId: number
+  readonly address: string
+  readonly role: Role | null
+  readonly sessionUid: string
+}
+
+type FactorRefusal = 'code_wrong' | 'factor_needed' | 'totp_on' | 'totp_off'
+
+export type CodeCheck = 'right' | 'wrong' | 'too_many'
+
+export async function findFactors(db: Knex, userId: number): Promise<Factors> {
+  const { rows } = await db.raw(
+    `select
+       exists (select from user_secrets where user_id = :userId and totp_confirmed_at is not null) as totp,
+       (select count(*)::int from passkeys where user_id = :userId) as passkeys,
+       (select count(*)::int from recovery_codes where user_id = :userId and used_at is null) as "recoveryCodesLeft"`,
+    { userId },
+  )
+  const { totp, passkeys, recoveryCodesLeft } = rows[0]
+  return { totp, passkeys, recoveryCodesLeft }
+}
+
+export function hasFactor({ totp, passkeys }: Factors): boolean {
+  return totp || passkeys > 0
+}
+
+/** Whether this person may do the work of the role only with a second factor, and has none. */
+export async function lacksStaffFactor(
+  { db, config }: Pick<Pod, 'db' | 'config'>,
+  { userId, role }: { readonly userId: number; readonly role: Role | null },
+): Promise<boolean> {
+  if (!config.staffSecondFactor || role === null) return false
+  return !hasFactor(await findFactors(db, userId))
+}
+
+/**
+ * Checks a code of the authenticator app, or a recovery code, and uses it up. The lock on the secrets counts wrong codes of all
+ * processes one after the other.
+ */
+export async function checkCode(
+  pod: Pick<Pod, 'db' | 'now' | 'secrets' | 'claimedKey'>,
+  userId: number,
+  typed: string,
+): Promise<CodeCheck> {
+  const at = pod.now()
+  return inTransaction(pod, async (transaction) => {
+    const secrets = await UserSecrets.query(transaction).findById(userId).forUpdate()
+    if (secrets === undefined) return 'wrong'
+    if (await hasTooManyWrongCodes(transaction, userId, at)) return 'too_many'
+    if (await useTotpCode(pod, transaction, secrets, typed)) return 'right'
+    if (await useRecoveryCode(transaction, { userId, typed, at })) return 'right'
+    await transaction('wrong_codes').insert({ userId, at })
+    return 'wrong'
+  })
+}
+
+async function hasTooManyWrongCodes(transaction: Knex.Transaction, userId: number, at: Date): Promise<boolean> {
+  const since = new Date(at.getTime() - 3_600_000)
+  const wrong = await transaction('wrong_codes').where({ userId }).where('at', '>', since).select('id')
+  return wrong.length >= FACTOR_LIMITS.wrongCodesPerHour
+}
+
+/** Accepts a code once: the update refuses its step and earlier ones. */
+async function useTotpCode(
+  pod: Pick<Pod, 'now' | 'secrets'>,
+  transaction: Knex.Transaction,
+  { userId, sealedTotpSecret, totpConfirmedAt }: UserSecrets,
+  typed: string,
+): Promise<boolean> {
+  if (sealedTotpSecret === null || totpConfirmedAt === null) return false
+  const step = findTotpStep(pod.secrets.unseal(sealedTotpSecret, ownerOf(userId)), withoutBlanks(typed), pod.now())
+  if (step === undefined) return false
+  const accepted = await UserSecrets.query(transaction)
+    .patch({ totpLastStep: step })
+    .where({ userId })
+    .where((query) => query.whereNull('totpLastStep').orWhere('totpLastStep', '<', step))
+  return accepted === 1
+}
+
+/** Makes the secret of an authenticator app, or returns the one that is not confirmed yet. Nothing is on before `confirmTotp`. */
+export async function findOrMakeTotpSecret(
+  pod: Pick<Pod, 'db' | 'secrets' | 'claimedKey'>,
+  userId: number,
+): Promise<string> {
+  return inTransaction(pod, async (transaction) => {
+    const { sealedTotpSecret, totpConfirmedAt } = await lockSecrets(transaction, userId)
+    if (totpConfirmedAt !== null) throw refusal('totp_on', 'The authenticator app is set up already.')
+    if (sealedTotpSecret !== null) return pod.secrets.unseal(sealedTotpSecret, ownerOf(userId))
+    const secret = makeTotpSecret()
+    await UserSecrets.query(transaction)
+      .findById(userId)
+      .patch({ sealedTotpSecret: pod.secrets.seal(secret, ownerOf(userId)) })
+    return secret
+  })
+}
+
+/** Turns the authenticator app on with its first code. Returns the recovery codes. The other sessions end. */
+export async function confirmTotp(
+  pod: Pick<Pod, 'db' | 'now' | 'secrets' | 'claimedKey'>,
+  owner: FactorOwner,
+  code: string,
+): Promise<readonly string[]> {
+  const { userId } = owner
+  return inTransaction(pod, async (transaction) => {
+    const { sealedTotpSecret, totpConfirmedAt } = await lockSecrets(transaction, userId)
+    if (totpConfirmedAt !== null) throw refusal('totp_on', 'The authenticator app is set up already.')
+    const secret = sealedTotpSecret && pod.secrets.unseal(sealedTotpSecret, ownerOf(userId))
+    const step = secret ? findTotpStep(secret, withoutBlanks(code), pod.now()) : undefined
+    if (step === undefined) {
+      throw refusal(
+        'code_wrong',
+        'The code is wrong. Check that the clock of your device is right, and enter a new code.',
+      )
+    }
+    await UserSecrets.query(transaction).findById(userId).patch({ totpConfirmedAt: pod.now(), totpLastStep: step })
+    await endOtherSessions(transaction, owner)
+    return replaceRecoveryCodes(transaction, userId)
+  })
+}
+
+/** Turns the authenticator app off. Without a passkey, the recovery codes go as well. */
+export async function turnTotpOff(pod: Pick<Pod, 'db' | 'config' | 'claimedKey'>, owner: FactorOwner): Promise<void> {
+  const { userId } = owner
+  await inTransaction(pod, async (transaction) => {
+    const { totpConfirmedAt } = await lockSecrets(transaction, userId)
+    if (totpConfirmedAt === null) throw refusal('totp_off', 'The authenticator app is not set up.')
+    const { passkeys } = await findFactors(transaction, userId)
+    if (passkeys === 0) requireRemovable(pod, owner)
+    await clearTotp(transaction, userId)
+    if (passkeys === 0) await transaction('recovery_codes').where({ userId }).delete()
+    await endOtherSessions(transaction, owner)
+  })
+}
+
+export async function renewRecoveryCodes(
+  pod: Pick<Pod, 'db' | 'claimedKey'>,
+  owner: FactorOwner,
+): Promise<readonly string[]> {
+  return inTransaction(pod, async (transaction) => {
+    await lockSecrets(transaction, owner.userId)
+    if (!hasFactor(await findFactors(transaction, owner.userId))) {
+      throw refusal('totp_off', 'Recovery codes need an authenticator app or a passkey.')
+    }
+    await endOtherSessions(transaction, owner)
+    return replaceRecoveryCodes(transaction, owner.userId)
+  })
+}
+
+/** Removes all factors of an account, for somebody who has lost them. */
+export async function removeFactors(transaction: Knex.Transaction, userId: number): Promise<void> {
+  await clearTotp(transaction, userId)
+  for (const table of ['recovery_codes', 'passkeys', 'second_steps'])
+    await transaction(table).where({ userId }).delete()
+}
+
+/** Staff that must have a second factor keeps the last one. */
+export function requireRemovable({ config }: Pick<Pod, 'config'>, { role }: Pick<FactorOwner, 'role'>): void {
+  if (config.staffSecondFactor && role !== null) {
+    throw refusal('factor_needed', 'Your role needs a second factor. Add another one before you remove this one.')
+  }
+}
+
+export async function lockSecrets(transaction: Knex.Transaction, userId: number): Promise<UserSecrets> {
+  return UserSecrets.query(transaction).findById(userId).forUpdate().throwIfNotFound()
+}
+
+async function clearTotp(transaction: Knex.Transaction, userId: number): Promise<void> {
+  await UserSecrets.query(transaction)
+    .findById(userId)
+    .patch({ sealedTotpSecret: null, totpConfirmedAt: null, totpLastStep: null })
+}
+
+function ownerOf(userId: number): SecretOwner {
+  return `totp ${userId}`
+}
+
+function withoutBlanks(code: string): string {
+  return code.replace(/\s/g, '')
+}
+
+function refusal(reason: FactorRefusal, message: string): Refusal<FactorRefusal> {
+  return new Refusal(reason, message)
+}

@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto'
+import type { Knex } from 'knex'
+import type { Pod } from '../../../pod/pod.js'
+import { hashToken } from '../token-hash.js'
+import { FACTOR_LIMITS } from './limits.js'
+
+/** A sign-in whose password was right, and whose second factor is missing. */
+export interface SecondStep {
+  readonly userId: number
+  readonly username: string
+  readonly address: string
+  /** The authorization request that it continues. */
+  readonly requestUid: string | null
+  readonly returnTo: string | null
+}
+
+/** Stores a sign-in until its second step. Returns its id, which is a secret of the browser. */
+export async function beginSecondStep(
+  pod: Pick<Pod, 'db' | 'now'>,
+  step: { readonly userId: number; readonly requestUid: string | undefined; readonly returnTo: string | undefined },
+): Promise<string> {
+  const id = randomBytes(32).toString('base64url')
+  await pod.db('second_steps').insert({
+    idHash: hashToken(id),
+    userId: step.userId,
+    requestUid: step.requestUid ?? null,
+    returnTo: step.returnTo ?? null,
+    expiresAt: new Date(pod.now().getTime() + FACTOR_LIMITS.secondStepSeconds * 1_000),
+  })
+  return id
+}
+
+/** Undefined: it is unknown, has expired or has failed too often, or its account is closed or locked. */
+export async function findSecondStep(pod: Pick<Pod, 'db' | 'now'>, id: string): Promise<SecondStep | undefined> {
+  return openSteps(pod.db, id, pod.now())
+    .join('users', 'users.id', 'second_steps.userId')
+    .join('people', 'people.id', 'users.personId')
+    .whereNull('users.lockedAt')
+    .whereNull('users.closedAt')
+    .first(
+      'second_steps.userId',
+      'users.username',
+      'people.address',
+      'second_steps.requestUid',
+      'second_steps.returnTo',
+    )
+}
+
+/** Counts a try before the code is checked. False: there were too many. */
+export async function countTry(pod: Pick<Pod, 'db' | 'now'>, id: string): Promise<boolean> {
+  return (await openSteps(pod.db, id, pod.now()).increment('tries', 1)) === 1
+}
+
+/** Ends the step. False: another request has used it. */
+export async function finishSecondStep({ db }: Pick<Pod, 'db'>, id: string): Promise<boolean> {
+  return (
+    (await db('second_steps')
+      .where({ idHash: hashToken(id) })
+      .delete()) === 1
+  )
+}
+
+function openSteps(db: Knex, id: string, now: Date) {
+  return db('second_steps')
+    .where({ idHash: hashToken(id) })
+    .where('tries', '<', FACTOR_LIMITS.triesOfSecondStep)
+    .where('expiresAt', '>', now)
+}

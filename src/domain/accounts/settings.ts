@@ -1,0 +1,114 @@
+import type { Knex } from 'knex'
+import { inTransaction } from '../../persistence/database/transactions.js'
+import { Aspect } from '../../persistence/models/aspect.js'
+import { User } from '../../persistence/models/user.js'
+import type { Pod } from '../../pod/pod.js'
+import { Refusal } from '../refusals.js'
+import { type Factors, findFactors } from './factors/second-factor.js'
+import { isLanguage, LANGUAGES } from './languages.js'
+
+/** The settings of an account, without its profile. */
+export interface AccountSettings {
+  readonly language: string
+  readonly availableLanguages: readonly string[]
+  readonly timeZone: string
+  /** The aspect for people who start sharing; null: no following back. */
+  readonly followBackAspectId: number | null
+  /** Advice to clients for a new post, which no use case applies. */
+  readonly defaultPostPublic: boolean
+  readonly defaultPostAspectIds: readonly number[]
+  readonly email: string | null
+  readonly secondFactor: Factors
+}
+
+/** Undefined fields stay unchanged. */
+export interface SettingsChange {
+  readonly language?: string | undefined
+  readonly timeZone?: string | undefined
+  readonly followBackAspectId?: number | null | undefined
+  readonly defaultPostPublic?: boolean | undefined
+  readonly defaultPostAspectIds?: readonly number[] | undefined
+}
+
+type SettingsRefusal = 'language_invalid' | 'time_zone_invalid' | 'aspect_not_found' | 'aspects_invalid'
+
+export async function findSettings({ db }: Pick<Pod, 'db'>, userId: number): Promise<AccountSettings> {
+  const [user, aspects, secondFactor] = await Promise.all([
+    User.query(db).findById(userId).throwIfNotFound(),
+    db('aspects').where({ userId, postDefault: true }).orderBy('position').select('id'),
+    findFactors(db, userId),
+  ])
+  const { language, timeZone, followBackAspectId, defaultPostPublic, email } = user
+  const defaultPostAspectIds = aspects.map(({ id }) => Number(id))
+  return {
+    ...{ language, timeZone, followBackAspectId, defaultPostPublic, defaultPostAspectIds, email, secondFactor },
+    availableLanguages: LANGUAGES,
+  }
+}
+
+/** Changes the given settings, all of them or none. `check` sees the settings before, with the account locked. */
+export async function changeSettings(
+  pod: Pick<Pod, 'db' | 'claimedKey'>,
+  userId: number,
+  change: SettingsChange,
+  check: (current: AccountSettings) => void = () => undefined,
+): Promise<AccountSettings> {
+  return inTransaction(pod, async (transaction) => {
+    await User.lock(transaction, userId)
+    const current = await findSettings({ db: transaction }, userId)
+    check(current)
+    const { language, timeZone, followBackAspectId } = change
+    if (language !== undefined && !isLanguage(language)) {
+      throw refusal('language_invalid', `The language is one of ${LANGUAGES.join(', ')}.`)
+    }
+    if (timeZone !== undefined && !isTimeZone(timeZone)) {
+      throw refusal('time_zone_invalid', 'The time zone is a name like Europe/Berlin.')
+    }
+    if (typeof followBackAspectId === 'number') await requireOwnAspect(transaction, userId, followBackAspectId)
+    const { isPublic, aspectIds } = await readPostDefaults(transaction, { userId, current, change })
+    const columns = {
+      ...(language !== undefined && { language }),
+      ...(timeZone !== undefined && { timeZone }),
+      ...(followBackAspectId !== undefined && { followBackAspectId }),
+      defaultPostPublic: isPublic,
+    }
+    await User.query(transaction).findById(userId).patch(columns)
+    await transaction('aspects')
+      .where({ userId })
+      .update({ postDefault: transaction.raw('id = any(?::bigint[])', [[...aspectIds]]) })
+    return findSettings({ db: transaction }, userId)
+  })
+}
+
+/** A public post has no aspects: turning `public` on clears them. */
+async function readPostDefaults(
+  transaction: Knex.Transaction,
+  request: { readonly userId: number; readonly current: AccountSettings; readonly change: SettingsChange },
+): Promise<{ readonly isPublic: boolean; readonly aspectIds: readonly number[] }> {
+  const { userId, current, change } = request
+  const isPublic = change.defaultPostPublic ?? current.defaultPostPublic
+  const chosen = [...new Set(change.defaultPostAspectIds ?? (isPublic ? [] : current.defaultPostAspectIds))]
+  if (isPublic && chosen.length > 0) throw refusal('aspects_invalid', 'A public post has no aspects.')
+  const own = await Aspect.query(transaction).where({ userId }).whereRaw('id = any(?::bigint[])', [chosen]).select('id')
+  if (own.length < chosen.length) throw refusal('aspects_invalid', 'One of the aspects is not yours.')
+  return { isPublic, aspectIds: chosen }
+}
+
+async function requireOwnAspect(transaction: Knex.Transaction, userId: number, id: number): Promise<void> {
+  if (await Aspect.query(transaction).findOne({ userId, id })) return
+  throw refusal('aspect_not_found', 'You have no aspect with this id.')
+}
+
+/** Offsets such as `+01:00`, which newer versions of `Intl` accept, have no daylight saving time. */
+function isTimeZone(text: string): boolean {
+  if (!/^[A-Za-z][\w+\-/]{0,63}$/.test(text)) return false
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: text }) !== undefined
+  } catch {
+    return false
+  }
+}
+
+function refusal(reason: SettingsRefusal, message: string): Refusal<SettingsRefusal> {
+  return new Refusal(reason, message)
+}

@@ -1,0 +1,84 @@
+import type { Knex } from 'knex'
+
+/** What is known about a session when a browser uses it. */
+export interface SessionUse {
+  /** The uid of the authorization server's session. Its id changes at each sign-in, the uid does not. */
+  readonly uid: string
+  readonly address: string
+  readonly at: Date
+  readonly authenticatedAt: Date
+  readonly acr: string
+  readonly amr: readonly string[]
+  readonly network: string
+  readonly browser: string
+}
+
+export interface BrowserSession {
+  readonly uid: string
+  readonly beganAt: Date
+  readonly lastUsedAt: Date
+  readonly network: string
+  readonly browser: string
+}
+
+/** Notes the use of a session: its first one, each sign-in in it, and otherwise at most one in five minutes. */
+export async function noteSessionUse(db: Knex, { amr, ...use }: SessionUse): Promise<void> {
+  await db.raw(
+    `insert into browser_sessions (uid, user_id, began_at, last_used_at, authenticated_at, acr, amr, network, browser)
+     select :uid, users.id, :at, :at, :authenticatedAt, :acr, :amr, :network, :browser
+     from users join people on people.id = users.person_id where people.address = :address
+     on conflict (uid) do update
+     set user_id = excluded.user_id, last_used_at = excluded.last_used_at, authenticated_at = excluded.authenticated_at,
+       acr = excluded.acr, amr = excluded.amr, network = excluded.network, browser = excluded.browser
+     where browser_sessions.last_used_at < excluded.last_used_at - interval '5 minutes'
+       or (browser_sessions.authenticated_at, browser_sessions.acr) <> (excluded.authenticated_at, excluded.acr)`,
+    { ...use, amr: [...amr] },
+  )
+}
+
+/** The sessions of a user that have not ended, the last used one first. */
+export async function listBrowserSessions(db: Knex, userId: number): Promise<readonly BrowserSession[]> {
+  return db('browser_sessions')
+    .where({ userId })
+    .whereExists(
+      db('oidc_records')
+        .where({ model: 'Session' })
+        .where('expiresAt', '>', db.fn.now())
+        .whereRaw('oidc_records.uid = browser_sessions.uid'),
+    )
+    .orderBy([
+      { column: 'lastUsedAt', order: 'desc' },
+      { column: 'uid', order: 'asc' },
+    ])
+    .select('uid', 'beganAt', 'lastUsedAt', 'network', 'browser')
+}
+
+/** Ends one session of a user. False: it has ended, or is not a session of this user. */
+export async function endBrowserSession(db: Knex, { userId, uid }: SessionOf): Promise<boolean> {
+  const ended = await db('oidc_records')
+    .where({ model: 'Session', uid })
+    .whereExists(db('browser_sessions').where({ userId, uid }))
+    .delete()
+  return ended > 0
+}
+
+interface SessionOf {
+  readonly userId: number
+  readonly uid: string
+}
+
+/** Counts a wrong password or code of a session. Returns how many there were in `seconds`. */
+export async function countWrongProof(
+  db: Knex,
+  { uid, at, seconds }: { readonly uid: string; readonly at: Date; readonly seconds: number },
+): Promise<number> {
+  const recent = `wrong_proofs_since > :at::timestamptz - make_interval(secs => :seconds)`
+  const { rows } = await db.raw(
+    `update browser_sessions
+     set wrong_proofs = case when ${recent} then wrong_proofs + 1 else 1 end,
+       wrong_proofs_since = case when ${recent} then wrong_proofs_since else :at end
+     where uid = :uid returning wrong_proofs as times`,
+    { uid, at, seconds },
+  )
+  return rows[0]?.times ?? 1
+}

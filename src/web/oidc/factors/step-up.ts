@@ -1,0 +1,143 @@
+import { randomBytes } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { FACTOR_LIMITS } from '../../../domain/accounts/factors/limits.js'
+import { type ProofOutcome, proveAccess } from '../../../domain/accounts/factors/prove-access.js'
+import { findFactors, hasFactor } from '../../../domain/accounts/factors/second-factor.js'
+import { hashToken } from '../../../domain/accounts/token-hash.js'
+import { countWrongProof } from '../../../persistence/accounts/browser-sessions.js'
+import { insertKeptForm, type KeptForm } from '../../../persistence/accounts/kept-forms.js'
+import { countRateLimited, countSignInFailure } from '../../limits/rejection-metrics.js'
+import { confirmAccessPage } from '../../pages/accounts/confirm-access-page.js'
+import { formPolicy } from '../../pages/forms.js'
+import { pathOf } from '../../server/paths.js'
+import type { Browser, SignedInSession } from '../browser.js'
+import { formText } from '../form-text.js'
+import { OIDC_PATHS } from '../paths.js'
+import { openWrongPasswords } from '../wrong-passwords.js'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly stepUp: StepUp
+  }
+}
+
+/** The signed-in person who has to prove who they are. */
+export interface Prover {
+  readonly session: SignedInSession
+  readonly browser: Browser
+  readonly account: { readonly userId: number; readonly username: string }
+}
+
+/** Asks for the password, and the code, before a change: a session that somebody else found open must not be enough. */
+export interface StepUp {
+  /**
+   * Undefined: there is a proof in this session that is at most ten minutes old, or the form has it. Else the reply leads to the page
+   * that asks for it. A form that was sent is kept, without its secrets.
+   */
+  require(request: FastifyRequest, reply: FastifyReply, prover: Prover): Promise<FastifyReply | undefined>
+  /** Checks the proof in the form. Undefined: it is right; else the reply has the page with the error. */
+  check(request: FastifyRequest, reply: FastifyReply, prover: Prover, form: KeptForm): Promise<FastifyReply | undefined>
+  show(reply: FastifyReply, prover: Prover, page: ProofPage): Promise<FastifyReply>
+}
+
+interface ProofPage {
+  /** Where the form is sent, with its fields. */
+  readonly form: KeptForm
+  readonly error?: { readonly field: string; readonly message: string } | undefined
+}
+
+/** Fields of the proof itself, and fields that no page keeps. */
+const SECRET = /password|code|secret|^passkey$/
+
+export function openStepUp({ pod }: FastifyInstance): StepUp {
+  const wrongPasswords = openWrongPasswords(() => pod.now())
+
+  const stepUp: StepUp = {
+    async require(request, reply, prover) {
+      const age = pod.now().getTime() - prover.session.provenAt.getTime()
+      if (age <= FACTOR_LIMITS.proofSeconds * 1_000) return undefined
+      const path = pathOf(request.originalUrl)
+      if (request.method !== 'POST') return reply.redirect(confirmPath(request.originalUrl), 303)
+      const form = { path, fields: fieldsWithoutSecrets(request.body) }
+      if (formText(request, 'current_password') !== undefined) return stepUp.check(request, reply, prover, form)
+      const id = randomBytes(32).toString('base64url')
+      const key = { idHash: hashToken(id), sessionUid: prover.session.uid }
+      await insertKeptForm(pod.db, key, form, FACTOR_LIMITS.proofSeconds)
+      return reply.redirect(confirmPath(path, id), 303)
+    },
+
+    async check(request, reply, prover, form) {
+      const { session, browser, account } = prover
+      const wait = wrongPasswords.waitFor(request.ip, account.username)
+      if (wait !== undefined) {
+        countRateLimited('wrong_passwords')
+        reply.code(wait.status).headers(wait.headers)
+        return stepUp.show(reply, prover, { form, error: errorAt('current_password', wait.message) })
+      }
+      const password = formText(request, 'current_password') ?? ''
+      const outcome = await proveAccess(pod, account.userId, {
+        password,
+        code: formText(request, 'current_code') ?? '',
+      })
+      if (outcome === 'proven_by_password' || outcome === 'proven_by_code') {
+        wrongPasswords.forget(request.ip, account.username)
+        await session.prove(outcome === 'proven_by_code' ? 'code' : 'password')
+        return undefined
+      }
+      if (outcome === 'password_wrong') wrongPasswords.count(request.ip, account.username)
+      countSignInFailure('credentials')
+      const wrong = { uid: session.uid, at: pod.now(), seconds: FACTOR_LIMITS.proofSeconds }
+      if ((await countWrongProof(pod.db, wrong)) >= FACTOR_LIMITS.wrongProofs) {
+        await browser.signOut()
+        return reply.redirect(OIDC_PATHS.signIn, 303)
+      }
+      reply.code(outcome === 'too_many_codes' ? 429 : 422)
+      return stepUp.show(reply, prover, { form, error: ERRORS[outcome] })
+    },
+
+    async show(reply, { browser, account, session }, { form, error }) {
+      return reply
+        .type('text/html; charset=utf-8')
+        .header('content-security-policy', formPolicy({ leadsToClient: false }))
+        .send(
+          confirmAccessPage({
+            podName: pod.config.podName,
+            address: session.address,
+            formToken: browser.formToken(),
+            action: form.path,
+            fields: form.fields,
+            needsCode: hasFactor(await findFactors(pod.db, account.userId)),
+            error,
+          }),
+        )
+    },
+  }
+  return stepUp
+}
+
+const ERRORS: Readonly<Record<Exclude<ProofOutcome, 'proven_by_password' | 'proven_by_code'>, ProofPage['error']>> = {
+  password_wrong: errorAt('current_password', 'The password is wrong.'),
+  code_wrong: errorAt('current_code', 'The code is wrong.'),
+  too_many_codes: errorAt('current_code', 'There were too many wrong codes for this account. Try again in an hour.'),
+}
+
+function errorAt(field: string, message: string) {
+  return { field, message }
+}
+
+function confirmPath(returnTo: string, form?: string): string {
+  const query = new URLSearchParams({ return_to: returnTo, ...(form !== undefined && { form }) })
+  return `${OIDC_PATHS.confirmAccess}?${query}`
+}
+
+function fieldsWithoutSecrets(body: unknown): KeptForm['fields'] {
+  if (typeof body !== 'object' || body === null) return {}
+  return Object.fromEntries(
+    Object.entries(body).flatMap(([name, value]): [string, string | string[]][] => {
+      if (SECRET.test(name)) return []
+      if (typeof value === 'string') return [[name, value]]
+      const texts = Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
+      return texts.length === 0 ? [] : [[name, texts]]
+    }),
+  )
+}

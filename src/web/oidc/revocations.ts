@@ -1,0 +1,27 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { revokeAuthorization } from '../../domain/accounts/authorizations.js'
+import { RequestFault } from '../server/request-faults.js'
+import { browserOf } from './browser.js'
+import { formText } from './form-text.js'
+import { OIDC_PATHS } from './paths.js'
+
+/** Revokes the access of an application, on the path of diaspora*. */
+export const revocationRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { public: true, refusals: { authorization_missing: 404 } } as const
+  const schema = { hide: true }
+
+  async function revokeAccess(request: FastifyRequest, reply: FastifyReply) {
+    const browser = await browserOf(app, request, reply)
+    const address = await browser.address()
+    if (address === undefined) return reply.redirect(OIDC_PATHS.signIn, 303)
+    browser.checkForm(formText(request, 'form'))
+    const { id } = request.params as { readonly id: string } // part of both routes below
+    if (!/^[1-9][0-9]{0,14}$/.test(id)) throw new RequestFault(404, 'This application no longer has access.')
+    await revokeAuthorization(pod, address, Number(id))
+    return reply.redirect('/settings/applications', 303)
+  }
+  // POST as well, because HTML forms cannot send DELETE.
+  app.post(`${OIDC_PATHS.consent}/:id`, { config, schema }, revokeAccess)
+  app.delete(`${OIDC_PATHS.consent}/:id`, { config, schema }, revokeAccess)
+}

@@ -1,0 +1,35 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { shownNetworkOf } from '../../../networks/network-source.js'
+import { noteSessionUse } from '../../../persistence/accounts/browser-sessions.js'
+import type { Pod } from '../../../pod/pod.js'
+import { describeBrowser } from './describe-browser.js'
+import { LEVELS } from './levels.js'
+
+/** The fields of a session of the authorization server that its list shows. */
+export interface UsedSession {
+  readonly uid?: string | undefined
+  readonly accountId?: string | undefined
+  readonly loginTs?: number | undefined
+  readonly acr?: string | undefined
+  readonly amr?: readonly string[] | undefined
+}
+
+/** Notes that a browser used its session, for the list of sessions. A session without an account is not listed. */
+export async function recordSessionUse(
+  pod: Pick<Pod, 'db' | 'now'>,
+  { uid, accountId, loginTs, acr, amr }: UsedSession,
+  { ip, headers }: { readonly ip: string; readonly headers: IncomingHttpHeaders },
+): Promise<void> {
+  if (uid === undefined || accountId === undefined) return
+  const at = pod.now()
+  await noteSessionUse(pod.db, {
+    uid,
+    address: accountId,
+    at,
+    authenticatedAt: loginTs === undefined ? at : new Date(loginTs * 1_000),
+    acr: acr ?? LEVELS.password.acr,
+    amr: amr ?? LEVELS.password.amr,
+    network: shownNetworkOf(ip),
+    browser: describeBrowser(headers['user-agent']),
+  })
+}

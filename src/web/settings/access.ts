@@ -1,0 +1,75 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FactorOwner } from '../../domain/accounts/factors/second-factor.js'
+import { ALL_SCOPES } from '../../domain/accounts/scopes.js'
+import { type AccountWithRole, findAccountWithRole } from '../../domain/accounts/staff.js'
+import type { Viewer } from '../../domain/accounts/viewers.js'
+import { type Browser, browserOf, type SignedInSession } from '../oidc/browser.js'
+import { formText } from '../oidc/form-text.js'
+import { OIDC_PATHS } from '../oidc/paths.js'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The handler reads the form, which has a file, and checks its token. */
+    checksForm?: true
+  }
+
+  interface FastifyRequest {
+    /** The signed-in person. Only routes with `member` have one; on others the getter throws. */
+    readonly member: Member
+    signedInMember: Member | undefined
+  }
+}
+
+export interface Member {
+  readonly account: AccountWithRole
+  readonly session: SignedInSession
+  readonly browser: Browser
+  /** The same person for use cases. */
+  readonly viewer: Viewer
+  /** The same person for changes of second factors and the password. */
+  readonly owner: FactorOwner
+}
+
+const SCOPES = new Set(ALL_SCOPES.filter((scope) => scope !== 'moderation' && scope !== 'administration'))
+
+/**
+ * Checks every request to a route with `member`. Visitors are sent to the sign-in page and back. A change needs the form token of the
+ * browser, and routes with `proof` need a recent proof of who the person is.
+ */
+export function addMemberAccess(app: FastifyInstance): void {
+  app.decorateRequest('signedInMember', undefined)
+  app.decorateRequest('member', {
+    getter() {
+      const { signedInMember } = this as FastifyRequest
+      if (signedInMember === undefined) throw new Error('Only routes with `member` have a signed-in person.')
+      return signedInMember
+    },
+  })
+
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.routeOptions.config.member === undefined) return
+    const browser = await browserOf(app, request, reply)
+    const session = await browser.signedIn()
+    const account = session && (await findAccountWithRole(app.pod, { 'person.address': session.address }))
+    if (session === undefined || account === undefined) return redirectToSignIn(request, reply)
+    const { userId, personId, address, role } = account
+    request.signedInMember = {
+      ...{ account, session, browser },
+      viewer: { userId, personId, scopes: SCOPES },
+      owner: { userId, address, role, sessionUid: session.uid },
+    }
+  })
+
+  app.addHook('preHandler', async (request, reply) => {
+    const { member: needed, checksForm } = request.routeOptions.config
+    if (needed === undefined) return
+    const { member } = request
+    if (request.method === 'POST' && !checksForm) member.browser.checkForm(formText(request, 'form'))
+    if (needed === 'proof') return app.stepUp.require(request, reply, member)
+  })
+}
+
+function redirectToSignIn({ method, originalUrl }: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const returnTo = method === 'GET' || method === 'HEAD' ? originalUrl : '/settings'
+  return reply.redirect(`${OIDC_PATHS.signIn}?return_to=${encodeURIComponent(returnTo)}`, 303)
+}

@@ -1,0 +1,74 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { blockPerson, listBlocks, unblockPerson } from '../../domain/people/blocks.js'
+import { discoverSearchedPerson } from '../../federation/discovery/discover-searched-person.js'
+import { Person } from '../../persistence/models/person.js'
+import { formText } from '../oidc/form-text.js'
+import { textLine } from '../pages/controls.js'
+import { listNavigation } from '../pages/list-navigation.js'
+import { html } from '../pages/markup.js'
+import { presentName } from '../presenters/people.js'
+import { readRowId } from '../schemas/numbers.js'
+import { queryText } from '../schemas/query-text.js'
+import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { changeOrErrors, type FieldErrors } from './try-change.js'
+
+const PATH = '/settings/blocks'
+const PEOPLE_SHOWN = 50
+const REFUSALS = { person_not_found: 'network_id', own_person: 'network_id', already_blocked: 'network_id' }
+
+/** The people whom the user blocks. */
+export const blockRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const route = { config: { member: 'session' }, schema: { hide: true } } as const
+
+  async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
+    const page = Math.max(1, readRowId(queryText(request, 'page') ?? '1'))
+    const offset = (page - 1) * PEOPLE_SHOWN
+    const { items, more } = await listBlocks(pod, request.member.viewer, { offset, limit: PEOPLE_SHOWN })
+    const entries = items.map(
+      (
+        person,
+      ) => html`<li><div><p><b><bdi>${presentName(person)}</bdi></b></p><p class="soft small"><bdi>${person.address}</bdi></p></div>
+${settingsForm(
+  request,
+  html`<input type="hidden" name="guid" value="${person.guid}">
+<button class="quiet" name="do" value="unblock">Unblock<span class="for-readers"> <bdi>${presentName(person)}</bdi></span></button>`,
+)}</li>\n`,
+    )
+    return sendSettingsPage(request, reply, {
+      title: 'Blocked people',
+      errors,
+      content: html`<section class="card"><p class="soft">You see nothing of people whom you block in your streams, and they cannot comment on your posts.</p>
+${entries.length === 0 ? html`<p>You block nobody.</p>` : html`<ul class="entries">${entries}</ul>`}
+${listNavigation(PATH, {}, { page, hasMore: more })}</section>
+<section class="card"><h2>Block a person</h2>
+${settingsForm(
+  request,
+  html`${textLine({
+    name: 'network_id',
+    label: 'Address of the person',
+    value: errors.length === 0 ? '' : (formText(request, 'network_id') ?? ''),
+    hint: 'Like somebody@pod.example.',
+    error: errors.find(({ field }) => field === 'network_id')?.message,
+  })}${doButton('block', 'Block')}`,
+)}</section>`,
+    })
+  }
+
+  app.get(PATH, route, (request, reply) => show(request, reply))
+
+  app.post(PATH, route, async (request, reply) => {
+    const { viewer } = request.member
+    if (formText(request, 'do') === 'unblock') {
+      await changeOrErrors({ not_blocked: undefined, person_not_found: undefined }, () =>
+        unblockPerson(pod, viewer, formText(request, 'guid') ?? ''),
+      )
+      return redirectWithNotice(request, reply, 'unblocked')
+    }
+    const address = (formText(request, 'network_id') ?? '').trim().toLowerCase().replace(/^@/, '')
+    await discoverSearchedPerson(pod, address)
+    const person = await Person.byAddress(pod.db, address)
+    const errors = await changeOrErrors(REFUSALS, () => blockPerson(pod, viewer, person?.guid ?? ''))
+    return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'blocked')
+  })
+}

@@ -1,0 +1,60 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { changePassword } from '../../domain/accounts/change-password.js'
+import { formText } from '../oidc/form-text.js'
+import { checkBox } from '../pages/controls.js'
+import { field } from '../pages/forms.js'
+import { html, trusted } from '../pages/markup.js'
+import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { changeOrErrors, type FieldErrors } from './try-change.js'
+
+/** A new password. The proof that the page needs has asked for the old one. */
+export const passwordRoutes: FastifyPluginAsync = async (app) => {
+  const route = { config: { member: 'proof' }, schema: { hide: true } } as const
+
+  function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
+    const errorOf = (name: string) => errors.find((error) => error.field === name)?.message
+    return sendSettingsPage(request, reply, {
+      title: 'Password',
+      errors,
+      content: html`<section class="card">
+<p class="soft">A new password signs you out in all other browsers.</p>
+${settingsForm(
+  request,
+  html`${trusted(
+    field({
+      ...{ name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password' },
+      hint: 'At least 10 characters.',
+      error: errorOf('password'),
+    }),
+  )}
+${trusted(
+  field({
+    ...{ name: 'password_again', label: 'Repeat the new password', type: 'password', autocomplete: 'new-password' },
+    error: errorOf('password_again'),
+  }),
+)}
+${checkBox({
+  name: 'end_applications',
+  label: 'End the access of all applications, too',
+  checked: formText(request, 'end_applications') !== undefined,
+})}${doButton('save', 'Set the password')}`,
+)}</section>`,
+    })
+  }
+
+  app.get('/settings/password', route, async (request, reply) => show(request, reply))
+
+  app.post('/settings/password', route, async (request, reply) => {
+    const password = formText(request, 'password') ?? ''
+    if (password !== (formText(request, 'password_again') ?? '')) {
+      return show(request, reply, [{ field: 'password_again', message: 'The two passwords are not the same.' }])
+    }
+    const errors = await changeOrErrors({ password_invalid: 'password' }, () =>
+      changePassword(app.pod, request.member.owner, {
+        password,
+        endsApplications: formText(request, 'end_applications') !== undefined,
+      }),
+    )
+    return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'password')
+  })
+}

@@ -1,0 +1,151 @@
+import multipart from '@fastify/multipart'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { findOwnProfile } from '../../domain/people/people.js'
+import { changeProfile } from '../../domain/people/profiles.js'
+import { uploadPhoto } from '../../domain/photos/uploads.js'
+import type { Profile } from '../../persistence/models/person.js'
+import { formText } from '../oidc/form-text.js'
+import { checkBox, textArea, textLine } from '../pages/controls.js'
+import { html } from '../pages/markup.js'
+import { presentAvatar } from '../presenters/people.js'
+import { queryText } from '../schemas/query-text.js'
+import { extendTimeLimit } from '../server/slow-requests.js'
+import { readUploadForm } from '../uploads/upload-form.js'
+import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { changeOrErrors, type FieldErrors } from './try-change.js'
+
+const PICTURE = '/settings/profile/picture'
+
+/** A birthday without a year is stored in this one. */
+const NO_YEAR = '1004'
+
+const REFUSALS = {
+  ...{ name_invalid: 'name', bio_invalid: 'bio', location_invalid: 'location', gender_invalid: 'gender' },
+  ...{ birthday_invalid: 'birthday', tags_invalid: 'tags', filtered: undefined },
+}
+
+const UPLOAD_REFUSALS = { image_invalid: 'image', photo_quota: 'image' }
+
+/** All fields of the profile, and its picture. */
+export const profileRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  await app.register(multipart, { throwFileSizeLimit: false })
+  const route = { config: { member: 'session' }, schema: { hide: true } } as const
+
+  async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
+    const { profile } = await findOwnProfile(pod, request.member.viewer)
+    // After an error the form keeps what was typed.
+    const isRepeated = errors.length > 0 && request.body !== undefined
+    const typed = (name: string, stored: string | null) =>
+      isRepeated ? (formText(request, name) ?? '') : (stored ?? '')
+    const ticked = (name: string, stored: boolean) => (isRepeated ? formText(request, name) !== undefined : stored)
+    const errorOf = (name: string) => errors.find(({ field }) => field === name)?.message
+    return sendSettingsPage(request, reply, {
+      title: 'Profile',
+      errors,
+      content: html`${pictureCard(request, profile, errorOf('image'))}
+<section class="card"><h2>About you</h2>
+${settingsForm(
+  request,
+  html`${textLine({
+    ...{ name: 'name', label: 'Name', autocomplete: 'name', error: errorOf('name') },
+    value: typed('name', [profile.firstName, profile.lastName].filter(Boolean).join(' ')),
+  })}${textArea({ name: 'bio', label: 'About you, in Markdown', value: typed('bio', profile.bio), error: errorOf('bio') })}${textLine(
+    {
+      ...{ name: 'location', label: 'Place', value: typed('location', profile.location), error: errorOf('location') },
+    },
+  )}${textLine({
+    ...{
+      name: 'gender',
+      label: 'Gender',
+      autocomplete: 'sex',
+      value: typed('gender', profile.gender),
+      error: errorOf('gender'),
+    },
+  })}${textLine({
+    ...{ name: 'birthday', label: 'Birthday', autocomplete: 'bday', error: errorOf('birthday') },
+    value: typed('birthday', shownBirthday(profile.birthday)),
+    hint: 'As 1984-05-06, or 05-06 without a year. Your contacts are notified on this day, and see it here; other people see it only with the setting below.',
+  })}${textLine({
+    ...{ name: 'tags', label: 'Up to five tags', value: typed('tags', profile.tags.join(' ')), error: errorOf('tags') },
+    hint: 'Separated by blanks.',
+  })}${checkBox({
+    ...{
+      name: 'searchable',
+      label: 'People and search engines may find me',
+      checked: ticked('searchable', profile.searchable),
+    },
+  })}${checkBox({
+    ...{ name: 'show_profile_info', label: 'Everybody sees birthday, gender, place and the text about me' },
+    checked: ticked('show_profile_info', profile.publicDetails),
+  })}${checkBox({
+    ...{ name: 'nsfw', label: 'My posts are not safe for work', checked: ticked('nsfw', profile.nsfw) },
+  })}${doButton('save', 'Save')}`,
+  '/settings/profile',
+)}</section>`,
+    })
+  }
+
+  app.get('/settings/profile', route, (request, reply) => show(request, reply))
+
+  app.post('/settings/profile', route, async (request, reply) => {
+    const text = (name: string) => formText(request, name) ?? ''
+    const errors = await changeOrErrors(REFUSALS, () =>
+      changeProfile(pod, request.member.viewer, {
+        ...{ name: text('name'), bio: withUnixLines(text('bio')), location: text('location'), gender: text('gender') },
+        birthday: readBirthday(text('birthday')),
+        tags: text('tags')
+          .split(/[\s,]+/)
+          .filter((tag) => tag !== ''),
+        searchable: text('searchable') !== '',
+        publicDetails: text('show_profile_info') !== '',
+        nsfw: text('nsfw') !== '',
+      }),
+    )
+    return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'saved')
+  })
+
+  app.post('/settings/profile/picture/remove', route, async (request, reply) => {
+    await changeProfile(pod, request.member.viewer, { picture: null })
+    return reply.redirect('/settings/profile?notice=saved', 303)
+  })
+
+  // The token is in the query, so that the file is read only if it is right.
+  const withFile = { ...route, config: { ...route.config, checksForm: true } } as const
+  app.post(PICTURE, withFile, async (request, reply) => {
+    const { browser, viewer } = request.member
+    browser.checkForm(queryText(request, 'form'))
+    extendTimeLimit(request.raw)
+    const errors = await changeOrErrors(UPLOAD_REFUSALS, async () => {
+      const { file } = await readUploadForm(request)
+      await uploadPhoto(pod, viewer, { file, use: 'profile' })
+    })
+    return errors.length > 0 ? show(request, reply, errors) : reply.redirect('/settings/profile?notice=saved', 303)
+  })
+
+  function pictureCard(request: FastifyRequest, profile: Profile, error: string | undefined) {
+    const hasPicture = profile.imageUrl !== null
+    const token = request.member.browser.formToken()
+    return html`<section class="card"><h2>Picture</h2>
+<p><img class="face large" src="${presentAvatar(profile, pod.config.url).medium}" alt="Your picture" width="88" height="88"></p>
+<form method="post" action="${PICTURE}?form=${token}" enctype="multipart/form-data">
+<p class="field"><label for="image">New picture</label>${error !== undefined && html`<span class="wrong" id="image-error">${error}</span>`}
+<input id="image" name="image" type="file" accept="image/jpeg,image/png,image/gif,image/webp" required${error !== undefined && html` aria-invalid="true" aria-describedby="image-error"`}></p>
+<p class="actions"><button>Use this picture</button></p></form>
+${hasPicture && settingsForm(request, html`<p class="actions"><button class="quiet">Remove the picture</button></p>`, `${PICTURE}/remove`)}</section>`
+  }
+}
+
+/** Browsers send CR LF. */
+function withUnixLines(text: string): string {
+  return text.replaceAll('\r\n', '\n')
+}
+
+function shownBirthday(birthday: string | null): string | null {
+  return birthday?.startsWith(`${NO_YEAR}-`) ? birthday.slice(5) : birthday
+}
+
+function readBirthday(typed: string): string {
+  const text = typed.trim()
+  return /^\d{2}-\d{2}$/.test(text) ? `${NO_YEAR}-${text}` : text
+}

@@ -1,0 +1,15 @@
+/** A page of settings that the navigation links to. */
+export interface SettingsSection {
+  readonly path: string
+  readonly label: string
+}
+
+export const SETTINGS_SECTIONS: readonly SettingsSection[] = [
+  { path: '/settings', label: 'Overview' },
+  { path: '/settings/profile', label: 'Profile' },
+  { path: '/settings/sharing', label: 'Sharing' },
+  { path: '/settings/blocks', label: 'Blocked people' },
+  { path: '/settings/password', label: 'Password' },
+  { path: '/settings/sessions', label: 'Browsers' },
+  { path: '/settings/applications', label: 'Applications' },
+]

@@ -1,0 +1,52 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { OIDC_LIMITS } from '../oidc/limits.js'
+import { OIDC_PATHS } from '../oidc/paths.js'
+import { addBodyReaders } from '../server/bodies.js'
+import { addValidation } from '../server/validation.js'
+import { addMemberAccess } from './access.js'
+import { applicationRoutes } from './applications.js'
+import { blockRoutes } from './blocks.js'
+import { confirmAccessRoutes } from './confirm-access.js'
+import { overviewRoutes } from './overview.js'
+import { passwordRoutes } from './password.js'
+import { profileRoutes } from './profile.js'
+import { sessionRoutes } from './sessions.js'
+import { sharingRoutes } from './sharing.js'
+
+/** The pages of diaspora*, to which its users and clients have links. */
+const OTHER_PATHS: Readonly<Record<string, string>> = {
+  '/user/edit': '/settings',
+  '/privacy': '/settings/blocks',
+  '/profile/edit': '/settings/profile',
+  '/two_factor_authentication': '/settings',
+  [OIDC_PATHS.applications]: '/settings/applications',
+}
+
+/** The settings of the signed-in person. The pages work without JavaScript. */
+export const settingsRoutes: FastifyPluginAsync = async (app) => {
+  for (const [path, target] of Object.entries(OTHER_PATHS)) {
+    app.get(path, { config: { public: true }, schema: { hide: true } }, async (_request, reply) =>
+      reply.redirect(target, 303),
+    )
+  }
+  await app.register(async (pages) => {
+    await addBodyReaders(pages)
+    addValidation(pages, 'read')
+    pages.addHook('onRoute', (route) => {
+      route.bodyLimit = OIDC_LIMITS.settingsBodyBytes
+    })
+    addMemberAccess(pages)
+    for (const routes of [
+      overviewRoutes,
+      sharingRoutes,
+      blockRoutes,
+      passwordRoutes,
+      sessionRoutes,
+      applicationRoutes,
+    ]) {
+      await pages.register(routes)
+    }
+    await pages.register(profileRoutes)
+    await pages.register(confirmAccessRoutes)
+  })
+}

@@ -1,0 +1,75 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { changeSettings, findSettings } from '../../domain/accounts/settings.js'
+import { listAspects } from '../../domain/contacts/aspects.js'
+import { formText } from '../oidc/form-text.js'
+import { checkBox, selectList } from '../pages/controls.js'
+import { html } from '../pages/markup.js'
+import { readRowId } from '../schemas/numbers.js'
+import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { changeOrErrors, type FieldErrors } from './try-change.js'
+
+const ASPECTS_SHOWN = 1_000
+const REFUSALS = { aspect_not_found: 'follow_back_aspect_id', aspects_invalid: 'default_post_public' }
+
+/** Following back, and the audience that clients offer first for a new post. */
+export const sharingRoutes: FastifyPluginAsync = async (app) => {
+  const route = { config: { member: 'session' }, schema: { hide: true } } as const
+
+  async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
+    const { account, viewer } = request.member
+    const [settings, { items: aspects }] = await Promise.all([
+      findSettings(app.pod, account.userId),
+      listAspects(app.pod, viewer, { offset: 0, limit: ASPECTS_SHOWN }),
+    ])
+    const errorOf = (name: string) => errors.find(({ field }) => field === name)?.message
+    const boxes = aspects.map(({ id, name }) =>
+      checkBox({
+        ...{ name: 'default_post_aspect_ids[]', label: name, value: String(id), id: `aspect-${id}` },
+        checked: settings.defaultPostAspectIds.includes(id),
+      }),
+    )
+    return sendSettingsPage(request, reply, {
+      title: 'Sharing',
+      errors,
+      content: html`<section class="card">${settingsForm(
+        request,
+        html`<h2>Following back</h2>
+${selectList({
+  name: 'follow_back_aspect_id',
+  label: 'When somebody starts sharing with you',
+  options: [
+    ['', 'do nothing'],
+    ...aspects.map(({ id, name }) => [String(id), `share back in the aspect ${name}`] as const),
+  ],
+  chosen: String(settings.followBackAspectId ?? ''),
+  hint: 'People whom you block are never followed back.',
+  error: errorOf('follow_back_aspect_id'),
+})}<h2>New posts</h2>
+<p class="soft">What client apps offer first when you write. You can choose another audience for each post.</p>
+${checkBox({ name: 'default_post_public', label: 'Public', checked: settings.defaultPostPublic })}
+<fieldset><legend>Or these aspects</legend>
+${boxes}</fieldset>${doButton('save', 'Save')}`,
+      )}</section>`,
+    })
+  }
+
+  app.get('/settings/sharing', route, (request, reply) => show(request, reply))
+
+  app.post('/settings/sharing', route, async (request, reply) => {
+    const chosen = formText(request, 'follow_back_aspect_id')
+    const errors = await changeOrErrors(REFUSALS, () =>
+      changeSettings(app.pod, request.member.account.userId, {
+        followBackAspectId: chosen === undefined ? null : readRowId(chosen),
+        defaultPostPublic: formText(request, 'default_post_public') !== undefined,
+        defaultPostAspectIds: listOf(request, 'default_post_aspect_ids').map(readRowId),
+      }),
+    )
+    return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'saved')
+  })
+}
+
+/** The values of ticked boxes with one name. */
+function listOf({ body }: FastifyRequest, name: string): readonly string[] {
+  const value: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, name) : undefined
+  return [value].flat().filter((item) => typeof item === 'string')
+}

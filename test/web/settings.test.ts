@@ -1,0 +1,253 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { TestBrowser } from '../support/browser/scriptless-browser.js'
+import { allow, CALLBACK, codeIn, registerTestClient, type TestOidcClient } from '../support/http/oidc-client.js'
+import { type ConsolePod, startConsolePod } from '../support/pods/console-pod.js'
+
+let pod: ConsolePod
+let dan: TestBrowser
+beforeAll(async () => {
+  pod = await startConsolePod({ environment: { AUTHORIZATION_LIMIT: '0', TOKEN_LIMIT: '0', CLIENT_LIMIT: '0' } })
+  dan = await pod.signedIn('dan')
+})
+afterAll(() => pod.close())
+
+const password = 'the password of dan'
+
+function cookiesOf(browser: TestBrowser): string {
+  return [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+}
+
+async function userRow(username = 'dan') {
+  return pod.pod.db('users').where({ username }).first()
+}
+
+/** Makes the proof of every session older than a change accepts. */
+async function withOldProof(use: () => Promise<void>): Promise<void> {
+  pod.later(660)
+  try {
+    await use()
+  } finally {
+    pod.later(-660)
+  }
+}
+
+async function tokenOf(client: TestOidcClient, browser: TestBrowser): Promise<string> {
+  const code = codeIn(await allow(pod.app, client, 'dan', {}, browser))
+  const answer = await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })
+  return answer.json().access_token
+}
+
+async function statusWith(token: string): Promise<number> {
+  return (await pod.inject({ url: '/api/openid_connect/user_info', headers: { authorization: `Bearer ${token}` } }))
+    .statusCode
+}
+
+describe('every page of the settings', () => {
+  it('sends visitors to the sign-in page and back', async () => {
+    const pages = pod.app.knownRoutes.filter(({ method, config }) => config?.member && method === 'GET')
+    expect(pages.length).toBeGreaterThan(7)
+    for (const { url } of pages) {
+      const answer = await pod.inject(url)
+      expect([url, answer.statusCode, answer.headers.location]).toEqual([
+        url,
+        303,
+        `/users/sign_in?return_to=${encodeURIComponent(url)}`,
+      ])
+      expect(answer.headers['cache-control']).toBe('private, no-store')
+    }
+  })
+
+  it('accepts no form without the token of the browser (case 44)', async () => {
+    const forms = pod.app.knownRoutes.filter(({ method, config }) => config?.member && method === 'POST')
+    expect(forms.length).toBeGreaterThan(8)
+    const other = await pod.signedIn('dan')
+    for (const { url } of forms) {
+      for (const form of ['', other.cookies.get('pod_form') ?? '']) {
+        const answer = await pod.inject({
+          method: 'POST',
+          url,
+          headers: { cookie: cookiesOf(dan), 'content-type': 'application/x-www-form-urlencoded' },
+          payload: new URLSearchParams({ form }).toString(),
+        })
+        expect([url, answer.statusCode]).toEqual([url, 403])
+      }
+    }
+  })
+
+  it.each([
+    ['/user/edit', '/settings'],
+    ['/privacy', '/settings/blocks'],
+    ['/profile/edit', '/settings/profile'],
+    ['/two_factor_authentication', '/settings'],
+  ])('has the path %s of diaspora*', async (path, target) => {
+    const answer = await pod.inject(path)
+    expect([answer.statusCode, answer.headers.location]).toEqual([303, target])
+  })
+})
+
+describe('the pages', () => {
+  it('change language and time zone, and name what is wrong', async () => {
+    await dan.visit('/settings')
+    await dan.submit({ language: 'en', time_zone: 'America/New_York' }, '/settings')
+    expect(dan.page.body).toContain('Your changes are saved.')
+    expect(dan.page.body).toContain('<option value="America/New_York" selected>')
+
+    await dan.submit({ language: 'xx', time_zone: 'UTC' }, '/settings')
+    expect([dan.page.statusCode, (await userRow()).timeZone]).toEqual([422, 'America/New_York'])
+    expect(dan.page.body).toContain('<title>Error: Settings')
+    expect(dan.page.body).toContain('<a href="#language">')
+  })
+
+  it('change the whole profile, with one message for it, and none if nothing is new', async () => {
+    const messages = () => pod.pod.db('outbox').whereRaw(`data::text like '%"profile"%'`).count()
+    await dan.visit('/settings/profile')
+    const fields = {
+      ...{ name: 'Dan Brown', bio: 'I like\r\ntea.', location: 'Here', gender: 'm', birthday: '05-06' },
+      ...{ tags: '#tea walks', searchable: 'true', show_profile_info: 'true' },
+    }
+    await dan.submit(fields, '/settings/profile')
+    const once = await messages()
+    await dan.submit(fields, '/settings/profile')
+
+    const { personId } = await userRow()
+    expect(await pod.pod.db('profiles').where({ personId }).first()).toMatchObject({
+      ...{ firstName: 'Dan Brown', bio: 'I like\ntea.', birthday: '1004-05-06', tags: ['tea', 'walks'] },
+      ...{ searchable: true, publicDetails: true, nsfw: false },
+    })
+    expect(await messages()).toEqual(once)
+    expect(dan.page.body).toContain('value="05-06"')
+
+    await dan.submit({ ...fields, birthday: '13-13', name: 'New' }, '/settings/profile')
+    expect(dan.page.statusCode).toBe(422)
+    expect(dan.page.body).toContain('value="13-13"')
+    expect((await pod.pod.db('profiles').where({ personId }).first()).firstName).toBe('Dan Brown')
+  })
+
+  it('choose the aspect for following back, and the audience of new posts', async () => {
+    const [friends] = await pod.pod.db('aspects').where({ userId: (await userRow()).id, name: 'Friends' })
+    const [foreign] = await pod.pod.db('aspects').where({ userId: (await userRow('mod')).id })
+    await dan.visit('/settings/sharing')
+    await dan.submit({ follow_back_aspect_id: String(friends.id), 'default_post_aspect_ids[]': String(friends.id) })
+    expect((await userRow()).followBackAspectId).toBe(friends.id)
+    expect(dan.page.body).toContain(`value="${friends.id}" checked>`)
+
+    await dan.submit({ follow_back_aspect_id: String(foreign.id) })
+    expect([dan.page.statusCode, (await userRow()).followBackAspectId]).toEqual([422, friends.id])
+    await dan.submit({ follow_back_aspect_id: '' })
+    expect((await userRow()).followBackAspectId).toBeNull()
+  })
+
+  it('block a person by the address, and unblock', async () => {
+    await dan.visit('/settings/blocks')
+    await dan.submit({ network_id: ' @mod@pod.example ', do: 'block' })
+    expect(dan.page.body).toContain('<bdi>mod@pod.example</bdi>')
+
+    await dan.submit({ do: 'unblock' })
+    expect(dan.page.body).toContain('You block nobody.')
+    await dan.submit({ network_id: 'nobody@pod.example', do: 'block' })
+    expect(dan.page.statusCode).toBe(422)
+  })
+})
+
+describe('a change that needs a proof', () => {
+  it('asks for the password after ten minutes, and returns to the settings or the console only (case 23)', async () => {
+    await withOldProof(async () => {
+      const browser = await pod.signedIn('dan')
+      pod.later(660)
+      await browser.visit('/settings/password')
+      expect(browser.url.pathname).toBe('/users/confirm_access')
+      await browser.submit({ current_password: 'wrong' })
+      expect([browser.page.statusCode, browser.page.body.includes('The password is wrong.')]).toEqual([422, true])
+      await browser.submit({ current_password: password })
+      expect(browser.url.pathname).toBe('/settings/password')
+
+      await browser.visit('/users/confirm_access?return_to=//evil.example')
+      await browser.submit({ current_password: password })
+      expect(browser.url.href).toBe('https://pod.example/settings')
+      pod.later(-660)
+    })
+  })
+
+  it('keeps the fields of the form without its secrets, and bound to the session', async () => {
+    const browser = await pod.signedIn('dan')
+    await browser.visit('/settings/password')
+    await withOldProof(async () => {
+      await browser.submit({ password: 'a new password', password_again: 'a new password', end_applications: 'true' })
+      expect(browser.url.pathname).toBe('/users/confirm_access')
+      expect(browser.page.body).toContain('name="end_applications" value="true"')
+      expect(browser.page.body).not.toContain('a new password')
+      const page = `${browser.url.pathname}${browser.url.search}`
+      expect((await dan.visit(page)).body).not.toContain('end_applications')
+
+      await browser.submit({ current_password: password })
+      expect(browser.url.pathname).toBe('/settings/password')
+    })
+    expect(browser.page.body).toMatch(/name="end_applications" type="checkbox" value="true" checked/)
+  })
+})
+
+describe('sessions and applications', () => {
+  it('end one browser while this one stays; an authorization in between keeps one line (case 24)', async () => {
+    const client = await registerTestClient(pod.app)
+    const [here, there] = [await pod.signedIn('mod'), await pod.signedIn('mod')]
+    await allow(pod.app, client, 'mod', {}, here)
+    await here.visit('/settings/sessions')
+    expect(here.page.body.match(/signed in on/g)).toHaveLength(2)
+    expect(here.page.body.match(/this browser/g)).toHaveLength(1)
+
+    await here.submit({}, '/settings/sessions')
+    expect(here.page.body.match(/signed in on/g)).toHaveLength(1)
+    expect((await there.visit('/settings')).body).toContain('<h1>Sign in</h1>')
+    expect((await here.visit('/settings')).body).toContain('<h1>Settings</h1>')
+  })
+
+  it('end all other browsers, but no session of somebody else', async () => {
+    const [here, there] = [await pod.signedIn('mod'), await pod.signedIn('mod')]
+    const { uid } = await pod.pod
+      .db('browserSessions')
+      .where({ userId: (await userRow()).id })
+      .first()
+    await here.visit('/settings/sessions')
+    await here.submit({ uid }, '/settings/sessions')
+    await here.submit({}, '/settings/sessions/others')
+
+    expect(here.page.body.match(/signed in on/g)).toHaveLength(1)
+    expect((await there.visit('/settings')).body).toContain('<h1>Sign in</h1>')
+    expect((await dan.visit('/settings')).body).toContain('<h1>Settings</h1>')
+  })
+
+  it('end one application, or all of them (case 25)', async () => {
+    const clients = [await registerTestClient(pod.app), await registerTestClient(pod.app)]
+    const tokens: string[] = []
+    for (const client of clients) tokens.push(await tokenOf(client, dan))
+    expect(await Promise.all(tokens.map(statusWith))).toEqual([200, 200])
+    await dan.visit('/settings/applications')
+    expect(dan.page.body.match(/last used on/g)).toHaveLength(2)
+
+    await dan.submit({}, '/settings/applications')
+    expect((await Promise.all(tokens.map(statusWith))).sort()).toEqual([200, 401])
+    const again = await tokenOf(clients[0] as TestOidcClient, dan)
+    await dan.visit('/settings/applications')
+    await dan.submit({}, '/settings/applications/all')
+    expect(dan.page.body).toContain('No application has access any more.')
+    expect([await statusWith(again), ...(await Promise.all(tokens.map(statusWith)))]).toEqual([401, 401, 401])
+  })
+
+  it('a new password ends other browsers, and applications if wanted', async () => {
+    const client = await registerTestClient(pod.app)
+    const [here, there] = [await pod.signedIn('adm'), await pod.signedIn('adm')]
+    const code = codeIn(await allow(pod.app, client, 'adm', {}, here))
+    const token = (await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })).json()
+    await here.visit('/settings/password')
+    await here.submit({ password: 'short', password_again: 'short' })
+    expect([here.page.statusCode, here.page.body.includes('"short"')]).toEqual([422, false])
+    await here.submit({ password: 'another password', password_again: 'another password' })
+
+    expect(here.page.body).toContain('Your new password is set.')
+    expect((await there.visit('/settings')).body).toContain('<h1>Sign in</h1>')
+    expect(await statusWith(token.access_token)).toBe(200)
+    const twice = { password: 'the password of adm', password_again: 'the password of adm' }
+    await here.submit({ ...twice, end_applications: 'true' })
+    expect(await statusWith(token.access_token)).toBe(401)
+  })
+})
