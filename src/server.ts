@@ -8,6 +8,7 @@ import { keepHeartbeat } from './jobs/operations/heartbeat.js'
 import { persistCounters } from './jobs/operations/persisted-counters.js'
 import { openMetrics } from './operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from './operations/operator-server.js'
+import { registerStorageMetrics } from './operations/storage-metrics.js'
 import { openPictureStorage } from './persistence/photos/open-pictures.js'
 import { openPod } from './pod/open-pod.js'
 import { type RunningProcess, runProcess } from './pod/run-process.js'
@@ -25,6 +26,7 @@ async function startWeb(config: Config, { log }: RunningProcess): Promise<() => 
   const pod = await openPod(config, 'web', { crypto, log })
   const metrics = openMetrics(pod)
   registerCryptoMetrics(metrics.registry, crypto)
+  registerStorageMetrics(metrics.registry, pod.pictures)
   const app = await buildApp(pod, { metrics })
   const figures = persistCounters(pod, metrics.registry)
   const heartbeat = keepHeartbeat(pod, { kind: 'web' })

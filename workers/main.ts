@@ -11,6 +11,7 @@ import { makeDueBackup } from '../src/operations/backup/scheduled-backups.js'
 import { registerBackupMetrics } from '../src/operations/backup-metrics.js'
 import { openMetrics } from '../src/operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from '../src/operations/operator-server.js'
+import { registerStorageMetrics } from '../src/operations/storage-metrics.js'
 import { checkForUpdate, registerUpdateMetric } from '../src/operations/update-check.js'
 import { openPictureStorage } from '../src/persistence/photos/open-pictures.js'
 import { openPod } from '../src/pod/open-pod.js'
@@ -66,6 +67,7 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
   const backups = config.workerQueues.includes('maintenance') ? keepBackupsMade(pod) : undefined
   const metrics = openMetrics(pod)
   registerCryptoMetrics(metrics.registry, crypto)
+  registerStorageMetrics(metrics.registry, pod.pictures)
   registerBackupMetrics(metrics.registry, pod)
   registerUpdateMetric(metrics.registry, pod, readSoftware().version)
   registerReceiveMetrics(metrics.registry)

@@ -23,6 +23,7 @@ import { readCount } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { describeBytes, showProgress } from '../progress.js'
 import { readCommandConfig } from '../read-command-config.js'
+import { requirePictureStores } from '../require-picture-stores.js'
 import { startRestoredCopy } from '../start-restored-copy.js'
 import { withPod } from '../with-pod.js'
 
@@ -157,15 +158,11 @@ async function create({ to, plain, yes, forget: removeOld, ...options }: CreateO
   const manifest = await interruptible(
     'There is no backup of this run; the next run stores only what is missing.',
     (signal) =>
-      withPod((pod) =>
-        createBackup(pod, {
-          repository,
-          recipients,
-          settings: namesOfSettings(process.env),
-          signal,
-          report: progress.report,
-        }),
-      ),
+      withPod(async (pod) => {
+        await requirePictureStores(pod)
+        const settings = namesOfSettings(process.env)
+        return createBackup(pod, { repository, recipients, settings, signal, report: progress.report })
+      }),
   ).finally(progress.end)
   const forgotten = removeOld ? await removeOldBackups(repository, config.backupKeep, false) : undefined
   const removed = forgotten && { forgotten: forgotten.forgotten }
@@ -262,7 +259,9 @@ async function forget({
 
 function removeOldBackups(repository: Repository, retention: Retention, dryRun: boolean): Promise<Forgotten> {
   return interruptible('The next run removes the rest.', (signal) =>
-    withPod((pod) => withBackupLock(pod, () => forgetBackups(repository, retention, { dryRun, signal }))),
+    withPod((pod) =>
+      withBackupLock(pod, signal, (locked) => forgetBackups(repository, retention, { dryRun, signal: locked })),
+    ),
   )
 }
 

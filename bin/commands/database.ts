@@ -51,7 +51,7 @@ interface MoveCommandOptions extends OutputOptions {
 }
 
 /** Copies the database between the embedded server and another one, and marks the embedded one that is left. */
-async function move({ to, again = false, ...options }: MoveCommandOptions): Promise<void> {
+async function move({ to, again = false, ...output }: MoveCommandOptions): Promise<void> {
   const config = await readCommandConfig(process.env)
   const toEmbedded = to === 'embedded'
   if (toEmbedded !== (config.databaseUrl !== undefined)) {
@@ -76,14 +76,18 @@ async function move({ to, again = false, ...options }: MoveCommandOptions): Prom
       if (toEmbedded) await unmarkMovedDatabase(config.dataDir)
       const target = toEmbedded ? await borrowDatabase({ ...config, databaseUrl: undefined }) : undefined
       try {
-        return await withPod((pod) => moveDatabase(pod, target?.url ?? to, { again, signal, report: progress.report }))
+        // Before the pod may start again on the old database.
+        const onMoved = async () => {
+          if (!toEmbedded) await markMovedDatabase(config.dataDir)
+        }
+        const options = { again, onMoved, signal, report: progress.report }
+        return await withPod((pod) => moveDatabase(pod, target?.url ?? to, options))
       } finally {
         await target?.release()
       }
     },
   ).finally(progress.end)
-  if (!toEmbedded) await markMovedDatabase(config.dataDir)
-  print(options, { ...moved }, [
+  print(output, { ...moved }, [
     `${moved.rows} rows of ${moved.tables} tables are copied and compared; ${moved.messages} accepted messages follow.`,
     toEmbedded
       ? 'Remove DATABASE_URL from the settings, and start the pod.'

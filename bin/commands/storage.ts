@@ -5,6 +5,7 @@ import { CommandError } from '../command-error.js'
 import { interruptible } from '../interruptible.js'
 import { type OutputOptions, print } from '../output.js'
 import { showProgress } from '../progress.js'
+import { requirePictureStores } from '../require-picture-stores.js'
 import { withPod } from '../with-pod.js'
 
 interface MoveCommandOptions extends OutputOptions {
@@ -43,7 +44,10 @@ export function storageCommands(program: Command): void {
 
 async function check(options: OutputOptions): Promise<void> {
   const { photos, missing, orphaned } = await interruptible('Nothing was changed.', (signal) =>
-    withPod(({ db, pictures }) => checkPictures(db, pictures, signal)),
+    withPod(async (pod) => {
+      await requirePictureStores(pod)
+      return checkPictures(pod.db, pod.pictures, signal)
+    }),
   )
   print(options, { photos, missing, orphaned }, [
     ...missing.slice(0, SHOWN).map((name) => `missing: ${name}`),
@@ -56,15 +60,17 @@ async function check(options: OutputOptions): Promise<void> {
 async function move({ to, dryRun = false, deleteSource = false, ...options }: MoveCommandOptions): Promise<void> {
   const progress = showProgress()
   const moved = await interruptible('The same command copies the rest.', (signal) =>
-    withPod(async ({ config }) => {
+    withPod(async (pod) => {
+      const { config, db } = pod
       const from = to === 's3' ? 'folder' : 's3'
       if (config.storage !== to || config.uploadsFallback !== from) {
         throw new CommandError(
           `First set STORAGE=${to} and UPLOADS_FALLBACK=${from}, and restart the pod: it then writes to the new store and reads from both.`,
         )
       }
+      await requirePictureStores(pod)
       await openPicturesOf(config, to).check()
-      return movePictures({
+      return movePictures(db, {
         from: openPicturesOf(config, from),
         to: openPicturesOf(config, to),
         dryRun,

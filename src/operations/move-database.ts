@@ -13,6 +13,8 @@ import {
   openUnlimitedSession,
   WORKER_LIMITS,
 } from '../persistence/database/database.js'
+import { isLockTimeout } from '../persistence/database/errors.js'
+import { withSessionLock } from '../persistence/database/session-lock.js'
 import {
   dropUnfinished,
   inspectRestoreTarget,
@@ -29,6 +31,8 @@ import { loadTables, setSequences } from './backup/restore-tables.js'
 export interface MoveOptions {
   /** Empties the target of a move that was interrupted. */
   readonly again: boolean
+  /** Called when the new database is complete, before anything may write to the old one again. */
+  readonly onMoved?: () => Promise<void>
   readonly signal: AbortSignal
   readonly report: ReportProgress
 }
@@ -42,12 +46,25 @@ export interface MovedDatabase {
 
 const OLDEST_VERSION = 140_000
 const MARK = 'a move of the database'
+const LOCK_TIMEOUT = '3s'
 
 /**
  * Copies the database of a stopped pod into an empty one, and compares rows and checksums. The old database is not changed. An
- * interrupted move leaves a mark in the target, with which no pod starts.
+ * interrupted move leaves a mark in the target, with which no pod starts. Until it ends, no pod starts on the old database, and
+ * nothing writes to its tables.
  */
 export async function moveDatabase(
+  pod: Pick<Pod, 'db' | 'jobs'>,
+  targetUrl: string,
+  options: MoveOptions,
+): Promise<MovedDatabase> {
+  const refuse = () => new BackupError('Another command is moving this database: wait until it has ended.')
+  return withSessionLock(pod.db, 'move of the database', { signal: options.signal, refuse }, (signal) =>
+    moveLocked(pod, targetUrl, { ...options, signal }),
+  )
+}
+
+async function moveLocked(
   pod: Pick<Pod, 'db' | 'jobs'>,
   targetUrl: string,
   options: MoveOptions,
@@ -56,33 +73,57 @@ export async function moveDatabase(
   try {
     await requireStopped(pod.db)
     await requireUsable(target, options)
-    await markRestore(target, MARK)
-    await migrateTo(target, (await migrationStatus(pod.db)).applied)
-    const moved = await copyAll(pod, target, options)
-    await migrate(target)
-    await migrateQueue(targetUrl)
-    const session = await openUnlimitedSession(target, 'analyze')
+    const source = await openUnlimitedSession(pod.db, 'move')
     try {
-      await session.query('analyze')
-      await unmarkRestore(session)
+      await lockTables(source)
+      await markRestore(target, MARK)
+      await migrateTo(target, (await migrationStatus(pod.db)).applied)
+      const moved = await copyAll(pod.jobs, source, target, options)
+      await finish(target, targetUrl)
+      await options.onMoved?.()
+      return moved
     } finally {
-      await session.end()
+      await source.end().catch(() => undefined)
     }
-    return moved
   } finally {
     await target.destroy()
   }
 }
 
+/** Begins a snapshot of the old database, and holds up everything that would write to its tables. */
+async function lockTables(source: pg.Client): Promise<void> {
+  const names = (await listTables(source)).map(({ name }) => name)
+  await source.query('begin isolation level repeatable read')
+  await source.query(`set local lock_timeout = '${LOCK_TIMEOUT}'`)
+  try {
+    // Before the first statement that reads, which fixes the snapshot.
+    await source.query(`lock table ${quoted(names)} in share mode`)
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error
+    throw new BackupError('Another process writes to the database: end all commands of the pod first.')
+  }
+}
+
+async function finish(target: Knex, targetUrl: string): Promise<void> {
+  await migrate(target)
+  await migrateQueue(targetUrl)
+  const session = await openUnlimitedSession(target, 'analyze')
+  try {
+    await session.query('analyze')
+    await unmarkRestore(session)
+  } finally {
+    await session.end()
+  }
+}
+
 async function copyAll(
-  { db, jobs }: Pick<Pod, 'db' | 'jobs'>,
+  jobs: Pod['jobs'],
+  source: pg.Client,
   target: Knex,
   { signal, report }: MoveOptions,
 ): Promise<MovedDatabase> {
-  const source = await openUnlimitedSession(db, 'move')
   const session = await openUnlimitedSession(target, 'move')
   try {
-    await source.query('begin isolation level repeatable read, read only')
     await session.query('begin')
     const tables = await listTables(source)
     const checksums = new Map<string, string>()
@@ -120,7 +161,7 @@ async function copyAll(
     await compare(session, tables, checksums, { signal, report })
     return { tables: tables.length, rows, messages }
   } finally {
-    await Promise.allSettled([source.end(), session.end()])
+    await session.end().catch(() => undefined)
   }
 }
 

@@ -28,12 +28,14 @@ import {
 import { REPLICA_LIMITS } from '../persistence/database/limits.js'
 import { openReadReplica, type ReadReplica } from '../persistence/database/read-replica.js'
 import { UserSecrets } from '../persistence/models/user.js'
-import { isRestoreUnfinished } from '../persistence/operations/restore-target.js'
+import { isDatabaseMoving, isRestoreUnfinished } from '../persistence/operations/restore-target.js'
+import { type CountedPictures, countFailures } from '../persistence/photos/counted-pictures.js'
 import { openPictureStorage } from '../persistence/photos/open-pictures.js'
 import type { Pod, PodCrypto, Secrets } from './pod.js'
 import { openSecrets, readSecretKey } from './secrets.js'
 
 export interface OpenPod extends Pod {
+  readonly pictures: CountedPictures
   close(): Promise<void>
 }
 
@@ -86,7 +88,7 @@ export async function openPod(config: Config, kind: ProcessKind, dependencies: P
       crypto: dependencies.crypto,
       remote,
       secrets,
-      pictures: openPictureStorage(config),
+      pictures: countFailures(openPictureStorage(config)),
       log,
       now: dependencies.now ?? (() => new Date()),
       async close() {
@@ -204,6 +206,9 @@ async function checkSecretKey(db: Knex, secrets: Secrets, { secretKey, dataDir }
 }
 
 async function checkMigrations(db: Knex): Promise<void> {
+  if (await isDatabaseMoving(db)) {
+    throw new StartError('A command is moving this database to another server: wait until it has ended.')
+  }
   if (await isRestoreUnfinished(db)) {
     throw new StartError(
       'The database holds an unfinished restore of a backup: run the same "pod backup restore" again.',

@@ -1,17 +1,25 @@
+import { createHash } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { requirePictureStores } from '../../bin/require-picture-stores.js'
 import { readConfig } from '../../src/config/config.js'
 import { checkPictures, movePictures } from '../../src/domain/photos/move-pictures.js'
 import { listPhotoFiles } from '../../src/domain/photos/photos.js'
+import { uploadPhoto } from '../../src/domain/photos/uploads.js'
+import { keepHeartbeat } from '../../src/jobs/operations/heartbeat.js'
+import { registerStorageMetrics } from '../../src/operations/storage-metrics.js'
 import { openFolderPictures } from '../../src/persistence/photos/folder-pictures.js'
+import { openMovingPictures } from '../../src/persistence/photos/moving-pictures.js'
 import { openPictureStorage } from '../../src/persistence/photos/open-pictures.js'
 import type { PictureStorage } from '../../src/persistence/photos/picture-storage.js'
 import { photoHandlers } from '../../workers/handlers/photos.js'
 import { plain } from '../support/files/pictures.js'
+import { viewerOf } from '../support/people/local-users.js'
 import { type PhotoPod, startPhotoPod } from '../support/pods/photo-pod.js'
 import { type S3Store, startS3Store } from '../support/s3/s3-store.js'
 
@@ -38,6 +46,12 @@ async function upload(): Promise<string> {
   await expect.poll(() => keys('spool/')).toEqual([]) // the job ends after the response
   const { name } = await api.pod.db('photos').orderBy('id', 'desc').first('name')
   return name
+}
+
+async function metric(name: string) {
+  const registry = new Registry()
+  registerStorageMetrics(registry, api.pod.pictures)
+  return (await registry.getMetricsAsJSON()).find((each) => each.name === name)?.values
 }
 
 const get = (name: string, headers = {}, method: 'GET' | 'HEAD' = 'GET') =>
@@ -98,6 +112,7 @@ describe('pictures in an S3 store', () => {
 
     expect((await get(name)).statusCode).toBe(503)
     expect(store.takeRequests()).toEqual(['HEAD', 'HEAD', 'HEAD'])
+    expect(await metric('pod_storage_errors_total')).toContainEqual({ labels: { operation: 'read' }, value: 1 })
     store.fail('break')
     const refused = await api.upload(api.alice, await plain(20, 20).png().toBuffer())
     expect([refused.status, refused.headers['retry-after']]).toEqual([503, expect.any(String)])
@@ -117,6 +132,40 @@ describe('pictures in an S3 store', () => {
     await check({})
     expect(() => readConfig({ STORAGE: 's3' })).toThrow('An S3 store needs S3_BUCKET')
     expect(() => readConfig({ ...store.environment, S3_ENDPOINT: 'ftp://x' })).toThrow('S3_ENDPOINT')
+  })
+
+  it('are uploaded without being in memory, again after a failure', async () => {
+    const picture = Buffer.alloc(3 * 2 ** 20, 'content')
+    store.takeRequests()
+    store.fail(503, 1)
+
+    const file = await api.pod.pictures.storeUpload(
+      Readable.from([picture.subarray(0, 9), picture.subarray(9)]),
+      signal,
+    )
+
+    expect(store.takeRequests()).toEqual(['PUT', 'PUT'])
+    expect((await api.pod.pictures.readUpload(file)).equals(picture)).toBe(true)
+    expect((await store.client.head(`spool/${file}`))?.sha256).toBe(createHash('sha256').update(picture).digest('hex'))
+    expect(readdirSync(tmpdir()).filter((name) => name.includes(file))).toEqual([])
+    await api.pod.pictures.deleteUploads([file])
+  })
+
+  it('of a withdrawn upload whose worker was killed after writing them are deleted', async () => {
+    const environment = { ...store.environment, S3_PREFIX: 'killed/' }
+    await using other = await startPhotoPod({ environment })
+    const pictures = openPictureStorage(readConfig(environment))
+    const file = await pictures.storeUpload(Readable.from([await plain(20, 20).png().toBuffer()]), signal)
+    const uploading = uploadPhoto(other.pod, await viewerOf(other.pod, other.alice), { file, use: 'pending' }, 100)
+    await expect(uploading).rejects.toThrow()
+    const { data } = await other.pod.db('outbox').where({ name: 'remove-photo-files' }).first('data')
+    const [name] = data.names
+    await pictures.prepare(new Map(listPhotoFiles(name).map((each) => [each, Buffer.from('half')])))
+
+    other.startWorkers()
+
+    await expect.poll(() => pictures.list('')).toEqual([])
+    expect(await other.pod.db('photos').where({ name })).toEqual([])
   })
 
   it('have no uploads in the spool that are older than the limit', async () => {
@@ -154,7 +203,9 @@ describe('the move of pictures from a folder to S3', () => {
     ])
     expect(existsSync(join(folder, 'images/d.png'))).toBe(false)
 
-    expect(await movePictures({ ...work, from: source, to: target, dryRun: true })).toMatchObject({ copied: 3 })
+    expect(await movePictures(api.pod.db, { ...work, from: source, to: target, dryRun: true })).toMatchObject({
+      copied: 3,
+    })
     expect(await target.list('')).toEqual([{ name: 'd.png', bytes: 17 }])
     // Deleted between the read and the write of its copy.
     const deleting = {
@@ -164,14 +215,73 @@ describe('the move of pictures from a folder to S3', () => {
         await target.write(name, bytes)
       },
     }
-    expect(await movePictures({ ...work, from: source, to: deleting })).toEqual({ copied: 2, present: 0, gone: 1 })
+    expect(await movePictures(api.pod.db, { ...work, from: source, to: deleting })).toEqual({
+      copied: 2,
+      present: 0,
+      gone: 1,
+    })
     expect((await target.list('')).map(({ name }) => name)).toEqual(['a.png', 'c.png', 'd.png'])
     expect(await text(moving, 'b.png')).toBeUndefined()
 
-    expect(await movePictures({ ...work, from: source, to: target })).toEqual({ copied: 0, present: 2, gone: 0 })
-    await movePictures({ ...work, from: source, to: target, deleteSource: true })
+    expect(await movePictures(api.pod.db, { ...work, from: source, to: target })).toEqual({
+      copied: 0,
+      present: 2,
+      gone: 0,
+    })
+    await movePictures(api.pod.db, { ...work, from: source, to: target, deleteSource: true })
     expect(await source.list('')).toEqual([])
     expect(await text(moving, 'c.png')).toBe('content of c.png')
+  })
+
+  it('finds a picture that moves between the reads of both stores, and copies one with other bytes of the same size', async () => {
+    await source.write('e.png', Buffer.from('right'))
+    await target.write('e.png', Buffer.from('wrong'))
+    expect(await movePictures(api.pod.db, { ...work, from: source, to: target })).toMatchObject({ copied: 1 })
+    expect(await text(target, 'e.png')).toBe('right')
+
+    await source.write('f.png', Buffer.from('moving'))
+    const emptied = {
+      ...source,
+      async read(name: string) {
+        await movePictures(api.pod.db, { ...work, from: source, to: target, deleteSource: true })
+        return source.read(name)
+      },
+    }
+    expect(await text(openMovingPictures(target, emptied), 'f.png')).toBe('moving')
+  })
+
+  it('runs once at a time: a second move would delete what the first has moved', async () => {
+    await source.write('g.png', Buffer.from('moved once'))
+    let second: Promise<unknown> | undefined
+    const first = {
+      ...target,
+      async write(name: string, bytes: Buffer) {
+        second = movePictures(api.pod.db, { ...work, from: source, to: target, deleteSource: true })
+        second.catch(() => undefined)
+        await expect(second).rejects.toThrow('Another command is moving pictures')
+        await target.write(name, bytes)
+      },
+    }
+
+    await movePictures(api.pod.db, { ...work, from: source, to: first, deleteSource: true })
+
+    expect(second).toBeDefined()
+    expect(await text(moving, 'g.png')).toBe('moved once')
+  })
+
+  it('is refused with other settings than those of a running process', async () => {
+    const running = keepHeartbeat(api.pod, { kind: 'worker' })
+    await running.beatNow()
+    const { db } = api.pod
+    const other = readConfig({ ...store.environment, S3_BUCKET: 'another', POD_URL: api.pod.config.url })
+
+    await expect(requirePictureStores({ db, config: other })).rejects.toThrow(
+      /^The worker process \d+ .*bucket .*\/another\//,
+    )
+    await requirePictureStores(api.pod)
+
+    await running.close()
+    await requirePictureStores({ db, config: other })
   })
 
   it('is checked against the database', async () => {

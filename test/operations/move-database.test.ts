@@ -2,7 +2,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
 import { receivePublicJob } from '../../src/jobs/definitions.js'
 import { type MoveOptions, moveDatabase } from '../../src/operations/move-database.js'
-import { inspectRestoreTarget, isRestoreUnfinished } from '../../src/persistence/operations/restore-target.js'
+import {
+  inspectRestoreTarget,
+  isDatabaseMoving,
+  isRestoreUnfinished,
+} from '../../src/persistence/operations/restore-target.js'
 import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
 import { addPost, addUserRow } from '../support/databases/rows.js'
 import { createTestDatabase, openEmptyDatabase, type TestDatabase } from '../support/databases/test-database.js'
@@ -77,6 +81,28 @@ it('that is interrupted leaves the old database unchanged and a new one that no 
   await move(target.url, { again: true })
   expect(await isRestoreUnfinished(target.db)).toBe(false)
   expect(await rowsOf(target.db)).toEqual(before)
+})
+
+it('lets no pod start and nothing write to the old database until it has ended, and runs once at a time', async () => {
+  await using target = await openEmptyDatabase()
+  await using other = await openEmptyDatabase()
+  const start = () => openPod(source.config, 'worker', { crypto: fixedKeyCrypto() })
+  const outcomes: unknown[] = []
+  const onMoved = async () => {
+    const write = source.db.raw(`set local lock_timeout = '50ms'; update people set first_name = 'late'`)
+    outcomes.push(
+      ...(await Promise.allSettled([start(), move(other.url), source.db.transaction((t) => write.transacting(t))])),
+    )
+  }
+
+  await move(target.url, { onMoved })
+
+  expect(outcomes).toMatchObject([
+    { reason: { message: expect.stringContaining('A command is moving this database') } },
+    { reason: { message: expect.stringContaining('Another command is moving this database') } },
+    { reason: { message: expect.stringContaining('lock timeout') } },
+  ])
+  expect(await isDatabaseMoving(source.db)).toBe(false)
 })
 
 it('moves accepted messages that only the queue has', async () => {

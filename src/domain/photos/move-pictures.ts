@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
+import { withSessionLock } from '../../persistence/database/session-lock.js'
 import type { PictureStorage } from '../../persistence/photos/picture-storage.js'
+import { Refusal } from '../refusals.js'
 import { listPhotoFiles } from './photos.js'
 
 const AT_ONCE = 8
@@ -24,15 +27,19 @@ export interface MovedPictures {
   readonly gone: number
 }
 
-/** Copies all published pictures from one store to another. What is there with the same size stays, so that it can be repeated. */
-export async function movePictures({
-  from,
-  to,
-  dryRun,
-  deleteSource,
-  signal,
-  report,
-}: MoveOptions): Promise<MovedPictures> {
+/**
+ * Copies all published pictures from one store to another. A picture that is there with the same SHA-256 stays, so that the move can
+ * be repeated. One at a time: a second move would take a picture that the first has moved for a deleted one.
+ */
+export async function movePictures(db: Knex, options: MoveOptions): Promise<MovedPictures> {
+  const refuse = () =>
+    new Refusal('move_running', 'Another command is moving pictures of this pod: wait until it has ended.')
+  return withSessionLock(db, 'move of pictures', { signal: options.signal, refuse }, (signal) =>
+    copyPictures({ ...options, signal }),
+  )
+}
+
+async function copyPictures({ from, to, dryRun, deleteSource, signal, report }: MoveOptions): Promise<MovedPictures> {
   const counts = { copied: 0, present: 0, gone: 0 }
   for (let after = ''; ; ) {
     signal.throwIfAborted()
@@ -43,7 +50,7 @@ export async function movePictures({
       signal.throwIfAborted()
       await Promise.all(
         listed.slice(first, first + AT_ONCE).map(async ({ name, bytes }) => {
-          const outcome = (await to.find(name))?.bytes === bytes ? 'present' : await copy(name)
+          const outcome = (await isPresent(name, bytes)) ? 'present' : await copy(name)
           counts[outcome] += 1
           if (deleteSource && !dryRun && outcome !== 'gone') await from.delete([name])
         }),
@@ -51,6 +58,10 @@ export async function movePictures({
       report(counts.copied + counts.present + counts.gone)
     }
     after = last.name
+  }
+
+  async function isPresent(name: string, bytes: number): Promise<boolean> {
+    return (await to.find(name))?.bytes === bytes && (await hashOf(to, name)) === (await hashOf(from, name))
   }
 
   async function copy(name: string): Promise<'copied' | 'gone'> {
@@ -63,6 +74,14 @@ export async function movePictures({
     await to.delete([name])
     return 'gone'
   }
+}
+
+/** As the store has noted it, or of the bytes. */
+async function hashOf(store: PictureStorage, name: string): Promise<string | undefined> {
+  const noted = (await store.find(name))?.sha256
+  if (noted !== undefined) return noted
+  const content = await store.read(name)
+  return content && createHash('sha256').update(content).digest('hex')
 }
 
 export interface PictureCheck {

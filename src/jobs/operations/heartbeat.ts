@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks'
 import { readSoftware } from '../../config/software.js'
 import { beat, forgetProcess, type ProcessFacts, type RunningJob } from '../../persistence/operations/processes.js'
 import type { QueueWish } from '../../persistence/operations/queue-controls.js'
+import { pictureStoresOf } from '../../persistence/photos/open-pictures.js'
 import type { Pod } from '../../pod/pod.js'
 import { singleFlight } from '../../throttling/single-flight.js'
 import type { JobQueues } from '../queues/job-queues.js'
@@ -21,7 +22,7 @@ export interface HeartbeatOptions {
 
 /** Shows this process to operators, and applies what they want of the queues. */
 export function keepHeartbeat(
-  { db, jobs, log }: Pick<Pod, 'db' | 'jobs' | 'log'>,
+  { config, db, jobs, log }: Pick<Pod, 'config' | 'db' | 'jobs' | 'log'>,
   { kind, queues = [], runningJobs = () => [] }: HeartbeatOptions,
 ): { readonly beatNow: () => Promise<void>; close(): Promise<void> } {
   const process_ = {
@@ -46,6 +47,7 @@ export function keepHeartbeat(
       busyPercent: Math.round(busy * 100),
       queues,
       jobs: runningJobs().slice(0, JOBS_SHOWN),
+      pictures: pictureStoresOf(config),
     }
   }
 

@@ -1,17 +1,18 @@
-import { openUnlimitedSession } from '../../persistence/database/database.js'
-import { findLatestRun, lockBackups } from '../../persistence/operations/backup-runs.js'
+import { withSessionLock } from '../../persistence/database/session-lock.js'
+import { findLatestRun } from '../../persistence/operations/backup-runs.js'
 import type { Pod } from '../../pod/pod.js'
 import { BackupError } from './backup-error.js'
 
-/** Runs work while no other process of this pod makes or removes backups. Refuses if one does. */
-export async function withBackupLock<Result>({ db }: Pick<Pod, 'db'>, work: () => Promise<Result>): Promise<Result> {
-  const lock = await openUnlimitedSession(db, 'backup lock')
-  try {
-    if (!(await lockBackups(lock))) throw await alreadyRunning(db)
-    return await work()
-  } finally {
-    await lock.end().catch(() => undefined)
-  }
+/**
+ * Runs work while no other process of this pod makes or removes backups. Refuses if one does. The signal of the work is also aborted
+ * when the lock is lost.
+ */
+export async function withBackupLock<Result>(
+  { db }: Pick<Pod, 'db'>,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  return withSessionLock(db, 'backup', { signal, refuse: () => alreadyRunning(db) }, work)
 }
 
 async function alreadyRunning(db: Pod['db']): Promise<BackupError> {

@@ -42,11 +42,11 @@ const PIECE_BYTES = 64 * 2 ** 20
 
 /** Makes a backup beside the running pod. One at a time: a second one is refused. */
 export async function createBackup(pod: BackedUpPod, options: CreateOptions): Promise<Manifest> {
-  return withBackupLock(pod, async () => {
+  return withBackupLock(pod, options.signal, async (signal) => {
     const id = newBackupId(pod.now())
     await recordBackupStart(pod.db, id)
     try {
-      const manifest = await writeBackup(pod, id, options)
+      const manifest = await writeBackup(pod, id, { ...options, signal })
       const { bytes, bytes_new: bytesNew, rows: rowCount } = manifest
       await recordBackupEnd(pod.db, id, { bytes, bytesNew, rowCount })
       return manifest

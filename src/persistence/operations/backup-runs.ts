@@ -1,21 +1,12 @@
 import { hostname } from 'node:os'
 import type { Knex } from 'knex'
-import type pg from 'pg'
-
-/** Advisory lock of the running backup. It ends with its session, so that a killed backup leaves none. */
-const LOCK = [7_061_709, 1] as const
+import { isLocked } from '../database/session-lock.js'
 
 export interface BackupRun {
   readonly id: string
   /** Host and process. */
   readonly process: string
   readonly startedAt: Date
-}
-
-/** Takes the lock for a session. False: another backup is running. */
-export async function lockBackups(session: pg.Client): Promise<boolean> {
-  const { rows } = await session.query<{ locked: boolean }>('select pg_try_advisory_lock($1, $2) as locked', [...LOCK])
-  return rows[0]?.locked === true
 }
 
 export async function findLatestRun(db: Knex): Promise<BackupRun | undefined> {
@@ -72,11 +63,7 @@ export async function isBackupRunning(db: Knex): Promise<boolean> {
 
 const runningBackup = `
   select
-    exists (
-      select from pg_locks
-      where locktype = 'advisory' and classid = ${LOCK[0]} and objid = ${LOCK[1]} and objsubid = 2
-        and database = (select oid from pg_database where datname = current_database())
-    )
+    ${isLocked('backup')}
     and exists (select from backup_runs where ended_at is null and started_at > now() - interval '1 day') as running`
 
 /** Of the last complete backup; null: there is none. Times are in seconds. */

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
+import type { PictureStores } from '../photos/open-pictures.js'
 import type { QueueWish } from './queue-controls.js'
 
 /** Seconds after the last heartbeat until a process counts as gone. */
@@ -12,6 +13,8 @@ export interface ProcessFacts {
   readonly busyPercent: number
   readonly queues: readonly string[]
   readonly jobs: readonly RunningJob[]
+  /** Missing for processes of an earlier version. */
+  readonly pictures?: PictureStores
 }
 
 export interface RunningJob {

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type pg from 'pg'
+import { isLocked } from '../database/session-lock.js'
 
 /** Present while the database holds an unfinished restore. */
 const MARK = 'unfinished_restore'
@@ -14,6 +15,12 @@ export async function inspectRestoreTarget(db: Knex): Promise<RestoreTarget> {
       exists (select from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r') as full`)
   if (rows[0].unfinished) return 'unfinished'
   return rows[0].full ? 'full' : 'empty'
+}
+
+/** Whether a command is moving this database to another server. */
+export async function isDatabaseMoving(db: Knex): Promise<boolean> {
+  const { rows } = await db.raw(`select ${isLocked('move of the database')} as moving`)
+  return rows[0].moving
 }
 
 export async function isRestoreUnfinished(db: Knex): Promise<boolean> {

@@ -2,6 +2,13 @@ import type { PictureStorage } from './picture-storage.js'
 
 /** Storage while pictures move from one store to another: writes to the new one, reads from both, deletes in both. */
 export function openMovingPictures(target: PictureStorage, source: PictureStorage): PictureStorage {
+  /** The target is read again, because a picture may move between the first two reads. */
+  async function inEither<Found>(
+    read: (store: PictureStorage) => Promise<Found | undefined>,
+  ): Promise<Found | undefined> {
+    return (await read(target)) ?? (await read(source)) ?? read(target)
+  }
+
   return {
     ...target,
     async check() {
@@ -27,9 +34,9 @@ export function openMovingPictures(target: PictureStorage, source: PictureStorag
     async deleteOldUploads(before) {
       return (await target.deleteOldUploads(before)) + (await source.deleteOldUploads(before))
     },
-    read: async (name) => (await target.read(name)) ?? source.read(name),
-    find: async (name) => (await target.find(name)) ?? source.find(name),
-    open: async (name, range) => (await target.open(name, range)) ?? source.open(name, range),
+    read: (name) => inEither((store) => store.read(name)),
+    find: (name) => inEither((store) => store.find(name)),
+    open: (name, range) => inEither((store) => store.open(name, range)),
     // The source first: a copy that runs meanwhile must not find it there and write it again.
     async delete(names) {
       await source.delete(names)

@@ -12,6 +12,20 @@ export interface StorageSettings {
   readonly s3: S3Settings | undefined
 }
 
+/** Which stores a process uses. All processes of a pod and its commands must use the same. */
+export interface PictureStores {
+  readonly store: PictureStorage['kind']
+  readonly fallback: PictureStorage['kind'] | null
+  /** Address of the bucket without keys; null: none is used. A folder may have another path in each process. */
+  readonly bucket: string | null
+}
+
+export function pictureStoresOf({ storage, uploadsFallback, s3 }: StorageSettings): PictureStores {
+  const isS3Used = storage === 's3' || uploadsFallback === 's3'
+  const bucket = isS3Used && s3 !== undefined ? `${s3.endpoint ?? s3.region}/${s3.bucket}/${s3.prefix}` : null
+  return { store: storage, fallback: uploadsFallback ?? null, bucket }
+}
+
 /** Opens the store of the settings; while pictures move, together with the one before. */
 export function openPictureStorage(settings: StorageSettings): PictureStorage {
   const { storage, uploadsFallback } = settings

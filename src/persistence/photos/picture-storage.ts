@@ -42,6 +42,8 @@ export interface PictureFacts {
   readonly bytes: number
   /** With quotes. */
   readonly etag: string
+  /** Hexadecimal; undefined: the store has not noted it. */
+  readonly sha256?: string | undefined
 }
 
 interface ListedPicture {

@@ -1,9 +1,14 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
 import { StartError } from '../../errors/start-error.js'
 import { messageOf } from '../../errors/thrown.js'
-import type { S3Client } from '../s3/s3-client.js'
+import type { S3Client, S3File } from '../s3/s3-client.js'
 import type { PictureStorage } from './picture-storage.js'
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -48,16 +53,17 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
       }
     },
 
-    // The length has to be known before the request begins.
+    // By a temporary file: length and hash have to be known before the request begins, and many uploads do not fit into memory.
     async storeUpload(bytes, signal) {
       const file = randomBytes(16).toString('hex')
-      const chunks: Buffer[] = []
-      for await (const chunk of bytes) {
-        signal.throwIfAborted()
-        chunks.push(chunk)
+      const path = join(tmpdir(), `pod-upload-${file}`)
+      try {
+        const content = await writeHashed(path, bytes, signal)
+        await s3.put(spoolKey(file), { ...content, open: () => createReadStream(path) })
+        return file
+      } finally {
+        await rm(path, { force: true })
       }
-      await s3.put(spoolKey(file), Buffer.concat(chunks))
-      return file
     },
     async readUploadStart(file, length) {
       return (await readWhole(spoolKey(file), `bytes=0-${length - 1}`)) ?? Buffer.alloc(0)
@@ -95,7 +101,7 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
     read: (name) => readWhole(imageKey(name)),
     async find(name) {
       const found = await s3.head(imageKey(name))
-      return found && { bytes: found.bytes, etag: found.etag }
+      return found && { bytes: found.bytes, etag: found.etag, sha256: found.sha256 }
     },
     async open(name, range) {
       const body = await s3.get(imageKey(name), range && `bytes=${range.start}-${range.end}`)
@@ -111,4 +117,26 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
     },
     linkTo: (name) => s3.presign(imageKey(name), LINK_SECONDS),
   }
+}
+
+async function writeHashed(
+  path: string,
+  content: Readable,
+  signal: AbortSignal,
+): Promise<Pick<S3File, 'bytes' | 'sha256'>> {
+  const hash = createHash('sha256')
+  let bytes = 0
+  await pipeline(
+    content,
+    async function* hashed(chunks: AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) {
+        hash.update(chunk)
+        bytes += chunk.length
+        yield chunk
+      }
+    },
+    createWriteStream(path, { flags: 'wx', mode: 0o600 }),
+    { signal },
+  )
+  return { bytes, sha256: hash.digest('hex') }
 }

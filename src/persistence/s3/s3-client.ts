@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
 import { messageOf } from '../../errors/thrown.js'
@@ -24,6 +25,15 @@ interface S3Object {
   readonly sha256: string | undefined
 }
 
+/** A body that is not in memory. */
+export interface S3File {
+  readonly bytes: number
+  /** Hexadecimal. */
+  readonly sha256: string
+  /** Opens the content from its start; called for each try. */
+  readonly open: () => Readable
+}
+
 interface S3Body extends S3Object {
   /** Bytes of the whole object; `bytes` are those of the answer. */
   readonly totalBytes: number
@@ -38,7 +48,7 @@ interface ListedObject {
 
 /** A bucket of an S3-compatible store. Keys are without the prefix of the settings. A failure throws StorageUnavailable. */
 export interface S3Client {
-  put(key: string, body: Uint8Array, headers?: Readonly<Record<string, string>>): Promise<void>
+  put(key: string, body: Uint8Array | S3File, headers?: Readonly<Record<string, string>>): Promise<void>
   /** `range` is the header of HTTP. */
   get(key: string, range?: string): Promise<S3Body | undefined>
   head(key: string): Promise<S3Object | undefined>
@@ -58,7 +68,7 @@ interface Request {
   readonly method: 'GET' | 'HEAD' | 'PUT' | 'DELETE'
   readonly url: URL
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: Uint8Array
+  readonly body?: Uint8Array | S3File
 }
 
 export function openS3Client(settings: S3Settings): S3Client {
@@ -100,7 +110,8 @@ export function openS3Client(settings: S3Settings): S3Client {
     try {
       const { url, headers } = await sign(request)
       const { method, body } = request
-      return await fetch(url, { method, headers, signal: timeout.signal, redirect: 'manual', ...(body && { body }) })
+      const sent = body && (body instanceof Uint8Array ? { body } : streamOf(body, headers))
+      return await fetch(url, { method, headers, signal: timeout.signal, redirect: 'manual', ...sent })
     } finally {
       clearTimeout(timer)
     }
@@ -108,7 +119,7 @@ export function openS3Client(settings: S3Settings): S3Client {
 
   return {
     async put(key, body, headers) {
-      const sha256 = createHash('sha256').update(body).digest('hex')
+      const sha256 = body instanceof Uint8Array ? createHash('sha256').update(body).digest('hex') : body.sha256
       const hashes = { 'x-amz-content-sha256': sha256, 'x-amz-meta-sha256': sha256 }
       const response = await send({ method: 'PUT', url: urlOf(key), headers: { ...headers, ...hashes }, body })
       await response.body?.cancel()
@@ -153,6 +164,13 @@ function bucketUrlOf({ endpoint, region, bucket, pathStyle }: S3Settings): strin
   if (!pathStyle) url.hostname = `${bucket}.${url.hostname}`
   const base = url.href.replace(/\/+$/, '')
   return pathStyle ? `${base}/${bucket}` : base
+}
+
+/** With a length: S3 refuses chunked bodies. */
+function streamOf({ bytes, open }: S3File, headers: Headers): RequestInit {
+  headers.set('content-length', String(bytes))
+  // Of the standard, and not in the types of Node.
+  return { body: open(), duplex: 'half' } as unknown as RequestInit
 }
 
 /** Passes on what succeeded or is missing. */

@@ -78,9 +78,9 @@ export async function addLocalUser(pod: Pod, username: string): Promise<LocalUse
 }
 
 /** The person behind a client, as use cases know them. */
-export async function viewerOf(pod: Pod, person: TestPerson): Promise<Viewer> {
-  const viewer = await findViewer(pod, person.token)
-  if (viewer === undefined) throw new Error(`The token of ${person.account.username} is not valid.`)
+export async function viewerOf(pod: Pod, { token }: Pick<TestPerson, 'token'>): Promise<Viewer> {
+  const viewer = await findViewer(pod, token)
+  if (viewer === undefined) throw new Error('The token of the person is not valid.')
   return viewer
 }
 

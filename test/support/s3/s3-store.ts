@@ -17,8 +17,8 @@ export interface S3Store extends AsyncDisposable {
   readonly client: S3Client
   /** The methods of all requests since the last call. */
   takeRequests(): readonly string[]
-  /** Answers the next requests with a status, or breaks their connections; undefined: as usual. */
-  fail(answer: number | 'break' | undefined): void
+  /** Answers the next requests, or so many of them, with a status, or breaks their connections; undefined: as usual. */
+  fail(answer: number | 'break' | undefined, requests?: number): void
   close(): Promise<void>
 }
 
@@ -33,8 +33,11 @@ export async function startS3Store(): Promise<S3Store> {
   const answer = program.callback()
   let requests: string[] = []
   let failure: number | 'break' | undefined
+  let failures = Number.POSITIVE_INFINITY
   const server = createServer((request, response) => {
     requests.push(request.method ?? '')
+    failures -= 1
+    if (failures < 0) failure = undefined
     if (failure === 'break') request.socket.destroy()
     else if (failure === undefined) answer(request, response)
     else response.writeHead(failure).end()
@@ -63,8 +66,9 @@ export async function startS3Store(): Promise<S3Store> {
       requests = []
       return taken
     },
-    fail(status) {
+    fail(status, requests = Number.POSITIVE_INFINITY) {
       failure = status
+      failures = requests
     },
     close,
     [Symbol.asyncDispose]: close,
