@@ -3,7 +3,10 @@ import { undoActionsOf } from '../../../src/domain/moderation/actions.js'
 import type { Actor } from '../../../src/domain/moderation/actor.js'
 import { endSessions } from '../../../src/domain/moderation/end-sessions.js'
 import { findRemotePerson, forgetPerson } from '../../../src/domain/moderation/forget-person.js'
+import { clearProfile } from '../../../src/domain/moderation/people/clear-profile.js'
 import { closePerson } from '../../../src/domain/moderation/people/close-person.js'
+import { notePerson } from '../../../src/domain/moderation/people/note-person.js'
+import { warnPerson } from '../../../src/domain/moderation/people/warn-person.js'
 import { findPersonGuid, listPeople, readPerson } from '../../../src/domain/moderation/people.js'
 import { blockPerson, previewBlock, silencePerson } from '../../../src/domain/moderation/restrict-person.js'
 import { lockAccount } from '../../../src/domain/moderation/restrict-user.js'
@@ -33,6 +36,7 @@ interface PersonOptions extends ActorOptions {
   readonly dryRun?: boolean
   readonly immediately?: boolean
   readonly retractContent?: boolean
+  readonly text?: string
 }
 
 interface PersonRequest {
@@ -79,6 +83,20 @@ export function moderatedPeopleCommands(program: Command): void {
   command('lock', 'Locks a local account: no sign-in, tokens are refused, posts stay.')
     .option('--until <time>', 'the end, as 2026-12-24T18:00Z', readEnd)
     .action(act(lock, 'locked'))
+
+  const warn: Run = (pod, actor, { guid, options: { reason, text = '' } }) =>
+    warnPerson(pod, actor, guid, { reason, text })
+  command('warn', 'Warns a local person, who sees the text after the next sign-in.')
+    .requiredOption('--text <text>', 'what the person reads')
+    .action(act(warn, 'warned'))
+
+  const clear: Run = (pod, actor, { guid, options: { reason } }) => clearProfile(pod, actor, guid, { reason })
+  command('clear-profile', 'Removes the picture and all texts of a local profile.').action(act(clear, 'cleared'))
+
+  const note: Run = (pod, actor, { guid, options: { text = '' } }) => notePerson(pod, actor, guid, { text })
+  command('note', 'Adds a note about a person for other moderators.')
+    .requiredOption('--text <text>', 'the note')
+    .action(act(note, 'noted'))
 
   const close: Run = (pod, actor, { guid, address, options: { reason, yes, immediately, retractContent } }) =>
     closePerson(pod, actor, guid, {

@@ -10,7 +10,6 @@ import {
   type MessageFilter,
 } from '../../persistence/conversations/list-conversations.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
-import { insertNewConversations } from '../../persistence/inbound/insert-conversations.js'
 import { Contact } from '../../persistence/models/contact.js'
 import { Conversation, ConversationVisibility } from '../../persistence/models/conversation.js'
 import { Person } from '../../persistence/models/person.js'
@@ -23,6 +22,7 @@ import { messageDocument } from '../moderation/filters/filter-document.js'
 import { newGuid } from '../new-guid.js'
 import { findTextFault } from '../posts/texts.js'
 import { Refusal } from '../refusals.js'
+import { beginConversation } from './begin-conversation.js'
 import { addMessages } from './messages.js'
 
 type ConversationRefusal = 'subject_invalid' | 'text_invalid' | 'recipients_invalid' | 'conversation_not_found'
@@ -47,14 +47,9 @@ export async function startConversation(pod: Pod, viewer: Viewer, input: NewConv
   )
   const createdAt = pod.now()
   await inTransaction(pod, async (transaction) => {
-    const { address: author } = await Person.query(transaction).findById(viewer.personId).throwIfNotFound()
+    const sender = await Person.query(transaction).findById(viewer.personId).throwIfNotFound()
     const recipients = await requireMutualContacts(transaction, viewer, input.recipientGuids)
-    const participants = [author, ...recipients.map(({ address }) => address)]
-    await insertNewConversations(transaction, [
-      { guid, author, subject, participants, unknownParticipants: [], createdAt, arrivedAt: createdAt },
-    ])
-    const first = { guid: messageGuid, conversationGuid: guid, author, text, createdAt, arrivedAt: createdAt }
-    await addMessages(pod, transaction, [first], [newDispatchJob(viewer.personId, { record: 'conversation', guid })])
+    await beginConversation(pod, transaction, sender, { guid, messageGuid, recipients, subject, text, createdAt })
     await checked.record(transaction)
   })
   return findConversation(pod, viewer, guid)

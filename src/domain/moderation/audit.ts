@@ -14,6 +14,7 @@ import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
+import { csvLine } from './csv.js'
 import { auditContext } from './record-action.js'
 
 export type { AuditEntry, AuditFilter, AuditVerification }
@@ -66,7 +67,10 @@ export async function exportAudit(
 async function* writeEntries(entries: AsyncIterable<AuditEntry>, format: AuditFormat): AsyncGenerator<string> {
   if (format === 'csv') yield `${CSV_COLUMNS.join(',')}\r\n`
   for await (const entry of entries)
-    yield format === 'csv' ? csvLine(entry) : `${JSON.stringify(auditEntryFields(entry))}\n`
+    yield format === 'csv'
+      ? lineOf(entry)
+      : `${JSON.stringify(auditEntryFields(entry))}
+`
 }
 
 /** The fields of an entry, as in an export. Clients and commands show the same. */
@@ -110,16 +114,9 @@ const CSV_COLUMNS = [
   'hash',
 ]
 
-function csvLine(entry: AuditEntry): string {
+function lineOf(entry: AuditEntry): string {
   const { id, at, actor, via, action, target, reason, before, after, caseId, batchId, undoes, hash } = entry
   const cells = [id, at.toISOString(), actor.name, actor.role, via, action, target.type, target.guid, target.label]
   const changes = [before, after].map((values) => values && JSON.stringify(values))
-  return `${[...cells, reason, ...changes, caseId, batchId, undoes, hash.toString('hex')].map(csvCell).join(',')}\r\n`
-}
-
-/** A spreadsheet would run a cell that begins with one of these characters as a formula. */
-function csvCell(value: string | number | null): string {
-  const text = String(value ?? '')
-  const safe = /^[=+\-@]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  return csvLine([...cells, reason, ...changes, caseId, batchId, undoes, hash.toString('hex')])
 }

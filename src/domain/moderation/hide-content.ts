@@ -5,6 +5,7 @@ import { type ContentIds, hideContentRows } from '../../persistence/moderation/h
 import type { Pod } from '../../pod/pod.js'
 import { type Actor, requirePower } from './actor.js'
 import { type ContentTarget, contentIds, contentNotFound, findContent, requireActionOnContent } from './find-content.js'
+import { giveNotice } from './notices/give-notice.js'
 import {
   type ActionOptions,
   type ActionOutcome,
@@ -14,14 +15,19 @@ import {
   requireReason,
 } from './record-action.js'
 
-type HidePod = Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>
+type HidePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
+
+export interface ContentActionOptions extends ActionOptions {
+  /** A local author gets no notice. */
+  readonly silent?: boolean | undefined
+}
 
 /** Hides a post or a comment from everyone but its author. Nothing is sent; the undo shows it as before. */
 export async function hideContent(
   pod: HidePod,
   actor: Actor,
   target: ContentTarget,
-  options: ActionOptions,
+  { silent = false, ...options }: ContentActionOptions,
 ): Promise<ActionOutcome> {
   requirePower(actor, 'moderation')
   return inTransaction(pod, async (transaction) => {
@@ -40,6 +46,10 @@ export async function hideContent(
       before: { hidden: found.isHidden },
       after: { hidden: true },
       details: { userId: found.user?.id ?? null },
+      effect: async (actionId) => {
+        if (found.user === undefined || silent) return
+        await giveNotice(pod, transaction, { kind: 'content_hidden', userId: found.user.id, actionId, target })
+      },
     })
     return { changed: true, action }
   })
@@ -54,12 +64,15 @@ export async function hideContentBatch(
   transaction: Knex.Transaction,
   actor: Actor,
   ids: ContentIds,
-  action: Omit<NewAction, 'kind' | 'undo' | 'effect'>,
+  { effect, ...action }: Omit<NewAction, 'kind' | 'undo'>,
 ): Promise<RecordedAction> {
   return recordAction(pod, transaction, actor, {
     ...action,
     kind: 'hide',
     undo: { possible: true },
-    effect: (actionId) => hideContentRows(transaction, actionId, ids),
+    effect: async (actionId) => {
+      await hideContentRows(transaction, actionId, ids)
+      await effect?.(actionId)
+    },
   })
 }

@@ -6,7 +6,9 @@ import {
   findPersonRecord,
   listPersonRecords,
   type PersonFilter,
+  type PersonNote,
   type PersonRecord,
+  readPersonHistory,
 } from '../../persistence/moderation/people-records.js'
 import { countRelations, type PersonRelations } from '../../persistence/moderation/person-relations.js'
 import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
@@ -28,6 +30,8 @@ export async function listPeople(
 
 export interface WholePersonRecord extends PersonRecord {
   readonly counts: PersonRelations
+  readonly notes: readonly PersonNote[]
+  readonly warnings: number
 }
 
 /** Reads a person with everything that restricts them. */
@@ -35,7 +39,9 @@ export async function readPerson({ db }: Pick<Pod, 'db'>, actor: Actor, guid: st
   requirePower(actor, 'moderation')
   const record = await findPersonRecord(db, guid)
   if (record === undefined) throw new Refusal('person_not_found', 'There is no person with this guid.')
-  return { ...record, counts: await countRelations(db, [record.id]) }
+  const { notes, warnings } = await readPersonHistory(db, record)
+  const isAboutActor = record.id === actor.personId
+  return { ...record, counts: await countRelations(db, [record.id]), notes: isAboutActor ? [] : notes, warnings }
 }
 
 /** Reports of a user whose reports are muted do not raise the rank of a case. */

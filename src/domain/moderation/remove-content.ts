@@ -17,6 +17,8 @@ import {
   findContent,
   requireActionOnContent,
 } from './find-content.js'
+import type { ContentActionOptions } from './hide-content.js'
+import { giveNotice } from './notices/give-notice.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
 
 export interface RemovalOutcome extends ActionOutcome {
@@ -24,7 +26,7 @@ export interface RemovalOutcome extends ActionOutcome {
   readonly retracted: boolean
 }
 
-type RemovalPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+type RemovalPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
 
 /**
  * Removes a post or a comment. Where a local person may retract it, that is done: such a removal is final. Other content is hidden, and
@@ -34,7 +36,7 @@ export async function removeContent(
   pod: RemovalPod,
   actor: Actor,
   target: ContentTarget,
-  options: ActionOptions,
+  { silent = false, ...options }: ContentActionOptions,
 ): Promise<RemovalOutcome> {
   requirePower(actor, 'moderation')
   return inTransaction(pod, async (transaction) => {
@@ -65,6 +67,8 @@ export async function removeContent(
       details: { tombstones, caseId: found.caseId ?? null },
       effect: async (actionId) => {
         if (retraction === undefined) await hideContentRows(transaction, actionId, contentIds(target, found))
+        if (found.user === undefined || silent) return
+        await giveNotice(pod, transaction, { kind: 'content_removed', userId: found.user.id, actionId, target })
       },
     })
     return { changed: true, retracted: retraction !== undefined, action }

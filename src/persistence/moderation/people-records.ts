@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { escapeLike } from '../sql/escape-like.js'
 import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+import type { AuditActor } from './audit-log.js'
 import type { RestrictionKind } from './restrictions.js'
 
 export type PersonState = 'open' | 'silenced' | 'blocked' | 'locked' | 'closing' | 'closed'
@@ -35,6 +36,37 @@ export interface PersonFilter {
   readonly domain?: string | undefined
   readonly firstSeenAfter?: Date | undefined
 }
+
+export interface PersonNote {
+  readonly actor: AuditActor
+  readonly text: string
+  readonly createdAt: Date
+}
+
+export async function insertPersonNote(
+  transaction: Knex.Transaction,
+  { actor, ...note }: PersonNote & { readonly personId: number },
+): Promise<void> {
+  await transaction('person_notes').insert({ ...note, actor: JSON.stringify(actor) })
+}
+
+/** What moderators have noted about a person, the latest first, and how often they have warned them. */
+export async function readPersonHistory(
+  db: Knex,
+  { id, guid }: Pick<PersonRecord, 'id' | 'guid'>,
+): Promise<{ readonly notes: readonly PersonNote[]; readonly warnings: number }> {
+  const notes = await db('person_notes')
+    .where({ personId: id })
+    .orderBy('id', 'desc')
+    .limit(NOTES_SHOWN)
+    .select('actor', 'text', 'createdAt')
+  const [{ count = 0 } = {}] = await db('moderation_actions')
+    .where({ targetType: 'person', targetGuid: guid, kind: 'warn' })
+    .count<{ count: number }[]>('* as count')
+  return { notes, warnings: Number(count) }
+}
+
+const NOTES_SHOWN = 50
 
 /** Lists people, the latest first. */
 export async function listPersonRecords(

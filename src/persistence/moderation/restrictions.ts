@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { changeContentOf, noteContentChanges } from './person-content.js'
+import { deactivateContacts, deleteLostContacts } from './user-notices.js'
 
 export type RestrictionKind = 'silence' | 'block'
 
@@ -18,7 +19,7 @@ export interface RestrictionChange {
 
 const NO_CHANGE: RestrictionChange = { resumed: [], isContentLeft: false }
 
-export interface ResumedContact {
+interface ResumedContact {
   readonly userId: number
   readonly ownPersonId: number
   readonly personId: number
@@ -36,7 +37,7 @@ export async function restrictPeople(
 ): Promise<RestrictionChange> {
   if (personIds.length === 0) return NO_CHANGE
   await transaction.raw(insertRestrictions, { source, sourceId: id, kind, personIds: [...personIds] })
-  return applyRestrictions(transaction, personIds)
+  return applyRestrictions(transaction, personIds, source)
 }
 
 /** Ends the restrictions of a source for these people, or for all. Restrictions of other sources hold. */
@@ -51,6 +52,7 @@ export async function liftRestrictions(
   return applyRestrictions(
     transaction,
     lifted.map(({ personId }) => personId),
+    source,
   )
 }
 
@@ -63,17 +65,20 @@ export async function reapplyRestrictions(
   return followRestrictions(transaction, {
     blocked: people.filter(({ isBlocked }) => isBlocked),
     unblocked: people.filter(({ isBlocked }) => !isBlocked),
+    isNoticed: false,
   })
 }
 
 async function applyRestrictions(
   transaction: Knex.Transaction,
   personIds: readonly number[],
+  source: RestrictionSource['source'],
 ): Promise<RestrictionChange> {
   const people = await updateStrictest(transaction, personIds)
   return followRestrictions(transaction, {
     blocked: people.filter(({ wasBlocked, isBlocked }) => isBlocked && !wasBlocked),
     unblocked: people.filter(({ wasBlocked, isBlocked }) => wasBlocked && !isBlocked),
+    isNoticed: source === 'pod_rule',
   })
 }
 
@@ -96,7 +101,12 @@ const ROWS_AT_ONCE = 1_000
 
 async function followRestrictions(
   transaction: Knex.Transaction,
-  people: { readonly blocked: readonly ChangedPerson[]; readonly unblocked: readonly ChangedPerson[] },
+  people: {
+    readonly blocked: readonly ChangedPerson[]
+    readonly unblocked: readonly ChangedPerson[]
+    /** The users who lose contacts get a notice. */
+    readonly isNoticed: boolean
+  },
 ): Promise<RestrictionChange> {
   const blocked = people.blocked.map(({ id }) => id)
   const unblocked = people.unblocked.map(({ id }) => id)
@@ -104,8 +114,9 @@ async function followRestrictions(
   await noteContentChanges(transaction, changed)
   let left = ROWS_AT_ONCE
   for (const id of changed) if (left > 0) left -= await changeContentOf(transaction, id, left)
-  if (blocked.length > 0) await transaction.raw(deactivateContacts, [blocked])
+  if (blocked.length > 0) await deactivateContacts(transaction, blocked, people)
   if (unblocked.length === 0) return { resumed: [], isContentLeft: left === 0 }
+  await deleteLostContacts(transaction, unblocked)
   const { rows: resumed } = await transaction.raw(reactivateContacts, [unblocked, unblocked])
   return {
     resumed: resumed.filter(({ receiving }: { receiving: boolean }) => receiving),
@@ -134,11 +145,6 @@ const updateStrictestStatement = `
     updated.id, locked.restriction is not distinct from 'block' as "wasBlocked",
     updated.restriction is not distinct from 'block' as "isBlocked"
   from updated join locked using (id)`
-
-const deactivateContacts = `
-  update contacts set
-    inactive_sharing = sharing, inactive_receiving = receiving, sharing = false, receiving = false
-  where person_id = any(?) and inactive_sharing is null`
 
 /** A contact that has ended on both sides meanwhile is deleted. */
 const reactivateContacts = `

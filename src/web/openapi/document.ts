@@ -31,6 +31,7 @@ import { ListedPodSchema, PodSchema } from '../schemas/pods.js'
 import { Photo, Picture, Poll, Post, Root } from '../schemas/posts.js'
 import { queryText } from '../schemas/query-text.js'
 import { Like, Reshare } from '../schemas/reactions.js'
+import { UserNoticeSchema } from '../schemas/user-notices.js'
 import { addCompression } from '../server/compression.js'
 import { DOCS_SCRIPT, DOCS_STYLE } from './docs-theme.js'
 import { errorResponsesOf } from './error-responses.js'
@@ -113,6 +114,7 @@ const NAMED_SCHEMAS = [
   ...[FilterSchema, WholeFilterSchema, DryRunSchema],
   ...[ListedPersonSchema, WholePersonSchema],
   ...[ActionSchema, AuditEntrySchema, ContentSchema, ListedCaseSchema, WholeCaseSchema, OwnReportSchema],
+  UserNoticeSchema,
   ...[PodRuleSchema, PodPreviewSchema, ListedPodSchema, PodSchema],
   ...[PodRuleImportSchema, OperationSchema, InvitationSchema],
   ...[ClusterSchema, WholeClusterSchema, CleanPreviewSchema],

@@ -63,6 +63,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   hidePost: { ...ofPost, body: { hide: true } },
   voteInPoll: { ...ofPost, body: { poll_answer: EXAMPLE.pollAnswerId } },
   listOwnReports: {},
+  listUserNotices: {},
   reportPerson: { ...ofPerson, body: { reason: 'This account sends advertising.' } },
   reportMessage: {
     path: { guid: EXAMPLE.conversationGuid, message_guid: EXAMPLE.messageGuid },

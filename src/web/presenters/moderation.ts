@@ -96,8 +96,9 @@ export function presentPersonRecord(record: PersonRecord, podUrl: string) {
   }
 }
 
-export function presentWholePersonRecord({ counts, ...record }: WholePersonRecord, podUrl: string) {
-  return { ...presentPersonRecord(record, podUrl), counts }
+export function presentWholePersonRecord({ counts, notes, warnings, ...record }: WholePersonRecord, podUrl: string) {
+  const presentedNotes = notes.map(({ actor, text, createdAt }) => ({ at: createdAt.toISOString(), actor, text }))
+  return { ...presentPersonRecord(record, podUrl), counts, warnings, notes: presentedNotes }
 }
 
 export function presentAction(action: ActionRow) {

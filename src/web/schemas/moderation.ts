@@ -15,6 +15,9 @@ export const actionBody = {
   case_id: Type.Optional(Type.Integer({ description: 'The case that the action belongs to.' })),
 }
 
+/** Of actions on content. */
+export const silent = Type.Optional(Type.Boolean({ description: 'A local author gets no notice.' }))
+
 /** The end of a temporary action. */
 export const until = Type.Optional(
   Type.String({ description: 'The pod undoes the action at this time. Without it the action has no end.' }),
@@ -106,6 +109,15 @@ export const WholePersonSchema = Type.Object(
       comments: Type.Integer(),
       deliveries_waiting: Type.Integer(),
     }),
+    warnings: Type.Integer(),
+    notes: Type.Array(
+      Type.Object({
+        at: Timestamp,
+        actor: Type.Object({ guid: nullable(Type.String()), name: Type.String(), role: Type.String() }),
+        text: Type.String(),
+      }),
+      { description: 'The last 50 notes of moderators, the latest first. Nobody reads notes about themselves.' },
+    ),
   },
   { $id: 'WholeModeratedPerson', description: 'A person for moderators, with counts.' },
 )

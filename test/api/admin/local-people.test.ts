@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { closeDueAccounts, closingOperation, keepAccount } from '../../../src/domain/accounts/close-account.js'
 import { signIn } from '../../../src/domain/accounts/sign-in.js'
 import { createComment } from '../../../src/domain/interactions/comments.js'
+import { exportLostContacts } from '../../../src/domain/moderation/notices/user-notices.js'
+import { restrictOperation } from '../../../src/domain/moderation/pods/restrict-pod-people.js'
 import { runOperation } from '../../../src/domain/operations/long-operations.js'
 import { User } from '../../../src/persistence/models/user.js'
 import type { Pod } from '../../../src/pod/pod.js'
@@ -124,4 +126,104 @@ describe('23: an account that a moderator closes', () => {
     await User.query(api.pod.db).where({ username: 'adm' }).patch({ role: 'admin' })
     expect((await close('adm', adm.person.guid, {}, adm)).body).toMatchObject({ code: 422, reason: 'own_account' })
   })
+})
+
+describe('21: a warning', () => {
+  it('is a notice and a conversation from the podmin account, and counts in the record', async () => {
+    const { carol } = api
+    const text = 'No advertising, please.'
+    expect((await mod.post(`/people/${carol.guid}/warn`, { reason, text: ' ' })).body).toMatchObject({
+      code: 422,
+      reason: 'text_invalid',
+      field: 'text',
+    })
+
+    expect((await mod.post(`/people/${carol.guid}/warn`, { reason, text })).body).toMatchObject({
+      changed: true,
+      action: { kind: 'warn', undo: { possible: false } },
+    })
+
+    const { body: notices } = await carol.get('/user/notices')
+    expect(notices).toMatchObject([{ kind: 'warning', text, target: null, confirmed_at: null }])
+    expect(JSON.stringify(notices)).not.toContain('mod@')
+    const [conversation] = (await carol.get('/conversations')).body
+    expect(conversation.read).toBe(false)
+    const [message] = (await carol.get(`/conversations/${conversation.guid}/messages`)).body
+    expect(message).toMatchObject({ author: { network_id: api.dan.address }, body: expect.stringContaining(text) })
+    expect((await mod.get(`/people/${carol.guid}`)).body.warnings).toBe(1)
+    expect((await api.alice.get('/user/notices')).body).toEqual([])
+    expect((await mod.post(`/people/${adm.person.guid}/warn`, { reason, text })).body).toMatchObject({ code: 403 })
+  })
+})
+
+it('15: the author of a removed or hidden post gets a notice, unless the action is silent', async () => {
+  const { bob } = api
+  const notices = async () => (await bob.get('/user/notices')).body
+  const post = async () => (await bob.post('/posts', { body: 'Watches', public: true })).body.guid
+  const [removed, hidden, quiet] = [await post(), await post(), await post()]
+
+  await mod.post(`/posts/${removed}/remove`, { reason })
+  await mod.post(`/posts/${hidden}/hide`, { reason })
+  await mod.post(`/posts/${quiet}/hide`, { reason, silent: true })
+
+  expect(await notices()).toMatchObject([
+    { kind: 'content_hidden', target: { type: 'post', guid: hidden } },
+    { kind: 'content_removed', target: { type: 'post', guid: removed } },
+  ])
+  expect(JSON.stringify(await notices())).not.toContain(reason)
+})
+
+describe('a user who loses contacts by a rule for a pod', () => {
+  it('gets one notice for the host, which is gone with the rule', async () => {
+    const { hal } = await api.people('hal')
+    const people = [
+      await addRemotePerson(api.pod, 'una@lost.example'),
+      await addRemotePerson(api.pod, '=ulf@lost.example'),
+    ]
+    for (const person of people) await share(api, hal, person)
+    const setRule = (state: string) =>
+      adm.post('/pod_rules', { domain: 'lost.example', state, reason, confirm: 'lost.example' })
+    await api.pod.db('outbox').delete()
+    const run = async () => {
+      const { data } = await api.pod.db('outbox').where({ name: 'run-operation' }).first('data')
+      await runOperation(api.pod, { data, finish: async () => {} }, restrictOperation, new AbortController().signal)
+      await api.pod.db('outbox').delete()
+    }
+
+    await setRule('blocked')
+    await run()
+
+    expect((await hal.get('/user/notices')).body).toMatchObject([
+      { kind: 'contacts_lost', text: 'lost.example', contacts_lost: 2 },
+    ])
+    expect(await exportLostContacts(api.pod, hal.viewer)).toBe(
+      [
+        'address,name,you_shared,they_shared',
+        "'=ulf@lost.example,,true,false",
+        'una@lost.example,,true,false',
+        '',
+      ].join('\r\n'),
+    )
+    await setRule('normal')
+    await run()
+    expect((await hal.get('/user/notices')).body).toEqual([])
+  })
+})
+
+it('a cleared profile is empty and is sent; a note is for other moderators', async () => {
+  const { ida } = await api.people('ida')
+  await ida.editProfile({ firstName: 'Buy', bio: 'Watches', tags: ['watches'], imageUrl: '/uploads/images/x.png' })
+  await api.pod.db('outbox').delete()
+
+  expect((await mod.post(`/people/${ida.guid}/clear_profile`, { reason })).body).toMatchObject({ changed: true })
+
+  expect((await ida.get('/user')).body).toMatchObject({ name: ida.address, bio: '', tags: [] })
+  expect(await api.pod.db('outbox').pluck('data')).toEqual([{ record: 'profile', personId: ida.viewer.personId }])
+  expect((await mod.post(`/people/${ida.guid}/notes`, { text: ' ' })).body).toMatchObject({ reason: 'reason_needed' })
+  expect((await mod.post(`/people/${ida.guid}/notes`, { text: 'Second time' })).body).toEqual({ changed: true })
+  expect((await adm.get(`/people/${ida.guid}`)).body.notes).toMatchObject([
+    { actor: { name: 'mod' }, text: 'Second time' },
+  ])
+  const [entry] = (await mod.get('/audit?action=person.noted')).body
+  expect(JSON.stringify(entry)).not.toContain('Second time')
 })

@@ -9,6 +9,7 @@ import {
   actionBody,
   actionRefusals,
   ContentSchema,
+  silent,
   targetRefusals,
   until,
 } from '../../schemas/moderation.js'
@@ -55,15 +56,20 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
           summary: `Hide a ${type}`,
           description: `The ${type} stays in the database and is shown to its author and to moderators only. Nothing is sent to other pods. Private content must have been reported.`,
           params,
-          body: Type.Object({ ...actionBody, until }),
+          body: Type.Object({ ...actionBody, until, silent }),
           response: { 200: Type.Object(actionAnswer, { description: `The ${type} is hidden.` }) },
         },
         config: { scopes: ['moderation'], refusals: { ...actionRefusals, ...targetRefusals, ...notFound } },
       },
       async (request) => {
-        const { reason, case_id: caseId, until: end } = request.body
+        const { reason, case_id: caseId, silent: isSilent, until: end } = request.body
         const target = { type, guid: request.params.guid }
-        const options = { reason, caseId, until: end === undefined ? undefined : readTime('until', end) }
+        const options = {
+          reason,
+          caseId,
+          silent: isSilent,
+          until: end === undefined ? undefined : readTime('until', end),
+        }
         return hideContent(request.pod, await actorOf(request, 'moderation'), target, options)
       },
     )
@@ -77,7 +83,7 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
           summary: `Remove a ${type}`,
           description: `A local author's ${type}, and a comment on a post of a local author, is retracted on other pods too, which is final. Other content is hidden and kept away until the undo. Private content must have been reported.`,
           params,
-          body: Type.Object(actionBody),
+          body: Type.Object({ ...actionBody, silent }),
           response: {
             200: Type.Object(
               { ...actionAnswer, retracted: Type.Boolean({ description: 'A retraction is sent to other pods.' }) },
@@ -88,9 +94,10 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         config: { scopes: ['moderation'], refusals: { ...actionRefusals, ...targetRefusals, ...notFound } },
       },
       async (request) => {
-        const { reason, case_id: caseId } = request.body
+        const { reason, case_id: caseId, silent: isSilent } = request.body
         const target = { type, guid: request.params.guid }
-        return removeContent(request.pod, await actorOf(request, 'moderation'), target, { reason, caseId })
+        const options = { reason, caseId, silent: isSilent }
+        return removeContent(request.pod, await actorOf(request, 'moderation'), target, options)
       },
     )
 

@@ -1,6 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { clearProfile } from '../../../domain/moderation/people/clear-profile.js'
 import { closePerson } from '../../../domain/moderation/people/close-person.js'
+import { warnPerson } from '../../../domain/moderation/people/warn-person.js'
 import { Timestamp } from '../../schemas/formats.js'
 import { actionAnswer, actionBody, actionRefusals, podminRefusal, targetRefusals } from '../../schemas/moderation.js'
 import { nullable } from '../../schemas/references.js'
@@ -12,6 +14,48 @@ const refusals = { ...actionRefusals, ...targetRefusals, person_not_found: 404, 
 
 /** Actions on people with an account on this pod. */
 export const localPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.post(
+    '/people/:guid/warn',
+    {
+      schema: {
+        operationId: 'warnPerson',
+        tags,
+        summary: 'Warn a local person',
+        description:
+          'The person sees the text after the next sign-in, and gets it in a conversation from the account that `PODMIN_ACCOUNT` names.',
+        params,
+        body: Type.Object({ ...actionBody, text: Type.String({ description: '1 to 2 000 characters.' }) }),
+        response: { 200: Type.Object(actionAnswer, { description: 'The person is warned.' }) },
+      },
+      config: { scopes: ['moderation'], refusals: { ...refusals, text_invalid: { status: 422, field: 'text' } } },
+    },
+    async (request) => {
+      const { reason, case_id: caseId, text } = request.body
+      const actor = await actorOf(request, 'moderation')
+      return warnPerson(request.pod, actor, request.params.guid, { reason, caseId, text })
+    },
+  )
+
+  app.post(
+    '/people/:guid/clear_profile',
+    {
+      schema: {
+        operationId: 'clearProfile',
+        tags,
+        summary: 'Clear the profile of a local person',
+        description: 'Removes the picture, the name and all texts, and sends the profile to other pods.',
+        params,
+        body: Type.Object(actionBody),
+        response: { 200: Type.Object(actionAnswer, { description: 'The profile is empty.' }) },
+      },
+      config: { scopes: ['moderation'], refusals },
+    },
+    async (request) => {
+      const { reason, case_id: caseId } = request.body
+      return clearProfile(request.pod, await actorOf(request, 'moderation'), request.params.guid, { reason, caseId })
+    },
+  )
+
   app.post(
     '/people/:guid/close',
     {

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { Actor } from '../../../domain/moderation/actor.js'
 import { endSessions } from '../../../domain/moderation/end-sessions.js'
+import { notePerson } from '../../../domain/moderation/people/note-person.js'
 import { listPeople, muteReports, readPerson } from '../../../domain/moderation/people.js'
 import type { ActionOutcome } from '../../../domain/moderation/record-action.js'
 import { blockPerson, type RestrictOptions, silencePerson } from '../../../domain/moderation/restrict-person.js'
@@ -161,6 +162,31 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { reports_muted: muted, reason } = request.body
       return muteReports(request.pod, await actorOf(request, 'moderation'), request.params.guid, { muted, reason })
     },
+  )
+
+  app.post(
+    '/people/:guid/notes',
+    {
+      schema: {
+        operationId: 'addPersonNote',
+        tags,
+        summary: 'Add a note about a person',
+        description: 'Only moderators and admins read it.',
+        params,
+        body: Type.Object({ text: Type.String({ description: '1 to 2 000 characters.' }) }),
+        response: { 200: Type.Object({ changed: Changed }, { description: 'The note is stored.' }) },
+      },
+      config: {
+        scopes: ['moderation'],
+        refusals: {
+          role_needed: 403,
+          person_not_found: 404,
+          reason_needed: { status: 422, field: 'text' },
+          reason_invalid: { status: 422, field: 'text' },
+        },
+      },
+    },
+    async (request) => notePerson(request.pod, await actorOf(request, 'moderation'), request.params.guid, request.body),
   )
 
   for (const [name, { run, refusals, ...words }] of Object.entries(ACTIONS)) {

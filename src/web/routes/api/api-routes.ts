@@ -26,6 +26,7 @@ import { streamingRoutes } from './streaming.js'
 import { streamRoutes } from './streams.js'
 import { tagFollowingRoutes } from './tag-followings.js'
 import { userRoutes } from './user.js'
+import { userNoticeRoutes } from './user-notices.js'
 import { usersRoutes } from './users.js'
 
 /** The client API below `/api/v1`. The hooks and parsers added here apply to it alone. */
@@ -40,6 +41,7 @@ export const apiRoutes: FastifyPluginAsync = async (app) => {
   addCompression(app)
   addRemoteSearch(app)
   await app.register(userRoutes)
+  await app.register(userNoticeRoutes)
   await app.register(usersRoutes)
   await app.register(commentRoutes)
   await app.register(reportRoutes)

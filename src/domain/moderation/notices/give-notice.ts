@@ -1,0 +1,59 @@
+import type { Knex } from 'knex'
+import { User } from '../../../persistence/models/user.js'
+import { insertNotice, type UserNotice } from '../../../persistence/moderation/user-notices.js'
+import type { Pod } from '../../../pod/pod.js'
+import { beginConversation } from '../../conversations/begin-conversation.js'
+
+export type NoticePod = Pick<Pod, 'config' | 'jobs' | 'now'>
+
+interface NewNotice {
+  readonly kind: Exclude<UserNotice['kind'], 'contacts_lost'>
+  readonly userId: number
+  readonly actionId: number
+  /** Of a warning. */
+  readonly text?: string
+  readonly target?: { readonly type: string; readonly guid: string }
+}
+
+/** Stores a notice for a local user, and begins a conversation from the podmin account if there is one. Names no moderator. */
+export async function giveNotice(
+  pod: NoticePod,
+  transaction: Knex.Transaction,
+  { kind, userId, actionId, text = '', target }: NewNotice,
+): Promise<void> {
+  const createdAt = pod.now()
+  const ofTarget = { targetType: target?.type ?? null, targetGuid: target?.guid ?? null }
+  await insertNotice(transaction, { kind, userId, actionId, text, ...ofTarget, createdAt })
+  const podmin = await findPodmin(pod, transaction)
+  if (podmin?.person === undefined || podmin.id === userId) return
+  const user = await User.query(transaction).findById(userId).withGraphFetched('person').throwIfNotFound()
+  if (user.person === undefined) return
+  await beginConversation(pod, transaction, podmin.person, {
+    ...{ recipients: [user.person], subject: 'A notice from the moderators', createdAt },
+    text: `${noticeSentence(kind, target)}${text === '' ? '' : `\n\n${text}`}`,
+  })
+}
+
+async function findPodmin({ config }: NoticePod, transaction: Knex.Transaction): Promise<User | undefined> {
+  if (config.podminAccount === undefined) return undefined
+  const podmin = await User.byUsername(transaction, config.podminAccount)
+  const isOpen = podmin !== undefined && podmin.closedAt === null && podmin.lockedAt === null && podmin.closeAt === null
+  return isOpen ? podmin : undefined
+}
+
+/** The notice in words, for people and for clients that do not know the kind. */
+export function noticeSentence(kind: UserNotice['kind'], target?: { readonly type: string }): string {
+  const thing =
+    target?.type === 'comment' ? 'One of your comments' : target?.type === 'post' ? 'One of your posts' : undefined
+  const [some, verb] = thing === undefined ? ['Posts and comments of yours', 'were'] : [thing, 'was']
+  switch (kind) {
+    case 'warning':
+      return 'The moderators of this pod warn you.'
+    case 'content_hidden':
+      return `${some} ${verb} hidden by the moderators of this pod. Only you can still read ${verb === 'was' ? 'it' : 'them'}.`
+    case 'content_removed':
+      return `${some} ${verb} removed by the moderators of this pod.`
+    case 'contacts_lost':
+      return 'This pod has blocked another pod. You have lost your contacts there.'
+  }
+}

@@ -1,0 +1,44 @@
+import {
+  confirmNotices,
+  hasUnconfirmedNotice,
+  listLostContacts,
+  listNotices,
+  type UserNotice,
+} from '../../../persistence/moderation/user-notices.js'
+import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
+import type { Pod } from '../../../pod/pod.js'
+import { csvLine } from '../csv.js'
+
+type NoticeReader = { readonly userId: number }
+
+/** Lists the notices of a user, newest first. */
+export function listUserNotices(
+  { db }: Pick<Pod, 'db'>,
+  { userId }: NoticeReader,
+  page: IdPage,
+): Promise<IdPageResult<UserNotice>> {
+  return listNotices(db, userId, page)
+}
+
+/** Whether the user has to see notices after the sign-in. */
+export function mustConfirmNotices({ db }: Pick<Pod, 'db'>, { userId }: NoticeReader): Promise<boolean> {
+  return hasUnconfirmedNotice(db, userId)
+}
+
+/** The user has seen all notices up to this one. */
+export function confirmUserNotices(
+  { db, now }: Pick<Pod, 'db' | 'now'>,
+  { userId }: NoticeReader,
+  upTo: number,
+): Promise<void> {
+  return confirmNotices(db, userId, upTo, now())
+}
+
+/** The contacts that the user has lost by rules for pods, as CSV. */
+export async function exportLostContacts({ db }: Pick<Pod, 'db'>, { userId }: NoticeReader): Promise<string> {
+  const contacts = await listLostContacts(db, userId)
+  const lines = contacts.map(({ address, name, sharing, receiving }) =>
+    csvLine([address, name, String(receiving), String(sharing)]),
+  )
+  return ['address,name,you_shared,they_shared\r\n', ...lines].join('')
+}

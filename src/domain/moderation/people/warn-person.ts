@@ -1,0 +1,41 @@
+import type { Pod } from '../../../pod/pod.js'
+import { findTextFault } from '../../posts/texts.js'
+import { Refusal } from '../../refusals.js'
+import type { Actor } from '../actor.js'
+import { MODERATION_LIMITS } from '../limits.js'
+import { giveNotice } from '../notices/give-notice.js'
+import { type ActionOptions, type ActionOutcome, recordAction } from '../record-action.js'
+import { actOnUser } from '../restrict-user.js'
+
+export interface WarnOptions extends Omit<ActionOptions, 'until'> {
+  /** What the person reads. */
+  readonly text: string
+}
+
+/** Warns a local person, who sees the text after the next sign-in. */
+export async function warnPerson(
+  pod: Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>,
+  actor: Actor,
+  guid: string,
+  { text: written, ...options }: WarnOptions,
+): Promise<ActionOutcome> {
+  const text = written.trim()
+  return actOnUser(pod, actor, guid, options, async (transaction, user, reason) => {
+    requireWarning(text)
+    const action = await recordAction(pod, transaction, actor, {
+      kind: 'warn',
+      target: { type: 'person', guid, label: user.username },
+      reason,
+      caseId: options.caseId,
+      undo: { possible: false },
+      effect: (actionId) => giveNotice(pod, transaction, { kind: 'warning', userId: user.id, actionId, text }),
+    })
+    return { changed: true, action }
+  })
+}
+
+function requireWarning(text: string): void {
+  const most = MODERATION_LIMITS.reasonCharacters
+  const fault = text === '' ? 'is empty' : findTextFault(text, most)
+  if (fault !== undefined) throw new Refusal('text_invalid', `The text of a warning ${fault}.`)
+}
