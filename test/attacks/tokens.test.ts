@@ -92,13 +92,13 @@ describe('S71: a code', () => {
     const { verifier, parameters } = pkce()
     const { client, code } = await begin(parameters)
     const other = await registerTestClient(pod.app)
-    const wish = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK }
+    const request = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK }
 
     const answers = [
-      await other.token({ ...wish, code_verifier: verifier }),
-      await client.token({ ...wish, code_verifier: verifier, redirect_uri: 'https://client.example/callback/' }),
-      await client.token({ ...wish, code_verifier: 'a'.repeat(43) }),
-      await client.token(wish),
+      await other.token({ ...request, code_verifier: verifier }),
+      await client.token({ ...request, code_verifier: verifier, redirect_uri: 'https://client.example/callback/' }),
+      await client.token({ ...request, code_verifier: 'a'.repeat(43) }),
+      await client.token(request),
     ]
 
     expect(answers.map(({ statusCode }) => statusCode)).toEqual([400, 400, 400, 400])
@@ -106,11 +106,11 @@ describe('S71: a code', () => {
 
   it('that is used twice revokes the tokens issued for it', async () => {
     const { client, code } = await begin()
-    const wish = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK }
-    const { access_token: token } = (await client.token(wish)).json()
+    const request = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK }
+    const { access_token: token } = (await client.token(request)).json()
     expect(await statusOf(token)).toBe(200)
 
-    expect((await client.token(wish)).json().error).toBe('invalid_grant')
+    expect((await client.token(request)).json().error).toBe('invalid_grant')
     expect(await statusOf(token)).toBe(401)
   })
 

@@ -45,9 +45,9 @@ async function viewer(username: string): Promise<Viewer> {
 function counting(crypto: PodCrypto): PodCrypto {
   return {
     ...crypto,
-    signRelayable: (...wish) => {
+    signRelayable: (...input) => {
       made.byAuthor += 1
-      return crypto.signRelayable(...wish)
+      return crypto.signRelayable(...input)
     },
     sealEnvelopes: (messages) => {
       made.ofEnvelope += messages.length

@@ -35,9 +35,9 @@ const ASK_EVERY_MS = 100
  * One source sends four of five messages, as many as the pod can process meanwhile, and all of them are queued before those of
  * other sources; reports whether other sources and clients are delayed.
  */
-export async function soakFlood({ seed, store: wish, size = PROBE }: SoakOptions): Promise<boolean> {
+export async function soakFlood({ seed, store: onlyStore, size = PROBE }: SoakOptions): Promise<boolean> {
   const wrongs: string[] = []
-  for (const { store } of queueBackends.filter((backend) => wish === undefined || backend.store === wish)) {
+  for (const { store } of queueBackends.filter((backend) => onlyStore === undefined || backend.store === onlyStore)) {
     console.log(`One source fills the queue, with the queue in ${store}, seed ${seed}`)
     await using mixedLoadPod = await startMixedLoadPod(store)
     wrongs.push(...(await underFlood(mixedLoadPod, size)))

@@ -16,9 +16,9 @@ const MESSAGES = 600
  * receive events, slow pods and unreachable pods. Reports whether the pod performs at the end as it did after the warm-up,
  * and whether every acknowledged message is stored once.
  */
-export async function soakMixed({ seed, store: wish, size, minutes = MINUTES }: SoakOptions): Promise<boolean> {
-  const { store } = queueBackends.findLast((backend) => wish === undefined || backend.store === wish) ?? {}
-  if (store === undefined) throw new Error(`There is no ${wish} here.`)
+export async function soakMixed({ seed, store: onlyStore, size, minutes = MINUTES }: SoakOptions): Promise<boolean> {
+  const { store } = queueBackends.findLast((backend) => onlyStore === undefined || backend.store === onlyStore) ?? {}
+  if (store === undefined) throw new Error(`There is no ${onlyStore} here.`)
   if (!existsSync('/proc/self/fd')) throw new Error('This looks into /proc, which only Linux has.')
   const report = (line: string) => console.log(`  ${line}`)
   console.log(`${minutes} minutes of mixed load with the queue in ${store}, seed ${seed}`)

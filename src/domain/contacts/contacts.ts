@@ -47,7 +47,7 @@ export async function addToAspect(pod: Pod, viewer: Viewer, { aspectId, personGu
       .ignore()
       .returning('aspectId')
     if (added.length === 0) throw refusal('already_in_aspect', 'This person is in the aspect already.')
-    if (contact.begun) await deliverSharing(pod, transaction, viewer, person)
+    if (contact.isNew) await deliverSharing(pod, transaction, viewer, person)
     await Notification.query(transaction)
       .patch({ read: true, superseded: false })
       .where({ userId: viewer.userId, type: 'started_sharing', personId: person.id, read: false })

@@ -6,10 +6,10 @@ import { sweepAllNow } from '../../jobs/outbox/outbox.js'
 import type { JobState, QueueCounts } from '../../jobs/queues/inspect-queues.js'
 import { QUEUES, type QueueName } from '../../jobs/queues/queue-names.js'
 import {
-  listQueueWishes,
-  lockQueueWish,
-  type QueueWish,
-  saveQueueWish,
+  listQueueControls,
+  lockQueueControl,
+  type QueueControl,
+  saveQueueControl,
 } from '../../persistence/operations/queue-controls.js'
 import type { Pod } from '../../pod/pod.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
@@ -23,7 +23,7 @@ export interface QueueOverview {
   readonly name: QueueName
   readonly state: QueueState
   /** Why an operator has stopped it; undefined: it runs. */
-  readonly wish?: QueueWish
+  readonly control?: QueueControl
   readonly waiting: number
   readonly active: number
   readonly delayed: number
@@ -39,11 +39,11 @@ type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
 
 /** Lists the queues with their work. Undefined: the queue store is unavailable. */
 export async function listQueues(pod: Pick<Pod, 'db' | 'jobs'>): Promise<readonly QueueOverview[] | undefined> {
-  const [{ queues }, rates, wishes] = await Promise.all([queueFacts(pod), queueRates(pod), listQueueWishes(pod.db)])
+  const [{ queues }, rates, controls] = await Promise.all([queueFacts(pod), queueRates(pod), listQueueControls(pod.db)])
   if (queues === null) return undefined
   return QUEUES.map((name) => {
     const { waiting, active, delayed, failed, oldestWaiting, workers } = queues[name]
-    const wish = wishes.find(({ queue, state }) => queue === name && state !== 'running')
+    const control = controls.find(({ queue, state }) => queue === name && state !== 'running')
     return {
       name,
       waiting,
@@ -52,9 +52,10 @@ export async function listQueues(pod: Pick<Pod, 'db' | 'jobs'>): Promise<readonl
       failed,
       workers,
       ...rates[name],
-      state: wish?.state === 'draining' && waiting + active + delayed === 0 ? 'drained' : (wish?.state ?? 'running'),
+      state:
+        control?.state === 'draining' && waiting + active + delayed === 0 ? 'drained' : (control?.state ?? 'running'),
       oldestSeconds: oldestWaiting,
-      ...(wish && { wish }),
+      ...(control && { control }),
     }
   })
 }
@@ -201,17 +202,17 @@ async function save(
   pod: OperationsPod,
   actor: Actor,
   queue: QueueName,
-  state: QueueWish['state'],
+  state: QueueControl['state'],
   { until = undefined, ...options }: QueueChange,
 ): Promise<boolean> {
   requirePower(actor, 'administration')
   const reason = requireReason(options)
   const operation = { action: ACTION_OF_STATE[state], target: { type: 'queue', label: queue }, reason }
   return recordOperation(pod, actor, operation, async (transaction) => {
-    const before = await lockQueueWish(transaction, queue)
+    const before = await lockQueueControl(transaction, queue)
     const isSame = before.state === state && before.until?.getTime() === until?.getTime()
     if (isSame) return undefined
-    await saveQueueWish(transaction, { queue, state, actor: actor.name, reason, until: until ?? null })
+    await saveQueueControl(transaction, { queue, state, actor: actor.name, reason, until: until ?? null })
     return { state, until: until?.toISOString() ?? null }
   })
 }

@@ -33,16 +33,16 @@ export async function followBack(
   return rows
 }
 
-/** Starts sharing of a user with a person; `begun` if that is new. The row is locked. */
+/** Starts sharing of a user with a person; `isNew` unless there was sharing before. The row is locked. */
 export async function startReceiving(
   transaction: Knex.Transaction,
   { userId, personId }: SharingPair,
-): Promise<{ readonly id: number; readonly begun: boolean }> {
+): Promise<{ readonly id: number; readonly isNew: boolean }> {
   const { rows } = await transaction.raw(insertReceiving, [userId, personId])
-  if (rows.length > 0) return { id: rows[0].id, begun: true }
+  if (rows.length > 0) return { id: rows[0].id, isNew: true }
   const contact = await transaction('contacts').where({ userId, personId }).forUpdate().first('id')
   if (contact === undefined) return startReceiving(transaction, { userId, personId }) // deleted between the two statements
-  return { id: contact.id, begun: false }
+  return { id: contact.id, isNew: false }
 }
 
 /** Ends sharing of people with users and deletes the notifications about it. Returns the pairs that have changed. */
@@ -118,7 +118,7 @@ const followBackStatement = `
       and not exists (select from blocks where blocks.user_id = users.id and blocks.person_id = people.id)
     returning contacts.id, users.id as "userId", people.id as "personId", users.person_id as "ownPersonId",
       users.follow_back_aspect_id as aspect_id, theirs.id as "theirUserId"
-  ), filed as (
+  ), memberships as (
     insert into aspect_memberships (aspect_id, contact_id) select aspect_id, id from followed on conflict do nothing
   )
   select "userId", "personId", "ownPersonId", "theirUserId" from followed order by 1, 2`
@@ -128,13 +128,13 @@ const stopSharingStatement = `
     delete from contacts using pair
     where user_id = "userId" and person_id = "personId" and sharing and not receiving
     returning user_id as "userId", person_id as "personId"
-  ), halved as (
+  ), cleared as (
     update contacts set sharing = false from pair
     where user_id = "userId" and person_id = "personId" and sharing and receiving
     returning user_id as "userId", person_id as "personId"
   ), stopped as (
-    select * from ended union all select * from halved
-  ), forgotten as (
+    select * from ended union all select * from cleared
+  ), removed_notifications as (
     delete from notifications using stopped
     where notifications.type = 'started_sharing' and notifications.user_id = stopped."userId"
       and notifications.person_id = stopped."personId"
@@ -147,11 +147,11 @@ const stopReceivingStatement = `
     delete from contacts using pair
     where user_id = "userId" and person_id = "personId" and receiving and not sharing
     returning user_id as "userId", person_id as "personId"
-  ), halved as (
+  ), cleared as (
     update contacts set receiving = false from pair
     where user_id = "userId" and person_id = "personId" and receiving and sharing
     returning id, user_id as "userId", person_id as "personId"
-  ), unfiled as (
-    delete from aspect_memberships using halved where aspect_memberships.contact_id = halved.id
+  ), removed_memberships as (
+    delete from aspect_memberships using cleared where aspect_memberships.contact_id = cleared.id
   )
-  select * from ended union all select "userId", "personId" from halved`
+  select * from ended union all select "userId", "personId" from cleared`

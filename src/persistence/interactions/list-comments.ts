@@ -87,8 +87,8 @@ const viewerActions = aggregateViewerActions({
   reported: 'comment_id as id from reports where user_id = $1 and comment_id = any(page.ids)',
 })
 
-/** All in one row. */
-interface Found {
+/** The whole page in one row: a list for each column. */
+interface CommentColumns {
   readonly comments: AggregatedColumns
   readonly mentions: AggregatedColumns
   readonly people: AggregatedColumns
@@ -100,7 +100,11 @@ async function queryComments(
   { userId, personId }: Reader,
   { name, which, values }: CommentQuery,
 ): Promise<readonly ListedComment[]> {
-  const all = await queryPreparedRow<Found>(db, name, () => commentsStatement(which), [userId, personId, ...values])
+  const all = await queryPreparedRow<CommentColumns>(db, name, () => commentsStatement(which), [
+    userId,
+    personId,
+    ...values,
+  ])
   const { id: ids, guid, text, likesCount, createdAt, authorId, isHidden } = commentAggregate.decode(all.comments)
   const person = decodePeople(all.people)
   const mentionedIn = groupPeopleByOwner(mentionAggregate.decode(all.mentions), person)

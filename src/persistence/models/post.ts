@@ -163,7 +163,7 @@ export class Post extends Model {
    * tables in different orders and would deadlock otherwise.
    */
   static async lock(transaction: Knex.Transaction, ...ids: readonly number[]): Promise<void> {
-    await queryPrepared(transaction, 'held-posts', lockPosts, [ids])
+    await queryPrepared(transaction, 'locked-posts', lockPosts, [ids])
   }
 
   /** Finds the status message at the end of a chain of reshares. Undefined if it was deleted or the post is no reshare. */

@@ -10,7 +10,7 @@ export async function addActivityEntries(
   postId: number,
   personIds: readonly number[],
 ): Promise<void> {
-  await queryPrepared(transaction, 'involve', insertActivityEntries, [postId, personIds])
+  await queryPrepared(transaction, 'new-activity-entries', insertActivityEntries, [postId, personIds])
 }
 
 /**

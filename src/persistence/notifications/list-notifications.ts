@@ -115,8 +115,8 @@ const actorAggregate = aggregateColumns<OwnedPerson>({
   personId: numberColumn('person_id'),
 })
 
-/** All in one row. */
-interface Found {
+/** The whole page in one row: a list for each column. */
+interface NotificationColumns {
   readonly notifications: AggregatedColumns
   readonly targets: AggregatedColumns
   readonly actors: AggregatedColumns
@@ -127,7 +127,7 @@ async function queryNotifications(
   db: Knex,
   { name, which, values }: NotificationQuery,
 ): Promise<readonly ListedNotification[]> {
-  const all = await queryPreparedRow<Found>(db, name, () => notificationsStatement(which), values)
+  const all = await queryPreparedRow<NotificationColumns>(db, name, () => notificationsStatement(which), values)
   const { id: ids, guid, type, read, createdAt, updatedAt, postId } = notificationAggregate.decode(all.notifications)
   const person = decodePeople(all.people)
   const targetOf = targetAmong(targetAggregate.decode(all.targets), person)

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 
 /** The requested state of a queue. */
-export interface QueueWish {
+export interface QueueControl {
   readonly queue: string
   readonly state: 'running' | 'paused' | 'draining'
   readonly actor: string
@@ -10,9 +10,9 @@ export interface QueueWish {
   readonly changedAt: Date
 }
 
-export async function saveQueueWish(
+export async function saveQueueControl(
   db: Knex,
-  { queue, state, actor, reason, until }: Omit<QueueWish, 'changedAt'>,
+  { queue, state, actor, reason, until }: Omit<QueueControl, 'changedAt'>,
 ): Promise<void> {
   await db.raw(
     `insert into queue_controls (queue, state, actor, reason, until) values (?, ?, ?, ?, ?)
@@ -23,10 +23,10 @@ export async function saveQueueWish(
 }
 
 /** Locks the requested state of a queue. Without a row the queue runs; an expired request counts as `running`. */
-export async function lockQueueWish(
+export async function lockQueueControl(
   transaction: Knex.Transaction,
   queue: string,
-): Promise<Pick<QueueWish, 'state' | 'until'>> {
+): Promise<Pick<QueueControl, 'state' | 'until'>> {
   const { rows } = await transaction.raw(
     `select case when until <= now() then 'running' else state end as state,
        case when until <= now() then null else until end as until
@@ -36,8 +36,8 @@ export async function lockQueueWish(
   return rows[0] ?? { state: 'running', until: null }
 }
 
-/** A wish whose time is over counts as `running`. */
-export async function listQueueWishes(db: Knex): Promise<readonly QueueWish[]> {
+/** A request whose time is over counts as `running`. */
+export async function listQueueControls(db: Knex): Promise<readonly QueueControl[]> {
   const { rows } = await db.raw(
     `select queue, case when until <= now() then 'running' else state end as state, actor, reason, until,
        changed_at as "changedAt"

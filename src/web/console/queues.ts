@@ -177,15 +177,15 @@ function stateOf({ state }: QueueOverview): Markup {
 }
 
 function factsOfQueue(queue: QueueOverview): Markup {
-  const { wish } = queue
+  const { control } = queue
   return factList([
     ['State', stateOf(queue)],
-    ...(wish === undefined
+    ...(control === undefined
       ? []
       : ([
-          ['Since', html`${time(wish.changedAt)}, by <bdi>${wish.actor}</bdi>`],
-          ['Reason', html`<bdi>${wish.reason}</bdi>`],
-          ['Until', wish.until === null ? 'resumed' : time(wish.until)],
+          ['Since', html`${time(control.changedAt)}, by <bdi>${control.actor}</bdi>`],
+          ['Reason', html`<bdi>${control.reason}</bdi>`],
+          ['Until', control.until === null ? 'resumed' : time(control.until)],
         ] as const)),
     ['Waiting', count(queue.waiting)],
     ['Oldest', seconds(queue.oldestSeconds)],

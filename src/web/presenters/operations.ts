@@ -7,18 +7,18 @@ import type { QuarantinedMessage } from '../../persistence/inbound/quarantine.js
 import type { DatabaseFacts } from '../../persistence/operations/database-facts.js'
 import type { PodProcess } from '../../persistence/operations/processes.js'
 
-export function presentQueue({ wish, perMinute, ...queue }: QueueOverview) {
+export function presentQueue({ control, perMinute, ...queue }: QueueOverview) {
   return {
     name: queue.name,
     state: queue.state,
     stopped:
-      wish === undefined
+      control === undefined
         ? null
         : {
-            by: wish.actor,
-            reason: wish.reason,
-            since: wish.changedAt.toISOString(),
-            until: wish.until?.toISOString() ?? null,
+            by: control.actor,
+            reason: control.reason,
+            since: control.changedAt.toISOString(),
+            until: control.until?.toISOString() ?? null,
           },
     waiting: queue.waiting,
     active: queue.active,

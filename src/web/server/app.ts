@@ -20,7 +20,7 @@ import { addHeaders } from './headers.js'
 import { addHealthRoutes, type Readiness } from './health.js'
 import { addIsolationNotice } from './isolation-notice.js'
 import { HTTP_LIMITS, type HttpLimits } from './limits.js'
-import { networkRoutes } from './network-routes.js'
+import { publicRoutes } from './public-routes.js'
 import { webReadiness } from './readiness.js'
 import { RequestFault, tooBusy } from './request-faults.js'
 import { addRequestLog } from './request-log.js'
@@ -120,7 +120,7 @@ export async function buildApp(
     await publicApp.register(adminRoutes, { prefix: '/api/admin/v1' })
     await publicApp.register(oidcRoutes)
     await publicApp.register(siteFileRoutes)
-    await publicApp.register(networkRoutes)
+    await publicApp.register(publicRoutes)
     addHealthRoutes(publicApp, app.readiness)
   })
 

@@ -40,9 +40,9 @@ export function parseBlocks(markdown: MarkdownIt, text: string, env: Env = {}): 
   return markdown.parse(text, env)
 }
 
-type Found = TextRange & Reference
+type FoundReference = TextRange & Reference
 
-const foundIn = new WeakMap<StateInline, ReadonlyMap<number, Found>>()
+const foundIn = new WeakMap<StateInline, ReadonlyMap<number, FoundReference>>()
 
 /** A rule of markdown-it. Other rules skip letters, so `diaspora://` is found at its colon, and its scheme is removed again. */
 function readReference(state: StateInline, silent: boolean): boolean {
@@ -62,7 +62,7 @@ function readReference(state: StateInline, silent: boolean): boolean {
   return true
 }
 
-function addToken(state: StateInline, found: Found): void {
+function addToken(state: StateInline, found: FoundReference): void {
   const token = state.push(REFERENCE, '', 0)
   token.meta = { reference: found }
   token.content = state.src.slice(found.start, found.end)
@@ -70,8 +70,8 @@ function addToken(state: StateInline, found: Found): void {
 }
 
 /** By the position at which the rule finds them. */
-function findReferences(text: string): ReadonlyMap<number, Found> {
-  const found = new Map<number, Found>()
+function findReferences(text: string): ReadonlyMap<number, FoundReference> {
+  const found = new Map<number, FoundReference>()
   for (const { start, end } of findTags(text))
     found.set(start, { type: 'tag', text: text.slice(start, end), start, end })
   for (const { start, end, ...link } of findLinks(text)) {

@@ -17,8 +17,8 @@ export interface FilterMatcher {
   match(document: FilterDocument): readonly FilterMatch[]
 }
 
-/** Notes that a filter has matched the current text. */
-type Found = (filter: StoredFilter) => void
+/** Reports that a filter has matched the current text. */
+type ReportMatch = (filter: StoredFilter) => void
 
 /**
  * Compiles filters so that a text is read once, whatever their number: an automaton for words, phrases and patterns, and tables for
@@ -36,33 +36,33 @@ export function compileFilters(filters: readonly StoredFilter[]): FilterMatcher 
       if (filters.length === 0 || (!isPublic && !mayMatchPrivate)) return []
       const matches = new Map<StoredFilter, FilterField>()
       for (const { field, text } of texts) {
-        const found: Found = (filter) => {
+        const report: ReportMatch = (filter) => {
           if (matches.has(filter) || !filter.fields.includes(field) || !(isPublic || filter.isPrivate)) return
           matches.set(filter, field)
         }
         const normal = normalForm(text)
-        findText(normal, found)
-        findLinks(normal, found)
-        if (field === 'tag') for (const filter of tags.get(normal) ?? []) found(filter)
+        findText(normal, report)
+        findLinks(normal, report)
+        if (field === 'tag') for (const filter of tags.get(normal) ?? []) report(filter)
       }
       return Array.from(matches, ([filter, field]) => ({ filter, field }))
     },
   }
 }
 
-function compileTexts(filters: readonly StoredFilter[]): (normal: string, found: Found) => void {
+function compileTexts(filters: readonly StoredFilter[]): (normal: string, report: ReportMatch) => void {
   const phrases = groupBy(filters, 'phrase')
   const words = groupBy(filters, 'word')
   const patterns = groupBy(filters, 'pattern', longestPiece)
   const search = compileLiterals([...phrases.keys(), ...words.keys(), ...patterns.keys()])
 
-  return (normal, found) => {
+  return (normal, report) => {
     let comparisons = 0
     const compared = new Set<string>()
     search(normal, (literal, end) => {
-      for (const filter of phrases.get(literal) ?? []) found(filter)
+      for (const filter of phrases.get(literal) ?? []) report(filter)
       if (words.has(literal) && isWholeWord(normal, end - literal.length, end)) {
-        for (const filter of words.get(literal) ?? []) found(filter)
+        for (const filter of words.get(literal) ?? []) report(filter)
       }
       if (!patterns.has(literal)) return
       const word = wordAround(normal, end - literal.length, end)
@@ -72,7 +72,7 @@ function compileTexts(filters: readonly StoredFilter[]): (normal: string, found:
       for (const filter of patterns.get(literal) ?? []) {
         comparisons += 1
         if (comparisons > MODERATION_LIMITS.patternComparisons) return
-        if (matchesPattern(word, filter.value)) found(filter)
+        if (matchesPattern(word, filter.value)) report(filter)
       }
     })
   }
@@ -109,15 +109,15 @@ function matchesPattern(word: string, pattern: string): boolean {
   return from <= word.length - last.length
 }
 
-function compileLinks(filters: readonly StoredFilter[]): (normal: string, found: Found) => void {
+function compileLinks(filters: readonly StoredFilter[]): (normal: string, report: ReportMatch) => void {
   const hosts = groupBy(filters, 'link_host')
   const prefixes = groupBy(filters, 'link_prefix', hostOfPrefix)
   if (hosts.size + prefixes.size === 0) return () => {}
 
-  return (normal, found) => {
+  return (normal, report) => {
     for (const link of readWebLinks(normal)) {
-      for (const host of withParents(link.host)) for (const filter of hosts.get(host) ?? []) found(filter)
-      for (const filter of prefixes.get(link.host) ?? []) if (beginsWith(link, filter.value)) found(filter)
+      for (const host of withParents(link.host)) for (const filter of hosts.get(host) ?? []) report(filter)
+      for (const filter of prefixes.get(link.host) ?? []) if (beginsWith(link, filter.value)) report(filter)
     }
   }
 }

@@ -21,7 +21,7 @@ declare module 'fastify' {
 }
 
 /** Public routes for other pods, and for people who follow a link. */
-export const networkRoutes: FastifyPluginAsync = async (app) => {
+export const publicRoutes: FastifyPluginAsync = async (app) => {
   app.decorate('answerLookUp', openAnonymousLookUps(app.pod))
   await app.register(discoveryRoutes)
   await app.register(nodeInfoRoutes)
