@@ -68,7 +68,7 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
     expect(await notifyQueue()).toMatchObject({
       state: 'paused',
       waiting: 1,
-      control: { actor: 'command', reason: 'a test' },
+      requested: { actor: 'command', reason: 'a test' },
     })
     expect(await isIdle(pod, ['notify'])).toBe(false)
     expect(ran).toEqual([])

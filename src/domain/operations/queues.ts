@@ -6,10 +6,10 @@ import { sweepAllNow } from '../../jobs/outbox/outbox.js'
 import type { JobState, QueueCounts } from '../../jobs/queues/inspect-queues.js'
 import { QUEUES, type QueueName } from '../../jobs/queues/queue-names.js'
 import {
-  listQueueControls,
-  lockQueueControl,
-  type QueueControl,
-  saveQueueControl,
+  listRequestedStates,
+  lockRequestedState,
+  type RequestedQueueState,
+  saveRequestedState,
 } from '../../persistence/operations/queue-controls.js'
 import type { Pod } from '../../pod/pod.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
@@ -23,7 +23,7 @@ export interface QueueOverview {
   readonly name: QueueName
   readonly state: QueueState
   /** Why an operator has stopped it; undefined: it runs. */
-  readonly control?: QueueControl
+  readonly requested?: RequestedQueueState
   readonly waiting: number
   readonly active: number
   readonly delayed: number
@@ -39,11 +39,15 @@ type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
 
 /** Lists the queues with their work. Undefined: the queue store is unavailable. */
 export async function listQueues(pod: Pick<Pod, 'db' | 'jobs'>): Promise<readonly QueueOverview[] | undefined> {
-  const [{ queues }, rates, controls] = await Promise.all([queueFacts(pod), queueRates(pod), listQueueControls(pod.db)])
+  const [{ queues }, rates, requestedStates] = await Promise.all([
+    queueFacts(pod),
+    queueRates(pod),
+    listRequestedStates(pod.db),
+  ])
   if (queues === null) return undefined
   return QUEUES.map((name) => {
     const { waiting, active, delayed, failed, oldestWaiting, workers } = queues[name]
-    const control = controls.find(({ queue, state }) => queue === name && state !== 'running')
+    const requested = requestedStates.find(({ queue, state }) => queue === name && state !== 'running')
     return {
       name,
       waiting,
@@ -53,9 +57,11 @@ export async function listQueues(pod: Pick<Pod, 'db' | 'jobs'>): Promise<readonl
       workers,
       ...rates[name],
       state:
-        control?.state === 'draining' && waiting + active + delayed === 0 ? 'drained' : (control?.state ?? 'running'),
+        requested?.state === 'draining' && waiting + active + delayed === 0
+          ? 'drained'
+          : (requested?.state ?? 'running'),
       oldestSeconds: oldestWaiting,
-      ...(control && { control }),
+      ...(requested && { requested }),
     }
   })
 }
@@ -202,17 +208,17 @@ async function save(
   pod: OperationsPod,
   actor: Actor,
   queue: QueueName,
-  state: QueueControl['state'],
+  state: RequestedQueueState['state'],
   { until = undefined, ...options }: QueueChange,
 ): Promise<boolean> {
   requirePower(actor, 'administration')
   const reason = requireReason(options)
   const operation = { action: ACTION_OF_STATE[state], target: { type: 'queue', label: queue }, reason }
   return recordOperation(pod, actor, operation, async (transaction) => {
-    const before = await lockQueueControl(transaction, queue)
+    const before = await lockRequestedState(transaction, queue)
     const isSame = before.state === state && before.until?.getTime() === until?.getTime()
     if (isSame) return undefined
-    await saveQueueControl(transaction, { queue, state, actor: actor.name, reason, until: until ?? null })
+    await saveRequestedState(transaction, { queue, state, actor: actor.name, reason, until: until ?? null })
     return { state, until: until?.toISOString() ?? null }
   })
 }

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { readSoftware } from '../../config/software.js'
 import { beat, forgetProcess, type ProcessFacts, type RunningJob } from '../../persistence/operations/processes.js'
-import type { QueueControl } from '../../persistence/operations/queue-controls.js'
+import type { RequestedQueueState } from '../../persistence/operations/queue-controls.js'
 import { pictureStoresOf } from '../../persistence/photos/open-pictures.js'
 import type { Pod } from '../../pod/pod.js'
 import { singleFlight } from '../../throttling/single-flight.js'
@@ -33,7 +33,7 @@ export function keepHeartbeat(
     version: readSoftware().version,
     startedAt: new Date(performance.timeOrigin),
   }
-  const applyControls = queueControlApplier(jobs, queues)
+  const applyStates = requestedStateApplier(jobs, queues)
   let utilization = performance.eventLoopUtilization()
 
   function factsNow(): ProcessFacts {
@@ -53,7 +53,7 @@ export function keepHeartbeat(
 
   const beatNow = singleFlight(async () => {
     try {
-      await applyControls(await beat(db, { ...process_, facts: factsNow() }))
+      await applyStates(await beat(db, { ...process_, facts: factsNow() }))
     } catch (err) {
       log.debug({ err }, 'heartbeat failed') // an outage has its own log lines
     }
@@ -70,16 +70,16 @@ export function keepHeartbeat(
   }
 }
 
-type QueueStates = readonly Pick<QueueControl, 'queue' | 'state'>[]
+type QueueStates = readonly Pick<RequestedQueueState, 'queue' | 'state'>[]
 
 /** Compares each time, because a queue store that was emptied has forgotten that its queues are paused. */
-function queueControlApplier(
+function requestedStateApplier(
   jobs: Pick<JobQueues, 'pause' | 'resume' | 'isPaused' | 'refuseJobsFor' | 'directRuns'>,
   served: readonly QueueName[],
 ): (requested: QueueStates) => Promise<void> {
-  const applied = new Map<QueueName, QueueControl['state']>()
+  const applied = new Map<QueueName, RequestedQueueState['state']>()
 
-  async function apply(queue: QueueName, state: QueueControl['state']): Promise<void> {
+  async function apply(queue: QueueName, state: RequestedQueueState['state']): Promise<void> {
     if (state === 'paused') {
       if (!(await jobs.isPaused(queue))) await jobs.pause(queue)
     } else if (applied.get(queue) !== state && (await jobs.isPaused(queue))) {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 import type { PictureStores } from '../photos/open-pictures.js'
-import type { QueueControl } from './queue-controls.js'
+import type { RequestedQueueState } from './queue-controls.js'
 
 /** Seconds after the last heartbeat until a process counts as gone. */
 const GONE_AFTER = 30
@@ -39,7 +39,7 @@ export interface PodProcess {
 export async function beat(
   db: Knex,
   { id, kind, host, pid, version, startedAt, facts }: Omit<PodProcess, 'seenAt'>,
-): Promise<readonly Pick<QueueControl, 'queue' | 'state'>[]> {
+): Promise<readonly Pick<RequestedQueueState, 'queue' | 'state'>[]> {
   return queryPrepared(db, 'heartbeat', heartbeat, [id, kind, host, pid, version, startedAt, JSON.stringify(facts)])
 }
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 
 /** The requested state of a queue. */
-export interface QueueControl {
+export interface RequestedQueueState {
   readonly queue: string
   readonly state: 'running' | 'paused' | 'draining'
   readonly actor: string
@@ -10,9 +10,9 @@ export interface QueueControl {
   readonly changedAt: Date
 }
 
-export async function saveQueueControl(
+export async function saveRequestedState(
   db: Knex,
-  { queue, state, actor, reason, until }: Omit<QueueControl, 'changedAt'>,
+  { queue, state, actor, reason, until }: Omit<RequestedQueueState, 'changedAt'>,
 ): Promise<void> {
   await db.raw(
     `insert into queue_controls (queue, state, actor, reason, until) values (?, ?, ?, ?, ?)
@@ -23,10 +23,10 @@ export async function saveQueueControl(
 }
 
 /** Locks the requested state of a queue. Without a row the queue runs; an expired request counts as `running`. */
-export async function lockQueueControl(
+export async function lockRequestedState(
   transaction: Knex.Transaction,
   queue: string,
-): Promise<Pick<QueueControl, 'state' | 'until'>> {
+): Promise<Pick<RequestedQueueState, 'state' | 'until'>> {
   const { rows } = await transaction.raw(
     `select case when until <= now() then 'running' else state end as state,
        case when until <= now() then null else until end as until
@@ -37,7 +37,7 @@ export async function lockQueueControl(
 }
 
 /** A request whose time is over counts as `running`. */
-export async function listQueueControls(db: Knex): Promise<readonly QueueControl[]> {
+export async function listRequestedStates(db: Knex): Promise<readonly RequestedQueueState[]> {
   const { rows } = await db.raw(
     `select queue, case when until <= now() then 'running' else state end as state, actor, reason, until,
        changed_at as "changedAt"

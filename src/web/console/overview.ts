@@ -5,7 +5,7 @@ import { findNewerRelease } from '../../domain/operations/newer-release.js'
 import { isNearlyFull, storageFacts } from '../../domain/operations/storage.js'
 import { queueFacts } from '../../jobs/operations/queue-facts.js'
 import { listProcesses } from '../../persistence/operations/processes.js'
-import { listQueueControls } from '../../persistence/operations/queue-controls.js'
+import { listRequestedStates } from '../../persistence/operations/queue-controls.js'
 import type { Pod } from '../../pod/pod.js'
 import { html, type Markup } from '../pages/markup.js'
 import { cachedAnswer } from '../server/cached-answer.js'
@@ -51,10 +51,10 @@ interface Tile {
 async function readState(
   pod: Pick<Pod, 'db' | 'jobs' | 'config'>,
 ): Promise<{ readonly warnings: readonly Markup[]; readonly tiles: readonly Tile[] }> {
-  const [facts, processes, controls, folders, newer] = await Promise.all([
+  const [facts, processes, requestedStates, folders, newer] = await Promise.all([
     queueFacts(pod),
     listProcesses(pod.db),
-    listQueueControls(pod.db),
+    listRequestedStates(pod.db),
     storageFacts(pod),
     findNewerRelease(pod, readSoftware().version),
   ])
@@ -62,7 +62,7 @@ async function readState(
   const sum = (read: (queue: (typeof queues)[number][1]) => number) =>
     count(queues.reduce((total, [, queue]) => total + read(queue), 0))
   const unserved = queues.filter(([, { workers, waiting }]) => workers === 0 && waiting > 0).map(([name]) => name)
-  const stopped = controls.filter(({ state }) => state !== 'running')
+  const stopped = requestedStates.filter(({ state }) => state !== 'running')
   const isSwept = facts.lastSweep !== null && facts.lastSweep < SWEPT_WITHIN
   const low = folders.filter(isNearlyFull)
   return {

@@ -177,15 +177,15 @@ function stateOf({ state }: QueueOverview): Markup {
 }
 
 function factsOfQueue(queue: QueueOverview): Markup {
-  const { control } = queue
+  const { requested } = queue
   return factList([
     ['State', stateOf(queue)],
-    ...(control === undefined
+    ...(requested === undefined
       ? []
       : ([
-          ['Since', html`${time(control.changedAt)}, by <bdi>${control.actor}</bdi>`],
-          ['Reason', html`<bdi>${control.reason}</bdi>`],
-          ['Until', control.until === null ? 'resumed' : time(control.until)],
+          ['Since', html`${time(requested.changedAt)}, by <bdi>${requested.actor}</bdi>`],
+          ['Reason', html`<bdi>${requested.reason}</bdi>`],
+          ['Until', requested.until === null ? 'resumed' : time(requested.until)],
         ] as const)),
     ['Waiting', count(queue.waiting)],
     ['Oldest', seconds(queue.oldestSeconds)],

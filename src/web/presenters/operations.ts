@@ -7,18 +7,18 @@ import type { QuarantinedMessage } from '../../persistence/inbound/quarantine.js
 import type { DatabaseFacts } from '../../persistence/operations/database-facts.js'
 import type { PodProcess } from '../../persistence/operations/processes.js'
 
-export function presentQueue({ control, perMinute, ...queue }: QueueOverview) {
+export function presentQueue({ requested, perMinute, ...queue }: QueueOverview) {
   return {
     name: queue.name,
     state: queue.state,
     stopped:
-      control === undefined
+      requested === undefined
         ? null
         : {
-            by: control.actor,
-            reason: control.reason,
-            since: control.changedAt.toISOString(),
-            until: control.until?.toISOString() ?? null,
+            by: requested.actor,
+            reason: requested.reason,
+            since: requested.changedAt.toISOString(),
+            until: requested.until?.toISOString() ?? null,
           },
     waiting: queue.waiting,
     active: queue.active,
