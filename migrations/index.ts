@@ -58,6 +58,7 @@ import { clusters } from './0131-clusters.js'
 import { quarantine } from './0135-quarantine.js'
 import { retention } from './0140-retention.js'
 import { latestRelease } from './0141-latest-release.js'
+import { exports } from './0175-exports.js'
 import { personContent } from './0142-person-content.js'
 import { closingAccounts } from './0143-closing-accounts.js'
 import { userNotices } from './0144-user-notices.js'
@@ -143,4 +144,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0163-browser-sessions', browserSessions],
   ['0164-second-factors', secondFactors],
   ['0180-power-of-actions', powerOfActions],
+  ['0175-exports', exports],
 ])

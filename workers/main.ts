@@ -1,7 +1,9 @@
 import { extname } from 'node:path'
 import type { Config } from '../src/config/config.js'
 import { readSoftware } from '../src/config/software.js'
+import { deleteExpiredExports } from '../src/domain/archives/exports.js'
 import { keepFiltersLoaded } from '../src/domain/moderation/filters/active-filters.js'
+import { makeWaitingExports } from '../src/federation/archives/make-exports.js'
 import { registerReceiveMetrics } from '../src/federation/inbound/receive-metrics.js'
 import { registerDeliveryMetrics } from '../src/federation/outbound/delivery-metrics.js'
 import { keepHeartbeat } from '../src/jobs/operations/heartbeat.js'
@@ -36,6 +38,8 @@ import { endWhenStuck } from './watchdog.js'
 
 /** One of all workers then makes the check of the day. */
 const CHECK_FOR_UPDATE_EVERY = 3_600_000
+/** An export is a private request of one person, and takes longer than jobs may. */
+const LOOK_FOR_EXPORTS_EVERY = 20_000
 
 await runProcess('worker', startWorker)
 
@@ -61,6 +65,7 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
     directDelivery,
   })
   const uploads = keepsPictures ? keepUploadsSwept(pod) : undefined
+  const exports = keepsPictures ? keepExportsMade(pod) : undefined
   const updates = config.workerQueues.includes('maintenance')
     ? runPeriodically(CHECK_FOR_UPDATE_EVERY, () => checkForUpdate(pod))
     : undefined
@@ -94,7 +99,7 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
   return async () => {
     pod.log.info('worker stopping, running jobs finish')
     watchdog.stop()
-    await Promise.all([uploads?.stop(), backups?.stop(), updates?.stop(), workers.close()])
+    await Promise.all([uploads?.stop(), backups?.stop(), exports?.stop(), updates?.stop(), workers.close()])
     await closeApp(operator, 0)
     await figures.close()
     filters.close()
@@ -113,6 +118,25 @@ function keepBackupsMade(pod: Pod): { stop(): Promise<void> } {
     stop() {
       stopping.abort()
       return checks.stop()
+    },
+  }
+}
+
+/** Looks for exports to make, and for those whose time is over. */
+function keepExportsMade(pod: Pod): { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  const looks = runPeriodically(LOOK_FOR_EXPORTS_EVERY, async () => {
+    try {
+      await makeWaitingExports(pod, stopping.signal)
+      await deleteExpiredExports(pod)
+    } catch (err) {
+      pod.log.debug({ err }, 'exports not read') // an outage has its own log lines
+    }
+  })
+  return {
+    stop() {
+      stopping.abort()
+      return looks.stop()
     },
   }
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
+import { makeWaitingExports } from '../../src/federation/archives/make-exports.js'
 import { describeApi } from '../../src/web/openapi/document.js'
 import { EXAMPLE, OPERATION_EXAMPLES } from '../../src/web/openapi/examples.js'
 import { plain } from '../support/files/pictures.js'
@@ -91,6 +92,10 @@ async function makeExampleObjects(pod: PhotoPod): Promise<void> {
   const comment = await createComment(pod.pod, alice.viewer, { postGuid: pod.LB, text: 'Hello' })
   await createComment(pod.pod, bob.viewer, { postGuid: pod.PA, text: 'Hello' })
   const [notification] = (await alice.get('/notifications?type=commented_on_post')).body
+
+  expect((await alice.post('/user/exports', { kind: 'photos' })).status).toBe(202)
+  await pod.pod.db('exports').update({ uid: EXAMPLE.exportId })
+  await makeWaitingExports(pod.pod, new AbortController().signal)
 
   const rename = async (table: string, from: string, to: string) => {
     expect(await pod.pod.db(table).where({ guid: from }).update({ guid: to })).toBe(1)

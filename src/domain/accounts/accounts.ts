@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import { sendSignal } from '../../jobs/signals.js'
 import { deleteUnusedCodes } from '../../persistence/accounts/issued-tokens.js'
 import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
+import { endExportsOf } from '../../persistence/archives/exports.js'
 import { isUniqueViolation } from '../../persistence/database/errors.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Authorization } from '../../persistence/models/access-token.js'
@@ -122,6 +123,7 @@ export async function resetPassword(
   const passwordHash = await hash(password, ARGON2)
   await changeOpenUser(pod, username, async (transaction, user) => {
     await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash })
+    await endExportsOf(transaction, user.id)
     await deleteSessions(transaction, personOf(user).address)
     if (keepsApplications) await deleteUnusedCodes(transaction, user.id)
     else await deleteAuthorizations(transaction, user.id)
@@ -134,13 +136,14 @@ export async function endSessionsAndStreams(transaction: Knex.Transaction, addre
   await sendSignal(transaction, 'access_ended')
 }
 
-/** Ends all access of an account: sessions, tokens, codes and live streams. */
+/** Ends all access of an account: sessions, tokens, codes, live streams and files of exports. */
 export async function endAllAccess(
   transaction: Knex.Transaction,
   { userId, address }: { readonly userId: number; readonly address: string },
 ): Promise<void> {
   await deleteSessions(transaction, address)
   await deleteAuthorizations(transaction, userId)
+  await endExportsOf(transaction, userId)
 }
 
 /** Deletes the authorizations of a user, with their codes and tokens, and ends live streams. */

@@ -7,6 +7,7 @@ import type { Actor } from '../../domain/moderation/actor.js'
 import { auditContext } from '../../domain/moderation/record-action.js'
 import { Refusal } from '../../domain/refusals.js'
 import { hasCode } from '../../errors/thrown.js'
+import type { ExportKind } from '../../persistence/archives/exports.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { User } from '../../persistence/models/user.js'
 import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
@@ -16,10 +17,7 @@ import { writePhotosZip } from './write-photos-zip.js'
 
 export type ExportSource = ArchiveSource & Pick<Pod, 'now' | 'pictures' | 'claimedKey'>
 
-/** `archive` contains the private key; `copy` is the same without it; `photos` is a zip of the pictures. */
-export type ExportKind = 'archive' | 'copy' | 'photos'
-
-interface ExportProgress {
+export interface ExportProgress {
   readonly section: string
   readonly done: number
 }

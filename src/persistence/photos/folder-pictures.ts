@@ -1,4 +1,4 @@
-import { constants, type FileHandle, open, readdir, readFile } from 'node:fs/promises'
+import { constants, type FileHandle, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { makeFolder } from '../../config/make-folder.js'
@@ -23,6 +23,7 @@ const LISTED_AT_ONCE = 500
 /** Pictures in a folder that web and worker processes share. */
 export function openFolderPictures(uploadsDir: string): PictureStorage {
   const folder = imagesFolder(uploadsDir)
+  const exports = join(uploadsDir, 'exports')
   return {
     kind: 'folder',
     check: () => checkUploadsFolder(uploadsDir),
@@ -73,6 +74,21 @@ export function openFolderPictures(uploadsDir: string): PictureStorage {
         .slice(0, LISTED_AT_ONCE)
       const facts = await Promise.all(next.map((name) => this.find(name)))
       return next.map((name, index) => ({ name, bytes: facts[index]?.bytes ?? 0 }))
+    },
+
+    async exportDraft(name) {
+      await makeFolder(exports, 0o700)
+      return join(exports, `${name}.draft`)
+    },
+    storeExport: (name, { path }) => rename(path, join(exports, name)),
+    openExport: (name, range) =>
+      withFile<Readable>(
+        join(exports, name),
+        async (handle) => handle.createReadStream(range ?? {}),
+        'the stream closes it',
+      ),
+    async deleteExports(names) {
+      for (const name of names) await rm(join(exports, name), { force: true })
     },
   }
 }

@@ -29,8 +29,24 @@ export interface PictureStorage {
   delete(names: readonly string[]): Promise<void>
   /** The names after a name, in order: some hundred at most; none: there are no more. */
   list(after: string): Promise<readonly ListedPicture[]>
+  /** The local file in which an export is written before it is stored. */
+  exportDraft(name: string): Promise<string>
+  /** Stores a written draft, which is gone then. Exports are never published. */
+  storeExport(name: string, draft: ExportDraft): Promise<void>
+  openExport(name: string, range?: ByteRange): Promise<Readable | undefined>
+  /** Missing exports are not an error. */
+  deleteExports(names: readonly string[]): Promise<void>
+
   /** An address at which the store itself serves the picture for some minutes. Undefined: it cannot, or has no such picture. */
   linkTo?(name: string): Promise<string | undefined>
+}
+
+/** An export in a local file. */
+export interface ExportDraft {
+  readonly path: string
+  readonly bytes: number
+  /** Hexadecimal. */
+  readonly sha256: string
 }
 
 export interface PreparedPictures {

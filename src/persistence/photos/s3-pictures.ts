@@ -24,6 +24,7 @@ const LINK_SECONDS = 15 * 60
 /** Pictures in a bucket: `images/` is published, `spool/` has uploads. No process needs a common folder. */
 export function openS3Pictures(s3: S3Client): PictureStorage {
   const imageKey = (name: string) => `images/${name}`
+  const exportKey = (name: string) => `exports/${name}`
   const spoolKey = (file: string) => `spool/${file}`
 
   async function readWhole(key: string, range?: string): Promise<Buffer | undefined> {
@@ -114,6 +115,21 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
     async list(after) {
       const objects = await s3.list('images/', imageKey(after))
       return objects.map(({ key, bytes }) => ({ name: key.slice('images/'.length), bytes }))
+    },
+    async exportDraft(name) {
+      return join(tmpdir(), `pod-export-${name}`)
+    },
+    async storeExport(name, { path, bytes, sha256 }) {
+      await s3.put(exportKey(name), { bytes, sha256, open: () => createReadStream(path) })
+      await rm(path)
+    },
+    async openExport(name, range) {
+      const body = await s3.get(exportKey(name), range && `bytes=${range.start}-${range.end}`)
+      if (body === undefined) return undefined
+      return body.stream === null ? Readable.from([]) : Readable.fromWeb(body.stream as never)
+    },
+    async deleteExports(names) {
+      for (const name of names) await s3.remove(exportKey(name))
     },
     linkTo: (name) => s3.presign(imageKey(name), LINK_SECONDS),
   }

@@ -152,6 +152,7 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Aspects', description: 'Your groups of contacts, and the people in them.' },
         { name: 'Posts', description: 'Posts, public or shared with aspects.' },
         { name: 'Photos', description: 'Your photos, and single photos of other people.' },
+        { name: 'Exports', description: 'Archives of your account, and your photos as a zip.' },
         { name: 'Likes', description: 'Likes of posts and comments.' },
         { name: 'Reshares', description: 'Reshares of public posts.' },
         { name: 'Tags', description: 'The tags that you follow.' },

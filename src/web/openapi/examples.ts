@@ -17,6 +17,7 @@ export const EXAMPLE = {
   conversationGuid: 'c0ffee00d1e2f3a4b5c6d7e8f9012345',
   messageGuid: 'd1a5b0c3e7f94286a1b3c5d7e9f02468',
   notificationGuid: 'ab12cd34ef56ab78cd90ef12ab34cd56',
+  exportId: 'e8f70123456789abcdef0123456789ab',
   aspectId: 1,
   otherAspectId: 2,
   pollAnswerId: 1,
@@ -30,6 +31,7 @@ const ofPerson = { path: { person_guid: EXAMPLE.personGuid } }
 const ofConversation = { path: { guid: EXAMPLE.conversationGuid } }
 const ofNotification = { path: { notification_id: EXAMPLE.notificationGuid } }
 const ofPhoto = { path: { photo_guid: EXAMPLE.photoGuid } }
+const ofExport = { path: { export_id: EXAMPLE.exportId } }
 const ofAspect = { path: { id: EXAMPLE.aspectId } }
 const inAspect = { path: { aspect_id: EXAMPLE.aspectId } }
 
@@ -90,6 +92,12 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   getPhoto: ofPhoto,
   changePhoto: { ...ofPhoto, body: { alt_text: 'A cat asleep on a bookshelf.' } },
   deletePhoto: ofPhoto,
+
+  createExport: { body: { kind: 'copy' } },
+  listExports: {},
+  getExport: ofExport,
+  getExportFile: ofExport,
+  deleteExport: ofExport,
 
   startConversation: {
     body: { subject: 'Lunch on Friday?', body: 'Noon at the main square?', recipients: [EXAMPLE.contactGuid] },

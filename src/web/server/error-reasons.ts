@@ -76,6 +76,13 @@ export const ERROR_REASONS = {
   image_too_large: 'The file is larger than the operator of the pod allows.',
   photo_quota: 'Your photos use all the space or the number that the pod allows.',
 
+  // Exports of an account
+  page_only: 'A token cannot get the private key: use the page `/settings/export`.',
+  export_not_found: 'You have no export with this id.',
+  export_running: 'An export of this kind is being made already.',
+  export_not_ready: 'The export is not finished.',
+  export_expired: 'The file of the export is deleted.',
+
   // Actions of moderators
   reason_needed: 'The action needs a reason.',
   own_account: 'The action concerns your own account.',

@@ -19,10 +19,12 @@ export interface ApiDocument {
   check(method: string, path: string, answer: Answer): void
 }
 
+interface DocumentedResponse {
+  readonly content?: Readonly<Record<string, { readonly schema: object }>>
+}
+
 interface Operation {
-  readonly responses: Readonly<
-    Record<string, { readonly content?: Readonly<Record<string, { readonly schema: object }>> }>
-  >
+  readonly responses: Readonly<Record<string, DocumentedResponse>>
 }
 
 interface Document {
@@ -60,7 +62,8 @@ function documentationOf({ paths, components }: Document): ApiDocument {
       const wrong = (what: string) =>
         new UndocumentedResponse(`${method} ${path} answered ${status}: ${what}\n${answer.body.slice(0, 2_000)}`)
 
-      checkHead(answer, wrong)
+      const isFile = isDocumentedFile(operation?.responses[status], answer)
+      checkHead(answer, wrong, isFile)
       if (operation === undefined) {
         if (answer.statusCode !== 404) throw wrong('there is no such call in the document')
         return checkError(answer, wrong)
@@ -69,6 +72,7 @@ function documentationOf({ paths, components }: Document): ApiDocument {
       const response = responses[status] ?? (answer.statusCode >= 400 ? responses['default'] : undefined)
       if (response === undefined) throw wrong('the document knows no such status of this call')
       if (answer.statusCode >= 400) checkError(answer, wrong)
+      if (isFile) return
 
       const schema = response.content?.['application/json']?.schema
       if (answer.body === '') {
@@ -92,10 +96,16 @@ function patternOf(path: string): RegExp {
 
 type Wrong = (what: string) => UndocumentedResponse
 
-function checkHead({ body, headers }: Answer, wrong: Wrong): void {
+/** Whether the answer is a file of a type that the document names. */
+function isDocumentedFile(response: DocumentedResponse | undefined, { headers }: Answer): boolean {
+  const type = String(headers['content-type'])
+  return !type.startsWith('application/json') && response?.content?.[type] !== undefined
+}
+
+function checkHead({ body, headers }: Answer, wrong: Wrong, isFile: boolean): void {
   if (headers['cache-control'] !== 'private, no-store') throw wrong(`cache-control is ${headers['cache-control']}`)
   const type = headers['content-type']
-  if (body !== '' && type !== 'application/json; charset=utf-8') throw wrong(`the body is ${String(type)}`)
+  if (!isFile && body !== '' && type !== 'application/json; charset=utf-8') throw wrong(`the body is ${String(type)}`)
 }
 
 function checkError(answer: Answer, wrong: Wrong): void {

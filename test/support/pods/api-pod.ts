@@ -37,7 +37,8 @@ export interface ApiCall {
 type Json = ReturnType<typeof readJson>
 
 function readJson(response: Response) {
-  return response.json()
+  const isJson = String(response.headers['content-type']).startsWith('application/json')
+  return isJson ? response.json() : response.body
 }
 
 export interface ApiAnswer {

@@ -12,6 +12,7 @@ import { aspectRoutes } from './aspects.js'
 import { commentRoutes } from './comments.js'
 import { contactRoutes } from './contacts.js'
 import { conversationRoutes } from './conversations.js'
+import { exportRoutes } from './exports.js'
 import { likeRoutes } from './likes.js'
 import { notificationRoutes } from './notifications.js'
 import { photoRoutes } from './photos.js'
@@ -60,4 +61,5 @@ export const apiRoutes: FastifyPluginAsync = async (app) => {
   await app.register(searchRoutes)
   await app.register(searchPostsRoutes)
   await app.register(streamingRoutes)
+  await app.register(exportRoutes)
 }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { UPLOADS_PATH } from '../../../domain/photos/photos.js'
 import { isFileOfHiddenPhoto } from '../../../persistence/photos/hidden-files.js'
-import type { ByteRange } from '../../../persistence/photos/picture-storage.js'
+import { beginFile } from '../../server/byte-range.js'
 import { isNotModified } from '../../server/entity-tags.js'
 import { RequestFault } from '../../server/request-faults.js'
 
@@ -56,32 +56,13 @@ export const uploadRoutes: FastifyPluginAsync = async (app) => {
       // The content of a name never changes.
       reply.header('cache-control', `public, max-age=${A_YEAR}, immutable`).header('etag', facts.etag)
       if (isNotModified(request, facts.etag)) return reply.code(304).send()
-      const range = readRange(request.headers.range, facts.bytes)
-      if (range === 'outside') {
-        throw new RequestFault(416, 'The picture has no such bytes.', {
-          headers: { 'content-range': `bytes */${facts.bytes}` },
-        })
-      }
-      reply.type(mediaType).header('accept-ranges', 'bytes')
-      if (range !== undefined)
-        reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${facts.bytes}`)
-      reply.header('content-length', range === undefined ? facts.bytes : range.end - range.start + 1)
+      const range = beginFile(request, reply.type(mediaType), facts.bytes)
       if (request.method === 'HEAD') return reply.send()
       const stream = await pictures.open(name, range)
       if (stream === undefined) throw noPicture()
       return reply.send(stream)
     },
   })
-}
-
-/** One range of bytes (RFC 9110, 14.2). Undefined: the whole picture, also for several ranges. */
-function readRange(header: string | undefined, bytes: number): ByteRange | 'outside' | undefined {
-  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? []
-  if (first === '' && last === '') return undefined
-  const start = first === '' ? Math.max(0, bytes - Number(last)) : Number(first)
-  const end = first === '' || last === '' ? bytes - 1 : Math.min(Number(last), bytes - 1)
-  if (first !== '' && last !== '' && Number(last) < start) return undefined
-  return start >= bytes || end < start ? 'outside' : { start, end }
 }
 
 function noPicture(): RequestFault {

@@ -1,0 +1,90 @@
+import {
+  EXPORT_KINDS,
+  type Export,
+  type ExportKind,
+  exportFile,
+  findExpiredExports,
+  findExport,
+  findExportsOf,
+  findRecentExports,
+  insertExport,
+  markDeleted,
+  markExpired,
+} from '../../persistence/archives/exports.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Viewer } from '../accounts/viewers.js'
+import { newGuid } from '../new-guid.js'
+import { Refusal } from '../refusals.js'
+import { ARCHIVE_LIMITS } from './limits.js'
+
+export { EXPORT_KINDS, type Export, type ExportKind, exportFile }
+
+type ExportRefusal = 'export_not_found' | 'export_running' | 'export_not_ready' | 'export_expired' | 'too_many_exports'
+
+const DAY_MS = 24 * 60 * 60 * 1_000
+
+/** Requests an export. A worker makes it; the file of an older one of the same kind goes. */
+export async function requestExport(
+  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  viewer: Viewer,
+  kind: ExportKind,
+): Promise<Export> {
+  const now = pod.now()
+  const { userId } = viewer
+  return inTransaction(pod, async (transaction) => {
+    await transaction('users').where({ id: userId }).forUpdate()
+    const recent = await findRecentExports(transaction, { userId, kind, since: new Date(now.getTime() - DAY_MS) })
+    const row = await insertExport(transaction, { uid: newGuid(), userId, kind, createdAt: now })
+    if (row === undefined) {
+      throw new Refusal<ExportRefusal>('export_running', 'An export of this kind is being made already.')
+    }
+    const [first] = recent
+    if (first !== undefined && recent.length >= ARCHIVE_LIMITS.exportsADay) {
+      const retryAfter = Math.ceil((first.createdAt.getTime() + DAY_MS - now.getTime()) / 1_000)
+      const message = `At most ${ARCHIVE_LIMITS.exportsADay} exports of a kind are made a day.`
+      throw new Refusal<ExportRefusal>('too_many_exports', message, { details: { retryAfter } })
+    }
+    return row
+  })
+}
+
+export async function listExports({ db }: Pick<Pod, 'db'>, { userId }: Viewer): Promise<readonly Export[]> {
+  return findExportsOf(db, userId)
+}
+
+export async function readExport({ db }: Pick<Pod, 'db'>, { userId }: Viewer, uid: string): Promise<Export> {
+  const found = await findExport(db, userId, uid)
+  if (found === undefined) throw new Refusal<ExportRefusal>('export_not_found', 'There is no export with this id.')
+  return found
+}
+
+/** The export with a file that can be read. */
+export async function readFinishedExport(pod: Pick<Pod, 'db' | 'now'>, viewer: Viewer, uid: string): Promise<Export> {
+  const found = await readExport(pod, viewer, uid)
+  if (found.state === 'expired' || (found.expiresAt !== null && found.expiresAt <= pod.now())) {
+    throw new Refusal<ExportRefusal>('export_expired', 'The file of this export is deleted.')
+  }
+  if (found.state !== 'ready') throw new Refusal<ExportRefusal>('export_not_ready', 'The export is not finished.')
+  return found
+}
+
+/** Deletes an export with its file; a running one ends. */
+export async function deleteExport(pod: Pick<Pod, 'db' | 'pictures'>, viewer: Viewer, uid: string): Promise<void> {
+  const found = await readExport(pod, viewer, uid)
+  await pod.pictures.deleteExports([exportFile(found)])
+  await markDeleted(pod.db, found.id)
+}
+
+const EXPIRED_AT_ONCE = 100
+
+/** Deletes the files whose time is over. */
+export async function deleteExpiredExports(pod: Pick<Pod, 'db' | 'now' | 'pictures'>): Promise<void> {
+  const expired = await findExpiredExports(pod.db, pod.now(), EXPIRED_AT_ONCE)
+  if (expired.length === 0) return
+  await pod.pictures.deleteExports(expired.map(exportFile))
+  await markExpired(
+    pod.db,
+    expired.map(({ id }) => id),
+  )
+}

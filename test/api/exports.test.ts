@@ -1,0 +1,147 @@
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { resetPassword } from '../../src/domain/accounts/accounts.js'
+import type { Scope } from '../../src/domain/accounts/scopes.js'
+import { deleteExpiredExports } from '../../src/domain/archives/exports.js'
+import { ARCHIVE_LIMITS } from '../../src/domain/archives/limits.js'
+import { makeWaitingExports } from '../../src/federation/archives/make-exports.js'
+import { type ApiPerson, expectError } from '../support/pods/api-pod.js'
+import { type PhotoPod, startPhotoPod } from '../support/pods/photo-pod.js'
+
+const SCOPES: readonly Scope[] = ['profile:read_private', 'contacts:read', 'private:read', 'conversations', 'tags:read']
+const never = new AbortController().signal
+
+describe('exports', () => {
+  let api: PhotoPod
+  let alice: ApiPerson
+  beforeAll(async () => {
+    api = await startPhotoPod()
+    alice = api.alice
+  })
+  afterAll(() => api.close())
+  beforeEach(() => api.pod.db('exports').delete())
+
+  const request = (kind: string) => alice.post('/user/exports', { kind })
+  const make = () => makeWaitingExports(api.pod, never)
+  const state = async (id: string) => (await alice.get(`/user/exports/${id}`)).body.state
+  const download = (id: string, headers = {}) =>
+    api.app.inject({
+      method: 'GET',
+      url: `/api/v1/user/exports/${id}/file`,
+      headers: { authorization: `Bearer ${alice.token}`, ...headers },
+    })
+
+  it('are made by a worker, and can be downloaded, also in parts', async () => {
+    const { status, body } = await request('copy')
+    expect([status, body]).toEqual([202, expect.objectContaining({ kind: 'copy', state: 'waiting', bytes: null })])
+    expectError(await alice.get(`/user/exports/${body.id}/file`), 409)
+
+    await make()
+    const ready = (await alice.get(`/user/exports/${body.id}`)).body
+    expect(ready).toMatchObject({
+      state: 'ready',
+      bytes: expect.any(Number),
+      sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+    })
+    const file = await download(body.id)
+    expect(file.headers).toMatchObject({
+      'content-type': 'application/gzip',
+      'content-length': String(ready.bytes),
+      'cache-control': 'private, no-store',
+      'content-disposition': expect.stringMatching(/^attachment; filename="diaspora_data_\d{4}-\d\d-\d\d\.json\.gz"$/),
+    })
+    expect(JSON.parse(gunzipSync(file.rawPayload).toString()).user).toMatchObject({
+      username: 'alice',
+      private_key: '',
+    })
+    const part = await download(body.id, { range: 'bytes=0-1' })
+    expect([part.statusCode, part.rawPayload.toString('hex')]).toEqual([206, '1f8b'])
+    expect((await alice.get('/user/exports')).body).toEqual([ready])
+  })
+
+  it('never contain the private key for a token, and need every scope of their content', async () => {
+    expectError(await request('archive'), 403)
+    expect((await request('archive')).body.reason).toBe('page_only')
+    expectError(await request('everything'), 422)
+    for (const left of SCOPES) {
+      const client = await alice.with(...SCOPES.filter((scope) => scope !== left))
+      expectError(await client.get('/user/exports'), 403)
+      expectError(await client.post('/user/exports', { kind: 'copy' }), 403)
+    }
+    const client = await alice.with(...SCOPES)
+    expect((await client.get('/user/exports')).status).toBe(200)
+  })
+
+  it('with the private key, made on the page, cannot be downloaded with a token', async () => {
+    const { body } = await request('copy')
+    await make()
+    await api.pod.db('exports').update({ kind: 'archive' })
+
+    expect((await alice.get(`/user/exports/${body.id}/file`)).body).toMatchObject({ reason: 'page_only' })
+  })
+
+  it('of another person do not exist', async () => {
+    const { body } = await request('photos')
+
+    for (const path of [`/user/exports/${body.id}`, `/user/exports/${body.id}/file`])
+      expectError(await api.bob.get(path), 404)
+    expectError(await api.bob.delete(`/user/exports/${body.id}`), 404)
+    expect((await api.bob.get('/user/exports')).body).toEqual([])
+  })
+
+  it('are made one at a time for each kind, and three a day, also if they are deleted', async () => {
+    for (let count = 1; count <= ARCHIVE_LIMITS.exportsADay; count += 1) {
+      const { body } = await request('copy')
+      expectError(await request('copy'), 409)
+      await make()
+      expect((await alice.delete(`/user/exports/${body.id}`)).status).toBe(204)
+      expectError(await alice.get(`/user/exports/${body.id}`), 404)
+    }
+    const refused = await request('copy')
+    expectError(refused, 429)
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(86_000)
+    expect((await request('photos')).status).toBe(202)
+  })
+
+  it('end with the next one of their kind, and after 14 days: the file is gone', async () => {
+    const first = (await request('copy')).body.id
+    await make()
+    const second = (await request('copy')).body.id
+    await make()
+    expectError(await alice.get(`/user/exports/${first}/file`), 410)
+    await deleteExpiredExports(api.pod)
+    expect([await state(first), await state(second)]).toEqual(['expired', 'ready'])
+    expect(await api.pod.pictures.openExport(first)).toBeUndefined()
+
+    const later = new Date(Date.now() + ARCHIVE_LIMITS.exportDays * 86_400_000)
+    await deleteExpiredExports({ ...api.pod, now: () => later })
+    expect(await state(second)).toBe('expired')
+    expect((await download(second)).statusCode).toBe(410)
+    expect(await api.pod.pictures.openExport(second)).toBeUndefined()
+  })
+
+  it('end with a new password: a file of before is gone, and a request of before makes none', async () => {
+    const { id } = (await request('copy')).body
+    await make()
+    const waiting = (await request('photos')).body.id
+    await resetPassword(api.pod, 'alice', 'another correct horse', { keepsApplications: true })
+
+    expectError(await alice.get(`/user/exports/${id}/file`), 410)
+    expectError(await alice.get(`/user/exports/${waiting}`), 404)
+    await make()
+    expect(await api.pod.pictures.openExport(waiting)).toBeUndefined()
+  })
+
+  it('of a worker that has died begin again, three times in all', async () => {
+    const { id } = (await request('copy')).body
+    const die = () => api.pod.db.raw(`update exports set state = 'running', alive_at = now() - interval '2 minutes'`)
+    await die()
+    await api.pod.db('exports').update({ attempts: ARCHIVE_LIMITS.exportAttempts - 1 })
+    await make()
+    expect(await state(id)).toBe('ready')
+
+    await die()
+    await make()
+    expect((await alice.get(`/user/exports/${id}`)).body).toMatchObject({ state: 'failed', error: 'interrupted' })
+  })
+})
