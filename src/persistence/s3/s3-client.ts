@@ -62,7 +62,9 @@ export interface S3Client {
 const TRIES = 3
 const FIRST_PAUSE_MS = 100
 /** Until the headers of the answer. */
-const TIMEOUT_MS = 10_000
+const TIMEOUT_SECONDS = 10
+/** A file has more time: it is sent before the store answers. */
+const SLOWEST_BYTES_A_SECOND = 1024 * 1024
 
 interface Request {
   readonly method: 'GET' | 'HEAD' | 'PUT' | 'DELETE'
@@ -105,11 +107,15 @@ export function openS3Client(settings: S3Settings): S3Client {
   }
 
   async function exchange(request: Request): Promise<Response> {
+    const { method, body } = request
     const timeout = new AbortController()
-    const timer = setTimeout(() => timeout.abort(new Error(`no answer within ${TIMEOUT_MS / 1_000} s`)), TIMEOUT_MS)
+    const seconds = TIMEOUT_SECONDS + (body instanceof Uint8Array ? 0 : (body?.bytes ?? 0) / SLOWEST_BYTES_A_SECOND)
+    const timer = setTimeout(
+      () => timeout.abort(new Error(`no answer within ${Math.ceil(seconds)} s`)),
+      seconds * 1_000,
+    )
     try {
       const { url, headers } = await sign(request)
-      const { method, body } = request
       const sent = body && (body instanceof Uint8Array ? { body } : streamOf(body, headers))
       return await fetch(url, { method, headers, signal: timeout.signal, redirect: 'manual', ...sent })
     } finally {
