@@ -15,6 +15,7 @@ export const commandGroups: readonly CommandGroup[] = [
   { words: ['archive'], load: async () => (await import('./commands/archive.js')).archiveCommands },
   { words: ['seed'], load: async () => (await import('./commands/seed.js')).seedCommand },
   { words: ['notify'], load: async () => (await import('./commands/notifications.js')).notificationCommands },
+  { words: ['mail'], load: async () => (await import('./commands/mail.js')).mailCommands },
   {
     words: ['invitations', 'invite'],
     load: async () => (await import('./commands/invitations.js')).invitationCommands,

@@ -1,6 +1,7 @@
 import * as domainAccountsFactors from '../src/domain/accounts/factors/limits.js'
 import * as domainAccounts from '../src/domain/accounts/limits.js'
 import * as domain from '../src/domain/limits.js'
+import * as domainMail from '../src/domain/mail/limits.js'
 import * as domainModeration from '../src/domain/moderation/limits.js'
 import * as domainPeople from '../src/domain/people/limits.js'
 import * as domainPhotos from '../src/domain/photos/limits.js'
@@ -40,6 +41,7 @@ export const limitFiles: Readonly<Record<string, Readonly<Record<string, Group>>
   'src/domain/accounts/factors/limits.ts': domainAccountsFactors,
   'src/web/pages/limits.ts': webPages,
   'src/web/routes/federation/limits.ts': webRoutesFederation,
+  'src/domain/mail/limits.ts': domainMail,
   'src/domain/limits.ts': domain,
   'src/domain/posts/limits.ts': domainPosts,
   'src/domain/moderation/limits.ts': domainModeration,
@@ -116,6 +118,16 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     cleanedByModerator: '403',
     removedAtOnce: 'the others are hidden',
     mostPageItems: 'as many',
+  },
+  MAIL_LIMITS: {
+    faults: 'no more notices',
+    bounceBytes: 'an error',
+    nameCharacters: 'the rest is left out',
+    excerptCharacters: 'the rest is left out',
+    noticesPerHour: 'the rest is in the digest',
+    noticesPerDay: 'the rest is in the digest',
+    digestLines: 'the rest is counted',
+    waitingDays: 'the mail is given up',
   },
   TEXT_LIMITS: {
     textCharacters: '422 (400 in the profile)',

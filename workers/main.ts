@@ -11,6 +11,7 @@ import { persistCounters } from '../src/jobs/operations/persisted-counters.js'
 import { registerWaitingMetrics } from '../src/jobs/waiting/waiting-metrics.js'
 import { makeDueBackup } from '../src/operations/backup/scheduled-backups.js'
 import { registerBackupMetrics } from '../src/operations/backup-metrics.js'
+import { registerMailMetric } from '../src/operations/mail-metrics.js'
 import { openMetrics } from '../src/operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from '../src/operations/operator-server.js'
 import { registerStorageMetrics } from '../src/operations/storage-metrics.js'
@@ -25,6 +26,7 @@ import { listenForOperator } from '../src/web/server/listen.js'
 import { directDelivery, directHandlers } from './handlers/direct.js'
 import { fetchHandlers } from './handlers/fetch.js'
 import { unprovenHandlers } from './handlers/fetch-unproven.js'
+import { mailHandlers } from './handlers/mail.js'
 import { maintenanceHandlers } from './handlers/maintenance.js'
 import { notifyHandlers } from './handlers/notify.js'
 import { outboundHandlers, outboundSlowHandlers, relayHandlers } from './handlers/outbound.js'
@@ -58,6 +60,7 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
       'outbound-slow': outboundSlowHandlers,
       relay: relayHandlers,
       notify: notifyHandlers,
+      mail: mailHandlers,
       photos: photoHandlers,
       maintenance: maintenanceHandlers,
     },
@@ -75,6 +78,7 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
   registerStorageMetrics(metrics.registry, pod.pictures)
   registerBackupMetrics(metrics.registry, pod)
   registerUpdateMetric(metrics.registry, pod, readSoftware().version)
+  registerMailMetric(metrics.registry, pod)
   registerReceiveMetrics(metrics.registry)
   registerDeliveryMetrics(metrics.registry)
   registerJobMetrics(metrics.registry)

@@ -29,6 +29,7 @@ const CONCURRENCY: Readonly<Record<QueueName, number>> = {
   'outbound-slow': 64,
   relay: 2, // a flood of relays must leave the database to others
   notify: 8,
+  mail: 4, // MAIL_LIMIT bounds their number
   photos: 2,
   maintenance: 2,
 }

@@ -14,6 +14,7 @@ const WHEN_NOT_SET: Readonly<Record<string, string>> = {
   REDIS_URL: '(not set: the queue lives in PostgreSQL)',
   SECRET_KEY: '(not set: made once, kept in the data folder)',
   ADMIN_LISTEN: '(off)',
+  SMTP_URL: '(not set: no mail)',
   BACKUP_TO: '(not set: no backups)',
   WORKER_CONCURRENCY: '(not set: what each queue needs)',
 }
@@ -80,6 +81,20 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   signUpsPerDay: (count) => ({ SIGN_UPS_PER_DAY: count }),
   closeGraceDays: (days) => ({ CLOSE_GRACE_DAYS: days }),
   podminAccount: (name) => ({ PODMIN_ACCOUNT: name ?? null }),
+  mail: (mail) => ({
+    SMTP_URL: withoutPassword(mail?.url),
+    MAIL_FROM: mail?.from ?? null,
+    MAIL_REPLY_TO: mail?.replyTo ?? null,
+    MAIL_BOUNCE_ADDRESS: mail?.bounceAddress ?? null,
+    MAIL_LIMIT: mail?.perMinute ?? null,
+    DKIM_DOMAIN: mail?.dkim?.domain ?? null,
+    DKIM_SELECTOR: mail?.dkim?.selector ?? null,
+    DKIM_KEY_FILE: mail?.dkim?.keyFile ?? null,
+  }),
+  signUpConfirmation: (needed) => ({ SIGN_UP_CONFIRMATION: needed ? 'on' : 'off' }),
+  signUpApproval: (needed) => ({ SIGN_UP_APPROVAL: needed ? 'on' : 'off' }),
+  signUpBacklog: (count) => ({ SIGN_UP_BACKLOG: count }),
+  emailDomainBlocklist: (domains) => ({ EMAIL_DOMAIN_BLOCKLIST: domains.join(',') }),
   statistics: (shown) => ({ STATISTICS: shown ? 'on' : 'off' }),
   addressLimits: ({ signIns, clients, tokens, authorizations, pages }) => ({
     SIGN_IN_LIMIT: signIns,

@@ -7,6 +7,7 @@ import { describeDatabaseTrouble } from '../database-trouble.js'
 import { checkBackups } from '../doctor/check-backups.js'
 import { checkDatabase } from '../doctor/check-database.js'
 import { checkMachine } from '../doctor/check-machine.js'
+import { checkMail } from '../doctor/check-mail.js'
 import { checkQueue } from '../doctor/check-queue.js'
 import { checkReplica } from '../doctor/check-replica.js'
 import { type Finding, orFail } from '../doctor/finding.js'
@@ -57,8 +58,9 @@ async function examineStores(config: Config, { url }: BorrowedDatabase): Promise
     const database = await orFail('database', () => describeDatabaseTrouble(url, () => checkDatabase(db, url, config)))
     if (database.some(({ state }) => state === 'fail')) return database
     const replica = await orFail('replica', () => checkReplica(db, config))
+    const mail = await orFail('mail', () => checkMail(db, config))
     const queue = await orFail('queue', () => onPod({ ...config, databaseUrl: url }, checkQueue))
-    return [...database, ...replica, ...queue]
+    return [...database, ...replica, ...mail, ...queue]
   } finally {
     await db.destroy()
   }

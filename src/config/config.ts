@@ -10,6 +10,7 @@ import type { ClientApiDialect } from '../persistence/models/client.js'
 import type { PictureStorage } from '../persistence/photos/picture-storage.js'
 import type { S3Settings } from '../persistence/s3/s3-client.js'
 import { isUrl } from '../protocol/is-url.js'
+import { type MailSettings, readMailSettings } from './mail-settings.js'
 import { withSettingFiles } from './setting-files.js'
 
 /** Where a server listens: an address and a port, or a socket path. */
@@ -92,6 +93,16 @@ export interface Config {
   readonly signUpsPerDay: number
   /** Days between the decision to close an account and its end. */
   readonly closeGraceDays: number
+  /** The mail server; undefined: the pod sends no mail. */
+  readonly mail: MailSettings | undefined
+  /** Whether a sign-up needs a confirmed mailbox. */
+  readonly signUpConfirmation: boolean
+  /** Whether a moderator decides about sign-ups. */
+  readonly signUpApproval: boolean
+  /** Sign-ups that may wait for a moderator; 0: unlimited. */
+  readonly signUpBacklog: number
+  /** Mail domains, with their subdomains, that no sign-up may use. */
+  readonly emailDomainBlocklist: readonly string[]
   /** Whether NodeInfo publishes the numbers of users, posts and comments. */
   readonly statistics: boolean
   /**
@@ -199,6 +210,18 @@ interface Environment {
   readonly REGISTRATIONS?: 'open' | 'invite' | 'closed'
   readonly SIGN_UPS_PER_DAY: number
   readonly CLOSE_GRACE_DAYS: number
+  readonly SMTP_URL?: string
+  readonly MAIL_FROM?: string
+  readonly MAIL_REPLY_TO?: string
+  readonly MAIL_BOUNCE_ADDRESS?: string
+  readonly MAIL_LIMIT: number
+  readonly DKIM_DOMAIN?: string
+  readonly DKIM_SELECTOR?: string
+  readonly DKIM_KEY_FILE?: string
+  readonly SIGN_UP_CONFIRMATION?: 'on' | 'off'
+  readonly SIGN_UP_APPROVAL: 'on' | 'off'
+  readonly SIGN_UP_BACKLOG: number
+  readonly EMAIL_DOMAIN_BLOCKLIST: string
   readonly STATISTICS: 'on' | 'off'
   readonly SIGN_IN_LIMIT: number
   readonly CLIENT_LIMIT: number
@@ -366,6 +389,18 @@ const settings = {
   POD_NAME: { type: 'string', maxLength: 255, default: '', description: 'a text of at most 255 characters' },
   PODMIN_ACCOUNT: { type: 'string', maxLength: 255, description: 'a name of at most 255 characters' },
   REGISTRATIONS: { type: 'string', enum: ['open', 'invite', 'closed'], description: 'open, invite or closed' },
+  SMTP_URL: { type: 'string', description: 'an address like smtp://user:password@mail.example:587' },
+  MAIL_FROM: { type: 'string', description: 'an e-mail address' },
+  MAIL_REPLY_TO: { type: 'string', description: 'an e-mail address' },
+  MAIL_BOUNCE_ADDRESS: { type: 'string', description: 'an e-mail address' },
+  MAIL_LIMIT: { type: 'integer', minimum: 1, maximum: 100_000, default: 60, description: 'a number from 1 to 100000' },
+  DKIM_DOMAIN: { type: 'string', description: 'a domain' },
+  DKIM_SELECTOR: { type: 'string', description: 'the name of a DKIM selector' },
+  DKIM_KEY_FILE: { type: 'string', description: 'the path of a private key in PEM format' },
+  SIGN_UP_CONFIRMATION: { type: 'string', enum: ['on', 'off'], description: 'on or off' },
+  SIGN_UP_APPROVAL: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
+  SIGN_UP_BACKLOG: rateLimit(50),
+  EMAIL_DOMAIN_BLOCKLIST: { type: 'string', default: '', description: 'domains, separated by commas' },
   STATISTICS: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
   SIGN_UPS_PER_DAY: rateLimit(30),
   CLOSE_GRACE_DAYS: {
@@ -469,6 +504,10 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
   const backupS3 = readBackupS3(given, faults)
   const trustProxy = readTrustProxy(given.TRUST_PROXY, faults)
   const consoleNetworks = readNetworkList('ADMIN_CONSOLE_NETWORKS', given.ADMIN_CONSOLE_NETWORKS, faults)
+  const mail = readMailSettings(given, faults)
+  if (given.SIGN_UP_CONFIRMATION === 'on' && given.SMTP_URL === undefined) {
+    faults.push('SIGN_UP_CONFIRMATION=on needs SMTP_URL: without a mail server no mailbox can be confirmed.')
+  }
   if (faults.length > 0 || url === undefined) throw new SettingsError(faults)
 
   return {
@@ -514,6 +553,11 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
     signUpsPerDay: given.SIGN_UPS_PER_DAY,
     closeGraceDays: given.CLOSE_GRACE_DAYS,
+    mail,
+    signUpConfirmation: mail !== undefined && given.SIGN_UP_CONFIRMATION !== 'off',
+    signUpApproval: given.SIGN_UP_APPROVAL === 'on',
+    signUpBacklog: given.SIGN_UP_BACKLOG,
+    emailDomainBlocklist: list(given.EMAIL_DOMAIN_BLOCKLIST).map((domain) => domain.toLowerCase()),
     statistics: given.STATISTICS === 'on',
     addressLimits: {
       signIns: given.SIGN_IN_LIMIT,

@@ -246,6 +246,20 @@ export const removePhotoFilesJob = defineJob<{ readonly names: readonly string[]
   retriedForHours,
 )
 
+/** A mail by its kind and the ids of what it is about. The worker reads the rest, and makes tokens, when it sends. */
+export interface MailData {
+  /** In `mails`. */
+  readonly mailId: number
+  readonly kind: string
+  readonly userId?: number | undefined
+  readonly signUpId?: number | undefined
+  readonly notificationId?: number | undefined
+  readonly conversationId?: number | undefined
+}
+
+/** Sends one mail. Its attempts are counted in `mails`, because they are further apart than those of other jobs. */
+export const sendMailJob = defineJob<MailData>()('mail', 'send-mail', retriedForHours)
+
 /** Only finishes its outbox row, which shows that a worker serves the queue. */
 export function probeJob<Queue extends QueueName>(queue: Queue): JobDefinition<Queue, 'probe', object> {
   return defineJob<object>()(queue, 'probe', notKept)
@@ -281,6 +295,7 @@ export const JOB_DEFINITIONS: readonly AnyJob[] = [
   runOperationJob,
   makePhotoJob,
   removePhotoFilesJob,
+  sendMailJob,
   // For rows that an earlier version has written: the job has another queue now.
   { ...participateJob, queue: 'outbound-slow' },
   ...QUEUES.map(probeJob),

@@ -128,4 +128,8 @@ export interface Secrets {
   unseal(sealed: Buffer, owner: SecretOwner): string
   /** Opens a text that an earlier version sealed without owner. */
   unsealUnbound(sealed: Buffer): string
+  /** HMAC-SHA256 of a text. MACs of one purpose say nothing about those of another. */
+  mac(text: string, purpose: MacPurpose): Buffer
 }
+
+export type MacPurpose = 'mailbox' | 'unsubscribe' | 'bounce' | 'form time'

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
 import { access, link, readFile, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config/config.js'
@@ -54,6 +54,7 @@ export function openSecrets(key: Buffer): Secrets {
     },
     unseal: open,
     unsealUnbound: (sealed) => open(sealed, undefined),
+    mac: (text, purpose) => createHmac('sha256', key).update(`${purpose}\0${text}`).digest(),
   }
 }
 

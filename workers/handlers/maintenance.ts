@@ -1,4 +1,5 @@
 import { closeDueAccounts, closingOperation } from '../../src/domain/accounts/close-account.js'
+import { MAIL_LIMITS } from '../../src/domain/mail/limits.js'
 import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
 import { changeMissedContent, contentOperation } from '../../src/domain/moderation/follow-up-restrictions.js'
 import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
@@ -104,6 +105,11 @@ const expiredRows = {
   )`,
   quarantine: `last_at < now() - interval '${QUARANTINE_LIMITS.days} days'`,
   pod_bytes: `day < current_date - 7`,
+  account_tokens: 'expires_at < now()',
+  mails: `created_at < now() - interval '30 days'`,
+  mail_faults: `at < now() - interval '${MAIL_LIMITS.faultDays} days'`,
+  pending_sign_ups: 'expires_at < now()',
+  sign_up_attempts: `at < now() - interval '1 day'`,
   idempotency_keys: `created_at < now() - interval '1 day'`,
 } as const
 

@@ -13,6 +13,9 @@ const HAND_OVER_TIMEOUT_MS = 500
 /** The client builds a bulk request at once: some 40 ms for so many jobs. */
 const HANDED_OVER_AT_ONCE = 500
 
+/** A job that was handed over and has no worker by then is lost. */
+const SWEPT_AFTER_SECONDS = 5
+
 /** Columns have milliseconds: rounded up, a row would be due only in the next one. */
 const NOW = `date_trunc('milliseconds', now())`
 
@@ -94,6 +97,8 @@ export interface NewJob {
   readonly data: unknown
   /** The local person whose rows are dispatched in order. */
   readonly senderId?: number
+  /** Seconds until the sweeper adds the job; not set: it is handed over after the commit. */
+  readonly dueInSeconds?: number
 }
 
 export function newJob<Definition extends AnyJob>(job: Definition, data: DataOf<Definition>): NewJob {
@@ -118,20 +123,22 @@ export async function enqueueJobs(
     all.map(({ job }) => job.name),
     all.map(({ data }) => JSON.stringify(data)),
     all.map(({ senderId }) => senderId ?? null),
+    all.map(({ dueInSeconds }) => dueInSeconds ?? SWEPT_AFTER_SECONDS),
   ])
   const rows = written.flatMap(({ id }, index) => {
-    const { queue, name } = all[index]?.job ?? {}
-    return queue === undefined || name === undefined ? [] : [{ id, queue, name, data: all[index]?.data, ...handOver }]
+    const { job, data, dueInSeconds } = all[index] ?? {}
+    if (job === undefined || dueInSeconds !== undefined) return []
+    return [{ id, queue: job.queue, name: job.name, data, ...handOver }]
   })
   handOverAfter(pod, transaction, rows)
-  return rows.map(({ id }) => id)
+  return written.map(({ id }) => id)
 }
 
 const newOutboxRows = `
-  insert into outbox (queue, name, data, sender_id)
-  select queue, name, data::jsonb, sender_id
-  from unnest(${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::bigint[])
-    with ordinality as row(queue, name, data, sender_id, place)
+  insert into outbox (queue, name, data, sender_id, sweep_at)
+  select queue, name, data::jsonb, sender_id, ${NOW} + make_interval(secs => due)
+  from unnest(${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::bigint[], $5::integer[])
+    with ordinality as row(queue, name, data, sender_id, due, place)
   order by place
   returning id`
 

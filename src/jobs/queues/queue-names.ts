@@ -8,6 +8,7 @@ export const QUEUES = [
   'outbound-slow',
   'relay',
   'notify',
+  'mail',
   'photos',
   'maintenance',
 ] as const

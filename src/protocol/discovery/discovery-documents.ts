@@ -1,5 +1,6 @@
 import { splitAddress } from '../address.js'
 import { ProtocolError } from '../errors.js'
+import { escapeHtml } from '../escape-html.js'
 import { isUrl } from '../is-url.js'
 import { memberOf } from '../json-member.js'
 import { readPublicKey } from '../signatures/rsa.js'
@@ -164,10 +165,6 @@ function imageRow(property: string, size: number, url: string): string {
 function row(property: string, value: string): string {
   const label = property.charAt(0).toUpperCase() + property.slice(1)
   return `        <dl class="entity_${property}"><dt>${label}</dt><dd>${value}</dd></dl>`
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
 function podRelOf(host: string): string {

@@ -18,6 +18,7 @@ const FAULTS: Readonly<Record<string, string>> = {
   overloaded: 'The pod was overloaded. Replay the deliveries later.',
   pod_asleep: 'The pod was offline for 14 days. Wake it when it is back.',
   pod_blocked: 'The pod is blocked.',
+  mail_unsent: 'The mail server did not accept this mail in any attempt. Replay it when mail works again.',
   no_key: 'The sender or the recipient has no usable key.',
   DiscoveryFailed: 'The sender could not be looked up. Replay when their pod answers again.',
   NotFetchable: 'The referenced entity could not be fetched.',

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
+import { escapeHtml } from '../../protocol/escape-html.js'
 import { PAGE_STYLE } from './page-style.js'
+
+export { escapeHtml }
 
 /** The content security policy: pages run and load nothing; their style is allowed by its hash. */
 export const PAGE_RULES = {
@@ -60,8 +63,4 @@ export function errorPage(status: number, message: string): string {
     title: message,
     content: `<h1>${escapeHtml(message)}</h1>\n<p class="soft">Error ${status}</p>\n<nav aria-label="More pages"><a href="/">Start page</a></nav>`,
   })
-}
-
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }

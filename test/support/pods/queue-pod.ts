@@ -48,7 +48,12 @@ export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
       readDocument: noKeys,
     },
     remote: { get: noRemotePods, post: noRemotePods },
-    secrets: { seal: (text) => Buffer.from(text), unseal: String, unsealUnbound: String },
+    secrets: {
+      seal: (text) => Buffer.from(text),
+      unseal: String,
+      unsealUnbound: String,
+      mac: (text) => Buffer.from(text),
+    },
     log,
     now: () => new Date(),
     close() {

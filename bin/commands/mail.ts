@@ -1,0 +1,87 @@
+import type { Command } from 'commander'
+import { readBounce } from '../../src/domain/mail/bounces.js'
+import { MAIL_LIMITS } from '../../src/domain/mail/limits.js'
+import { findMailStatus, resumeMail, testMail } from '../../src/domain/mail/mail-operations.js'
+import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
+import { CommandError } from '../command-error.js'
+import { type OutputOptions, print, printable, table } from '../output.js'
+import { withPod } from '../with-pod.js'
+
+export function mailCommands(program: Command): void {
+  const mail = program.command('mail').description('Mail that the pod sends.')
+
+  mail
+    .command('test <address>')
+    .description('Sends a test mail and shows each step with its time and the answer of the mail server.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod mail test alice@mail.example')
+    .action(test)
+
+  mail
+    .command('status')
+    .description('Shows whether the mail server accepts mails, and how many wait.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod mail status')
+    .action(status)
+
+  mail
+    .command('bounce')
+    .description('Reads one delivery status notification from the standard input, for a pipe of the mail server.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod mail bounce < notification.eml')
+    .action(bounce)
+
+  mail
+    .command('resume')
+    .description('Lets the next mail try now, after the mail server has refused this pod.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod mail resume')
+    .action(resume)
+}
+
+async function test(address: string, options: OutputOptions): Promise<void> {
+  const steps = await withPod((pod) => testMail(pod, address))
+  const failed = steps.find(({ ok }) => !ok)
+  const rows = steps.map(({ step, ok, ms, answer }) => [step, ok ? 'ok' : 'failed', `${ms} ms`, answer])
+  print(options, { ok: failed === undefined, steps }, table(rows).map(printable))
+  if (failed !== undefined) throw new CommandError(failed.advice ?? 'The mail was not sent.')
+}
+
+async function status(options: OutputOptions): Promise<void> {
+  const found = await withPod(findMailStatus)
+  const shown = {
+    configured: found.configured,
+    failing_since: found.failingSince?.toISOString() ?? null,
+    fault: found.fault,
+    code: found.code,
+    next_probe: found.nextProbe?.toISOString() ?? null,
+    waiting: found.waiting,
+    dead: found.dead,
+    sent_24h: found.sentToday,
+    users_bouncing: found.usersBouncing,
+    users_suppressed: found.usersSuppressed,
+  }
+  print(options, shown, table(Object.entries(shown).map(([name, value]) => [name, String(value ?? 'none')])))
+}
+
+async function bounce(options: OutputOptions): Promise<void> {
+  const message = await readStandardInput()
+  const { username, state, ignored } = await withPod((pod) => readBounce(pod, message))
+  print(options, { username, state, ignored }, [
+    username === null ? `Nothing was changed: ${ignored}.` : `The mailbox of ${username} is ${state}.`,
+  ])
+}
+
+async function readStandardInput(): Promise<string> {
+  let text = ''
+  for await (const chunk of process.stdin.setEncoding('latin1')) {
+    text += chunk
+    if (text.length > MAIL_LIMITS.bounceBytes) throw new CommandError('The message is too large.')
+  }
+  return text
+}
+
+async function resume(options: OutputOptions): Promise<void> {
+  await withPod((pod) => resumeMail(pod, COMMAND_ACTOR))
+  print(options, { resumed: true }, ['The next mail tries now.'])
+}

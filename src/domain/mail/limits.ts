@@ -1,0 +1,31 @@
+/** Mails of the pod. */
+export const MAIL_LIMITS = {
+  /** Seconds until the attempts after a temporary failure; a mail that fails again is a dead letter. */
+  retrySeconds: [60, 300, 900, 3_600, 14_400, 43_200],
+  /** Seconds between two attempts with one mail while the mail server refuses this pod. */
+  probeSeconds: 300,
+  /** Days after which a mail that waits for a refusing server is given up. */
+  waitingDays: 14,
+  /** Connection to the mail server, and inactivity of it, in milliseconds. */
+  connectMs: 10_000,
+  inactiveMs: 20_000,
+  /** Permanent faults of a mailbox in `faultDays` after which it gets no more notices. */
+  faults: 3,
+  faultDays: 14,
+  /** Hours between two mails about the account to a mailbox that seems not to exist. */
+  suppressedHours: 24,
+  /** Bytes of a message that `pod mail bounce` reads. */
+  bounceBytes: 256 * 1024,
+  /** Characters of a name of somebody else, and of a public text. */
+  nameCharacters: 64,
+  excerptCharacters: 300,
+  /** Seconds between a notification and its mail; a notification that is read meanwhile causes none. */
+  noticeDelaySeconds: 120,
+  /** Notices of one user; what is beyond is in the digest. */
+  noticesPerHour: 30,
+  noticesPerDay: 100,
+  /** Lines of a digest; the rest is counted. */
+  digestLines: 30,
+  /** Minutes in which a moderator gets one mail about reports. */
+  reportMailMinutes: 10,
+} as const

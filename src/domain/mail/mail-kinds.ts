@@ -1,0 +1,70 @@
+import type { NotificationType } from '../../persistence/models/notification.js'
+
+/** Mails about an account, which cannot be switched off. */
+export const ACCOUNT_MAIL_KINDS = [
+  'confirm_sign_up',
+  'already_registered',
+  'sign_up_approved',
+  'sign_up_rejected',
+  'password_reset',
+  'password_changed',
+  'confirm_email',
+  'email_changing',
+  'new_sign_in',
+  'second_factor_on',
+  'second_factor_off',
+  'recovery_codes_new',
+  'recovery_code_used',
+  'passkey_added',
+  'passkey_removed',
+  'passkey_refused',
+] as const
+
+export type AccountMailKind = (typeof ACCOUNT_MAIL_KINDS)[number]
+
+export const DELIVERIES = ['immediate', 'daily', 'never'] as const
+
+export type MailDelivery = (typeof DELIVERIES)[number]
+
+/** Notices by kind, with their delivery unless the user has chosen another. */
+export const NOTICE_DELIVERY = {
+  mentioned: 'immediate',
+  mentioned_in_comment: 'immediate',
+  started_sharing: 'immediate',
+  private_message: 'immediate',
+  comment_on_post: 'daily',
+  also_commented: 'daily',
+  liked: 'daily',
+  liked_comment: 'daily',
+  reshared: 'daily',
+  contacts_birthday: 'daily',
+} as const satisfies Readonly<Record<string, MailDelivery>>
+
+export type NoticeKind = keyof typeof NOTICE_DELIVERY
+
+/** Notices for moderators and admins. */
+export const STAFF_NOTICE_DELIVERY = {
+  someone_reported: 'immediate',
+  sign_up_waiting: 'immediate',
+} as const satisfies Readonly<Record<string, MailDelivery>>
+
+export type StaffNoticeKind = keyof typeof STAFF_NOTICE_DELIVERY
+
+/** All kinds whose delivery a user can choose. */
+export const PREFERENCE_DEFAULTS: Readonly<Record<NoticeKind | StaffNoticeKind, MailDelivery>> = {
+  ...NOTICE_DELIVERY,
+  ...STAFF_NOTICE_DELIVERY,
+}
+
+export function isPreferenceKind(text: string): text is NoticeKind | StaffNoticeKind {
+  return Object.hasOwn(PREFERENCE_DEFAULTS, text)
+}
+
+export function isAccountMail(kind: string): kind is AccountMailKind {
+  return (ACCOUNT_MAIL_KINDS as readonly string[]).includes(kind)
+}
+
+/** The kind of the notice about a notification. */
+export function noticeKindOf(type: NotificationType): NoticeKind {
+  return type === 'commented_on_post' ? 'comment_on_post' : type
+}

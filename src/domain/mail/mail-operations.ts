@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto'
+import { sweepAllNow } from '../../jobs/outbox/outbox.js'
+import { endTransportPause, findTransportState } from '../../persistence/mail/transport-state.js'
+import type { Pod } from '../../pod/pod.js'
+import type { Actor } from '../moderation/actor.js'
+import { recordOperation } from '../operations/record-operation.js'
+import { Refusal } from '../refusals.js'
+import { checkMailServer, type MailCheckStep } from './smtp/check-server.js'
+import { writeMail } from './write-mail.js'
+
+export interface MailStatus {
+  readonly configured: boolean
+  readonly failingSince: Date | null
+  readonly fault: string | null
+  readonly code: number | null
+  readonly nextProbe: Date | null
+  readonly waiting: number
+  readonly dead: number
+  /** Mails of the last 24 hours. */
+  readonly sentToday: number
+  readonly usersBouncing: number
+  readonly usersSuppressed: number
+}
+
+export async function findMailStatus({ db, config }: Pick<Pod, 'db' | 'config'>): Promise<MailStatus> {
+  const { failingSince, fault, code, probeAt } = await findTransportState(db)
+  const { rows } = await db.raw(`
+    select
+      (select count(*)::integer from outbox where queue = 'mail' and failed_at is null) as waiting,
+      (select count(*)::integer from outbox where queue = 'mail' and failed_at is not null) as dead,
+      (select count(*)::integer from mails where sent_at > now() - interval '1 day') as "sentToday",
+      (select count(*)::integer from users where mail_state = 'bouncing') as "usersBouncing",
+      (select count(*)::integer from users where mail_state = 'suppressed') as "usersSuppressed"`)
+  return { configured: config.mail !== undefined, failingSince, fault, code, nextProbe: probeAt, ...rows[0] }
+}
+
+/** Ends the pause after a refusal of the mail server: the next mail tries now, and with its success the others follow. */
+export async function resumeMail(pod: Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>, actor: Actor): Promise<void> {
+  const target = { type: 'queue', label: 'mail' }
+  await recordOperation(pod, actor, { action: 'mail.resume', target }, async (transaction) => {
+    await endTransportPause(transaction)
+    await sweepAllNow(transaction, 'mail')
+    return { resumed: true }
+  })
+}
+
+/** Sends a mail to an address, step by step. */
+export async function testMail({ config }: Pick<Pod, 'config'>, address: string): Promise<readonly MailCheckStep[]> {
+  if (config.mail === undefined) throw new Refusal('mail_unavailable', 'SMTP_URL is not set: the pod sends no mail.')
+  const host = new URL(config.url).hostname
+  const text = `This is a test mail of ${config.podName}.`
+  const written = writeMail({ text: { subject: 'Test mail', paragraphs: [text] }, footer: config.podName })
+  const messageId = `<test-${randomUUID()}@${host}>`
+  const unused = { bounceTo: undefined, inReplyTo: undefined, unsubscribeUrl: undefined }
+  return checkMailServer(config.mail, { ...written, ...unused, messageId, to: address, fromName: config.podName }, host)
+}

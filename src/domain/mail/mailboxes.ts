@@ -1,0 +1,32 @@
+import { domainToASCII } from 'node:url'
+import type { Pod } from '../../pod/pod.js'
+import { Refusal } from '../refusals.js'
+
+const LONGEST_BYTES = 254
+
+/** Reads a typed e-mail address; the domain becomes lower case and ASCII. Throws a Refusal. */
+export function readMailbox(typed: string): string {
+  const trimmed = typed.trim()
+  const [local = '', domain = '', ...rest] = trimmed.split('@')
+  const host = domainToASCII(domain)
+  const address = `${local}@${host}`
+  const isAddress =
+    rest.length === 0 &&
+    /^[^\s()<>[\]\\,;:"\p{Cc}\p{Cf}]{1,64}$/u.test(local) &&
+    /^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(host)
+  if (isAddress && Buffer.byteLength(address) <= LONGEST_BYTES) return address
+  throw new Refusal('email_invalid', 'Enter an e-mail address like name@mail.example.')
+}
+
+/** One form for each mailbox: lower case, without a tag, and without dots where the provider ignores them. */
+export function canonicalMailbox(address: string): string {
+  const [local = '', domain = ''] = address.toLowerCase().split('@')
+  const untagged = local.replace(/\+.*$/, '')
+  const ignoresDots = domain === 'gmail.com' || domain === 'googlemail.com'
+  return `${ignoresDots ? untagged.replaceAll('.', '') : untagged}@${ignoresDots ? 'gmail.com' : domain}`
+}
+
+/** What the pod stores instead of an address, to count mails and to compare addresses. */
+export function mailboxMac({ secrets }: Pick<Pod, 'secrets'>, address: string): Buffer {
+  return secrets.mac(canonicalMailbox(address), 'mailbox')
+}

@@ -1,0 +1,123 @@
+import type { MailData } from '../../jobs/definitions.js'
+import { type JobContext, postpone, sweepAllNow } from '../../jobs/outbox/outbox.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
+import {
+  countMailAttempt,
+  deleteMail,
+  findMailAttempts,
+  recordMailboxFault,
+  recordSentMail,
+} from '../../persistence/mail/mails.js'
+import {
+  recordTransportFailure,
+  recordTransportSuccess,
+  returnSendingTurn,
+  takeSendingTurn,
+} from '../../persistence/mail/transport-state.js'
+import type { Pod } from '../../pod/pod.js'
+import { Refusal } from '../refusals.js'
+import { lifetimeOf } from './account-mails.js'
+import { bounceAddress } from './bounces.js'
+import { type ComposedMail, composeMail } from './compose-mail.js'
+import { MAIL_LIMITS } from './limits.js'
+import { isAccountMail } from './mail-kinds.js'
+import { sendMessage } from './smtp/send-message.js'
+import { faultOf, type SmtpFault } from './smtp/smtp-faults.js'
+
+type MailWork = JobContext & { readonly data: MailData }
+
+/** The mail was not sent in all attempts. */
+export class MailUnsent extends Error {
+  override name = 'MailUnsent'
+}
+
+/** Sends one mail, or decides when its next attempt is. At least once: a worker may die before it notes that the mail was sent. */
+export async function sendMail(pod: Pod, work: MailWork): Promise<void> {
+  const { data, outboxId } = work
+  const settings = pod.config.mail
+  const attempts = await findMailAttempts(pod.db, data.mailId)
+  if (settings === undefined || attempts === undefined || outboxId === undefined) return
+  if (attempts.age > lifetime(data)) throw new Refusal('mail_expired', 'The mail is of no use any more.')
+  const turn = await takeSendingTurn(pod.db, {
+    perMinute: settings.perMinute,
+    probeSeconds: MAIL_LIMITS.probeSeconds,
+  })
+  if (!turn.mayTry) return postpone(pod.db, outboxId, turn.waitSeconds)
+
+  const mail = await composeMail(pod, data)
+  if (mail === undefined) {
+    await returnSendingTurn(pod.db)
+    await inTransaction(pod, async (transaction) => {
+      await work.finish(transaction)
+      await deleteMail(transaction, data.mailId)
+    })
+    return
+  }
+  const thrown = await attempt(pod, data, mail)
+  if (thrown === undefined) return finishSent(pod, work)
+  const fault = faultOf(thrown)
+  pod.log.info({ mail: data.mailId, kind: data.kind, code: fault.code, fault: fault.fault }, 'mail not sent')
+  await handleFault(pod, work, fault, attempts.attempts)
+}
+
+async function attempt({ config, secrets }: Pod, data: MailData, mail: ComposedMail): Promise<unknown> {
+  if (config.mail === undefined) return undefined
+  const { to, subject, text, html, inReplyTo, unsubscribeUrl } = mail
+  const host = new URL(config.url).hostname
+  try {
+    await sendMessage(config.mail, host, {
+      ...{ to, subject, text, html, inReplyTo, unsubscribeUrl },
+      messageId: `<mail-${data.mailId}@${host}>`,
+      fromName: config.podName,
+      bounceTo: data.userId === undefined ? undefined : bounceAddress({ config, secrets }, data.userId),
+    })
+    return undefined
+  } catch (error) {
+    return error ?? new Error('unknown')
+  }
+}
+
+async function finishSent(pod: Pod, work: MailWork): Promise<void> {
+  const { mailId, userId, kind } = work.data
+  const isBack = await inTransaction(pod, async (transaction) => {
+    await work.finish(transaction)
+    await recordSentMail(transaction, { id: mailId, userId })
+    return recordTransportSuccess(transaction)
+  })
+  pod.log.info({ mail: mailId, kind }, 'mail sent')
+  if (!isBack) return
+  pod.log.info('the mail server accepts mails again')
+  await sweepAllNow(pod.db, 'mail')
+}
+
+async function handleFault(pod: Pod, work: MailWork, fault: SmtpFault, attempts: number): Promise<void> {
+  const { outboxId = 0, data } = work
+  const { probeSeconds, retrySeconds } = MAIL_LIMITS
+  switch (fault.kind) {
+    case 'operator': {
+      const began = await recordTransportFailure(pod.db, { ...fault, probeSeconds })
+      if (began) pod.log.warn({ fault: fault.fault, code: fault.code }, 'the mail server refuses this pod')
+      return postpone(pod.db, outboxId, probeSeconds)
+    }
+    case 'temporary': {
+      const seconds = retrySeconds[attempts]
+      await countMailAttempt(pod.db, data.mailId)
+      if (seconds === undefined) throw new MailUnsent(fault.fault)
+      return postpone(pod.db, outboxId, seconds)
+    }
+    case 'no_mailbox':
+    case 'refused':
+      await inTransaction(pod, async (transaction) => {
+        await work.finish(transaction)
+        if (data.userId === undefined || data.kind === 'confirm_email') return
+        const { faults: limit, faultDays: days } = MAIL_LIMITS
+        await recordMailboxFault(transaction, data.userId, { isGone: fault.kind === 'no_mailbox', limit, days })
+      })
+  }
+}
+
+/** Seconds. */
+function lifetime({ kind }: MailData): number {
+  const ofKind = isAccountMail(kind) ? lifetimeOf(kind) : undefined
+  return ofKind ?? MAIL_LIMITS.waitingDays * 86_400
+}

@@ -1,0 +1,67 @@
+import { escapeHtml } from '../../protocol/escape-html.js'
+import { MAIL_LIMITS } from './limits.js'
+import type { MailText } from './texts/mail-texts.js'
+
+/** The parts of a mail with its links. */
+export interface MailParts {
+  readonly text: MailText
+  /** Lines between the paragraphs and the link. */
+  readonly lines?: readonly string[]
+  readonly url?: string | undefined
+  readonly footer: string
+  readonly unsubscribe?: { readonly label: string; readonly url: string } | undefined
+}
+
+export interface WrittenMail {
+  readonly subject: string
+  readonly text: string
+  readonly html: string
+}
+
+/** Writes the text and the HTML part. The HTML part loads nothing. */
+export function writeMail({ text, lines = [], url, footer, unsubscribe }: MailParts): WrittenMail {
+  const { subject, paragraphs, action } = text
+  const plain = [
+    ...paragraphs,
+    ...(lines.length === 0 ? [] : [lines.map((line) => `- ${line}`).join('\n')]),
+    ...(url === undefined ? [] : [`${action ?? ''}:\n${url}`]),
+    `-- \n${footer}${unsubscribe === undefined ? '' : `\n${unsubscribe.label}: ${unsubscribe.url}`}`,
+  ]
+  const markup = [
+    ...paragraphs.map((paragraph) => `<p>${escapeHtml(paragraph)}</p>`),
+    ...(lines.length === 0 ? [] : [`<ul>${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join('')}</ul>`]),
+    ...(url === undefined ? [] : [`<p><a href="${escapeHtml(url)}">${escapeHtml(action ?? url)}</a></p>`]),
+    `<hr><p><small>${escapeHtml(footer)}${unsubscribe === undefined ? '' : ` <a href="${escapeHtml(unsubscribe.url)}">${escapeHtml(unsubscribe.label)}</a>`}</small></p>`,
+  ]
+  return {
+    subject: oneLine(subject),
+    text: `${plain.join('\n\n')}\n`,
+    html: `<!doctype html><html><head><meta charset="utf-8"><title>${escapeHtml(subject)}</title></head><body>${markup.join('\n')}</body></html>\n`,
+  }
+}
+
+/** A name of somebody else, without line breaks, control characters and changes of direction. */
+export function mailName(name: string): string {
+  const clean = oneLine(name.replace(/\p{Cf}/gu, ''))
+  return [...clean].slice(0, MAIL_LIMITS.nameCharacters).join('')
+}
+
+/** The beginning of a public text, without marks. */
+export function mailExcerpt(text: string): string | undefined {
+  const plain = oneLine(
+    text
+      .replace(/@\{(?:([^;{}]*);)?\s*([^{}]+)\}/g, (_, name: string | undefined, address: string) =>
+        (name ?? address).trim(),
+      )
+      .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .replace(/[*_`>#~]+/g, ''),
+  )
+  const characters = [...plain]
+  if (characters.length === 0) return undefined
+  const { excerptCharacters } = MAIL_LIMITS
+  return characters.length <= excerptCharacters ? plain : `${characters.slice(0, excerptCharacters - 1).join('')}…`
+}
+
+function oneLine(text: string): string {
+  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
+}

@@ -1,0 +1,15 @@
+import { MailUnsent, sendMail } from '../../src/domain/mail/send-mail.js'
+import type { Handlers, sendMailJob } from '../../src/jobs/definitions.js'
+import type { JobContext } from '../../src/jobs/outbox/outbox.js'
+import type { Pod } from '../../src/pod/pod.js'
+import { FailedJob } from '../failed-job.js'
+
+export const mailHandlers: Handlers<typeof sendMailJob, Pod, JobContext> = {
+  async 'send-mail'(pod, work) {
+    try {
+      await sendMail(pod, work)
+    } catch (error) {
+      throw error instanceof MailUnsent ? new FailedJob('mail_unsent', 'dead', error) : error
+    }
+  },
+}
