@@ -149,6 +149,32 @@ describe('the pages', () => {
   })
 })
 
+describe('notices of the moderators', () => {
+  it('follow the sign-in until they are confirmed, with the lost contacts', async () => {
+    const { userId } = (await pod.pod.db('users').where({ username: 'dan' }).first('id as userId')) ?? {}
+    const [lost] = await pod.pod
+      .db('user_notices')
+      .insert([{ userId, kind: 'contacts_lost', text: 'lost.example' }])
+      .returning('id')
+    await pod.pod.db('user_notices').insert({ userId, kind: 'warning', text: '<b>No advertising.</b>' })
+    const contact = { noticeId: lost.id, address: 'una@lost.example', name: 'Una', sharing: true, receiving: true }
+    await pod.pod.db('lost_contacts').insert(contact)
+
+    const browser = await pod.signedIn('dan')
+
+    expect(browser.url.pathname).toBe('/settings/notices')
+    expect(browser.page.body).toContain('&#60;b&#62;No advertising.')
+    expect(browser.page.body).toContain('una@lost.example')
+    await browser.visit('/settings/notices/lost_contacts.csv')
+    expect(browser.page.body).toBe('address,name,you_shared,they_shared\r\nuna@lost.example,Una,true,true\r\n')
+    await browser.visit('/settings/notices?return_to=/settings/profile')
+    await browser.submit({ do: 'confirm' })
+    expect(browser.url.pathname).toBe('/settings/profile')
+    expect((await pod.signedIn('dan')).url.pathname).not.toBe('/settings/notices')
+    await pod.pod.db('user_notices').delete()
+  })
+})
+
 describe('a change that needs a proof', () => {
   it('asks for the password after ten minutes, and returns to the settings or the console only (case 23)', async () => {
     await withOldProof(async () => {

@@ -40,8 +40,14 @@ export async function listNotices(db: Knex, userId: number, page: IdPage): Promi
   )
 }
 
-export async function hasUnconfirmedNotice(db: Knex, userId: number): Promise<boolean> {
-  return (await db('user_notices').where({ userId }).whereNull('confirmedAt').first('id')) !== undefined
+export async function hasUnconfirmedNotice(db: Knex, address: string): Promise<boolean> {
+  const notice = await db('user_notices')
+    .join('users', 'users.id', 'user_notices.userId')
+    .join('people', 'people.id', 'users.personId')
+    .where({ 'people.address': address })
+    .whereNull('confirmedAt')
+    .first('user_notices.id')
+  return notice !== undefined
 }
 
 /** Marks notices up to an id, which the user has seen, as confirmed. */

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import { findClient } from '../../domain/accounts/clients.js'
 import { normaliseUsername, signIn } from '../../domain/accounts/sign-in.js'
+import { mustConfirmNotices } from '../../domain/moderation/notices/user-notices.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import { countRateLimited, countSignInFailure } from '../limits/rejection-metrics.js'
 import { type SignInErrors, signInPage } from '../pages/accounts/sign-in-page.js'
@@ -24,7 +25,7 @@ interface Attempt {
   readonly errors: SignInErrors
 }
 
-/** After the sign-in the request of the client continues; without one the start page follows. */
+/** After the sign-in the request of the client continues; without one unread notices of the moderators, or the start page, follow. */
 export const signInRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const config = { public: true } as const
@@ -98,14 +99,15 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const signedIn = await signIn(pod, username, password)
     const target =
       signedIn && (await browser.signIn({ address: signedIn.address, level: 'password' }, interaction, returnTo))
-    if (target === undefined || !(await signedIn?.confirm())) {
+    if (signedIn === undefined || target === undefined || !(await signedIn.confirm())) {
       wrongPasswords.count(request.ip, username)
       countSignInFailure('credentials')
       const errors = { both: 'The username or the password is wrong.' }
       return show(reply.code(422), browser, destination, { username, errors })
     }
     wrongPasswords.forget(request.ip, username)
-    return reply.redirect(target, 303)
+    const hasNotices = interaction === undefined && (await mustConfirmNotices(pod, signedIn.address))
+    return reply.redirect(hasNotices ? noticesPath(returnTo) : target, 303)
   })
 
   app.post(OIDC_PATHS.signOut, { config, schema }, async (request, reply) => {
@@ -114,6 +116,10 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     await browser.signOut()
     return reply.redirect('/', 303)
   })
+}
+
+function noticesPath(returnTo: string | undefined): string {
+  return `/settings/notices${returnTo === undefined ? '' : `?return_to=${encodeURIComponent(returnTo)}`}`
 }
 
 /** The path of a page, with the pending request of a client. */

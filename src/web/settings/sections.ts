@@ -12,4 +12,5 @@ export const SETTINGS_SECTIONS: readonly SettingsSection[] = [
   { path: '/settings/password', label: 'Password' },
   { path: '/settings/sessions', label: 'Browsers' },
   { path: '/settings/applications', label: 'Applications' },
+  { path: '/settings/notices', label: 'Notices' },
 ]

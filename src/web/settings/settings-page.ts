@@ -16,6 +16,7 @@ export interface SettingsPage {
 /** What a form has done, shown on the page that follows it. The key is in the query, the text is fixed. */
 const NOTICES: Readonly<Record<string, string>> = {
   saved: 'Your changes are saved.',
+  confirmed: 'You have read all notices.',
   unchanged: 'Nothing was changed.',
   blocked: 'The person is blocked.',
   unblocked: 'The person is no longer blocked.',

@@ -7,6 +7,7 @@ import { addMemberAccess } from './access.js'
 import { applicationRoutes } from './applications.js'
 import { blockRoutes } from './blocks.js'
 import { confirmAccessRoutes } from './confirm-access.js'
+import { noticeRoutes } from './notices.js'
 import { overviewRoutes } from './overview.js'
 import { passwordRoutes } from './password.js'
 import { profileRoutes } from './profile.js'
@@ -43,6 +44,7 @@ export const settingsRoutes: FastifyPluginAsync = async (app) => {
       passwordRoutes,
       sessionRoutes,
       applicationRoutes,
+      noticeRoutes,
     ]) {
       await pages.register(routes)
     }

@@ -195,6 +195,7 @@ export async function openSamplePages(): Promise<SamplePages> {
       password: () => '/settings/password',
       sessions: () => '/settings/sessions',
       applications: () => '/settings/applications',
+      notices: () => '/settings/notices',
       'confirm access': () => '/users/confirm_access?return_to=/settings',
       consent: () => client.address({ scope }),
     },

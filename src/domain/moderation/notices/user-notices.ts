@@ -1,6 +1,7 @@
 import {
   confirmNotices,
   hasUnconfirmedNotice,
+  type LostContact,
   listLostContacts,
   listNotices,
   type UserNotice,
@@ -20,9 +21,14 @@ export function listUserNotices(
   return listNotices(db, userId, page)
 }
 
-/** Whether the user has to see notices after the sign-in. */
-export function mustConfirmNotices({ db }: Pick<Pod, 'db'>, { userId }: NoticeReader): Promise<boolean> {
-  return hasUnconfirmedNotice(db, userId)
+/** Whether the person has to see notices after the sign-in. */
+export function mustConfirmNotices({ db }: Pick<Pod, 'db'>, address: string): Promise<boolean> {
+  return hasUnconfirmedNotice(db, address)
+}
+
+/** The contacts that the user has lost by rules for pods. */
+export function readLostContacts({ db }: Pick<Pod, 'db'>, { userId }: NoticeReader): Promise<readonly LostContact[]> {
+  return listLostContacts(db, userId)
 }
 
 /** The user has seen all notices up to this one. */
