@@ -324,8 +324,8 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     passkeys: '422',
     passkeyNameCharacters: '422',
     challengeSeconds: '422',
-    proofSeconds: 'the user is asked for the password',
-    wrongProofs: 'the session ends',
+    authenticatedSeconds: 'a page asks the user for the password',
+    wrongAttempts: 'the session ends',
   },
   ACCOUNT_LIMITS: {
     privateKeysKept: 'the oldest entry is removed',

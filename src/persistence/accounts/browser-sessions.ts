@@ -68,7 +68,7 @@ interface SessionOf {
 }
 
 /** Counts a wrong password or code of a session. Returns how many there were in `seconds`. */
-export async function countWrongProof(
+export async function countWrongAttempt(
   db: Knex,
   { uid, at, seconds }: { readonly uid: string; readonly at: Date; readonly seconds: number },
 ): Promise<number> {

@@ -28,27 +28,27 @@ export interface Browser {
   decide(interaction: Interaction, result: NonNullable<Interaction['result']>): Promise<string>
 }
 
-/** What a person has proven at a sign-in. */
+/** How a person has signed in. */
 export interface Login {
   readonly address: string
   readonly level: Level
   /** When the password or the passkey was given. Default: now. */
-  readonly provenAt?: Date
+  readonly authenticatedAt?: Date
 }
 
 export interface SignedInSession {
   /** Stays the same while the id of the session changes. */
   readonly uid: string
   readonly address: string
-  /** When the user last proved who they are in this session. */
-  readonly provenAt: Date
-  /** The authentication context class: what was proven. */
+  /** When the user last gave the password, and the code, in this session. */
+  readonly authenticatedAt: Date
+  /** The authentication context class of that time. */
   readonly acr: string
   /** A hidden field of forms that are bound to this session. */
   readonly formToken: string
   checkForm(token: unknown): void
-  /** Notes that the user has proven again who they are. */
-  prove(level: Level): Promise<void>
+  /** Records that the user has authenticated again. */
+  recordAuthentication(level: Level): Promise<void>
 }
 
 const FORM_COOKIE = 'pod_form'
@@ -92,9 +92,9 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
     return finish(interaction)
   }
 
-  function accountOf({ address, level, provenAt = app.pod.now() }: Login) {
+  function accountOf({ address, level, authenticatedAt = app.pod.now() }: Login) {
     const { acr, amr } = LEVELS[level]
-    return { accountId: address, acr, amr: [...amr], loginTs: Math.floor(provenAt.getTime() / 1_000) }
+    return { accountId: address, acr, amr: [...amr], loginTs: Math.floor(authenticatedAt.getTime() / 1_000) }
   }
 
   /** False: the session in which the request began has ended, or has another account now. */
@@ -132,12 +132,12 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
         uid: found.uid,
         address,
         acr,
-        provenAt: new Date(loginTs * 1_000),
+        authenticatedAt: new Date(loginTs * 1_000),
         formToken,
         checkForm(token) {
           if (!isSame(formToken, token)) throw expiredForm()
         },
-        async prove(level) {
+        async recordAuthentication(level) {
           found.loginAccount(accountOf({ address, level }))
           await found.persist()
           await note(found)

@@ -7,7 +7,7 @@ import { html, trusted } from '../pages/markup.js'
 import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
 import { changeOrErrors, type FieldErrors } from './try-change.js'
 
-/** A new password. The proof that the page needs has asked for the old one. */
+/** A new password. The step-up of this page needs the old one. */
 export const passwordRoutes: FastifyPluginAsync = async (app) => {
   const route = { config: { member: 'proof' }, schema: { hide: true } } as const
 

@@ -10,8 +10,8 @@ export const FACTOR_LIMITS = {
   passkeys: 10,
   passkeyNameCharacters: 60,
   challengeSeconds: 300,
-  /** A change needs a proof that is at most so old. */
-  proofSeconds: 600,
-  /** Wrong proofs in the same time that end a session. */
-  wrongProofs: 10,
+  /** A change needs a password, and a code, that were given at most so long ago. */
+  authenticatedSeconds: 600,
+  /** Wrong attempts in the same time that end a session. */
+  wrongAttempts: 10,
 } as const

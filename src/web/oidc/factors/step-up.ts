@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { FACTOR_LIMITS } from '../../../domain/accounts/factors/limits.js'
-import { type ProofOutcome, proveAccess } from '../../../domain/accounts/factors/prove-access.js'
+import { type ReauthenticationOutcome, reauthenticate } from '../../../domain/accounts/factors/reauthenticate.js'
 import { findFactors, hasFactor } from '../../../domain/accounts/factors/second-factor.js'
 import { hashToken } from '../../../domain/accounts/token-hash.js'
-import { countWrongProof } from '../../../persistence/accounts/browser-sessions.js'
+import { countWrongAttempt } from '../../../persistence/accounts/browser-sessions.js'
 import { insertKeptForm, type KeptForm } from '../../../persistence/accounts/kept-forms.js'
 import { countRateLimited, countSignInFailure } from '../../limits/rejection-metrics.js'
 import { confirmAccessPage } from '../../pages/accounts/confirm-access-page.js'
@@ -21,78 +21,83 @@ declare module 'fastify' {
   }
 }
 
-/** The signed-in person who has to prove who they are. */
-export interface Prover {
+/** The signed-in person who has to authenticate again. */
+export interface SignedInPerson {
   readonly session: SignedInSession
   readonly browser: Browser
   readonly account: { readonly userId: number; readonly username: string }
 }
 
-/** Asks for the password, and the code, before a change: a session that somebody else found open must not be enough. */
+/** Asks for the password, and the code, before a change: an open session on a shared device must not be enough. */
 export interface StepUp {
   /**
-   * Undefined: there is a proof in this session that is at most ten minutes old, or the form has it. Else the reply leads to the page
-   * that asks for it. A form that was sent is kept, without its secrets.
+   * Undefined: the person authenticated at most ten minutes ago in this session, or does so in the form. Else the reply leads to the
+   * page that asks for it. A form that was sent is kept, without its secrets.
    */
-  require(request: FastifyRequest, reply: FastifyReply, prover: Prover): Promise<FastifyReply | undefined>
-  /** Checks the proof in the form. Undefined: it is right; else the reply has the page with the error. */
-  check(request: FastifyRequest, reply: FastifyReply, prover: Prover, form: KeptForm): Promise<FastifyReply | undefined>
-  show(reply: FastifyReply, prover: Prover, page: ProofPage): Promise<FastifyReply>
+  require(request: FastifyRequest, reply: FastifyReply, person: SignedInPerson): Promise<FastifyReply | undefined>
+  /** Checks password and code of the form. Undefined: they are right; else the reply has the page with the error. */
+  check(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    person: SignedInPerson,
+    form: KeptForm,
+  ): Promise<FastifyReply | undefined>
+  show(reply: FastifyReply, person: SignedInPerson, page: ConfirmAccess): Promise<FastifyReply>
 }
 
-interface ProofPage {
+interface ConfirmAccess {
   /** Where the form is sent, with its fields. */
   readonly form: KeptForm
   readonly error?: { readonly field: string; readonly message: string } | undefined
 }
 
-/** Fields of the proof itself, and fields that no page keeps. */
+/** Password and code, and fields that no page keeps. */
 const SECRET = /password|code|secret|^passkey$/
 
 export function openStepUp({ pod }: FastifyInstance): StepUp {
   const wrongPasswords = openWrongPasswords(() => pod.now())
 
   const stepUp: StepUp = {
-    async require(request, reply, prover) {
-      const age = pod.now().getTime() - prover.session.provenAt.getTime()
-      if (age <= FACTOR_LIMITS.proofSeconds * 1_000) return undefined
+    async require(request, reply, person) {
+      const age = pod.now().getTime() - person.session.authenticatedAt.getTime()
+      if (age <= FACTOR_LIMITS.authenticatedSeconds * 1_000) return undefined
       const path = pathOf(request.originalUrl)
       if (request.method !== 'POST') return reply.redirect(confirmPath(request.originalUrl), 303)
       const form = { path, fields: fieldsWithoutSecrets(request.body) }
-      if (formText(request, 'current_password') !== undefined) return stepUp.check(request, reply, prover, form)
+      if (formText(request, 'current_password') !== undefined) return stepUp.check(request, reply, person, form)
       const id = randomBytes(32).toString('base64url')
-      const key = { idHash: hashToken(id), sessionUid: prover.session.uid }
-      await insertKeptForm(pod.db, key, form, FACTOR_LIMITS.proofSeconds)
+      const key = { idHash: hashToken(id), sessionUid: person.session.uid }
+      await insertKeptForm(pod.db, key, form, FACTOR_LIMITS.authenticatedSeconds)
       return reply.redirect(confirmPath(path, id), 303)
     },
 
-    async check(request, reply, prover, form) {
-      const { session, browser, account } = prover
+    async check(request, reply, person, form) {
+      const { session, browser, account } = person
       const wait = wrongPasswords.waitFor(request.ip, account.username)
       if (wait !== undefined) {
         countRateLimited('wrong_passwords')
         reply.code(wait.status).headers(wait.headers)
-        return stepUp.show(reply, prover, { form, error: errorAt('current_password', wait.message) })
+        return stepUp.show(reply, person, { form, error: errorAt('current_password', wait.message) })
       }
       const password = formText(request, 'current_password') ?? ''
-      const outcome = await proveAccess(pod, account.userId, {
+      const outcome = await reauthenticate(pod, account.userId, {
         password,
         code: formText(request, 'current_code') ?? '',
       })
-      if (outcome === 'proven_by_password' || outcome === 'proven_by_code') {
+      if (outcome === 'password_right' || outcome === 'code_right') {
         wrongPasswords.forget(request.ip, account.username)
-        await session.prove(outcome === 'proven_by_code' ? 'code' : 'password')
+        await session.recordAuthentication(outcome === 'code_right' ? 'code' : 'password')
         return undefined
       }
       if (outcome === 'password_wrong') wrongPasswords.count(request.ip, account.username)
       countSignInFailure('credentials')
-      const wrong = { uid: session.uid, at: pod.now(), seconds: FACTOR_LIMITS.proofSeconds }
-      if ((await countWrongProof(pod.db, wrong)) >= FACTOR_LIMITS.wrongProofs) {
+      const wrong = { uid: session.uid, at: pod.now(), seconds: FACTOR_LIMITS.authenticatedSeconds }
+      if ((await countWrongAttempt(pod.db, wrong)) >= FACTOR_LIMITS.wrongAttempts) {
         await browser.signOut()
         return reply.redirect(OIDC_PATHS.signIn, 303)
       }
       reply.code(outcome === 'too_many_codes' ? 429 : 422)
-      return stepUp.show(reply, prover, { form, error: ERRORS[outcome] })
+      return stepUp.show(reply, person, { form, error: ERRORS[outcome] })
     },
 
     async show(reply, { browser, account, session }, { form, error }) {
@@ -115,7 +120,9 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
   return stepUp
 }
 
-const ERRORS: Readonly<Record<Exclude<ProofOutcome, 'proven_by_password' | 'proven_by_code'>, ProofPage['error']>> = {
+const ERRORS: Readonly<
+  Record<Exclude<ReauthenticationOutcome, 'password_right' | 'code_right'>, ConfirmAccess['error']>
+> = {
   password_wrong: errorAt('current_password', 'The password is wrong.'),
   code_wrong: errorAt('current_code', 'The code is wrong.'),
   too_many_codes: errorAt('current_code', 'There were too many wrong codes for this account. Try again in an hour.'),
