@@ -13,6 +13,7 @@ const PAGES: Readonly<Record<string, Needed>> = {
   '/admin/queues/:name': 'administration',
   '/admin/dead-letters': 'administration',
   '/admin/dead-letters/:id': 'administration',
+  '/admin/dead-letters/:id/payload': 'administration',
   '/admin/quarantine': 'administration',
   '/admin/quarantine/:id': 'administration',
   '/admin/workers': 'administration',
