@@ -24,6 +24,7 @@ export const commandGroups: readonly CommandGroup[] = [
   { words: ['status', 'wait-idle'], load: async () => (await import('./commands/work.js')).workCommands },
   { words: ['queues'], load: async () => (await import('./commands/queues.js')).queueCommands },
   { words: ['workers'], load: async () => (await import('./commands/processes.js')).processCommands },
+  { words: ['trace'], load: async () => (await import('./commands/traces.js')).traceCommand },
   { words: ['quarantine'], load: async () => (await import('./commands/quarantine.js')).quarantineCommands },
   { words: ['dead'], load: async () => (await import('./commands/dead-letters.js')).deadLetterCommands },
   { words: ['fetch', 'probe'], load: async () => (await import('./commands/federation.js')).federationCommands },

@@ -62,6 +62,7 @@ import { personContent } from './0142-person-content.js'
 import { closingAccounts } from './0143-closing-accounts.js'
 import { userNotices } from './0144-user-notices.js'
 import { personNotes } from './0145-person-notes.js'
+import { traces } from './0150-traces.js'
 import { accountMail } from './0156-account-mail.js'
 import { pendingSignUps } from './0157-pending-sign-ups.js'
 import { browserSessions } from './0163-browser-sessions.js'
@@ -139,6 +140,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0143-closing-accounts', closingAccounts],
   ['0144-user-notices', userNotices],
   ['0145-person-notes', personNotes],
+  ['0150-traces', traces],
   ['0156-account-mail', accountMail],
   ['0157-pending-sign-ups', pendingSignUps],
   ['0163-browser-sessions', browserSessions],

@@ -4,7 +4,7 @@ import type { DirectRun } from '../src/jobs/outbox/direct-runs.js'
 import { AlreadyDone, type JobContext, jobOfRow } from '../src/jobs/outbox/outbox.js'
 import type { Pod } from '../src/pod/pod.js'
 import { withDeadline } from './deadline.js'
-import type { Handler } from './run-job.js'
+import { type Handler, tracedPod } from './run-job.js'
 
 /** Work of outbox rows that needs no job in the process that has written the rows. */
 export interface DirectHandler {
@@ -33,11 +33,13 @@ interface DirectLimits {
  */
 export function runEach(handle: Handler): DirectHandler['open'] {
   return (pod, { deadline, stopping }) =>
-    async ({ id, data }) => {
-      const work = jobOfRow(pod.db, id, data)
+    async ({ id, data, trace }) => {
+      const work = jobOfRow(pod.db, id, data, trace)
       await unlessDone(() =>
         // The handler belongs to the name of the row.
-        withDeadline(deadline, stopping, (signal) => handle(pod, work as JobContext as JobContext<never>, signal)),
+        withDeadline(deadline, stopping, (signal) =>
+          handle(tracedPod(pod, work), work as JobContext as JobContext<never>, signal),
+        ),
       )
     }
 }

@@ -30,19 +30,21 @@ function messagesIn(job: Job): readonly InboundMessage[] {
   const data: DataOf<typeof receivePublicJob> | DataOf<typeof receivePrivateJob> = job.data
   const acceptedAt = new Date(data.acceptedAt)
   const sources = 'sources' in data ? data.sources : undefined
+  const traces = 'traces' in data ? data.traces : undefined
   return data.messages.map((message, index) =>
     typeof message === 'string'
-      ? { envelope: message, acceptedAt, source: sources?.[index] ?? undefined }
+      ? { envelope: message, acceptedAt, source: sources?.[index] ?? undefined, trace: traces?.[index] ?? undefined }
       : { ...message, acceptedAt },
   )
 }
 
-function messageOfRow({ id, data, payload, acceptedAt }: MessageRow): InboundMessage {
+function messageOfRow({ id, data, payload, acceptedAt, trace }: MessageRow): InboundMessage {
   const { recipientGuid, times, last, quarantineId, isReleased } = data as ResumedMessage // as resume-messages.ts has written it
   const resumed = { outboxId: id, times, last }
   return {
     envelope: payload,
     acceptedAt,
+    trace: trace ?? undefined,
     resumed,
     quarantineId,
     isReleased,
@@ -61,10 +63,11 @@ export async function splitJob(
   { alone }: { readonly alone: boolean },
 ): Promise<void> {
   const rest = alone ? { alone } : {}
-  const each = messages.map(({ envelope, recipientGuid, acceptedAt, source }) => ({
+  const each = messages.map(({ envelope, recipientGuid, acceptedAt, source, trace }) => ({
     acceptedAt: acceptedAt.toISOString(),
-    messages: [recipientGuid === undefined ? envelope : { recipientGuid, envelope, source }],
+    messages: [recipientGuid === undefined ? envelope : { recipientGuid, envelope, source, trace }],
     ...(recipientGuid === undefined && source !== undefined && { sources: [source] }),
+    ...(recipientGuid === undefined && trace !== undefined && { traces: [trace] }),
     ...rest,
   }))
   const definition: AnyJob = job.name === receivePublicJob.name ? receivePublicJob : receivePrivateJob

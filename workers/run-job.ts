@@ -64,13 +64,20 @@ async function runJob(pod: Pod, { handlers, deadline, stopping }: RunnerOptions,
       work = await loadJob(pod.db, job.data)
       if (work === undefined) throw new AlreadyDone('The outbox row is gone.')
       const taken = work
-      await withDeadline(deadline, stopping, (signal) => handle(pod, taken as JobContext as JobContext<never>, signal))
+      await withDeadline(deadline, stopping, (signal) =>
+        handle(tracedPod(pod, taken), taken as JobContext as JobContext<never>, signal),
+      )
       await work.finishIfOpen()
     } catch (error) {
       if (await completesJob(pod, work, outcomeOfError(error))) return
       throw error
     }
   })
+}
+
+/** The pod with the trace of a job, for its rows and its log lines. */
+export function tracedPod(pod: Pod, { trace }: Pick<JobContext, 'trace'>): Pod {
+  return trace === undefined ? pod : { ...pod, trace, log: pod.log.child({ trace }) }
 }
 
 /** Whether the outcome completes the job. */

@@ -114,14 +114,14 @@ async function group(by: DeadLetterGroup, options: FilterOptions): Promise<void>
 async function show(id: string, options: OutputOptions & ActorOptions & { payload?: boolean }): Promise<void> {
   const read = options.payload ? readDeadLetterPayload : readDeadLetterDetails
   const deadLetter = await withQueue(async (pod) => read(pod, await actorOf(pod, options, 'administration'), id))
-  const { data, recipientGuid, bytes, digest, entityXml, trace } = deadLetter
+  const { data, recipientGuid, bytes, digest, entityXml, stack } = deadLetter
   const details = { recipient_guid: recipientGuid, bytes, digest, entity_xml: entityXml }
-  print(options, { ...present(deadLetter), data, ...details, trace }, [
+  print(options, { ...present(deadLetter), data, ...details, stack }, [
     ...table(
       Object.entries({ ...present(deadLetter), ...details }).map(([name, value]) => [name, String(value ?? '-')]),
     ),
     `data: ${JSON.stringify(data, null, 2)}`,
-    ...(trace === null ? [] : [trace]),
+    ...(stack === null ? [] : [stack]),
   ])
 }
 

@@ -51,6 +51,8 @@ export const receivePublicJob = defineJob<{
   readonly messages: readonly string[]
   /** The network address that posted each message; absent: none is known. */
   readonly sources?: readonly (string | null)[]
+  /** The id of the request of each message: 32 hexadecimal digits. Absent in jobs of earlier versions. */
+  readonly traces?: readonly (string | null)[]
   /** The message has failed in a batch, and runs without others from now on. */
   readonly alone?: boolean
 }>()('inbound', 'receive-public', retriedForHours)
@@ -62,6 +64,7 @@ export const receivePrivateJob = defineJob<{
     readonly recipientGuid: string
     readonly envelope: string
     readonly source?: string | undefined
+    readonly trace?: string | undefined
   }[]
   readonly alone?: boolean
 }>()('inbound-private', 'receive-private', retriedForHours)

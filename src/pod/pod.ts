@@ -18,6 +18,8 @@ export interface Pod {
   readonly replica?: ReadReplica
   /** The Idempotency-Key that the current request has claimed; set by the web process for one request. */
   readonly claimedKey?: () => ClaimedKey | undefined
+  /** The trace of the current request or job, 32 hexadecimal digits; rows that it writes have it. */
+  readonly trace?: string | undefined
   readonly jobs: JobQueues
   readonly crypto: PodCrypto
   readonly remote: RemotePods

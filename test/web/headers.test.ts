@@ -1,6 +1,8 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { apiRoutes } from '../../src/web/routes/api/api-routes.js'
+import { traceReader } from '../../src/web/server/request-log.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const origin = 'https://app.elsewhere.example'
@@ -94,8 +96,21 @@ describe('headers', () => {
     const answers = await Promise.all([pod.inject({ url: '/', headers }), pod.inject({ url: '/', headers })])
 
     const ids = answers.map((answer) => answer.headers['x-request-id'])
-    expect(ids[0]).toMatch(/^[0-9a-f-]{36}$/)
+    expect(ids[0]).toMatch(/^[0-9a-f]{32}$/)
     expect(ids[0]).not.toBe(ids[1])
+  })
+
+  it('takes the trace of a trusted proxy, but not for messages of other pods', () => {
+    const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
+    const headers = { traceparent: `00-${trace}-00f067aa0ba902b7-01` }
+    const request = (url: string, remoteAddress = '10.0.0.1') =>
+      ({ headers, url, socket: { remoteAddress } }) as unknown as IncomingMessage
+    const read = traceReader('10.0.0.0/8')
+
+    expect(read(request('/'))).toBe(trace)
+    expect(read(request('/receive/public'))).not.toBe(trace)
+    expect(read(request('/', '192.0.2.1'))).not.toBe(trace)
+    expect(traceReader(false)(request('/'))).toMatch(/^(?!4bf92f35)[0-9a-f]{32}$/)
   })
 })
 

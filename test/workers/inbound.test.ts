@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { newGuid } from '../../src/domain/new-guid.js'
+import { readTrace } from '../../src/domain/operations/traces.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
 import type { ObservedWorker } from '../../src/jobs/bullmq/observed-worker.js'
 import { listDeadLetters } from '../../src/jobs/dead-letters/find-dead-letters.js'
@@ -7,11 +9,15 @@ import { dropDeadLetters, replayDeadLetters } from '../../src/jobs/dead-letters/
 import { showDeadLetter } from '../../src/jobs/dead-letters/show-dead-letter.js'
 import { receivePublicJob } from '../../src/jobs/definitions.js'
 import { SIGNER_LIMITS } from '../../src/jobs/waiting/limits.js'
+import { Person } from '../../src/persistence/models/person.js'
 import type { PodCrypto } from '../../src/pod/pod.js'
 import type { StatusMessageEntity } from '../../src/protocol/entities/posts.js'
+import { relayHandlers } from '../../workers/handlers/outbound.js'
 import { inboundRunner } from '../../workers/inbound-runner.js'
 import { openSuspectQueue } from '../../workers/suspects.js'
 import { sweep } from '../../workers/sweeper.js'
+import { openRecordedLog } from '../support/assertions/recorded-log.js'
+import { addPost } from '../support/databases/rows.js'
 import { postBy } from '../support/federation/entities.js'
 import { envelopeOf, signedBy } from '../support/federation/envelopes.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
@@ -120,6 +126,43 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
 
     expect(await pod.db('posts').select('guid', 'public')).toEqual([{ guid: post.guid, public: false }])
     expect(await pod.rows('waiting')).toEqual([0])
+  })
+
+  it('have the trace of their request, to the relays and the log lines (case 72)', async () => {
+    const recorded = openRecordedLog()
+    const queues = ['inbound', 'inbound-private', 'fetch', 'fetch-unproven', 'relay'] as const
+    const pod = await start({ queues, handlers: { relay: relayHandlers }, log: recorded.log })
+    const { alice } = await pod.people('alice')
+    const alicePerson = await Person.query(pod.db).findOne({ guid: alice.account.guid }).throwIfNotFound()
+    const post = await addPost(pod, alicePerson)
+    const remy = await pod.addRemotePerson(newRemotePerson('remy'))
+    await pod.db('participations').insert({ guid: newGuid(), postId: post.id, authorId: remy.id })
+    const quin = newRemotePerson() // unknown: the message waits once
+    const send = async (payload: string) => {
+      const { headers } = await pod.app.inject({ method: 'POST', url: '/receive/public', payload })
+      return String(headers['x-request-id'])
+    }
+    const admin = { ...COMMAND_ACTOR }
+
+    const trace = await send(envelopeOf(quin, commentBy(quin, post.guid)))
+    const forgedTrace = await send(
+      envelopeOf({ ...remy, privateKey: quin.privateKey }, postBy({ ...quin, address: remy.address })),
+    )
+    await pod.settled()
+    await vi.waitFor(async () => expect(await pod.db('outbound_messages')).toHaveLength(1), { timeout: 10_000 })
+
+    expect(trace).toMatch(/^[0-9a-f]{32}$/)
+    expect(await readTrace(pod, admin, trace)).toMatchObject([
+      { event: 'stored', type: 'comment' },
+      { event: 'notified', count: 1 },
+      { event: 'sent', type: 'comment', count: 1 },
+      { event: 'delivery_waiting', pod: hostOf(remy) },
+    ])
+    expect(await readTrace(pod, admin, forgedTrace)).toMatchObject([{ event: 'rejected', detail: 'InvalidSignature' }])
+    const lines = recorded.lines.filter((line) => line.includes(trace))
+    expect(lines.filter((line) => line.includes('inbound batch processed'))).not.toEqual([])
+    expect(lines.filter((line) => line.includes('inbound message answered'))).toHaveLength(1)
+    await expect(readTrace(pod, admin, newGuid())).rejects.toMatchObject({ reason: 'trace_not_found' })
   })
 
   it('are processed in one batch when they arrive at the same time', async () => {

@@ -160,8 +160,8 @@ describe.each(queueBackends)('a worker, with the queue in $store', (backend) => 
     expect(handler).toHaveBeenCalledTimes(3)
     const [letter] = await listDeadLetters(pod)
     const shown = await showDeadLetter(pod, letter?.id ?? '')
-    expect(shown).toMatchObject({ data: { key: 'one' }, payload: null, trace: expect.stringContaining('TypeError') })
-    expect(shown?.trace).toContain('run-job.test.ts')
+    expect(shown).toMatchObject({ data: { key: 'one' }, payload: null, stack: expect.stringContaining('TypeError') })
+    expect(shown?.stack).toContain('run-job.test.ts')
     expect(JSON.stringify(await pod.jobs.failed('notify', 0, 10))).not.toContain('secret')
   })
 

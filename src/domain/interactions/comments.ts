@@ -1,4 +1,4 @@
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inTransaction, traceOf } from '../../persistence/database/transactions.js'
 import {
   findListedComment,
   type ListedComment,
@@ -82,6 +82,7 @@ export async function createComment(
         text,
         createdAt,
         postCreatedAt: post.createdAt,
+        traceId: traceOf(transaction),
         ...signature,
       })
       .returning('*')

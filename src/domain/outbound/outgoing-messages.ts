@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { enqueueDeliveriesAfterCommit } from '../../jobs/outbox/enqueue-deliveries.js'
+import { traceOf } from '../../persistence/database/transactions.js'
 import { deleteCreations, type RecordKey } from '../../persistence/outbound/cancel-deliveries.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from '../../persistence/outbound/delivery-priority.js'
 import {
@@ -26,6 +27,8 @@ export interface OutgoingMessage {
   readonly entity: Entity
   /** Default: `own`. */
   readonly priority?: DeliveryPriority
+  /** Default: that of the transaction. */
+  readonly trace?: string | null
 }
 
 /**
@@ -38,7 +41,7 @@ export async function enqueueMessage(
   message: OutgoingMessage,
   audience: RecipientSelector,
 ): Promise<void> {
-  const row = rowOf(message)
+  const row = rowOf(transaction, message)
   const reached = await insertDeliveries(transaction, row, audience)
   enqueueDeliveriesAfterCommit(pod, transaction, reached)
 }
@@ -49,7 +52,10 @@ export async function enqueuePersonalMessages(
   transaction: Knex.Transaction,
   messages: readonly (OutgoingMessage & { readonly personId: number })[],
 ): Promise<void> {
-  const reached = await insertPersonalDeliveries(transaction, messages.map(rowOf))
+  const reached = await insertPersonalDeliveries(
+    transaction,
+    messages.map((message) => rowOf(transaction, message)),
+  )
   enqueueDeliveriesAfterCommit(pod, transaction, reached)
 }
 
@@ -62,12 +68,16 @@ export async function enqueueRelays(
   transaction: Knex.Transaction,
   relays: readonly Relay[],
 ): Promise<void> {
-  const reached = await insertRelays(transaction, relays.map(rowOf))
+  const reached = await insertRelays(
+    transaction,
+    relays.map((relay) => rowOf(transaction, relay)),
+  )
   enqueueDeliveriesAfterCommit(pod, transaction, reached)
 }
 
-function rowOf<Message extends OutgoingMessage>(message: Message) {
-  return { ...message, priority: message.priority ?? DELIVERY_PRIORITY.own, entity: writeEntity(message.entity) }
+function rowOf<Message extends OutgoingMessage>(transaction: Knex.Transaction, message: Message) {
+  const { priority = DELIVERY_PRIORITY.own, trace = traceOf(transaction) } = message
+  return { ...message, priority, trace, entity: writeEntity(message.entity) }
 }
 
 /**

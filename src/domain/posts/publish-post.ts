@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inTransaction, traceOf } from '../../persistence/database/transactions.js'
 import { Mention } from '../../persistence/models/mention.js'
 import { Photo } from '../../persistence/models/photo.js'
 import { Poll } from '../../persistence/models/poll.js'
@@ -68,6 +68,7 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
         text,
         createdAt: pod.now(),
         interactedAt: pod.now(),
+        traceId: traceOf(transaction),
       })
       .returning('*')
     await Photo.attachToPost(transaction, photos, post)

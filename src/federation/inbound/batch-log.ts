@@ -9,9 +9,13 @@ export function logRejectedAndIgnored(
   { rejected, ignored }: { readonly rejected: readonly RejectedMessage[]; readonly ignored: readonly IgnoredMessage[] },
 ): void {
   for (const one of rejected) {
-    log.warn({ fault: one.fault, ...identityOf(one), reason: one.reason }, 'inbound message rejected')
+    log.warn(
+      { trace: one.message.trace, fault: one.fault, ...identityOf(one), reason: one.reason },
+      'inbound message rejected',
+    )
   }
-  for (const one of ignored) log.debug({ ...identityOf(one), reason: one.reason }, 'inbound message ignored')
+  for (const one of ignored)
+    log.debug({ trace: one.message.trace, ...identityOf(one), reason: one.reason }, 'inbound message ignored')
 }
 
 /** Sender, recipient, type and guid, never the contents. The sender of an unopened envelope is only a claim. */
@@ -25,13 +29,16 @@ function identityOf({ message, envelope, arrival }: RejectedMessage | IgnoredMes
   return { sender, recipientGuid, entity: entity.type, guid: 'guid' in entity ? entity.guid : undefined }
 }
 
+const TRACES_OF_LINE = 20
+
 /** One line for a batch: the number of messages by their ends, and the duration. */
 export function logBatch(log: Logger, messages: readonly InboundMessage[], ends: BatchEnds, ms: number): void {
   const [first] = messages
   if (first === undefined) return
   const counts = Object.entries(countEnds(messages, ends)).filter(([, count]) => count > 0)
+  const traces = messages.slice(0, TRACES_OF_LINE).flatMap(({ trace }) => trace ?? [])
   log.info(
-    { queue: queueOf(first), messages: messages.length, ...Object.fromEntries(counts), ms: Math.round(ms) },
+    { queue: queueOf(first), messages: messages.length, ...Object.fromEntries(counts), ms: Math.round(ms), traces },
     'inbound batch processed',
   )
 }

@@ -14,6 +14,8 @@ export interface InboundMessage {
   readonly recipientGuid?: string
   /** The network address that posted the message; an IPv6 address stands for its /64. */
   readonly source?: string | undefined
+  /** The id of the request that posted it. */
+  readonly trace?: string | undefined
   /** Set for a message that this pod has fetched: the entity it requested. */
   readonly wanted?: WantedEntity
   /** Set for a message that has waited: its outbox row, and how often it has waited. */

@@ -68,7 +68,7 @@ function sample<Item>(items: readonly Item[], count: number): readonly Item[] {
 const BEGINNING_CHARACTERS = 4_096
 
 function rowOf({ message, arrival, fault, reason }: RejectedMessage, payloadBytes: number): NewQuarantinedMessage {
-  const { envelope, recipientGuid = null, acceptedAt, source = null } = message
+  const { envelope, recipientGuid = null, acceptedAt, source = null, trace = null } = message
   const bytes = envelopeBytes(envelope)
   const isWhole = bytes <= payloadBytes
   const digest = createHash('sha256')
@@ -83,6 +83,7 @@ function rowOf({ message, arrival, fault, reason }: RejectedMessage, payloadByte
     bytes,
     isWhole,
     digest,
+    trace,
   }
   // Sender and entity of a private message stand in its encrypted part.
   if (recipientGuid !== null) return { ...stored, author: null, host: null, entity: null, guid: null, detail: null }

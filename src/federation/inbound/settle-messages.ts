@@ -40,9 +40,18 @@ export function parkWaitingMessages(
 }
 
 function parkedMessageOf({ message, ...wait }: WaitingMessage): ParkedMessage {
-  const { envelope, recipientGuid, acceptedAt, source, resumed } = message
+  const { envelope, recipientGuid, acceptedAt, source, trace, resumed } = message
   const senderHost = splitAddress(wait.sender)?.host
-  return { ...wait, senderHost, source, payload: envelope, recipientGuid, acceptedAt, times: resumed?.times ?? 0 }
+  return {
+    ...wait,
+    senderHost,
+    source,
+    trace,
+    payload: envelope,
+    recipientGuid,
+    acceptedAt,
+    times: resumed?.times ?? 0,
+  }
 }
 
 /** A pod counted as offline that sends messages is checked soon instead of once a day. */

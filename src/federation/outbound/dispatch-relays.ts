@@ -48,7 +48,7 @@ async function relaysOfKind(
   const entities = new Map(
     (await findEntities[kind]({ db: transaction }, guids)).map((entity) => [entity.guid, entity]),
   )
-  return locked.flatMap(({ guid, id, root, author }) => {
+  return locked.flatMap(({ guid, id, root, author, trace }) => {
     const entity = entities.get(guid)
     if (entity === undefined || !root.author.isLocal || author.isLocal) return []
     const relay: Relay = {
@@ -62,6 +62,7 @@ async function relaysOfKind(
       postId: root.id,
       commentId: kind === 'comment' ? id : null,
       authorId: author.id,
+      trace,
     }
     return [relay]
   })

@@ -3,7 +3,7 @@ import { enqueueMessage } from '../../domain/outbound/outgoing-messages.js'
 import type { OutgoingRecord } from '../../jobs/definitions.js'
 import { deleteOutboxRows, isInOutbox, type JobContext, lockOldestOfSender } from '../../jobs/outbox/outbox.js'
 import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
+import { inTransaction, setTrace } from '../../persistence/database/transactions.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Entity } from '../../protocol/entities/registry.js'
 import { enqueueLinkedFetches, textOf } from '../discovery/linked-entities.js'
@@ -58,6 +58,7 @@ async function dispatchOldest(
         return 'own'
       }
       earlier = oldest.id
+      setTrace(transaction, oldest.trace ?? undefined)
       await deleteOutboxRows(transaction, [oldest.id])
       await dispatchRecord(pod, transaction, oldest.data)
       return 'earlier'

@@ -14,6 +14,8 @@ export interface DeadLetter {
   readonly entity: string | null
   readonly guid: string | null
   readonly attempts: number | null
+  /** Of the request or message that caused it. */
+  readonly trace: string | null
   readonly createdAt: Date
   readonly failedAt: Date
 }

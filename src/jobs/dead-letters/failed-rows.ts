@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { traceDigits } from '../../persistence/sql/trace.js'
 import { type DeadLetterFilter, type SourcePage, sourceOf } from './dead-letter.js'
 
 /** An outbox row that was given up, without its payload: payloads may be gigabytes together. */
@@ -14,6 +15,7 @@ export interface FailedRow {
   /** Of its job; null: a version before has given it up. */
   readonly attempts: number | null
   readonly jobId: string | null
+  readonly trace: string | null
   readonly isEmpty: boolean
   readonly createdAt: Date
   readonly failedAt: Date
@@ -52,6 +54,7 @@ export async function listFailedRows(
     .select('id', 'queue', 'name', 'createdAt', 'failedAt')
     .select(db.raw(`data ->> 'fault' as fault, ${POD} as pod, ${ENTITY} as entity, data ->> 'guid' as guid`))
     .select(db.raw(`(data #>> '{failure,attempts}')::integer as attempts, data #>> '{failure,job}' as "jobId"`))
+    .select(db.raw(`${traceDigits('trace_id')} as trace`))
     .select({ isEmpty: db.raw(`payload is null and name in ('receive-public', 'receive-private')`) })
 }
 

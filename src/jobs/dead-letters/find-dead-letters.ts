@@ -184,7 +184,7 @@ function matches({ fault: own, finishedAt }: JobSummary, { fault, since, until }
 }
 
 function deadLetterOfRow(row: FailedRow): FoundDeadLetter {
-  const { id, queue, name, fault, pod, entity, guid, attempts, jobId, createdAt, failedAt, isEmpty } = row
+  const { id, queue, name, fault, pod, entity, guid, attempts, trace, jobId, createdAt, failedAt, isEmpty } = row
   const queueOfJob = QUEUES.find((each) => each === queue)
   return {
     id: `outbox-${id}`,
@@ -195,6 +195,7 @@ function deadLetterOfRow(row: FailedRow): FoundDeadLetter {
     entity,
     guid,
     attempts,
+    trace,
     createdAt,
     failedAt,
     isEmpty,
@@ -213,6 +214,7 @@ function deadLetterOfJob(queue: QueueName, job: JobSummary): FoundDeadLetter {
     pod: null,
     entity: null,
     guid: null,
+    trace: null,
     createdAt: new Date(job.addedAt),
     failedAt: new Date(job.finishedAt ?? job.addedAt),
     outboxId: undefined,
@@ -221,13 +223,14 @@ function deadLetterOfJob(queue: QueueName, job: JobSummary): FoundDeadLetter {
 }
 
 function deadLetterOfDelivery(delivery: DeadDelivery): FoundDeadLetter {
-  const { id, fault, attempts, createdAt, diedAt, record: entity, guid } = delivery
+  const { id, fault, attempts, createdAt, diedAt, record: entity, guid, trace } = delivery
   return {
     id: `delivery-${id}`,
     queue: 'outbound',
     name: 'deliver',
     fault,
     attempts,
+    trace,
     createdAt,
     failedAt: diedAt,
     pod: addressHostOf(delivery),

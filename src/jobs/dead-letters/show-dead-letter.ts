@@ -12,7 +12,7 @@ export interface DeadLetterDetails extends DeadLetter {
   readonly recipientGuid: string | null
   readonly isPublic: boolean
   /** The kind of error and its stack, without any values. */
-  readonly trace: string | null
+  readonly stack: string | null
 }
 
 /** Shows one with its data and payload. */
@@ -26,7 +26,7 @@ export async function showDeadLetter(pod: DeadLetterPod, id: string): Promise<De
     deliveryId === undefined ? undefined : contentOfDelivery(pod, deliveryId),
   ])
   const content = ofRow ?? ofDelivery ?? (failed && outboxIdOf(failed.data) === undefined ? contentOfJob(failed) : {})
-  return { ...withoutPlace(deadLetter), ...NO_CONTENT, ...content, trace: failed?.stacktrace?.at(-1) ?? null }
+  return { ...withoutPlace(deadLetter), ...NO_CONTENT, ...content, stack: failed?.stacktrace?.at(-1) ?? null }
 }
 
 type Content = Pick<DeadLetterDetails, 'data' | 'payload' | 'recipientGuid' | 'isPublic'>

@@ -14,6 +14,7 @@ export interface AcceptedMessage {
   readonly recipientGuid: string | null
   readonly acceptedAt: string
   readonly payload: string
+  readonly trace?: string | null
 }
 
 const QUEUES = ['inbound', 'inbound-private'] as const
@@ -39,14 +40,18 @@ export function messagesOf({ name, data }: Pick<Job, 'name' | 'data'>): readonly
   return name === receivePrivateJob.name ? privateMessages(data) : []
 }
 
-function publicMessages({ messages, acceptedAt }: DataOf<typeof receivePublicJob>): readonly AcceptedMessage[] {
+function publicMessages({ messages, traces, acceptedAt }: DataOf<typeof receivePublicJob>): readonly AcceptedMessage[] {
   const { queue, name } = receivePublicJob
-  return messages.map((payload) => ({ queue, name, recipientGuid: null, acceptedAt, payload }))
+  return messages.map((payload, index) => {
+    return { queue, name, recipientGuid: null, acceptedAt, payload, trace: traces?.[index] ?? null }
+  })
 }
 
 function privateMessages({ messages, acceptedAt }: DataOf<typeof receivePrivateJob>): readonly AcceptedMessage[] {
   const { queue, name } = receivePrivateJob
-  return messages.map(({ recipientGuid, envelope }) => ({ queue, name, recipientGuid, acceptedAt, payload: envelope }))
+  return messages.map(({ recipientGuid, envelope, trace = null }) => {
+    return { queue, name, recipientGuid, acceptedAt, payload: envelope, trace }
+  })
 }
 
 /**
@@ -60,13 +65,13 @@ export async function insertDeadMessages(
 ): Promise<readonly number[]> {
   const rows = messages.map((message) => ({ ...message, pod: claimedPodOf(message) }))
   const { rows: inserted } = await db.raw(
-    `insert into outbox (queue, name, data, payload, accepted_at, failed_at)
+    `insert into outbox (queue, name, data, payload, accepted_at, trace_id, failed_at)
      select queue, name,
        jsonb_build_object('recipientGuid', "recipientGuid", 'times', 0, 'last', false, 'fault', :fault::text,
          'failure', jsonb_build_object('pod', pod)),
-       payload, "acceptedAt", now()
+       payload, "acceptedAt", trace, now()
      from json_to_recordset(:messages::json)
-       as message(queue text, name text, "recipientGuid" text, "acceptedAt" timestamptz, payload text, pod text)
+       as message(queue text, name text, "recipientGuid" text, "acceptedAt" timestamptz, payload text, pod text, trace uuid)
      returning id`,
     { messages: JSON.stringify(rows), fault },
   )

@@ -11,12 +11,13 @@ import { type NetworkSource, networkOf } from './source-shares.js'
 interface PublicMessage {
   readonly envelope: string
   readonly source: string | undefined
+  readonly trace: string | undefined
 }
 type PrivateMessage = DataOf<typeof receivePrivateJob>['messages'][number]
 
 /** Packs received messages into jobs. Both promises resolve once the queue has acknowledged the job of the message. */
 export interface Packing extends Pick<Backlog, 'refusalOf' | 'hold' | 'facts' | 'close'> {
-  acceptPublic(envelope: string, source: NetworkSource): Promise<void>
+  acceptPublic(envelope: string, source: NetworkSource, trace?: string): Promise<void>
   acceptPrivate(message: PrivateMessage, source: NetworkSource): Promise<void>
 }
 
@@ -81,8 +82,8 @@ export function openPacking(
 
   return {
     ...backlog,
-    acceptPublic: (envelope, source) => {
-      const message = { envelope, source: networkOf(source) }
+    acceptPublic: (envelope, source, trace) => {
+      const message = { envelope, source: networkOf(source), trace }
       return lineOf(publicly, source, bytesOf(message))([message])
     },
     acceptPrivate: (message, source) =>
@@ -90,16 +91,20 @@ export function openPacking(
   }
 }
 
-function inJob(messages: readonly PublicMessage[]): Pick<DataOf<typeof receivePublicJob>, 'messages' | 'sources'> {
+function inJob(
+  messages: readonly PublicMessage[],
+): Pick<DataOf<typeof receivePublicJob>, 'messages' | 'sources' | 'traces'> {
   const sources = messages.map(({ source }) => source ?? null)
+  const traces = messages.map(({ trace }) => trace ?? null)
   return {
     messages: messages.map(({ envelope }) => envelope),
     ...(sources.some((source) => source !== null) && { sources }),
+    ...(traces.some((trace) => trace !== null) && { traces }),
   }
 }
 
-function withSource({ recipientGuid, envelope }: PrivateMessage, source: string | undefined): PrivateMessage {
-  return source === undefined ? { recipientGuid, envelope } : { recipientGuid, envelope, source }
+function withSource({ recipientGuid, envelope, trace }: PrivateMessage, source: string | undefined): PrivateMessage {
+  return { recipientGuid, envelope, ...(source !== undefined && { source }), ...(trace !== undefined && { trace }) }
 }
 
 function groups<Message>(

@@ -3,7 +3,7 @@ import type { QueueName } from '../queues/queue-names.js'
 import { type DirectDeliveries, openDirectDeliveries } from './direct-deliveries.js'
 
 /** Runs the work of one outbox row; rejects when a job of the queue has to do it instead. */
-export type DirectRun = (row: Pick<OutboxJob, 'id' | 'data'>) => Promise<void>
+export type DirectRun = (row: Pick<OutboxJob, 'id' | 'data' | 'trace'>) => Promise<void>
 
 interface DirectRunOptions {
   readonly queue: QueueName

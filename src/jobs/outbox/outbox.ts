@@ -1,6 +1,8 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../../persistence/database/database.js'
+import { traceOf } from '../../persistence/database/transactions.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
+import { traceDigits } from '../../persistence/sql/trace.js'
 import type { Pod } from '../../pod/pod.js'
 import { stateByOwner } from '../../throttling/state-by-owner.js'
 import { type AnyJob, type DataOf, dispatchJob, type OutgoingRecord } from '../definitions.js'
@@ -29,6 +31,8 @@ export interface JobContext<Data = unknown> {
   readonly outboxId?: number | undefined
   /** The local author of the record of the row. */
   readonly senderId?: number | undefined
+  /** Of the request or message that caused the job. */
+  readonly trace?: string | undefined
   /**
    * Deletes the outbox row in the transaction of the effect. Throws AlreadyDone, so that everything rolls back, when another worker
    * has done the job meanwhile.
@@ -118,25 +122,27 @@ export async function enqueueJobs(
   handOver: HandOverOptions = {},
 ): Promise<readonly number[]> {
   if (all.length === 0) return []
+  const trace = traceOf(transaction)
   const written = await queryPrepared<{ id: number }>(transaction, 'new-outbox-rows', newOutboxRows, [
     all.map(({ job }) => job.queue),
     all.map(({ job }) => job.name),
     all.map(({ data }) => JSON.stringify(data)),
     all.map(({ senderId }) => senderId ?? null),
     all.map(({ dueInSeconds }) => dueInSeconds ?? SWEPT_AFTER_SECONDS),
+    trace,
   ])
   const rows = written.flatMap(({ id }, index) => {
     const { job, data, dueInSeconds } = all[index] ?? {}
     if (job === undefined || dueInSeconds !== undefined) return []
-    return [{ id, queue: job.queue, name: job.name, data, ...handOver }]
+    return [{ id, queue: job.queue, name: job.name, data, trace, ...handOver }]
   })
   handOverAfter(pod, transaction, rows)
   return written.map(({ id }) => id)
 }
 
 const newOutboxRows = `
-  insert into outbox (queue, name, data, sender_id, sweep_at)
-  select queue, name, data::jsonb, sender_id, ${NOW} + make_interval(secs => due)
+  insert into outbox (queue, name, data, sender_id, sweep_at, trace_id)
+  select queue, name, data::jsonb, sender_id, ${NOW} + make_interval(secs => due), $6::uuid
   from unnest(${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::bigint[], $5::integer[])
     with ordinality as row(queue, name, data, sender_id, due, place)
   order by place
@@ -168,23 +174,25 @@ export async function loadJob(db: Knex, data: unknown): Promise<LoadedJob | unde
   }
   const [row] = await queryPrepared<OutboxRow>(db, 'outbox-row', outboxRow, [outboxId])
   if (row === undefined) return undefined
-  const { payload, acceptedAt, senderId } = row
+  const { payload, acceptedAt, senderId, trace } = row
   return {
     ...jobOfRow(db, outboxId, row.data),
     payload: payload ?? undefined,
     acceptedAt: acceptedAt ?? undefined,
     senderId: senderId ?? undefined,
+    trace: trace ?? undefined,
   }
 }
 
 /** The job of a row that this process has written, with its data. Whether the row still exists is seen by `finish`. */
-export function jobOfRow(db: Knex, outboxId: number, data: unknown): LoadedJob {
+export function jobOfRow(db: Knex, outboxId: number, data: unknown, trace?: string | null): LoadedJob {
   let open = true
   return {
     outboxId,
     data,
     payload: undefined,
     acceptedAt: undefined,
+    trace: trace ?? undefined,
     async finish(transaction) {
       const deleted = await deleteOutboxRows(transaction, [outboxId])
       if (deleted.size === 0) throw new AlreadyDone('The outbox row is gone.')
@@ -201,14 +209,18 @@ interface OutboxRow {
   readonly payload: string | null
   readonly acceptedAt: Date | null
   readonly senderId: number | null
+  readonly trace: string | null
 }
 
-const outboxRow = `select data, payload, accepted_at as "acceptedAt", sender_id as "senderId" from outbox where id = $1`
+const outboxRow = `
+  select data, payload, accepted_at as "acceptedAt", sender_id as "senderId", ${traceDigits('trace_id')} as trace
+  from outbox where id = $1`
 
 /** A row of a sender, locked until the transaction ends. */
 interface SenderRow {
   readonly id: number
   readonly data: OutgoingRecord
+  readonly trace: string | null
 }
 
 /**
@@ -230,7 +242,7 @@ export async function lockOldestOfSender(
 }
 
 const oldestOfSender = `
-  select id, data from outbox
+  select id, data, ${traceDigits('trace_id')} as trace from outbox
   where sender_id = $1 and id <= $2 and failed_at is null and id <> all($3::bigint[])
   order by sender_id, id limit 1
   for update`
@@ -260,6 +272,7 @@ export interface MessageRow {
   readonly data: unknown
   readonly payload: string
   readonly acceptedAt: Date
+  readonly trace: string | null
 }
 
 /** Reads the rows that still exist. */
@@ -269,7 +282,7 @@ export async function findMessageRows(db: Knex, ids: readonly number[]): Promise
 }
 
 const messagesOfRows = `
-  select id, data, payload, accepted_at as "acceptedAt"
+  select id, data, payload, accepted_at as "acceptedAt", ${traceDigits('trace_id')} as trace
   from unnest(${opaqueParam('$1', 'bigint[]')}) as id join outbox using (id)
   where payload is not null`
 

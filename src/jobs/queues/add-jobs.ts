@@ -33,8 +33,9 @@ export interface OutboxJob {
   readonly name: string
   /** Milliseconds until the job may begin. */
   readonly delay?: number | undefined
-  /** Known where the row has just been written; the queue does not get it. */
+  /** Known where the row has just been written; the queue does not get them. */
   readonly data?: unknown
+  readonly trace?: string | null
 }
 
 export interface JobAdding {

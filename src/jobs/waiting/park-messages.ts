@@ -33,6 +33,7 @@ export interface ParkedMessage {
   readonly senderHost?: string | undefined
   /** The network address that posted it. */
   readonly source?: string | undefined
+  readonly trace?: string | undefined
   /** The signature of the sender was verified. False: the signer is unknown. */
   readonly signed: boolean
 }
@@ -93,24 +94,25 @@ async function insertWaiting(
     messages.map(({ source }) => source ?? null),
     messages.map(({ signed }) => signed),
     messages.map(({ payload }) => envelopeBytes(payload)),
+    messages.map(({ trace }) => trace ?? null),
   ])
 }
 
 const newWaiting = `
   insert into waiting (
     waits_for, payload, accepted_at, name, recipient_guid, digest, times, due_at, asked_of, asked_by,
-    sender_host, source, signed, bytes
+    sender_host, source, signed, bytes, trace_id
   )
   select
     waits_for, payload, accepted_at, name, recipient_guid, decode(digest, 'hex'), times,
     date_trunc('milliseconds', now()) + make_interval(secs => maxWaitSeconds), asked_of, asked_by,
-    sender_host, source, signed, bytes
+    sender_host, source, signed, bytes, trace_id
   from unnest(
     ${opaqueParam('$1', 'text[]')}, $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::smallint[], $8::float[],
-    $9::text[], $10::bigint[], $11::text[], $12::text[], $13::boolean[], $14::int[]
+    $9::text[], $10::bigint[], $11::text[], $12::text[], $13::boolean[], $14::int[], $15::uuid[]
   ) as row(
     waits_for, payload, accepted_at, name, recipient_guid, digest, times, maxWaitSeconds, asked_of, asked_by,
-    sender_host, source, signed, bytes
+    sender_host, source, signed, bytes, trace_id
   )
   order by digest
   on conflict (digest) do nothing`

@@ -118,13 +118,14 @@ function resumed(which: string, last: boolean, alongside = ''): string {
     with resumed as (
       delete from waiting ${which} returning waiting.*
     )${alongside}
-    insert into outbox (queue, name, data, payload, accepted_at)
+    insert into outbox (queue, name, data, payload, accepted_at, trace_id)
     select
       case when recipient_guid is null then 'inbound' else 'inbound-private' end,
       name,
       jsonb_build_object('recipientGuid', recipient_guid, 'times', times, 'last', ${last}),
       payload,
-      accepted_at
+      accepted_at,
+      trace_id
     from resumed order by resumed.id
     returning id, queue, name`
 }

@@ -7,6 +7,8 @@ interface TransactionContext {
   readonly db: Knex
   /** Undefined: no key, or the key is completed already. */
   readonly claimedKey?: (() => ClaimedKey | undefined) | undefined
+  /** The trace of the request or message that causes the changes: 32 hexadecimal digits. */
+  readonly trace?: string | undefined
 }
 
 const ATTEMPTS = 4
@@ -16,12 +18,13 @@ const ATTEMPTS = 4
  * the claimed Idempotency-Key of the request as done, so that the effect and its mark are committed together.
  */
 export async function inTransaction<Result>(
-  { db, claimedKey }: TransactionContext,
+  { db, claimedKey, trace }: TransactionContext,
   work: (transaction: Knex.Transaction) => Promise<Result>,
 ): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await db.transaction(async (transaction) => {
+        if (trace !== undefined) setTrace(transaction, trace)
         const result = await work(transaction)
         const claim = claimedKey?.()
         if (claim !== undefined) await markKeyDone(transaction, claim)
@@ -31,6 +34,20 @@ export async function inTransaction<Result>(
       if (attempt === ATTEMPTS || !(isDeadlock(error) || isForeignKeyViolation(error))) throw error
     }
   }
+}
+
+const traces = new WeakMap<Knex, string>()
+
+/** Rows that the transaction writes from now on have this trace. */
+export function setTrace(transaction: Knex.Transaction, trace: string | undefined): void {
+  if (trace === undefined) traces.delete(transaction)
+  else traces.set(transaction, trace)
+}
+
+/** The trace of the transaction, or of the one around it; null: it has none. */
+export function traceOf(transaction: Knex.Transaction): string | null {
+  const { parentTransaction } = transaction
+  return traces.get(transaction) ?? (parentTransaction ? traceOf(parentTransaction) : null)
 }
 
 /** Repeats work after a lock timeout: data of another pod that is already here is not fetched again because of a local delay. */

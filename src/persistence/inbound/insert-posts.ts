@@ -16,6 +16,8 @@ export interface ArrivedPost {
   /** The root of a reshare, which must be stored. */
   readonly rootGuid?: string | undefined
   readonly createdAt: Date
+  /** The id of the request that brought it. */
+  readonly trace?: string | undefined
 }
 
 export interface NewPostRow {
@@ -69,6 +71,7 @@ export async function insertNewPosts(
       'createdAt',
     ]),
     posts.map(({ embed }) => embed && JSON.stringify(embed)),
+    posts.map(({ trace }) => trace ?? null),
   ])
 }
 
@@ -113,19 +116,19 @@ export async function insertLocations(
 const newPosts = `
   with arrived as (
     select * from unnest(
-      ${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::boolean[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::jsonb[]
-    ) as row(guid, author, type, public, text, provider_display_name, root_guid, created_at, embed)
+      ${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::boolean[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::jsonb[], $10::uuid[]
+    ) as row(guid, author, type, public, text, provider_display_name, root_guid, created_at, embed, trace_id)
   ), authors as (
     select id, address from people
     where address in (select author from arrived) and closed_at is null
     order by id for key share
   ), inserted as (
     insert into posts (
-      guid, author_id, type, public, text, provider_display_name, embed, root_id, created_at, interacted_at
+      guid, author_id, type, public, text, provider_display_name, embed, root_id, created_at, interacted_at, trace_id
     )
     select
       arrived.guid, authors.id, arrived.type, arrived.public, arrived.text, arrived.provider_display_name,
-      arrived.embed, roots.id, arrived.created_at, arrived.created_at
+      arrived.embed, roots.id, arrived.created_at, arrived.created_at, arrived.trace_id
     from arrived
     join authors on authors.address = arrived.author
     -- Without this condition the planner may read a whole small-looking table to join it with nulls.

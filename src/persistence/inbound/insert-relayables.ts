@@ -13,6 +13,8 @@ interface ArrivedRelayable {
   /** Signature and elements for relaying; undefined if this pod does not relay it. */
   readonly signed?: { readonly signature: string | undefined; readonly elements: SignedElements } | undefined
   readonly createdAt: Date
+  /** The id of the request that brought it. */
+  readonly trace?: string | undefined
 }
 
 export interface ArrivedComment extends ArrivedRelayable {
@@ -72,6 +74,7 @@ async function insertAndReport(
   return queryPrepared<RelayableOutcome>(transaction, name, statement, [
     ...rowsAsColumns(relayables, ['guid', 'author', 'parent', 'createdAt']),
     ...signatureColumns(relayables),
+    relayables.map(({ trace }) => trace ?? null),
     ...particular,
   ])
 }
@@ -101,12 +104,12 @@ interface RelayableKindSql {
  * insertion: blocks, missing answers and tombstones).
  */
 function arrivedAndPlaced({ table, arrived, columns, joins }: RelayableKindSql): string {
-  const ofKind = Object.values(arrived).map((type, index) => `$${7 + index}::${type}[]`)
+  const ofKind = Object.values(arrived).map((type, index) => `$${8 + index}::${type}[]`)
   return `
   with arrived as (
     select * from unnest(
-      ${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], ${ofKind.join(', ')}
-    ) as row(guid, author, parent, created_at, signature, elements, ${Object.keys(arrived).join(', ')})
+      ${opaqueParam('$1', 'text[]')}, $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::uuid[], ${ofKind.join(', ')}
+    ) as row(guid, author, parent, created_at, signature, elements, trace_id, ${Object.keys(arrived).join(', ')})
   ), placed as (
     select
       arrived.*,
@@ -156,8 +159,8 @@ const newComments = `
     columns: 'roots.id as post_id, false as misses',
     joins: 'join posts as roots on roots.guid = arrived.parent',
   })}, inserted as (
-    insert into comments (guid, post_id, author_id, text, author_signature, signed_elements, created_at)
-    select guid, post_id, author_id, text, ${signatureIfLocal}, created_at
+    insert into comments (guid, post_id, author_id, text, author_signature, signed_elements, trace_id, created_at)
+    select guid, post_id, author_id, text, ${signatureIfLocal}, trace_id, created_at
     from placed where ${IS_INSERTABLE} order by guid
     on conflict do nothing
     returning id, guid
@@ -180,9 +183,9 @@ const newLikes = `
     ) as roots`,
   })}, inserted as (
     insert into likes (
-      guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, created_at
+      guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, trace_id, created_at
     )
-    select guid, author_id, post_id, comment_id, positive, ${signatureIfLocal}, created_at
+    select guid, author_id, post_id, comment_id, positive, ${signatureIfLocal}, trace_id, created_at
     from placed where ${IS_INSERTABLE} order by post_id, comment_id, author_id
     on conflict do nothing
     returning id, guid
@@ -200,9 +203,9 @@ const newVotes = `
     join posts as roots on roots.id = polls.post_id`,
   })}, inserted as (
     insert into poll_participations (
-      guid, poll_id, poll_answer_id, author_id, author_signature, signed_elements, created_at
+      guid, poll_id, poll_answer_id, author_id, author_signature, signed_elements, trace_id, created_at
     )
-    select guid, poll_id, poll_answer_id, author_id, ${signatureIfLocal}, created_at
+    select guid, poll_id, poll_answer_id, author_id, ${signatureIfLocal}, trace_id, created_at
     from placed where ${IS_INSERTABLE} order by poll_id, author_id
     on conflict do nothing
     returning id, guid

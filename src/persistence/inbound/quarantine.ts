@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import { queryPrepared } from '../database/database.js'
 import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
+import { traceDigits } from '../sql/trace.js'
 
 export interface NewQuarantinedMessage {
   readonly receivedAt: Date
@@ -18,6 +19,7 @@ export interface NewQuarantinedMessage {
   readonly isWhole: boolean
   /** In hexadecimal digits. */
   readonly digest: string
+  readonly trace: string | null
 }
 
 /** A rejected message without its payload. */
@@ -55,7 +57,7 @@ const insertAndBound = `
   with added as (
     select * from json_to_recordset($1::json) as message(
       "receivedAt" timestamptz, "recipientGuid" text, source text, author text, host text, entity text, guid text, fault text,
-      detail text, payload text, bytes integer, "isWhole" boolean, digest text
+      detail text, payload text, bytes integer, "isWhole" boolean, digest text, trace uuid
     )
   ), bounded as (
     delete from quarantine where id in (
@@ -76,18 +78,20 @@ const insertAndBound = `
     ) and not exists (select from added where decode(added.digest, 'hex') = quarantine.digest)
   )
   insert into quarantine (
-    received_at, recipient_guid, source, author, host, entity, guid, fault, detail, payload, bytes, is_whole, digest
+    received_at, recipient_guid, source, author, host, entity, guid, fault, detail, payload, bytes, is_whole, digest, trace_id
   )
   select distinct on (digest) "receivedAt", "recipientGuid", source, author, host, entity, guid, fault, detail, payload, bytes,
-    "isWhole", decode(digest, 'hex')
+    "isWhole", decode(digest, 'hex'), trace
   from added order by digest
   on conflict (digest) do update set times = quarantine.times + 1, last_at = excluded.last_at, fault = excluded.fault,
-    detail = excluded.detail`
+    detail = excluded.detail, trace_id = excluded.trace_id`
 
 const COLUMNS = [
   ...['id', 'receivedAt', 'lastAt', 'times', 'recipientGuid', 'source', 'author', 'host', 'entity', 'guid'],
   ...['fault', 'detail', 'bytes', 'isWhole', 'state', 'result'],
 ]
+
+const DIGITS = `encode(digest, 'hex') as digest, ${traceDigits('trace_id')} as trace`
 
 export interface QuarantineFilter {
   readonly ids?: readonly number[] | undefined
@@ -102,12 +106,12 @@ export async function listQuarantined(
   filter: QuarantineFilter,
   page: IdPage,
 ): Promise<IdPageResult<QuarantinedMessage>> {
-  const query = filtered(db, filter).select(...COLUMNS, db.raw(`encode(digest, 'hex') as digest`))
+  const query = filtered(db, filter).select(...COLUMNS, db.raw(DIGITS))
   return readIdPage(query, page)
 }
 
 export async function findQuarantined(db: Knex, id: number): Promise<QuarantinedMessage | undefined> {
-  return filtered(db, { ids: [id] }).first(...COLUMNS, db.raw(`encode(digest, 'hex') as digest`))
+  return filtered(db, { ids: [id] }).first(...COLUMNS, db.raw(DIGITS))
 }
 
 export async function findQuarantinedPayload(db: Knex, id: number): Promise<string | undefined> {
@@ -153,14 +157,14 @@ export async function replayQuarantined(
   const { rows } = await transaction.raw(
     `with replayed as (
        update quarantine set state = 'replaying', result = null where id = any(?)
-       returning id, recipient_guid, payload, received_at
+       returning id, recipient_guid, payload, received_at, trace_id
      )
-     insert into outbox (queue, name, data, payload, accepted_at)
+     insert into outbox (queue, name, data, payload, accepted_at, trace_id)
      select
        case when recipient_guid is null then 'inbound' else 'inbound-private' end,
        case when recipient_guid is null then 'receive-public' else 'receive-private' end,
        jsonb_build_object('recipientGuid', recipient_guid, 'times', 0, 'last', false, 'quarantineId', id, 'isReleased', ?::boolean),
-       payload, received_at
+       payload, received_at, trace_id
      from replayed order by id
      returning id, queue, name`,
     [ids, isReleased],

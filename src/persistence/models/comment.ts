@@ -12,6 +12,8 @@ export class Comment extends Model {
 
   declare id: number
   declare guid: string
+  /** The id of the request that wrote it. */
+  declare traceId: string | null
   declare postId: number
   declare authorId: number
   declare text: string

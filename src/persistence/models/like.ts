@@ -9,6 +9,8 @@ export class Like extends Model {
 
   declare id: number
   declare guid: string
+  /** The id of the request that wrote it. */
+  declare traceId: string | null
   declare authorId: number
   declare postId: number | null
   declare commentId: number | null

@@ -23,6 +23,8 @@ export class Post extends Model {
 
   declare id: number
   declare guid: string
+  /** The id of the request that wrote it. */
+  declare traceId: string | null
   declare authorId: number
   declare type: PostType
   declare public: boolean

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { traceDigits } from '../sql/trace.js'
 
 /** A delivery that was given up, with its record. */
 export interface DeadDelivery {
@@ -15,6 +16,7 @@ export interface DeadDelivery {
   readonly record: string
   readonly guid: string
   readonly verb: string
+  readonly trace: string | null
 }
 
 export interface DeadDeliveryFilter {
@@ -67,7 +69,8 @@ export async function listDeadDeliveries(
   const { rows } = await db.raw(
     `select deliveries.id, deliveries.last_fault as fault, deliveries.last_status as status, deliveries.attempts,
        deliveries.created_at as "createdAt", deliveries.died_at as "diedAt", pods.host, pods.port,
-       people.address as person, messages.record, messages.guid, messages.verb
+       people.address as person, messages.record, messages.guid, messages.verb,
+       ${traceDigits('messages.trace_id')} as trace
      from deliveries
      join pods on pods.id = deliveries.pod_id
      join outbound_messages as messages on messages.id = deliveries.message_id

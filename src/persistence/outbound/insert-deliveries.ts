@@ -35,6 +35,8 @@ export interface NewOutboundMessage {
   /** The payload. */
   readonly entity: string
   readonly priority: DeliveryPriority
+  /** Of the request or message that caused it. */
+  readonly trace: string | null
 }
 
 /** A pod that has something to be delivered now. */
@@ -183,8 +185,8 @@ function insertDeliveriesTo(audience: string): string {
         and (pods.blocked_at is null or :verb = 'retract' or :record = 'account_deletion')
         and pods.id is distinct from (select pod_id from people where id = cast(:exceptPodOf as bigint))
     ), message as (
-      insert into outbound_messages (record, guid, verb, sender_id, public, entity)
-      select :record, :guid, :verb, cast(:senderId as bigint), cast(:public as boolean), :entity
+      insert into outbound_messages (record, guid, verb, sender_id, public, entity, trace_id)
+      select :record, :guid, :verb, cast(:senderId as bigint), cast(:public as boolean), :entity, cast(:trace as uuid)
       where exists (select from recipients where not asleep)
       on conflict (record, guid, verb) where record not in ('profile', 'contact')
         do update set created_at = excluded.created_at
@@ -211,7 +213,7 @@ const insertPersonalDeliveryRows = `
   with given as (
     select * from json_to_recordset(${opaqueParam('$1', 'json')}) as row(
       record text, guid text, verb text, "senderId" bigint, public boolean, entity text, "personId" bigint,
-      priority smallint
+      priority smallint, trace uuid
     )
   ), recipients as (
     -- One index lookup for each message: with old statistics the planner would read the whole tables of people and pods.
@@ -221,8 +223,8 @@ const insertPersonalDeliveryRows = `
     cross join lateral (select * from pods where pods.id = people.pod_id offset 0) as pods
     where pods.blocked_at is null or given.verb = 'retract'
   ), messages as (
-    insert into outbound_messages (record, guid, verb, sender_id, public, entity)
-    select record, guid, verb, "senderId", public, entity
+    insert into outbound_messages (record, guid, verb, sender_id, public, entity, trace_id)
+    select record, guid, verb, "senderId", public, entity, trace
     from recipients where not asleep order by record, guid, verb
     on conflict (record, guid, verb) where record not in ('profile', 'contact')
       do update set created_at = excluded.created_at
@@ -247,7 +249,7 @@ const insertRelayDeliveries = `
   with relays as (
     select * from json_to_recordset(${opaqueParam('$1', 'json')}) as row(
       record text, guid text, verb text, "senderId" bigint, public boolean, entity text, priority smallint,
-      "postId" bigint, "commentId" bigint, "authorId" bigint
+      "postId" bigint, "commentId" bigint, "authorId" bigint, trace uuid
     )
   ), subscribers as (
     select roots."postId", audience.id as person_id
@@ -283,8 +285,8 @@ const insertRelayDeliveries = `
     left join room using (pod_id)
     where not asleep
   ), messages as (
-    insert into outbound_messages (record, guid, verb, sender_id, public, entity)
-    select record, guid, verb, "senderId", public, entity
+    insert into outbound_messages (record, guid, verb, sender_id, public, entity, trace_id)
+    select record, guid, verb, "senderId", public, entity, trace
     from relays
     where (record, guid) in (select record, guid from placed where room is null or place <= room)
     order by record, guid

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { SENT_PUBLICLY } from '../posts/visibility.js'
+import { traceDigits } from '../sql/trace.js'
 
 /** A record of a local person, locked until the end of the transaction so that it is not deleted while it is dispatched. */
 export interface DispatchedPost {
@@ -64,6 +65,8 @@ export async function lockDispatchedRelayable(
 /** A relayable of any author that is to be relayed. */
 export interface RelayedRecord extends DispatchedRelayable {
   readonly guid: string
+  /** Of the request that brought it. */
+  readonly trace: string | null
 }
 
 /** Locks any number of relayables of one kind with one statement. */
@@ -137,13 +140,15 @@ const relayables = {
   participation: relayable(tables.participation, '= ?'),
 } as const
 
+const TRACE = `, ${traceDigits('record.trace_id')} as trace`
+
 const manyRelayables: Readonly<Record<RelayableKind, string>> = {
-  comment: relayable(tables.comment, '= any(?)'),
-  like: relayable(tables.like, '= any(?)'),
-  poll_participation: relayable(tables.poll_participation, '= any(?)'),
+  comment: relayable(tables.comment, '= any(?)', TRACE),
+  like: relayable(tables.like, '= any(?)', TRACE),
+  poll_participation: relayable(tables.poll_participation, '= any(?)', TRACE),
 }
 
-function relayable({ table, root, text = `''` }: RelayableTable, guids: '= ?' | '= any(?)'): string {
+function relayable({ table, root, text = `''` }: RelayableTable, guids: '= ?' | '= any(?)', more = ''): string {
   return `
   select
     record.id,
@@ -154,7 +159,7 @@ function relayable({ table, root, text = `''` }: RelayableTable, guids: '= ?' | 
       'id', posts.id,
       'public', ${SENT_PUBLICLY},
       'author', json_build_object('id', root_author.id, 'isLocal', ${isLocal('root_author')})
-    ) as root
+    ) as root${more}
   from ${table} as record
   join posts on posts.id = ${root}
   join people as author on author.id = record.author_id

@@ -40,7 +40,7 @@ export function addIdempotency(app: FastifyInstance): void {
   app.decorateRequest('claimedKey', undefined)
   app.decorateRequest('pod')
   app.addHook('onRequest', async (request) => {
-    request.pod = app.pod
+    request.pod = request.method === 'GET' || request.method === 'HEAD' ? app.pod : { ...app.pod, trace: request.id }
   })
 
   async function watchUpload(request: FastifyRequest): Promise<void> {
@@ -63,7 +63,7 @@ export function addIdempotency(app: FastifyInstance): void {
   /** Not for uploads: files of an interrupted upload are deleted later, so it may run twice. */
   async function passClaim(request: FastifyRequest): Promise<void> {
     if (request.claimedKey === undefined || request.uploadHash !== undefined) return
-    request.pod = { ...app.pod, claimedKey: () => request.claimedKey }
+    request.pod = { ...request.pod, claimedKey: () => request.claimedKey }
   }
 
   async function storeResponse(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {

@@ -13,6 +13,7 @@ import { overviewRoutes } from './overview.js'
 import { podRoutes } from './pods.js'
 import { quarantineRoutes } from './quarantine.js'
 import { queueRoutes } from './queues.js'
+import { traceRoutes } from './traces.js'
 
 /** The web console for moderators and admins. It works without JavaScript. */
 export const consoleRoutes: FastifyPluginAsync = async (app) => {
@@ -30,7 +31,15 @@ export const consoleRoutes: FastifyPluginAsync = async (app) => {
       content: html`<section class="card"><p class="alert" role="alert">${error.message}</p><p>Go back in your browser to correct the form.</p></section>`,
     })
   })
-  for (const routes of [overviewRoutes, podRoutes, queueRoutes, deadLetterRoutes, quarantineRoutes, machineRoutes]) {
+  for (const routes of [
+    overviewRoutes,
+    podRoutes,
+    queueRoutes,
+    deadLetterRoutes,
+    quarantineRoutes,
+    machineRoutes,
+    traceRoutes,
+  ]) {
     await app.register(routes)
   }
 }

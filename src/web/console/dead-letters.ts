@@ -20,6 +20,7 @@ import { explainFault } from './fault-words.js'
 import { actionForm, filterForm, hiddenField, reasonField, select, textField } from './form-parts.js'
 import { bytes, count, time } from './quantities.js'
 import { dataTable, factList } from './tables.js'
+import { traceLink } from './traces.js'
 
 const SHOWN = 50
 const GROUPS = 20
@@ -76,7 +77,7 @@ ${groupTable('Dead letters by fault', 'fault', byFault)}${groupTable('Dead lette
       title: `Dead letter ${id}`,
       content: html`<section class="card">${factsOf(deadLetter)}
 ${deadLetter.bytes !== null && html`<p><a href="/admin/dead-letters/${encodeURIComponent(id)}/payload">Show the content</a>: the audit log records it.</p>`}
-${deadLetter.trace !== null && html`<h2>Error</h2><pre>${deadLetter.trace}</pre>`}
+${deadLetter.stack !== null && html`<h2>Error</h2><pre>${deadLetter.stack}</pre>`}
 ${actionsFor(request, { id }, 'this one')}</section>`,
     })
   })
@@ -199,6 +200,7 @@ function factsOf({
   bytes: size,
   digest,
   recipientGuid,
+  trace,
 }: DeadLetterView): Markup {
   const target = id.startsWith('delivery-') && typeof data === 'object' && data !== null ? Object.entries(data) : []
   return factList([
@@ -209,6 +211,7 @@ function factsOf({
     ['Attempts', attempts === null ? 'unknown' : count(attempts)],
     ['Created', time(createdAt)],
     ['Given up', time(failedAt)],
+    ['Request', traceLink(trace)],
     ...(size === null ? [] : [['Size', bytes(size)] as const, ['Digest', digest ?? '–'] as const]),
     ...(recipientGuid === null ? [] : [['Recipient', html`<bdi>${recipientGuid}</bdi>`] as const]),
     ...target.flatMap(([key, value]) =>

@@ -22,6 +22,7 @@ import { sendConsolePage } from './console-page.js'
 import { actionForm, filterForm, hiddenField, reasonField, textField } from './form-parts.js'
 import { bytes, count, time } from './quantities.js'
 import { dataTable, factList, stateWord } from './tables.js'
+import { traceLink } from './traces.js'
 
 const SHOWN = 50
 
@@ -165,6 +166,7 @@ function factsOf(message: QuarantinedMessage): Markup {
     ['Entity', html`<bdi>${message.entity ?? '–'} ${message.guid ?? ''}</bdi>`],
     ['Size', html`${bytes(message.bytes)}${message.isWhole ? '' : ', only the beginning is stored'}`],
     ['Digest', message.digest],
+    ['Request', traceLink(message.trace)],
     ['Received', time(message.receivedAt)],
     ['Rejected', html`${count(message.times)} times, last ${time(message.lastAt)}`],
     ['State', message.state],

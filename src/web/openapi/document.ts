@@ -25,7 +25,13 @@ import {
   WholePersonSchema,
 } from '../schemas/moderation.js'
 import { Notification } from '../schemas/notifications.js'
-import { DeadLetterSchema, QuarantinedSchema, QueueJobSchema, QueueSchema } from '../schemas/operations.js'
+import {
+  DeadLetterSchema,
+  QuarantinedSchema,
+  QueueJobSchema,
+  QueueSchema,
+  TraceStepSchema,
+} from '../schemas/operations.js'
 import { OtherPerson, OwnProfile, PersonSummary } from '../schemas/people.js'
 import { ListedPodSchema, PodSchema } from '../schemas/pods.js'
 import { Photo, Picture, Poll, Post, Root } from '../schemas/posts.js'
@@ -118,7 +124,7 @@ const NAMED_SCHEMAS = [
   ...[PodRuleSchema, PodPreviewSchema, ListedPodSchema, PodSchema],
   ...[PodRuleImportSchema, OperationSchema, InvitationSchema],
   ...[ClusterSchema, WholeClusterSchema, CleanPreviewSchema],
-  ...[QueueSchema, QueueJobSchema, QuarantinedSchema, DeadLetterSchema],
+  ...[QueueSchema, QueueJobSchema, QuarantinedSchema, DeadLetterSchema, TraceStepSchema],
 ]
 
 /** Describes the routes that are registered after it, so it must come first. */

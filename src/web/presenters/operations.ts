@@ -6,6 +6,7 @@ import type { DeadLetter } from '../../jobs/dead-letters/dead-letter.js'
 import type { QuarantinedMessage } from '../../persistence/inbound/quarantine.js'
 import type { DatabaseFacts } from '../../persistence/operations/database-facts.js'
 import type { PodProcess } from '../../persistence/operations/processes.js'
+import type { TraceStep } from '../../persistence/operations/traces.js'
 
 export function presentQueue({ requested, perMinute, ...queue }: QueueOverview) {
   return {
@@ -43,6 +44,10 @@ export function presentQueueJob({ id, name, addedAt, finishedAt, attempts, fault
   }
 }
 
+export function presentTraceStep({ at, ...step }: TraceStep) {
+  return { at: at.toISOString(), ...step }
+}
+
 export function presentQuarantined(message: QuarantinedMessage) {
   return {
     id: message.id,
@@ -58,6 +63,7 @@ export function presentQuarantined(message: QuarantinedMessage) {
     bytes: message.bytes,
     replayable: message.isWhole,
     digest: message.digest,
+    trace: message.trace,
     times: message.times,
     received_at: message.receivedAt.toISOString(),
     last_at: message.lastAt.toISOString(),

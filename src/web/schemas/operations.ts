@@ -56,6 +56,7 @@ export const QuarantinedSchema = Type.Object(
     bytes: Type.Integer(),
     replayable: Type.Boolean({ description: 'False: the message is too long to be stored as a whole.' }),
     digest: Type.String({ description: 'SHA-256 of recipient and payload, in hexadecimal digits.' }),
+    trace: nullable(Type.String({ description: 'The `X-Request-Id` of the request that brought it.' })),
     times: Type.Integer({ description: 'How often an equal message was rejected.' }),
     received_at: Timestamp,
     last_at: Timestamp,
@@ -79,10 +80,27 @@ export const DeadLetterSchema = Type.Object(
     entity: nullable(Type.String()),
     guid: nullable(Type.String()),
     attempts: nullable(Type.Integer()),
+    trace: nullable(Type.String({ description: 'The `X-Request-Id` of the request or message that caused it.' })),
     first_at: Timestamp,
     last_at: Timestamp,
   },
   { $id: 'DeadLetter', description: 'Work that was given up, without its content.' },
+)
+
+export const TraceStepSchema = Type.Object(
+  {
+    at: Timestamp,
+    event: Type.Enum([
+      ...(['rejected', 'waiting', 'queued', 'given_up', 'stored', 'notified'] as const),
+      ...(['sent', 'delivery_waiting', 'delivery_given_up', 'audited'] as const),
+    ]),
+    type: nullable(Type.String({ description: 'Of the entity; of queued work its queue and job.' })),
+    guid: nullable(Type.String()),
+    count: nullable(Type.Integer({ description: 'Notifications, recipients of a sent message, or attempts.' })),
+    pod: nullable(Type.String({ description: 'Of a delivery: the other pod.' })),
+    detail: nullable(Type.String({ description: 'A fault, an action, or what a message waits for.' })),
+  },
+  { $id: 'TraceStep', description: 'A row that belongs to a request.' },
 )
 
 export const QueueJobSchema = Type.Object(

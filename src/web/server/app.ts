@@ -23,7 +23,7 @@ import { HTTP_LIMITS, type HttpLimits } from './limits.js'
 import { publicRoutes } from './public-routes.js'
 import { webReadiness } from './readiness.js'
 import { RequestFault, tooBusy } from './request-faults.js'
-import { addRequestLog } from './request-log.js'
+import { addRequestLog, traceReader } from './request-log.js'
 import { serverOptions } from './server-options.js'
 
 declare module 'fastify' {
@@ -69,7 +69,11 @@ export async function buildApp(
     isTrustedProxy: openTrustedProxies(pod.config.trustProxy),
     countClosure: closures.count,
   }
-  const app = fastify({ ...serverOptions(pod.log, limits, connections), trustProxy: pod.config.trustProxy })
+  const app = fastify({
+    ...serverOptions(pod.log, limits, connections),
+    genReqId: traceReader(pod.config.trustProxy),
+    trustProxy: pod.config.trustProxy,
+  })
   app.decorate('closedConnections', closures.all)
 
   const routes: KnownRoute[] = []

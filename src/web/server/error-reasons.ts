@@ -47,6 +47,7 @@ export const ERROR_REASONS = {
   cluster_not_found: 'There is no cluster with this number.',
   filter_not_found: 'There is no filter with this number.',
   dead_letter_not_found: 'There is no such dead letter.',
+  trace_not_found: 'No row belongs to this request.',
   quarantined_not_found: 'There is no rejected message with this number.',
   answer_not_found: 'The post has no poll, or its poll has no such answer.',
   aspects_not_found: 'None of the ids is an aspect of yours.',

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import { messageOf } from '../../errors/thrown.js'
+import { openTrustedProxies } from '../../networks/trusted-proxies.js'
 import { messageWithoutStatement } from '../../persistence/database/errors.js'
 
 declare module 'fastify' {
@@ -30,12 +32,12 @@ export function noteFailure(request: FastifyRequest, failure: RequestFailure): v
 /** Keeps private data out of the log if a whole request or response is logged by mistake. */
 const serializers = { req: describe, request: describe, res: () => undefined, reply: () => undefined }
 
-/** Request ids are generated here; an id sent by a client could put any text into the logs. */
+/** Request ids are generated here; an id sent by a client could put any text into the logs. It is the trace of what the request causes. */
 export function requestLogging(log: Logger) {
   return {
     // The wider type, so that apps have the same type with every logger.
     loggerInstance: log.child({}, { serializers }) as FastifyBaseLogger,
-    genReqId: () => randomUUID(),
+    genReqId: () => newTrace(),
     logController: new LogController({ disableRequestLogging: true }),
     // Without the options that Fastify passes, which make a child logger several times slower.
     childLoggerFactory: (parent: FastifyBaseLogger, bindings: object): FastifyBaseLogger => parent.child(bindings),
@@ -50,7 +52,7 @@ export function addRequestLog(app: FastifyInstance): void {
     if (!request.routeOptions.config.quiet || reply.statusCode >= 500 || failure) {
       const { method, route } = describe(request)
       const ms = Math.round(reply.elapsedTime * 10) / 10
-      const line = { method, route, status: reply.statusCode, ms }
+      const line = { ...idOf(request), method, route, status: reply.statusCode, ms }
       if (failure === undefined) request.log.info(line, 'answered')
       else if (failure.isOutage) request.log.info({ ...line, reason: reasonOf(failure.error) }, 'answered')
       else if (reply.statusCode >= 500) request.log.error({ ...line, err: failure.error }, 'request failed')
@@ -58,6 +60,28 @@ export function addRequestLog(app: FastifyInstance): void {
     }
     done()
   })
+}
+
+/** Routes without a child logger do not log the id by themselves. */
+function idOf({ id, log, server }: FastifyRequest): { readonly reqId?: string } {
+  return log === server.log ? { reqId: id } : {}
+}
+
+const TRACE_PARENT = /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/
+
+/** The trace of a request: that of a trusted proxy (`traceparent`), except for messages of other pods, or a new one. */
+export function traceReader(trustProxy: boolean | string): (request: IncomingMessage) => string {
+  const isTrusted = openTrustedProxies(trustProxy)
+  return ({ headers, socket, url = '' }) => {
+    const { traceparent } = headers
+    if (typeof traceparent !== 'string' || url.startsWith('/receive') || !isTrusted(socket.remoteAddress))
+      return newTrace()
+    return TRACE_PARENT.exec(traceparent)?.[1] ?? newTrace()
+  }
+}
+
+function newTrace(): string {
+  return randomUUID().replaceAll('-', '')
 }
 
 function reasonOf(error: unknown): string {

@@ -65,11 +65,16 @@ const MAX_PROVIDER_CHARACTERS = 255
 async function storePosts<Entity extends StatusMessageEntity | ReshareEntity>(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<Entity>[],
-  columnsOf: (arrival: Arrival<Entity>) => Omit<ArrivedPost, 'guid' | 'author'>,
+  columnsOf: (arrival: Arrival<Entity>) => Omit<ArrivedPost, 'guid' | 'author' | 'trace'>,
 ): Promise<StoreResult<Entity>> {
   const byGuid = new Map(arrivals.toReversed().map((arrival) => [arrival.entity.guid, arrival])) // the first of each counts
   const rows = [...byGuid.values()].map((arrival) => {
-    return { guid: arrival.entity.guid, author: arrival.entity.author, ...columnsOf(arrival) }
+    return {
+      guid: arrival.entity.guid,
+      author: arrival.entity.author,
+      trace: arrival.message.trace,
+      ...columnsOf(arrival),
+    }
   })
   const inserted = await insertNewPosts(transaction, rows)
   const records = inserted.flatMap(({ id, guid }): StoredRecord<Entity>[] => {

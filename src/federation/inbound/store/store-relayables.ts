@@ -122,9 +122,9 @@ export async function storeParticipations(
   return { records, rejected: [], ignored }
 }
 
-function columnsOf({ entity, parentIsLocal }: Arrival<Relayable>) {
+function columnsOf({ entity, parentIsLocal, message: { trace } }: Arrival<Relayable>) {
   const { guid, author, parent_guid: parent, author_signature: signature, elements } = entity
-  return { guid, author, parent, signed: parentIsLocal ? { signature, elements } : undefined }
+  return { guid, author, parent, trace, signed: parentIsLocal ? { signature, elements } : undefined }
 }
 
 /** The first arrival of each guid. */

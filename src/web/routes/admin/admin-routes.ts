@@ -24,6 +24,7 @@ import { podRoutes } from './pods.js'
 import { quarantineRoutes } from './quarantine.js'
 import { queueRoutes } from './queues.js'
 import { roleRoutes } from './roles.js'
+import { traceRoutes } from './traces.js'
 
 /** The API for moderators and admins below `/api/admin/v1`. */
 export const adminRoutes: FastifyPluginAsync = async (app) => {
@@ -52,4 +53,5 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   await app.register(deadLetterRoutes)
   await app.register(deliveryRoutes)
   await app.register(machineRoutes)
+  await app.register(traceRoutes)
 }

@@ -44,7 +44,7 @@ export const receiveRoutes: FastifyPluginAsync = async (app) => {
 function receivePublic({ packing }: InboundEndpoint, request: FastifyRequest): Promise<ReceiveOutcome> {
   return readAndAccept(packing, request, async (envelope) => {
     if (envelope === '') return 'malformed'
-    await packing.acceptPublic(envelope, request)
+    await packing.acceptPublic(envelope, request, request.id)
     return 'accepted'
   })
 }
@@ -59,7 +59,7 @@ async function receivePrivate(
   if (isKnown !== true) return isKnown
   return readAndAccept(packing, request, async (envelope) => {
     if (envelope.length <= RECEIVE_LIMITS.examinedCharacters && !mayBeEncryptedEnvelope(envelope)) return 'malformed'
-    await packing.acceptPrivate({ recipientGuid, envelope }, request)
+    await packing.acceptPrivate({ recipientGuid, envelope, trace: request.id }, request)
     return 'accepted'
   })
 }
@@ -142,7 +142,9 @@ const RESPONSES: Readonly<Record<ReceiveOutcome, OutcomeResponse>> = {
 function answer(reply: FastifyReply, outcome: ReceiveOutcome): FastifyReply {
   if (outcome === 'over_share') countRateLimited('inbound_bytes')
   const { status, text, retryAfter } = RESPONSES[outcome]
-  reply.code(status)
+  const { id: trace, log } = reply.request
+  log.debug({ trace, status, outcome }, 'inbound message answered')
+  reply.code(status).header('x-request-id', trace)
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
   return text === undefined ? reply.send() : reply.type('text/plain; charset=utf-8').send(`${text}\n`)
 }

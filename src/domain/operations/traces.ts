@@ -1,0 +1,13 @@
+import { findTraceSteps, type TraceStep } from '../../persistence/operations/traces.js'
+import type { Pod } from '../../pod/pod.js'
+import { type Actor, requirePower } from '../moderation/actor.js'
+import { Refusal } from '../refusals.js'
+
+/** What a request or a received message has caused, in the order of the pipeline. The id is that of the header `X-Request-Id`. */
+export async function readTrace({ db }: Pick<Pod, 'db'>, actor: Actor, id: string): Promise<readonly TraceStep[]> {
+  requirePower(actor, 'administration')
+  const trace = id.toLowerCase().replaceAll('-', '')
+  const steps = /^[0-9a-f]{32}$/.test(trace) ? await findTraceSteps(db, trace) : []
+  if (steps.length === 0) throw new Refusal('trace_not_found', 'No row belongs to this request.')
+  return steps
+}

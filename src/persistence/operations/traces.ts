@@ -1,0 +1,104 @@
+import type { Knex } from 'knex'
+import { addressHostOf } from '../../protocol/address.js'
+
+/** A row that has a trace, or belongs to one that has. */
+export interface TraceStep {
+  readonly at: Date
+  readonly event:
+    | 'rejected'
+    | 'waiting'
+    | 'queued'
+    | 'given_up'
+    | 'stored'
+    | 'notified'
+    | 'sent'
+    | 'delivery_waiting'
+    | 'delivery_given_up'
+    | 'audited'
+  /** The type and guid of the entity; of work that is queued its queue and job. */
+  readonly type: string | null
+  readonly guid: string | null
+  /** Of notifications: their number. Of a sent message: its recipients. */
+  readonly count: number | null
+  /** Of a delivery: the other pod. */
+  readonly pod: string | null
+  /** A fault, or what a message waits for. */
+  readonly detail: string | null
+}
+
+/**
+ * Finds what belongs to a trace, in the order of the pipeline. The tables have no index on the trace, whose entries would cost more for
+ * each message than this search, which only operators start.
+ */
+export async function findTraceSteps(db: Knex, trace: string): Promise<readonly TraceStep[]> {
+  const { rows } = await db.raw(steps, { trace })
+  return rows.map(
+    ({ host, port, ...step }: Omit<TraceStep, 'pod'> & { readonly host: string | null; port: number }) => {
+      return { ...step, pod: host === null ? null : addressHostOf({ host, port }) }
+    },
+  )
+}
+
+const TRACE = 'cast(:trace as uuid)'
+
+/** Notifications are merged, so that those of an entity are found by its author and its post. */
+const NOTIFIED = `
+  select min(notifications.updated_at), count(*)::integer
+  from notification_actors join notifications on notifications.id = notification_actors.notification_id`
+
+function stored(table: string, type: string, at: string): string {
+  return `select 4, ${at}, 'stored', '${type}', guid, null::integer, null, null::text, null::integer from ${table} where trace_id = ${TRACE}`
+}
+
+const steps = `
+  with steps(place, at, event, type, guid, count, detail, host, port) as (
+    select 1, received_at, 'rejected', entity, guid, times::integer, fault, null::text, null::integer
+    from quarantine where trace_id = ${TRACE}
+    union all
+    select 2, accepted_at, 'waiting', name, null, null, waits_for, null, null from waiting where trace_id = ${TRACE}
+    union all
+    select 3, coalesce(failed_at, created_at), case when failed_at is null then 'queued' else 'given_up' end,
+      queue || '/' || name, data ->> 'guid', null, data ->> 'fault', null, null
+    from outbox where trace_id = ${TRACE}
+    union all
+    ${stored('posts', 'post', 'stored_at')}
+    union all
+    ${stored('comments', 'comment', 'created_at')}
+    union all
+    ${stored('likes', 'like', 'created_at')}
+    union all
+    ${stored('poll_participations', 'poll_participation', 'created_at')}
+    union all
+    select 5, found.at, 'notified', found.type, found.guid, found.count, null, null, null
+    from (
+      select 'post' as type, posts.guid, notified.* from posts cross join lateral (
+        ${NOTIFIED} where notification_actors.person_id = posts.author_id and notifications.post_id in (posts.id, posts.root_id)
+          and notifications.updated_at >= posts.stored_at
+      ) as notified(at, count) where posts.trace_id = ${TRACE}
+      union all
+      select 'comment', comments.guid, notified.* from comments cross join lateral (
+        ${NOTIFIED} where notification_actors.person_id = comments.author_id and notifications.post_id = comments.post_id
+          and notifications.updated_at >= comments.created_at
+      ) as notified(at, count) where comments.trace_id = ${TRACE}
+      union all
+      select 'like', likes.guid, notified.* from likes cross join lateral (
+        ${NOTIFIED} where notification_actors.person_id = likes.author_id
+          and (notifications.post_id = likes.post_id or notifications.comment_id = likes.comment_id)
+          and notifications.updated_at >= likes.created_at
+      ) as notified(at, count) where likes.trace_id = ${TRACE}
+    ) as found where found.count > 0
+    union all
+    select 6, created_at, 'sent', record, guid, sent_to, verb, null, null from outbound_messages where trace_id = ${TRACE}
+    union all
+    select 7, coalesce(deliveries.died_at, deliveries.created_at),
+      case deliveries.state when 'dead' then 'delivery_given_up' else 'delivery_waiting' end,
+      messages.record, messages.guid, deliveries.attempts::integer, deliveries.last_fault, pods.host, pods.port
+    from outbound_messages as messages
+    join deliveries on deliveries.message_id = messages.id
+    join pods on pods.id = deliveries.pod_id
+    where messages.trace_id = ${TRACE}
+    union all
+    select 8, at, 'audited', target ->> 'type', target ->> 'guid', null, action, null, null
+    from audit_entries where trace_id = :trace
+  )
+  select at, event, type, guid, count, detail, host, port from steps order by place, at, guid limit 1000`
