@@ -6,8 +6,10 @@ import {
   type CaseFilter,
   type CaseReport,
   type CaseRow,
+  countCaseDecisions,
   countWaitingCases,
   findCase,
+  findLastReportTime,
   type HiddenAuthor,
   listCases,
   readCaseHistory,
@@ -66,6 +68,23 @@ export async function readModerationCase(
     )
   }
   return { ...found, ...(await readCaseHistory(pod.db, id)) }
+}
+
+/** A case without its text, and a number that each change of a moderator raises. */
+export async function readCaseState(
+  { db }: Pick<Pod, 'db'>,
+  actor: Actor,
+  id: number,
+): Promise<{ readonly found: ListedCase; readonly decisions: number }> {
+  requirePower(actor, 'moderation')
+  const found = await findCase(db, id, authorHiddenFrom(actor))
+  if (found === undefined) throw caseNotFound()
+  return { found, decisions: await countCaseDecisions(db, id) }
+}
+
+export function findLastReport({ db }: Pick<Pod, 'db'>, actor: Actor): Promise<Date | undefined> {
+  requirePower(actor, 'moderation')
+  return findLastReportTime(db, authorHiddenFrom(actor))
 }
 
 export interface ModerationOverview {

@@ -1,8 +1,10 @@
 import type { Knex } from 'knex'
 import type { OffsetPage } from '../sql/keyset-page.js'
 
-type CaseTargetType = 'post' | 'comment' | 'person' | 'message' | 'cluster'
-export type CaseState = 'open' | 'taken' | 'resolved' | 'dismissed'
+export const CASE_TARGETS = ['post', 'comment', 'person', 'message', 'cluster'] as const
+type CaseTargetType = (typeof CASE_TARGETS)[number]
+export const CASE_STATES = ['open', 'taken', 'resolved', 'dismissed'] as const
+export type CaseState = (typeof CASE_STATES)[number]
 export type CaseEventName =
   | 'reported'
   | 'taken'
@@ -237,6 +239,22 @@ export async function readCaseHistory(
     .orderBy('id')
     .select('id', 'kind', 'reason', 'createdAt', 'canBeUndone', 'undoneById')
   return { reports, events, actions }
+}
+
+/** Counts the events of a case that are no reports: a change of a moderator adds one. */
+export async function countCaseDecisions(db: Knex, caseId: number): Promise<number> {
+  const { rows } = await db.raw(
+    `select count(*)::integer as count from moderation_case_events where case_id = ? and event <> 'reported'`,
+    [caseId],
+  )
+  return rows[0].count
+}
+
+/** The time of the last report of the newest case. */
+export async function findLastReportTime(db: Knex, hiddenAuthor: HiddenAuthor): Promise<Date | undefined> {
+  const query = db('moderation_cases as cases').orderBy('id', 'desc')
+  if (hiddenAuthor !== null) query.whereRaw('cases.author_id is distinct from ?', [hiddenAuthor])
+  return (await query.first('lastReportedAt'))?.lastReportedAt
 }
 
 /** A report of a user, with the state of its case. */

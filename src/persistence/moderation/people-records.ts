@@ -4,7 +4,8 @@ import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
 import type { AuditActor } from './audit-log.js'
 import type { RestrictionKind } from './restrictions.js'
 
-export type PersonState = 'open' | 'silenced' | 'blocked' | 'locked' | 'closing' | 'closed'
+export const PERSON_STATES = ['open', 'silenced', 'blocked', 'locked', 'closing', 'closed'] as const
+export type PersonState = (typeof PERSON_STATES)[number]
 
 /** A person as moderators see them. */
 export interface PersonRecord {

@@ -11,6 +11,8 @@ export interface PodRuleImport {
   readonly createdAt: Date
 }
 
+export const IMPORT_VERDICTS = ['add', 'change', 'covered', 'skip'] as const
+
 export interface ImportRow {
   readonly domain: string
   readonly severity: string
@@ -20,7 +22,7 @@ export interface ImportRow {
   readonly obfuscate: boolean
   readonly rejectMedia: boolean
   readonly rejectReports: boolean
-  readonly verdict: 'add' | 'change' | 'covered' | 'skip'
+  readonly verdict: (typeof IMPORT_VERDICTS)[number]
   readonly fault: string | null
   readonly contacts: number
   readonly chosen: boolean
@@ -64,6 +66,36 @@ export async function lockImport(transaction: Knex.Transaction, id: number): Pro
 
 export async function listImportRows(db: Knex, importId: number): Promise<readonly StoredImportRow[]> {
   return db('pod_rule_import_rows').where({ importId }).orderBy('id')
+}
+
+/** A part of the rows of an import, in their order. */
+export async function listImportRowsFrom(
+  db: Knex,
+  importId: number,
+  {
+    verdict,
+    after,
+    limit,
+  }: { readonly verdict?: ImportRow['verdict'] | undefined; readonly after: number; readonly limit: number },
+): Promise<readonly StoredImportRow[]> {
+  const query = db('pod_rule_import_rows').where({ importId }).where('id', '>', after).orderBy('id').limit(limit)
+  return verdict === undefined ? query : query.where({ verdict })
+}
+
+export interface ImportCount extends Pick<StoredImportRow, 'verdict' | 'step' | 'chosen'> {
+  readonly rows: number
+}
+
+export async function countImportRows(db: Knex, importId: number): Promise<readonly ImportCount[]> {
+  return db('pod_rule_import_rows')
+    .where({ importId })
+    .groupBy('verdict', 'step', 'chosen')
+    .orderBy(['verdict', 'step', 'chosen'])
+    .select('verdict', 'step', 'chosen', db.raw('count(*)::integer as rows'))
+}
+
+export async function listImports(db: Knex, limit: number): Promise<readonly PodRuleImport[]> {
+  return db('pod_rule_imports').orderBy('id', 'desc').limit(limit)
 }
 
 export async function setImportState(

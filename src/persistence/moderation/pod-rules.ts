@@ -3,7 +3,8 @@ import { EXEMPT_FROM_BLOCKS } from '../outbound/due-deliveries.js'
 import { escapeLike } from '../sql/escape-like.js'
 import { type IdPage, type IdPageResult, readIdPage } from '../sql/id-page.js'
 
-export type PodRuleState = 'normal' | 'limited' | 'blocked'
+export const POD_RULE_STATES = ['normal', 'limited', 'blocked'] as const
+export type PodRuleState = (typeof POD_RULE_STATES)[number]
 
 export interface PodRule {
   readonly id: number

@@ -30,7 +30,7 @@ export function sendConfirmationPage(
     status: isWrong ? 422 : 200,
     content: html`<section class="card"><p>Nothing has been changed yet.</p>
 ${preview}
-${isWrong && html`<p class="alert" role="alert">The text does not match.</p>\n`}<form class="entry" method="post" action="${pathOf(request.url)}">
+${isWrong && html`<p class="alert" role="alert" id="confirm-error">The <a href="#confirm">text</a> does not match.</p>\n`}<form class="entry" method="post" action="${pathOf(request.url)}">
 ${keptFields(request.body, ['confirm', 'current_password'])}${confirmField(label, isWrong ? 'wrong' : undefined)}<button class="danger">${title}</button></form></section>`,
   })
 }

@@ -6,7 +6,7 @@ import { html, type Markup, trusted } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { pathOf } from '../server/paths.js'
 import { CONSOLE_POLICY, CONSOLE_STYLE } from './console-style.js'
-import { NOTICES } from './notices.js'
+import { noticeOf } from './notices.js'
 import { CONSOLE_SECTIONS, type ConsoleSection } from './paths.js'
 
 export interface ConsolePage {
@@ -25,7 +25,7 @@ export function sendConsolePage(
 ): FastifyReply {
   const { podName } = request.server.pod.config
   const { staff, formToken } = request.console
-  const notice = NOTICES[queryText(request, 'notice') ?? '']
+  const notice = noticeOf(queryText(request, 'notice'))
   const groups = ['Moderation', 'Operation'] as const
   const sections = CONSOLE_SECTIONS.filter(({ power }) => hasPower(staff.role, power))
   const page = html`<!doctype html>

@@ -1,19 +1,46 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { Refusal } from '../../domain/refusals.js'
-import { html } from '../pages/markup.js'
 import { addBodyReaders } from '../server/bodies.js'
 import { handleError } from '../server/error-handler.js'
 import { addValidation } from '../server/validation.js'
 import { addConsoleAccess } from './access.js'
-import { sendConsolePage } from './console-page.js'
+import { sendRefusalPage } from './actions.js'
 import { deadLetterRoutes } from './dead-letters.js'
+import { deliveryRoutes } from './deliveries.js'
+import { addFormKeys } from './form-keys.js'
 import { CONSOLE_LIMITS } from './limits.js'
 import { machineRoutes } from './machine-pages.js'
+import { auditRoutes } from './moderation/audit.js'
+import { clusterRoutes } from './moderation/clusters.js'
+import { contentRoutes } from './moderation/content.js'
+import { filterRoutes } from './moderation/filters.js'
+import { invitationRoutes } from './moderation/invitations.js'
+import { peopleRoutes } from './moderation/people.js'
+import { podRuleImportRoutes } from './moderation/pod-rule-imports.js'
+import { podRuleRoutes } from './moderation/pod-rules.js'
+import { podRoutes } from './moderation/pods.js'
+import { reportRoutes } from './moderation/reports.js'
+import { roleRoutes } from './moderation/roles.js'
 import { overviewRoutes } from './overview.js'
-import { podRoutes } from './pods.js'
 import { quarantineRoutes } from './quarantine.js'
 import { queueRoutes } from './queues.js'
 import { traceRoutes } from './traces.js'
+
+const MODERATION_PAGES = [
+  overviewRoutes,
+  reportRoutes,
+  contentRoutes,
+  peopleRoutes,
+  podRoutes,
+  podRuleRoutes,
+  podRuleImportRoutes,
+  filterRoutes,
+  clusterRoutes,
+  invitationRoutes,
+  auditRoutes,
+  roleRoutes,
+]
+const OPERATION_PAGES = [queueRoutes, deadLetterRoutes, quarantineRoutes, deliveryRoutes, machineRoutes, traceRoutes]
 
 /** The web console for moderators and admins. It works without JavaScript. */
 export const consoleRoutes: FastifyPluginAsync = async (app) => {
@@ -23,23 +50,10 @@ export const consoleRoutes: FastifyPluginAsync = async (app) => {
     route.bodyLimit = CONSOLE_LIMITS.bodyBytes
   })
   addConsoleAccess(app)
+  addFormKeys(app)
   app.setErrorHandler((error, request, reply) => {
     if (!(error instanceof Refusal) || request.consoleAccess === undefined) return handleError(error, request, reply)
-    return sendConsolePage(request, reply, {
-      title: 'Nothing was changed',
-      status: 422,
-      content: html`<section class="card"><p class="alert" role="alert">${error.message}</p><p>Go back in your browser to correct the form.</p></section>`,
-    })
+    return sendRefusalPage(request, reply, error)
   })
-  for (const routes of [
-    overviewRoutes,
-    podRoutes,
-    queueRoutes,
-    deadLetterRoutes,
-    quarantineRoutes,
-    machineRoutes,
-    traceRoutes,
-  ]) {
-    await app.register(routes)
-  }
+  for (const routes of [...MODERATION_PAGES, ...OPERATION_PAGES]) await app.register(routes)
 }

@@ -1,16 +1,26 @@
+import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { html, type Markup, type MarkupValue } from '../pages/markup.js'
 
-/** A form that makes a change. It has the token of the session. */
+export interface FormOptions {
+  readonly layout?: 'entry' | 'buttons'
+  /** What the form was made from: the change is refused if that has changed meanwhile. */
+  readonly version?: string | undefined
+  /** For a form with a file. */
+  readonly encoding?: 'multipart/form-data'
+}
+
+/** A form that makes a change. It has the token of the session, and a key with which a repeated click is the same change. */
 export function actionForm(
   { console: { formToken } }: FastifyRequest,
   action: string,
   content: MarkupValue,
-  layout: 'entry' | 'buttons' = 'entry',
+  { layout = 'entry', version, encoding }: FormOptions = {},
 ): Markup {
-  return html`<form class="${layout}" method="post" action="${action}">
+  return html`<form class="${layout}" method="post" action="${action}"${encoding !== undefined && html` enctype="${encoding}"`}>
 <input type="hidden" name="form" value="${formToken.console}">
-${content}</form>\n`
+<input type="hidden" name="idempotency_key" value="${randomUUID()}">
+${hiddenField('version', version)}${content}</form>\n`
 }
 
 export function hiddenField(name: string, value: string | undefined): Markup | false {
@@ -22,10 +32,15 @@ export function reasonField(value = ''): Markup {
   return html`<label>Reason<input name="reason" required maxlength="2000" autocomplete="off" value="${value}"></label>\n`
 }
 
+/** The end of a temporary change. */
+export function untilField(label = 'Ends on (UTC, optional)'): Markup {
+  return html`<label>${label}<input type="date" name="until"></label>\n`
+}
+
 /** Dangerous changes: the label of the target has to be typed. */
 export function confirmField(label: string, error?: string): Markup {
   return html`<label>Type <span><bdi>${label}</bdi></span> to confirm<input name="confirm" required autocomplete="off" autocapitalize="none" spellcheck="false"${
-    error !== undefined && html` aria-invalid="true"`
+    error !== undefined && html` id="confirm" aria-invalid="true" aria-describedby="confirm-error"`
   }></label>\n`
 }
 
@@ -33,15 +48,46 @@ export function select(
   label: string,
   name: string,
   options: readonly (readonly [value: string, text: string])[],
-  chosen: string | undefined,
+  chosen?: string | undefined,
 ): Markup {
   return html`<label>${label}<select name="${name}">${options.map(
     ([value, text]) => html`<option value="${value}"${value === (chosen ?? '') && html` selected`}>${text}</option>`,
   )}</select></label>\n`
 }
 
-export function textField(label: string, name: string, value = ''): Markup {
-  return html`<label>${label}<input name="${name}" value="${value}" autocomplete="off"></label>\n`
+/** Options of a select whose texts are their values, after one for "all". */
+export function choicesOf(values: readonly string[], all?: string): readonly (readonly [string, string])[] {
+  const options = values.map((value) => [value, value.replaceAll('_', ' ')] as const)
+  return all === undefined ? options : [['', all], ...options]
+}
+
+interface TextField {
+  readonly type?: 'text' | 'date' | 'number'
+  readonly required?: boolean
+}
+
+export function textField(
+  label: string,
+  name: string,
+  value = '',
+  { type = 'text', required }: TextField = {},
+): Markup {
+  return html`<label>${label}<input${type !== 'text' && html` type="${type}"`} name="${name}" value="${value}" autocomplete="off"${
+    required && html` required`
+  }></label>\n`
+}
+
+export function textArea(label: string, name: string): Markup {
+  return html`<label>${label}<textarea name="${name}" rows="3" required maxlength="2000"></textarea></label>\n`
+}
+
+/** A box to tick; without a value it is sent as `true`. */
+export function checkbox(
+  label: MarkupValue,
+  name: string,
+  { isTicked = false, value = 'true' }: { readonly isTicked?: boolean; readonly value?: string } = {},
+): Markup {
+  return html`<label class="choice"><input type="checkbox" name="${name}" value="${value}"${isTicked && html` checked`}><span>${label}</span></label>\n`
 }
 
 /** Filters are a form with GET, so that a filtered list has an address. */

@@ -1,5 +1,5 @@
 /** What an action has done, shown on the page that follows it. The key is in the query, the text is fixed. */
-export const NOTICES: Readonly<Record<string, string>> = {
+export const NOTICES = {
   paused: 'The queue is paused. Workers start no further job of it.',
   resumed: 'The queue runs again.',
   draining: 'The queue is being drained: no jobs are added, and the workers finish those that are there.',
@@ -14,4 +14,40 @@ export const NOTICES: Readonly<Record<string, string>> = {
   blocked: 'The pod is blocked.',
   unblocked: 'The pod is no longer blocked.',
   probed: 'The pod was probed.',
+  pod_paused: 'Deliveries to the pod and fetches from it wait.',
+  pod_resumed: 'What waits for the pod is sent.',
+  case_taken: 'You have taken the case.',
+  case_released: 'The case is open again for other moderators.',
+  case_noted: 'The note was added.',
+  case_resolved: 'The case is resolved.',
+  case_dismissed: 'The case is dismissed.',
+  case_reopened: 'The case is open again.',
+  hidden: 'The content is hidden.',
+  removed: 'The content is removed.',
+  purged: 'The content was deleted for good.',
+  undone: 'The action is undone.',
+  silenced: 'The person is silenced.',
+  person_blocked: 'The person is blocked.',
+  locked: 'The account is locked.',
+  sessions_ended: 'All sessions of the account have ended.',
+  account_closing: 'The closing of the account has begun.',
+  reports_muted: 'The setting of the person is saved.',
+  role_changed: 'The role is changed.',
+  invited: 'The invitation is made.',
+  recalled: 'The invitation is recalled.',
+  filter_added: 'The filter is added.',
+  filter_changed: 'The filter is changed.',
+  filter_removed: 'The filter is removed.',
+  filter_applied: 'The filter was applied to what is stored.',
+  cluster_cleaned: 'The cluster is cleaned. One undo takes it back, except for retractions.',
+  cluster_dismissed: 'The cluster is dismissed.',
+  rule_set: 'The rule is in force.',
+  rule_deleted: 'The rule is deleted.',
+  import_planned: 'This is the plan. No rule has been changed yet.',
+  import_applied: 'The rows are being applied. Reload the page for the progress.',
+  import_undone: 'The import is being taken back. Reload the page for the progress.',
+} as const
+
+export function noticeOf(name: string | undefined): string | undefined {
+  return Object.entries(NOTICES).find(([known]) => known === name)?.[1]
 }

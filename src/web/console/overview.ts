@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { readSoftware } from '../../config/software.js'
 import { hasPower } from '../../domain/accounts/role-powers.js'
+import { type ModerationOverview, readOverview } from '../../domain/moderation/cases.js'
 import { findNewerRelease } from '../../domain/operations/newer-release.js'
 import { isNearlyFull, storageFacts } from '../../domain/operations/storage.js'
 import { queueFacts } from '../../jobs/operations/queue-facts.js'
@@ -23,11 +24,12 @@ export const overviewRoutes: FastifyPluginAsync = async (app) => {
   const state = cachedAnswer(() => readState(pod), FRESH_MS)
 
   app.get('/admin', { config: { power: 'moderation' }, schema: { hide: true } }, async (request, reply) => {
-    const isAdmin = hasPower(request.console.staff.role, 'administration')
-    const { warnings, tiles } = await state()
+    const { staff, actor } = request.console
+    const isAdmin = hasPower(staff.role, 'administration')
+    const [{ warnings, tiles }, waiting] = await Promise.all([state(), readOverview(pod, actor)])
     return sendConsolePage(request, reply, {
       title: 'Overview',
-      content: html`${
+      content: html`${decisions(waiting)}${
         isAdmin &&
         html`<section class="card"><h2>Warnings</h2>${
           warnings.length === 0
@@ -40,6 +42,16 @@ export const overviewRoutes: FastifyPluginAsync = async (app) => {
       }<section class="card"><h2>Software</h2><p>Version ${version}, Node.js ${process.versions.node}, queue in ${pod.jobs.store === 'redis' ? 'Redis' : 'PostgreSQL'}.</p></section>`,
     })
   })
+}
+
+/** What waits for a decision of a moderator. */
+function decisions({ open, taken, oldest }: ModerationOverview): Markup {
+  const reports = html`<li><a href="/admin/reports?state=open">${count(open)} open ${open === 1 ? 'report' : 'reports'}</a>${
+    taken > 0 && html`, <a href="/admin/reports?state=taken">${count(taken)} taken</a>`
+  }, the oldest of ${time(oldest)}</li>`
+  return html`<section class="card"><h2>Decisions</h2>${
+    open + taken === 0 ? html`<p>Nothing waits for you.</p>` : html`<ul class="warnings">${reports}</ul>`
+  }</section>\n`
 }
 
 interface Tile {

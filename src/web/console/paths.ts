@@ -12,7 +12,15 @@ export interface ConsoleSection {
 /** The pages that the navigation links to, in its order. */
 export const CONSOLE_SECTIONS: readonly ConsoleSection[] = [
   { path: '/admin', label: 'Overview', group: 'Moderation', power: 'moderation' },
+  { path: '/admin/reports', label: 'Reports', group: 'Moderation', power: 'moderation' },
+  { path: '/admin/people', label: 'People', group: 'Moderation', power: 'moderation' },
   { path: '/admin/pods', label: 'Pods', group: 'Moderation', power: 'moderation' },
+  { path: '/admin/rules', label: 'Rules for pods', group: 'Moderation', power: 'moderation' },
+  { path: '/admin/filters', label: 'Filters', group: 'Moderation', power: 'moderation' },
+  { path: '/admin/clusters', label: 'Spam clusters', group: 'Moderation', power: 'moderation' },
+  { path: '/admin/invitations', label: 'Invitations', group: 'Moderation', power: 'moderation' },
+  { path: '/admin/audit', label: 'Audit log', group: 'Moderation', power: 'moderation' },
+  { path: '/admin/roles', label: 'Roles', group: 'Moderation', power: 'administration' },
   { path: '/admin/queues', label: 'Queues', group: 'Operation', power: 'administration' },
   { path: '/admin/dead-letters', label: 'Dead letters', group: 'Operation', power: 'administration' },
   { path: '/admin/quarantine', label: 'Rejected messages', group: 'Operation', power: 'administration' },

@@ -20,11 +20,10 @@ import { RequestFault } from '../server/request-faults.js'
 import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
 import { actionForm, filterForm, hiddenField, reasonField, textField } from './form-parts.js'
+import { idNavigation, idPageIn } from './pager.js'
 import { bytes, count, time } from './quantities.js'
 import { dataTable, factList, stateWord } from './tables.js'
 import { traceLink } from './traces.js'
-
-const SHOWN = 50
 
 interface Selection {
   readonly id?: string | undefined
@@ -40,12 +39,11 @@ export const quarantineRoutes: FastifyPluginAsync = async (app) => {
 
   app.get('/admin/quarantine', { config, schema }, async (request, reply) => {
     const selection = { fault: queryText(request, 'fault'), host: queryText(request, 'host')?.toLowerCase() }
-    const before = queryText(request, 'before')
-    const page = { limit: SHOWN, ...(before !== undefined && { before: idIn(before) }) }
-    const [{ items, hasOlder }, byFault] = await Promise.all([
-      listQuarantine(pod, request.console.actor, filterOf(selection), page),
+    const [page, byFault] = await Promise.all([
+      listQuarantine(pod, request.console.actor, filterOf(selection), idPageIn(request)),
       countQuarantinedByFault(pod.db),
     ])
+    const { items } = page
     const total = byFault.reduce((sum, group) => sum + group.count, 0)
     const isFiltered = selection.fault !== undefined || selection.host !== undefined
     return sendConsolePage(request, reply, {
@@ -53,7 +51,7 @@ export const quarantineRoutes: FastifyPluginAsync = async (app) => {
       content: html`<section class="card"><p>A sample of the messages of other pods that were rejected in the last 14 days.</p>
 ${filterForm('/admin/quarantine', html`${textField('Fault', 'fault', selection.fault)}${textField('Claimed host', 'host', selection.host)}`)}
 ${items.length === 0 ? html`<p>No rejected messages match.</p>` : listOf(items)}
-${hasOlder && olderLink(selection, items.at(-1))}
+${idNavigation('/admin/quarantine', { ...selection }, page)}
 ${items.length > 0 && isFiltered && actionsFor(request, selection, 'all that match')}</section>
 ${
   byFault.length > 0 &&
@@ -145,15 +143,6 @@ function listOf(messages: readonly QuarantinedMessage[]): Markup {
       stateWord(result ?? state, result === 'stored' ? 'good' : 'neutral'),
     ]),
   })
-}
-
-function olderLink({ fault, host }: Selection, last: QuarantinedMessage | undefined): Markup {
-  const query = new URLSearchParams({
-    ...(fault !== undefined && { fault }),
-    ...(host !== undefined && { host }),
-    before: String(last?.id),
-  })
-  return html`<nav class="pages" aria-label="Pages of the list"><a rel="next" href="/admin/quarantine?${query.toString()}">Older messages</a></nav>`
 }
 
 function factsOf(message: QuarantinedMessage): Markup {

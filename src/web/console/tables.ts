@@ -33,6 +33,14 @@ function classOf(kind: Column['kind']): Markup | false {
   return kind !== undefined && html` class="${kind}"`
 }
 
+/** The rows of a list with its pager, or a sentence if there are none. */
+export function listCard(
+  table: DataTable,
+  { empty, pages }: { readonly empty: MarkupValue; readonly pages?: MarkupValue },
+): Markup {
+  return table.rows.length === 0 ? html`<p>${empty}</p>` : html`${dataTable(table)}\n${pages}`
+}
+
 /** Facts in pairs; texts of other people must be in a `<bdi>`. */
 export function factList(facts: readonly (readonly [name: string, value: MarkupValue])[]): Markup {
   return html`<dl>${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`

@@ -1,20 +1,34 @@
 import { html, type Markup } from './markup.js'
 
-/** Links to the neighbouring pages of a list. */
+type Query = Readonly<Record<string, string | undefined>>
+
+/** An address with these parameters; undefined ones are left out. */
+export function withQuery(path: string, query: Query): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, value)
+  return search.size === 0 ? path : `${path}${path.includes('?') ? '&' : '?'}${search}`
+}
+
+/** Links to the neighbouring pages of a list with page numbers. */
 export function listNavigation(
   path: string,
-  query: Readonly<Record<string, string | undefined>>,
+  query: Query,
   { page, hasMore }: { readonly page: number; readonly hasMore: boolean },
 ): Markup | '' {
-  const link = (to: number, text: string, rel: string) => {
-    const search = new URLSearchParams()
-    for (const [name, value] of Object.entries({ ...query, page: to === 1 ? undefined : String(to) })) {
-      if (value !== undefined) search.set(name, value)
-    }
-    return html`<a rel="${rel}" href="${path}${search.size === 0 ? '' : `?${search}`}">${text}</a>`
-  }
-  if (page === 1 && !hasMore) return ''
-  return html`<nav class="pages" aria-label="Pages of the list">${page > 1 && link(page - 1, 'Previous page', 'prev')}${
-    hasMore && link(page + 1, 'Next page', 'next')
+  const to = (number: number) => ({ page: number === 1 ? undefined : String(number) })
+  return neighbourLinks(path, query, { previous: page > 1 && to(page - 1), next: hasMore && to(page + 1) })
+}
+
+/** Links to the neighbouring pages of a list, which keep its filters. `false`: there is no such page. */
+export function neighbourLinks(
+  path: string,
+  query: Query,
+  { previous, next }: { readonly previous?: Query | false; readonly next?: Query | false },
+): Markup | '' {
+  const link = (to: Query, text: string, rel: string) =>
+    html`<a rel="${rel}" href="${withQuery(path, { ...query, ...to })}">${text}</a>`
+  if (!previous && !next) return ''
+  return html`<nav class="pages" aria-label="Pages of the list">${previous && link(previous, 'Previous page', 'prev')}${
+    next && link(next, 'Next page', 'next')
   }</nav>\n`
 }

@@ -7,8 +7,27 @@ type Needed = 'moderation' | 'administration'
 /** Every page of the console with the role that it needs; a page without an entry fails the test. */
 const PAGES: Readonly<Record<string, Needed>> = {
   '/admin': 'moderation',
+  '/admin/reports': 'moderation',
+  '/admin/reports/:id': 'moderation',
+  '/admin/content/:guid': 'moderation',
+  '/admin/people': 'moderation',
+  '/admin/people/:guid': 'moderation',
   '/admin/pods': 'moderation',
   '/admin/pods/:host': 'moderation',
+  '/admin/rules': 'moderation',
+  '/admin/rules/export': 'moderation',
+  '/admin/rules/:id': 'moderation',
+  '/admin/rules/import': 'administration',
+  '/admin/rules/import/:id': 'administration',
+  '/admin/filters': 'moderation',
+  '/admin/filters/:id': 'moderation',
+  '/admin/clusters': 'moderation',
+  '/admin/clusters/:id': 'moderation',
+  '/admin/invitations': 'moderation',
+  '/admin/audit': 'moderation',
+  '/admin/audit/:id': 'moderation',
+  '/admin/roles': 'administration',
+  '/admin/deliveries/:guid': 'administration',
   '/admin/queues': 'administration',
   '/admin/queues/:name': 'administration',
   '/admin/dead-letters': 'administration',
@@ -23,6 +42,43 @@ const PAGES: Readonly<Record<string, Needed>> = {
 
 /** Every action of the console with the role that it needs. */
 const ACTIONS: Readonly<Record<string, Needed>> = {
+  '/admin/reports/:id/take': 'moderation',
+  '/admin/reports/:id/release': 'moderation',
+  '/admin/reports/:id/notes': 'moderation',
+  '/admin/reports/:id/resolve': 'moderation',
+  '/admin/reports/:id/dismiss': 'moderation',
+  '/admin/reports/:id/reopen': 'moderation',
+  '/admin/content/:guid/hide': 'moderation',
+  '/admin/content/:guid/remove': 'moderation',
+  '/admin/content/:guid/purge': 'administration',
+  '/admin/actions/:id/undo': 'moderation',
+  '/admin/people/:guid/silence': 'moderation',
+  '/admin/people/:guid/block': 'moderation',
+  '/admin/people/:guid/lock': 'moderation',
+  '/admin/people/:guid/end_sessions': 'moderation',
+  '/admin/people/:guid/close': 'moderation',
+  '/admin/people/:guid/mute_reports': 'moderation',
+  '/admin/people/:guid/role': 'administration',
+  '/admin/rules': 'moderation',
+  '/admin/rules/preview': 'moderation',
+  '/admin/rules/:id/change': 'moderation',
+  '/admin/rules/:id/delete': 'moderation',
+  '/admin/rules/import': 'administration',
+  '/admin/rules/import/:id/apply': 'administration',
+  '/admin/rules/import/:id/undo': 'administration',
+  '/admin/filters': 'moderation',
+  '/admin/filters/dry_run': 'moderation',
+  '/admin/filters/:id/change': 'moderation',
+  '/admin/filters/:id/remove': 'moderation',
+  '/admin/filters/:id/apply': 'moderation',
+  '/admin/clusters/:id/preview': 'moderation',
+  '/admin/clusters/:id/clean': 'moderation',
+  '/admin/clusters/:id/dismiss': 'moderation',
+  '/admin/invitations': 'moderation',
+  '/admin/invitations/:id/recall': 'moderation',
+  '/admin/audit/export': 'administration',
+  '/admin/pods/:host/pause': 'administration',
+  '/admin/pods/:host/resume': 'administration',
   '/admin/pods/:host/probe': 'administration',
   '/admin/pods/:host/wake': 'administration',
   '/admin/pods/:host/sleep': 'administration',
@@ -42,9 +98,17 @@ const ACTIONS: Readonly<Record<string, Needed>> = {
 
 let console: ConsolePod
 const browsers: Record<string, TestBrowser> = {}
+/** Form tokens of the sessions of these browsers, and of another session of the same person. */
+const tokens: Record<string, { readonly own: string; readonly foreign: string }> = {}
 beforeAll(async () => {
   console = await startConsolePod()
   for (const name of ['dan', 'mod', 'adm'] as const) browsers[name] = await console.signedIn(name)
+  for (const name of ['mod', 'adm'] as const) {
+    tokens[name] = {
+      own: await formTokenOf(browsers[name]),
+      foreign: await formTokenOf(await console.signedIn(name)),
+    }
+  }
   browsers['visitor'] = console.visitor()
 })
 afterAll(async () => {
@@ -53,7 +117,7 @@ afterAll(async () => {
 
 /** A path of the pattern, for things that do not exist. */
 function pathFor(pattern: string): string {
-  return pattern.replace(/:\w+/g, '1')
+  return pattern.replace(/:\w+/g, '404404')
 }
 
 function cookiesOf(browser: TestBrowser | undefined): string {
@@ -109,7 +173,7 @@ describe.each(Object.entries(PAGES))('GET %s', (pattern, needed) => {
     for (const answer of needed === 'administration' ? [adm] : [mod, adm]) {
       expect([path, answer.statusCode]).toEqual([path, pattern.includes(':') ? 404 : 200])
       expect(answer.headers['cache-control']).toBe('private, no-store')
-      if (answer.statusCode !== 200) continue
+      if (answer.statusCode !== 200 || pattern === '/admin/rules/export') continue
       expect(answer.headers['content-security-policy']).toMatch(
         /^default-src 'none'; style-src 'sha256-[^']+'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$/,
       )
@@ -132,9 +196,7 @@ describe.each(Object.entries(ACTIONS))('POST %s', (pattern, needed) => {
   })
 
   it('is refused without the form token, and with that of another session', async () => {
-    const other = await console.signedIn(name)
-    const own = await formTokenOf(browsers[name])
-    const foreign = await formTokenOf(other)
+    const { own, foreign } = tokens[name] ?? {}
 
     expect(foreign).not.toBe(own)
     expect((await send(name, 'POST', path)).statusCode).toBe(403)
@@ -143,7 +205,7 @@ describe.each(Object.entries(ACTIONS))('POST %s', (pattern, needed) => {
   })
 
   it('is refused from another site', async () => {
-    const form = `form=${await formTokenOf(browsers[name])}`
+    const form = `form=${tokens[name]?.own}`
     const others = [
       { origin: 'https://q.example' },
       { 'sec-fetch-site': 'cross-site' },

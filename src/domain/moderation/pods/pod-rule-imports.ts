@@ -5,12 +5,16 @@ import { appendAuditEntry } from '../../../persistence/moderation/audit-log.js'
 import {
   applyImportRows,
   chooseRows,
+  countImportRows,
   countRelationsByHost,
   findImport,
+  type ImportCount,
   type ImportMode,
   type ImportRow,
   insertImport,
   listImportRows,
+  listImportRowsFrom,
+  listImports,
   lockImport,
   type PodRuleImport,
   readRuleStates,
@@ -56,6 +60,32 @@ export async function readImport({ db }: Pick<Pod, 'db'>, actor: Actor, id: numb
   const plan = await findImport(db, id)
   if (plan === undefined) throw importNotFound()
   return { plan, rows: await listImportRows(db, id) }
+}
+
+/** A plan with its counts and a part of its rows: a list may have 20 000. */
+export interface ImportPart {
+  readonly plan: PodRuleImport
+  readonly counts: readonly ImportCount[]
+  readonly rows: readonly StoredImportRow[]
+}
+
+export async function readImportPart(
+  { db }: Pick<Pod, 'db'>,
+  actor: Actor,
+  id: number,
+  part: Parameters<typeof listImportRowsFrom>[2],
+): Promise<ImportPart> {
+  requirePower(actor, 'administration')
+  const plan = await findImport(db, id)
+  if (plan === undefined) throw importNotFound()
+  return { plan, counts: await countImportRows(db, id), rows: await listImportRowsFrom(db, id, part) }
+}
+
+const LATEST_IMPORTS = 20
+
+export function listLatestImports({ db }: Pick<Pod, 'db'>, actor: Actor): Promise<readonly PodRuleImport[]> {
+  requirePower(actor, 'administration')
+  return listImports(db, LATEST_IMPORTS)
 }
 
 export interface ApplyOptions extends ActionOptions {

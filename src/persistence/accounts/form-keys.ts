@@ -1,0 +1,43 @@
+import type { Knex } from 'knex'
+
+/** Stands beside the sessions, so that the same maintenance deletes it. */
+const MODEL = 'ConsoleForm'
+
+const KEPT = `interval '1 day'`
+/** A process that has not answered for so long has crashed. */
+const LEASE = `interval '2 minutes'`
+
+/** A sent form: claimed by this request, in work elsewhere, or answered with the address of a page. */
+export interface FormKeyState {
+  readonly state: 'claimed' | 'running' | 'done'
+  readonly location?: string
+}
+
+/** Claims the key of a form. Of simultaneous requests, one gets it. */
+export async function claimFormKey(db: Knex, idHash: Buffer): Promise<FormKeyState> {
+  const { rows } = await db.raw(
+    `with claimed as (
+       insert into oidc_records as known (model, id_hash, payload, expires_at) values (:model, :idHash, '{}', now() + ${KEPT})
+       on conflict (model, id_hash) do update set payload = '{}', expires_at = excluded.expires_at
+         where known.payload ->> 'location' is null and known.expires_at < now() + ${KEPT} - ${LEASE}
+       returning id_hash
+     )
+     select (select count(*) from claimed) > 0 as claimed,
+       (select payload ->> 'location' from oidc_records where model = :model and id_hash = :idHash) as location`,
+    { model: MODEL, idHash },
+  )
+  const [{ claimed, location }] = rows
+  if (claimed) return { state: 'claimed' }
+  return location === null ? { state: 'running' } : { state: 'done', location }
+}
+
+export async function storeFormAnswer(db: Knex, idHash: Buffer, location: string): Promise<void> {
+  await db('oidc_records')
+    .where({ model: MODEL, idHash })
+    .update({ payload: JSON.stringify({ location }) })
+}
+
+/** The form changed nothing and can be sent again. */
+export async function releaseFormKey(db: Knex, idHash: Buffer): Promise<void> {
+  await db('oidc_records').where({ model: MODEL, idHash }).delete()
+}

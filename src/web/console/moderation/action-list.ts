@@ -1,0 +1,16 @@
+import type { FastifyRequest } from 'fastify'
+import type { ActionRow } from '../../../persistence/moderation/actions.js'
+import { html, type Markup } from '../../pages/markup.js'
+import { time } from '../quantities.js'
+import { undoForm } from './undo-form.js'
+
+/** Actions with who took them, why, and their undo. */
+export function actionList(request: FastifyRequest, actions: readonly ActionRow[]): Markup {
+  if (actions.length === 0) return html`<p>No action was taken.</p>`
+  return html`<ul class="history list">${actions.map(
+    ({ id, kind, actor, reason, createdAt, until, undoneById, canBeUndone }) =>
+      html`<li>${time(createdAt)}: <b>${kind}</b> by <bdi>${actor.name}</bdi>${until !== null && html`, until ${time(until)}`}: <bdi>${reason}</bdi>${
+        undoneById !== null ? ' (undone)' : canBeUndone && undoForm(request, id)
+      }</li>\n`,
+  )}</ul>`
+}

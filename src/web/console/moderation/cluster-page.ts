@@ -1,0 +1,121 @@
+import type { FastifyRequest } from 'fastify'
+import type { CleanPreview } from '../../../domain/moderation/clusters/clean-cluster.js'
+import type { ListedCluster, ShownAuthor, WholeCluster } from '../../../domain/moderation/clusters/clusters.js'
+import { html, type Markup } from '../../pages/markup.js'
+import { previewList } from '../actions.js'
+import type { ConsolePage } from '../console-page.js'
+import { actionForm, checkbox, choicesOf, hiddenField, reasonField, select } from '../form-parts.js'
+import { keptFields } from '../kept-fields.js'
+import { count, time } from '../quantities.js'
+import { factList, listCard, stateWord } from '../tables.js'
+
+export const CLEAN_AUTHORS = ['none', 'silence', 'block'] as const
+export const CLEAN_PODS = ['none', 'limited', 'blocked'] as const
+
+const STATE_LOOKS = { open: 'warn', cleaned: 'good', dismissed: 'neutral' } as const
+
+export function clusterState({ state }: ListedCluster): Markup {
+  return stateWord(state, STATE_LOOKS[state])
+}
+
+/** The page of a cluster: its items and authors, and the parts of its cleaning with a tick each. */
+export function clusterPage(request: FastifyRequest, cluster: WholeCluster): ConsolePage {
+  const { id, kind, label, caseId } = cluster
+  const facts = factList([
+    ['State', clusterState(cluster)],
+    ['In common', html`${kind}: <bdi>${label}</bdi>`],
+    ['Items', count(cluster.itemCount)],
+    ['Authors', count(cluster.authorCount)],
+    ['Pods', count(cluster.podCount)],
+    ['Time', html`${time(cluster.firstAt)} to ${time(cluster.lastAt)}`],
+    ...(caseId === null ? [] : [['Case', html`<a href="/admin/reports/${caseId}">${caseId}</a>`] as const]),
+  ])
+  return {
+    title: `Spam cluster ${id}: ${cluster.state}`,
+    content: html`<section class="card">${facts}</section>
+${
+  cluster.state === 'open'
+    ? html`<section class="card"><h2>Clean</h2>${cleanForm(request, cluster)}</section>
+<section class="card"><h2>Dismiss</h2><p>It is no spam. Content with this key opens no cluster for a week.</p>${dismissForm(request, cluster)}</section>`
+    : html`<section class="card"><h2>Authors</h2>${listCard(authorTable(cluster.authors), { empty: 'No author is stored.' })}
+<p><a href="/admin/audit?target=${id}">What was done</a></p></section>`
+}
+<section class="card"><h2>Items</h2>${listCard(itemTable(cluster), { empty: 'No item is stored any more.' })}</section>`,
+  }
+}
+
+function cleanForm(request: FastifyRequest, cluster: WholeCluster): Markup {
+  const { id, authors, caseId } = cluster
+  const fields = html`${hiddenField('case_id', caseId === null ? undefined : String(caseId))}
+${checkbox('Hide all items', 'hide', { isTicked: true })}
+${checkbox('Remove items that a local person may retract: final', 'remove')}
+${checkbox('Add a filter that hides later content of this kind', 'filter', { isTicked: true })}
+${select('Authors', 'authors', choicesOf(CLEAN_AUTHORS), 'none')}${select('Pods of the authors', 'pods', choicesOf(CLEAN_PODS), 'none')}
+<p class="small">Authors whom a local user follows, and those known for 30 days, are not restricted.</p>
+${listCard(authorTable(authors, true), { empty: 'No author is stored.' })}
+${reasonField()}<div class="buttons"><button class="quiet" formaction="/admin/clusters/${id}/preview">Preview</button><button>Clean</button></div>`
+  return actionForm(request, `/admin/clusters/${id}/clean`, fields, { version: cluster.state })
+}
+
+function dismissForm(request: FastifyRequest, { id, state }: WholeCluster): Markup {
+  const content = html`${reasonField()}<button class="quiet">Dismiss the cluster</button>`
+  return actionForm(request, `/admin/clusters/${id}/dismiss`, content, { version: state })
+}
+
+/** Without a tick, all that an author has in the cluster stays. */
+function authorTable(authors: readonly ShownAuthor[], isForm = false) {
+  return {
+    caption: `Authors with most items, ${count(authors.length)}`,
+    columns: [
+      { title: 'Author' },
+      { title: 'Items', kind: 'number' as const },
+      { title: 'First seen' },
+      { title: 'Followed here' },
+      { title: 'Restricted by a cleaning' },
+      ...(isForm ? [{ title: 'Leave out' }] : []),
+    ],
+    rows: authors.map(({ guid, address, items, firstSeenAt, isFollowed, isTicked, isStaff }) => [
+      html`<a href="/admin/people/${encodeURIComponent(guid)}"><bdi>${address}</bdi></a>`,
+      count(items),
+      time(firstSeenAt),
+      isFollowed ? 'yes' : 'no',
+      isTicked && !isStaff ? 'yes' : 'no',
+      ...(isForm
+        ? [checkbox(html`<bdi>${address}</bdi>`, 'except[]', { value: guid, isTicked: isFollowed || isStaff })]
+        : []),
+    ]),
+  }
+}
+
+function itemTable({ items }: WholeCluster) {
+  return {
+    caption: `The newest items, ${count(items.length)}`,
+    columns: [
+      { title: 'Item' },
+      { title: 'Author' },
+      { title: 'State' },
+      { title: 'Retractable' },
+      { title: 'Text', kind: 'wide' as const },
+    ],
+    rows: items.map(({ type, guid, author, isHidden, isEntitled, text }) => [
+      html`<a href="/admin/content/${encodeURIComponent(guid)}?type=${type}">${type}</a>`,
+      html`<bdi>${author}</bdi>`,
+      isHidden ? stateWord('hidden', 'warn') : 'visible',
+      isEntitled ? 'yes' : 'no',
+      html`<bdi>${text.slice(0, EXCERPT)}</bdi>`,
+    ]),
+  }
+}
+
+const EXCERPT = 200
+
+/** What the ticked parts would change, with the form kept. */
+export function previewPage(request: FastifyRequest, id: number, preview: CleanPreview): ConsolePage {
+  const kept = keptFields(request.body, ['form', 'idempotency_key'])
+  return {
+    title: `Preview: ${count(preview.hide + preview.remove)} items`,
+    content: html`<section class="card"><p>Nothing has been changed yet.</p>${previewList(preview)}
+${actionForm(request, `/admin/clusters/${id}/clean`, html`${kept}<button>Clean</button>`, { layout: 'buttons' })}
+<p><a href="/admin/clusters/${id}">Back to the cluster</a></p></section>`,
+  }
+}

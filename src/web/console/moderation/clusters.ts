@@ -1,0 +1,117 @@
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { type CleanParts, cleanCluster, previewCleaning } from '../../../domain/moderation/clusters/clean-cluster.js'
+import {
+  dismissCluster,
+  type ListedCluster,
+  listSpamClusters,
+  readCluster,
+} from '../../../domain/moderation/clusters/clusters.js'
+import { html } from '../../pages/markup.js'
+import { queryText } from '../../schemas/query-text.js'
+import { addFormAction, pageAt } from '../actions.js'
+import { sendConsolePage } from '../console-page.js'
+import { formChoice, formTexts, isTicked, pathId } from '../form-fields.js'
+import { choicesOf, filterForm, select } from '../form-parts.js'
+import { idNavigation, idPageIn } from '../pager.js'
+import { count, time } from '../quantities.js'
+import { listCard } from '../tables.js'
+import { readActionOptions } from './case-form.js'
+import { CLEAN_AUTHORS, CLEAN_PODS, clusterPage, clusterState, previewPage } from './cluster-page.js'
+
+const STATES = ['open', 'cleaned', 'dismissed'] as const
+
+/** `/admin/clusters`: groups of posts and comments that look like spam. */
+export const clusterRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { power: 'moderation' } as const
+  const schema = { hide: true }
+
+  app.get('/admin/clusters', { config, schema }, async (request, reply) => {
+    const state = queryText(request, 'state')
+    const chosen = STATES.find((each) => each === state)
+    const states = state === 'all' ? undefined : [chosen ?? ('open' as const)]
+    const page = await listSpamClusters(pod, request.console.actor, { states }, idPageIn(request))
+    const choices = select('State', 'state', [['', 'open'], ...choicesOf(STATES.slice(1)), ['all', 'all']], state)
+    return sendConsolePage(request, reply, {
+      title: page.items.length === 0 ? 'Spam clusters: none' : 'Spam clusters',
+      content: html`<section class="card">${filterForm('/admin/clusters', choices)}
+${listCard(clusterTable(page.items), { empty: 'No clusters match.', pages: idNavigation('/admin/clusters', { state }, page) })}</section>`,
+    })
+  })
+
+  app.get('/admin/clusters/:id', { config, schema }, async (request, reply) => {
+    const found = await readCluster(pod, request.console.actor, pathId(request))
+    return sendConsolePage(request, reply, clusterPage(request, found))
+  })
+
+  /** Counts what the ticked parts would change. */
+  app.post('/admin/clusters/:id/preview', { config, schema }, async (request, reply) => {
+    const id = pathId(request)
+    const preview = await previewCleaning(pod, request.console.actor, id, partsIn(request))
+    return sendConsolePage(request, reply, previewPage(request, id, preview))
+  })
+
+  addClusterActions(app)
+}
+
+function addClusterActions(app: FastifyInstance): void {
+  const { pod } = app
+  const given = (request: FastifyRequest) => [pod, request.console.actor, pathId(request)] as const
+  const common = {
+    power: 'moderation',
+    page: pageAt('/admin/clusters/:id'),
+    current: async (request: FastifyRequest) => {
+      const found = await readCluster(...given(request))
+      return { version: found.state, state: clusterState(found) }
+    },
+  } as const
+
+  addFormAction(app, {
+    ...common,
+    ...{ path: '/admin/clusters/:id/clean', title: 'Clean the cluster', notice: 'cluster_cleaned' },
+    label: (_request, { remove }) => String(remove),
+    run: (request, confirm) =>
+      cleanCluster(...given(request), { ...partsIn(request), confirm }, readActionOptions(request)),
+  })
+  addFormAction(app, {
+    ...common,
+    ...{ path: '/admin/clusters/:id/dismiss', title: 'Dismiss the cluster', notice: 'cluster_dismissed' },
+    run: (request) => dismissCluster(...given(request), readActionOptions(request)),
+  })
+}
+
+/** What is not ticked is not done. */
+function partsIn(request: FastifyRequest): CleanParts {
+  return {
+    hide: isTicked(request, 'hide'),
+    remove: isTicked(request, 'remove'),
+    filter: isTicked(request, 'filter'),
+    authors: formChoice(request, 'authors', CLEAN_AUTHORS) ?? 'none',
+    pods: formChoice(request, 'pods', CLEAN_PODS) ?? 'none',
+    except: formTexts(request, 'except'),
+  }
+}
+
+function clusterTable(clusters: readonly ListedCluster[]) {
+  return {
+    caption: 'Clusters, newest first',
+    columns: [
+      { title: 'Cluster' },
+      { title: 'State' },
+      { title: 'Items', kind: 'number' as const },
+      { title: 'Authors', kind: 'number' as const },
+      { title: 'Pods', kind: 'number' as const },
+      { title: 'First' },
+      { title: 'Last' },
+      { title: 'In common', kind: 'wide' as const },
+    ],
+    rows: clusters.map((cluster) => [
+      html`<a href="/admin/clusters/${cluster.id}">${cluster.id}: ${cluster.kind}</a>`,
+      clusterState(cluster),
+      ...[cluster.itemCount, cluster.authorCount, cluster.podCount].map(count),
+      time(cluster.firstAt),
+      time(cluster.lastAt),
+      html`<bdi>${cluster.label}</bdi>`,
+    ]),
+  }
+}

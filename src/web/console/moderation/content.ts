@@ -1,0 +1,140 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { hasPower } from '../../../domain/accounts/role-powers.js'
+import { undoAction } from '../../../domain/moderation/actions.js'
+import type { ContentTarget } from '../../../domain/moderation/find-content.js'
+import { hideContent } from '../../../domain/moderation/hide-content.js'
+import { purgeContent, removeContent } from '../../../domain/moderation/remove-content.js'
+import { showContent } from '../../../domain/moderation/show-content.js'
+import { formText } from '../../oidc/form-text.js'
+import { html, type Markup } from '../../pages/markup.js'
+import { queryText } from '../../schemas/query-text.js'
+import { addFormAction, type FormAction, pageAt } from '../actions.js'
+import { sendConsolePage } from '../console-page.js'
+import { formNumber, pathId, pathText } from '../form-fields.js'
+import { actionForm, hiddenField, reasonField, untilField } from '../form-parts.js'
+import { time } from '../quantities.js'
+import { factList, stateWord } from '../tables.js'
+import { actionList } from './action-list.js'
+import { caseOr, readActionOptions, resolveCaseIfTicked } from './case-form.js'
+import { evidence } from './evidence.js'
+import { actOnAuthorIfChosen, addressOfPerson, currentPerson, listActionsOn } from './person-actions.js'
+import { currentCase } from './report-actions.js'
+
+type Found = Awaited<ReturnType<typeof showContent>>
+
+/** `/admin/content/:guid`: a post or a comment as it is stored, hidden or not. */
+export const contentRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+
+  app.get(
+    '/admin/content/:guid',
+    { config: { power: 'moderation' }, schema: { hide: true } },
+    async (request, reply) => {
+      const target = targetIn(request, queryText(request, 'type'))
+      const found = await showContent(pod, request.console.actor, target)
+      const { items } = await listActionsOn(request, target.guid)
+      return sendConsolePage(request, reply, {
+        title: `${target.type === 'post' ? 'Post' : 'Comment'}: ${found.isHidden ? 'hidden' : 'visible'}`,
+        content: html`<section class="card">${factsOf(target, found)}${evidence(found.text)}</section>
+<section class="card"><h2>Actions</h2>${actionList(request, items)}</section>
+${forms(request, target, String(items[0]?.id ?? 0))}`,
+      })
+    },
+  )
+
+  const page = caseOr((request) => {
+    const type = formText(request, 'type')
+    return `${pageAt('/admin/content/:guid')(request)}${type === 'comment' ? '?type=comment' : ''}`
+  })
+  const add = (name: string, action: Pick<FormAction, 'power' | 'title' | 'notice' | 'run'>) =>
+    addFormAction(app, {
+      ...action,
+      path: `/admin/content/:guid/${name}`,
+      page,
+      current(request) {
+        const caseId = formNumber(request, 'case_id')
+        return caseId === undefined ? currentPerson(request, pathText(request, 'guid')) : currentCase(request, caseId)
+      },
+      label: (request) =>
+        formText(request, 'author') === 'block'
+          ? addressOfPerson(request, formText(request, 'author_guid') ?? '')
+          : pathText(request, 'guid'),
+    })
+
+  add('hide', {
+    ...{ power: 'moderation', title: 'Hide the content', notice: 'hidden' },
+    async run(request, confirm) {
+      await actOnAuthorIfChosen(pod, request, confirm)
+      await hideContent(pod, request.console.actor, targetOfForm(request), readActionOptions(request))
+      await resolveCaseIfTicked(pod, request)
+    },
+  })
+  add('remove', {
+    ...{ power: 'moderation', title: 'Remove the content', notice: 'removed' },
+    async run(request, confirm) {
+      await actOnAuthorIfChosen(pod, request, confirm)
+      await removeContent(pod, request.console.actor, targetOfForm(request), readActionOptions(request))
+      await resolveCaseIfTicked(pod, request)
+    },
+  })
+  add('purge', {
+    ...{ power: 'administration', title: 'Delete the content for good', notice: 'purged' },
+    async run(request, confirm) {
+      await purgeContent(pod, request.console.actor, targetOfForm(request), { ...readActionOptions(request), confirm })
+      return '/admin/reports'
+    },
+  })
+
+  addFormAction(app, {
+    path: '/admin/actions/:id/undo',
+    power: 'moderation',
+    ...{ title: 'Undo the action', notice: 'undone', page: caseOr(() => '/admin/audit') },
+    run: (request) => undoAction(pod, request.console.actor, pathId(request), readActionOptions(request)),
+  })
+}
+
+function targetOfForm(request: FastifyRequest): ContentTarget {
+  return targetIn(request, formText(request, 'type'))
+}
+
+function targetIn(request: FastifyRequest, type: string | undefined): ContentTarget {
+  return { type: type === 'comment' ? 'comment' : 'post', guid: pathText(request, 'guid') }
+}
+
+function factsOf({ type, guid }: ContentTarget, { author, caseId, postGuid, ...found }: Found): Markup {
+  const isVisible = found.public && !found.isHidden
+  const anchor = type === 'comment' ? `#${encodeURIComponent(guid)}` : ''
+  return factList([
+    ['State', found.isHidden ? stateWord('hidden', 'warn') : stateWord('visible', 'good')],
+    [
+      'Author',
+      html`<bdi>${author.name}</bdi> <a href="/admin/people/${encodeURIComponent(author.guid)}"><bdi>${author.address}</bdi></a>`,
+    ],
+    ['Visible to', found.public ? 'everyone' : 'chosen people only'],
+    ['Written', time(found.createdAt)],
+    ['Guid', html`<bdi>${guid}</bdi>`],
+    ...(isVisible
+      ? [['Link', html`<a href="/posts/${encodeURIComponent(postGuid)}${anchor}">The public page</a>`] as const]
+      : []),
+    ...(caseId === undefined ? [] : [['Case', html`<a href="/admin/reports/${caseId}">${caseId}</a>`] as const]),
+  ])
+}
+
+function forms(request: FastifyRequest, { type, guid }: ContentTarget, version: string): Markup {
+  const form = (action: string, fields: Markup) =>
+    actionForm(
+      request,
+      `/admin/content/${encodeURIComponent(guid)}/${action}`,
+      html`${hiddenField('type', type)}${fields}`,
+      {
+        version,
+      },
+    )
+  return html`<section class="card choices">
+<div><h2>Hide</h2><p>Only its author and moderators see it. Nothing is sent to other pods.</p>${form('hide', html`${reasonField()}${untilField()}<button class="quiet">Hide the ${type}</button>`)}</div>
+<div><h2>Remove</h2><p>Content of local authors, and comments on their posts, are retracted on other pods too, which is final.</p>${form('remove', html`${reasonField()}<button class="danger">Remove the ${type}</button>`)}</div>
+${
+  hasPower(request.console.staff.role, 'administration') &&
+  html`<div><h2>Delete for good</h2><p>Only content of other pods.</p>${form('purge', html`${reasonField()}<button class="danger">Delete the ${type}…</button>`)}</div>`
+}</section>`
+}

@@ -1,0 +1,121 @@
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { applyFilter } from '../../../domain/moderation/filters/apply-filter.js'
+import { dryRunFilter } from '../../../domain/moderation/filters/dry-run.js'
+import {
+  addFilter,
+  changeFilter,
+  listModerationFilters,
+  readModerationFilter,
+  removeFilter,
+  type WholeFilter,
+} from '../../../domain/moderation/filters/filters.js'
+import type { ListedFilter } from '../../../persistence/moderation/filters.js'
+import { html } from '../../pages/markup.js'
+import { addFormAction, type FormAction, pageAt } from '../actions.js'
+import { sendConsolePage } from '../console-page.js'
+import { formNumber, pathId } from '../form-fields.js'
+import { idNavigation, idPageIn } from '../pager.js'
+import { count, time } from '../quantities.js'
+import { listCard } from '../tables.js'
+import { readActionOptions } from './case-form.js'
+import { newFilterForm, readNewFilter } from './filter-form.js'
+import { dryRunCard, filterPage, filterState } from './filter-page.js'
+
+/** `/admin/filters`: filters with their hits, and the trial of a new one. */
+export const filterRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { power: 'moderation' } as const
+  const schema = { hide: true }
+
+  app.get('/admin/filters', { config, schema }, async (request, reply) => {
+    const page = await listModerationFilters(pod, request.console.actor, idPageIn(request))
+    const empty = html`No filters. An example: the kind <code>link_host</code> with the value <code>spam.example</code> finds links to this host and its subdomains.`
+    return sendConsolePage(request, reply, {
+      title: page.items.length === 0 ? 'Filters: none' : 'Filters',
+      content: html`<section class="card">${listCard(filterTable(page.items), { empty, pages: idNavigation('/admin/filters', {}, page) })}</section>
+<section class="card"><h2>A new filter</h2>${newFilterForm(request)}</section>`,
+    })
+  })
+
+  app.get('/admin/filters/:id', { config, schema }, async (request, reply) => {
+    const found = await readModerationFilter(pod, request.console.actor, pathId(request))
+    return sendConsolePage(request, reply, filterPage(request, found))
+  })
+
+  /** Shows what the filter would have hit. Nothing changes, so that this is the only form with a page as its answer. */
+  app.post('/admin/filters/dry_run', { config, schema }, async (request, reply) => {
+    const filter = readNewFilter(request)
+    const days = formNumber(request, 'days') ?? 7
+    const result = await dryRunFilter(pod, request.console.actor, filter, { days })
+    return sendConsolePage(request, reply, {
+      title: `Trial: ${count(result.hits)} hits in ${count(days)} days`,
+      content: html`${dryRunCard(result)}
+<section class="card"><h2>The filter</h2>${newFilterForm(request, filter, days)}</section>`,
+    })
+  })
+
+  addFilterActions(app)
+}
+
+function addFilterActions(app: FastifyInstance): void {
+  const { pod } = app
+  const page = pageAt('/admin/filters/:id')
+  const given = (request: FastifyRequest) => [pod, request.console.actor, pathId(request)] as const
+  const add = (name: string, action: Pick<FormAction, 'title' | 'notice' | 'run'> & Partial<FormAction>) =>
+    addFormAction(app, {
+      ...{ path: `/admin/filters/:id/${name}`, power: 'moderation', page },
+      current: async (request) => {
+        const found = await readModerationFilter(...given(request))
+        return { version: versionOfFilter(found), state: filterState(found) }
+      },
+      ...action,
+    })
+
+  addFormAction(app, {
+    ...{ path: '/admin/filters', power: 'moderation', title: 'Add the filter', notice: 'filter_added' },
+    page: '/admin/filters',
+    run: (request) => addFilter(pod, request.console.actor, readNewFilter(request), readActionOptions(request)),
+  })
+  add('change', {
+    ...{ title: 'Change the filter', notice: 'filter_changed' },
+    run: (request) => changeFilter(...given(request), readNewFilter(request), readActionOptions(request)),
+  })
+  add('remove', {
+    ...{ title: 'Remove the filter', notice: 'filter_removed', page: '/admin/filters' },
+    run: (request) => removeFilter(...given(request), readActionOptions(request)),
+  })
+  add('apply', {
+    ...{ title: 'Apply the filter', notice: 'filter_applied' },
+    label: (_request, { hits }) => String(hits),
+    run: (request, confirm) =>
+      applyFilter(...given(request), { days: formNumber(request, 'days'), confirm, ...readActionOptions(request) }),
+  })
+}
+
+function versionOfFilter({ version }: WholeFilter): string {
+  return String(version)
+}
+
+function filterTable(filters: readonly ListedFilter[]) {
+  return {
+    caption: 'Filters, newest first, with their hits of 30 days',
+    columns: [
+      { title: 'Filter' },
+      { title: 'Kind' },
+      { title: 'Action' },
+      { title: 'State' },
+      { title: 'Hits', kind: 'number' as const },
+      { title: 'By' },
+      { title: 'Changed' },
+    ],
+    rows: filters.map((filter) => [
+      html`<a href="/admin/filters/${filter.id}"><bdi>${filter.value}</bdi></a>`,
+      filter.kind.replaceAll('_', ' '),
+      filter.action,
+      filterState(filter),
+      count(filter.hitsIn30Days),
+      html`<bdi>${filter.createdBy}</bdi>`,
+      time(filter.changedAt),
+    ]),
+  }
+}

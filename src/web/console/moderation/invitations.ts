@@ -1,0 +1,104 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { inviteByStaff, listInvitations, recallInvitation } from '../../../domain/moderation/invitations.js'
+import type { InvitationRecord } from '../../../persistence/accounts/invitation-records.js'
+import { formText } from '../../oidc/form-text.js'
+import { html, type Markup } from '../../pages/markup.js'
+import { addFormAction } from '../actions.js'
+import { sendConsolePage } from '../console-page.js'
+import { formNumber, formTime, pathId } from '../form-fields.js'
+import { actionForm, reasonField, textField, untilField } from '../form-parts.js'
+import { idNavigation, idPageIn } from '../pager.js'
+import { count, time } from '../quantities.js'
+import { listCard, stateWord } from '../tables.js'
+import { keepNewLink, newLinkIn } from './new-invitation-link.js'
+
+/** `/admin/invitations`: invitations with the accounts that came by them. */
+export const invitationRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const page = '/admin/invitations'
+
+  app.get(page, { config: { power: 'moderation' }, schema: { hide: true } }, async (request, reply) => {
+    const found = await listInvitations(pod, request.console.actor, idPageIn(request))
+    const link = newLinkIn(request, reply)
+    return sendConsolePage(request, reply, {
+      title: found.items.length === 0 ? 'Invitations: none' : 'Invitations',
+      content: html`${link !== undefined && html`<section class="card"><h2>The new link</h2><p>It is shown only now: <code>${link}</code></p></section>\n`}
+<section class="card">${listCard(invitationTable(request, found.items, pod.now()), {
+        empty: 'There are no invitations.',
+        pages: idNavigation(page, {}, found),
+      })}</section>
+<section class="card"><h2>Invite</h2>${
+        pod.config.registrations !== 'invite' &&
+        html`<p>Invitations have an effect with <code>REGISTRATIONS=invite</code>; the setting is <code>${pod.config.registrations}</code>.</p>`
+      }${inviteForm(request)}</section>`,
+    })
+  })
+
+  addFormAction(app, {
+    path: page,
+    power: 'moderation',
+    ...{ title: 'Invite', notice: 'invited', page },
+    async run(request, _confirm, reply) {
+      const input = {
+        uses: formNumber(request, 'uses'),
+        until: formTime(request, 'until'),
+        note: formText(request, 'note'),
+      }
+      const { url } = await inviteByStaff(pod, request.console.actor, input, { reason: formText(request, 'reason') })
+      keepNewLink(reply, url)
+    },
+  })
+
+  addFormAction(app, {
+    path: `${page}/:id/recall`,
+    power: 'moderation',
+    ...{ title: 'Recall the invitation', notice: 'recalled', page },
+    run: (request) =>
+      recallInvitation(pod, request.console.actor, pathId(request), { reason: formText(request, 'reason') }),
+  })
+}
+
+function invitationTable(request: FastifyRequest, invitations: readonly InvitationRecord[], now: Date) {
+  return {
+    caption: 'Invitations, newest first',
+    columns: [
+      { title: 'Invitation' },
+      { title: 'State' },
+      { title: 'Sign-ups', kind: 'number' as const },
+      { title: 'Ends' },
+      { title: 'By' },
+      { title: 'Note', kind: 'wide' as const },
+      { title: 'Accounts', kind: 'wide' as const },
+      { title: 'Recall' },
+    ],
+    rows: invitations.map((invitation) => {
+      const state = stateOf(invitation, now)
+      return [
+        invitation.id,
+        stateWord(state, state === 'open' ? 'good' : 'neutral'),
+        `${count(invitation.used)} of ${count(invitation.uses)}`,
+        time(invitation.expiresAt),
+        html`<bdi>${invitation.createdBy ?? '–'}</bdi>`,
+        html`<bdi>${invitation.note ?? '–'}</bdi>`,
+        html`${invitation.accounts.length === 0 ? '–' : invitation.accounts.map((name) => html`<bdi>${name}</bdi> `)}`,
+        state === 'open' ? recallForm(request, invitation.id) : '–',
+      ]
+    }),
+  }
+}
+
+function stateOf({ recalledAt, expiresAt, used, uses }: InvitationRecord, now: Date): string {
+  if (recalledAt !== null) return 'recalled'
+  if (expiresAt <= now) return 'ended'
+  return used >= uses ? 'used' : 'open'
+}
+
+function recallForm(request: FastifyRequest, id: number): Markup {
+  const content = html`${reasonField()}<button class="quiet">Recall invitation ${id}</button>`
+  return html`<details><summary>Recall</summary>${actionForm(request, `/admin/invitations/${id}/recall`, content)}</details>`
+}
+
+function inviteForm(request: FastifyRequest): Markup {
+  const content = html`${textField('Sign-ups (1 to 100)', 'uses', '1', { type: 'number' })}${untilField('Ends on (UTC, default: in two weeks)')}${textField('Note for moderators', 'note')}${reasonField()}<button>Make an invitation</button>`
+  return actionForm(request, '/admin/invitations', content)
+}

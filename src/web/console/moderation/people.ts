@@ -1,0 +1,93 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { listPeople, readPerson } from '../../../domain/moderation/people.js'
+import { PERSON_STATES, type PersonFilter, type PersonRecord } from '../../../persistence/moderation/people-records.js'
+import { html } from '../../pages/markup.js'
+import { queryText } from '../../schemas/query-text.js'
+import { readTime } from '../../schemas/times.js'
+import { sendConsolePage } from '../console-page.js'
+import { pathText } from '../form-fields.js'
+import { choicesOf, filterForm, select, textField } from '../form-parts.js'
+import { idNavigation, idPageIn } from '../pager.js'
+import { time } from '../quantities.js'
+import { listCard } from '../tables.js'
+import { addPersonActions, listActionsOn } from './person-actions.js'
+import { personPage, personState } from './person-page.js'
+
+const EMPTY =
+  'No people match. Search for a part of a name, the beginning of an address, a pod, a state, a role, or the day since when the pod knows a person.'
+
+/** `/admin/people`: local and remote people. */
+export const peopleRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { power: 'moderation' } as const
+  const schema = { hide: true }
+
+  app.get('/admin/people', { config, schema }, async (request, reply) => {
+    const query = queryIn(request)
+    const page = await listPeople(pod, request.console.actor, filterOf(query), idPageIn(request))
+    const pages = idNavigation('/admin/people', query, page)
+    return sendConsolePage(request, reply, {
+      title: page.items.length === 0 ? 'People: none found' : 'People',
+      content: html`<section class="card">${filterForm('/admin/people', filterFields(query))}
+${listCard(peopleTable(page.items), { empty: EMPTY, pages })}</section>`,
+    })
+  })
+
+  app.get('/admin/people/:guid', { config, schema }, async (request, reply) => {
+    const guid = pathText(request, 'guid')
+    const person = await readPerson(pod, request.console.actor, guid)
+    const { items } = await listActionsOn(request, guid)
+    return sendConsolePage(request, reply, personPage(request, person, items))
+  })
+
+  addPersonActions(app)
+}
+
+const NAMES = ['q', 'local', 'state', 'role', 'pod', 'first_seen_after'] as const
+type Query = Readonly<Record<(typeof NAMES)[number], string | undefined>>
+
+function queryIn(request: FastifyRequest): Query {
+  return Object.fromEntries(NAMES.map((name) => [name, queryText(request, name)?.trim()])) as Query // has each name
+}
+
+function filterOf({ q: text, local, state, role, pod, first_seen_after: after }: Query): PersonFilter {
+  return {
+    text,
+    isLocal: local === undefined ? undefined : local === 'true',
+    state: PERSON_STATES.find((each) => each === state),
+    role: role === 'moderator' || role === 'admin' ? role : undefined,
+    domain: pod?.toLowerCase(),
+    firstSeenAfter: after === undefined ? undefined : readTime('first_seen_after', after),
+  }
+}
+
+function filterFields(query: Query) {
+  return [
+    textField('Name or address', 'q', query.q),
+    select('Account', 'local', LOCAL, query.local),
+    select('State', 'state', choicesOf(PERSON_STATES, 'all'), query.state),
+    select('Role', 'role', choicesOf(['moderator', 'admin'], 'all'), query.role),
+    textField('Pod', 'pod', query.pod),
+    textField('First seen after', 'first_seen_after', query.first_seen_after, { type: 'date' }),
+  ]
+}
+
+const LOCAL = [
+  ['', 'all'],
+  ['true', 'on this pod'],
+  ['false', 'on another pod'],
+] as const
+
+function peopleTable(people: readonly PersonRecord[]) {
+  return {
+    caption: 'People, those first seen last at the top',
+    columns: [{ title: 'Address' }, { title: 'Name' }, { title: 'State' }, { title: 'Role' }, { title: 'First seen' }],
+    rows: people.map((person) => [
+      html`<a href="/admin/people/${encodeURIComponent(person.guid)}"><bdi>${person.address}</bdi></a>`,
+      html`<bdi>${person.name}</bdi>`,
+      personState(person),
+      person.role ?? '–',
+      time(person.firstSeenAt),
+    ]),
+  }
+}

@@ -1,0 +1,146 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { listModerationActions } from '../../../domain/moderation/actions.js'
+import type { Actor } from '../../../domain/moderation/actor.js'
+import { endSessions } from '../../../domain/moderation/end-sessions.js'
+import { closePerson } from '../../../domain/moderation/people/close-person.js'
+import { muteReports, readPerson } from '../../../domain/moderation/people.js'
+import { blockPerson, type RestrictOptions, silencePerson } from '../../../domain/moderation/restrict-person.js'
+import { lockAccount } from '../../../domain/moderation/restrict-user.js'
+import type { Pod } from '../../../pod/pod.js'
+import { splitAddress } from '../../../protocol/address.js'
+import { formText } from '../../oidc/form-text.js'
+import { html } from '../../pages/markup.js'
+import { addFormAction, type CurrentState, pageAt } from '../actions.js'
+import { formChoice, isTicked, pathText } from '../form-fields.js'
+import { actionList } from './action-list.js'
+import { caseOr, readActionOptions, resolveCaseIfTicked } from './case-form.js'
+
+export interface PersonAction {
+  readonly title: string
+  readonly text: string
+  readonly notice: 'silenced' | 'person_blocked' | 'locked' | 'sessions_ended'
+  /** The people who can be meant. */
+  readonly whose: 'local' | 'remote' | 'both'
+  readonly canEnd: boolean
+  run(pod: Pod, actor: Actor, guid: string, options: RestrictOptions): Promise<unknown>
+}
+
+/** By the end of their address; the mildest first. */
+export const PERSON_ACTIONS = {
+  silence: {
+    title: 'Silence',
+    text: 'Only followers see the posts in streams and searches. Threads, messages and deliveries stay.',
+    ...{ notice: 'silenced', whose: 'both', canEnd: true, run: silencePerson },
+  },
+  end_sessions: {
+    title: 'End all sessions',
+    text: 'Ends sessions, tokens and live streams. The person can sign in again.',
+    ...{ notice: 'sessions_ended', whose: 'local', canEnd: false, run: endSessions },
+  },
+  lock: {
+    title: 'Lock the account',
+    text: 'No sign-in, tokens are refused, posts stay.',
+    ...{ notice: 'locked', whose: 'local', canEnd: true, run: lockAccount },
+  },
+  block: {
+    title: 'Block',
+    text: 'Hides everything by the person, drops new messages from them, and makes their contacts inactive.',
+    ...{ notice: 'person_blocked', whose: 'remote', canEnd: true, run: blockPerson },
+  },
+} as const satisfies Readonly<Record<string, PersonAction>>
+
+type PersonActionName = keyof typeof PERSON_ACTIONS
+
+/** The restrictions that a form about content offers for its author. */
+export function authorChoices(isLocal: boolean): readonly (readonly [PersonActionName, string])[] {
+  return isLocal
+    ? [
+        ['silence', 'Silence the author'],
+        ['lock', 'Lock the account'],
+      ]
+    : [
+        ['silence', 'Silence the author'],
+        ['block', 'Block the author…'],
+      ]
+}
+
+/** Acts on the author of content if the form of the content asks for it. */
+export async function actOnAuthorIfChosen(
+  pod: Pod,
+  request: FastifyRequest,
+  confirm: string | undefined,
+): Promise<void> {
+  const name = formChoice(request, 'author', ['silence', 'lock', 'block'] as const)
+  const guid = formText(request, 'author_guid')
+  if (name === undefined || guid === undefined) return
+  await PERSON_ACTIONS[name].run(pod, request.console.actor, guid, { ...readActionOptions(request), confirm })
+}
+
+/** The address, which is typed to confirm a block. */
+export async function addressOfPerson({ server, console: access }: FastifyRequest, guid: string): Promise<string> {
+  return (await readPerson(server.pod, access.actor, guid)).address
+}
+
+/** The user name of a local address, which is typed to confirm changes of the account. */
+export function userNameIn(address: string): string {
+  return splitAddress(address)?.name ?? address
+}
+
+/** The forms of a person. */
+export function addPersonActions(app: FastifyInstance): void {
+  const { pod } = app
+  const page = pageAt('/admin/people/:guid')
+  const guidIn = (request: FastifyRequest) => pathText(request, 'guid')
+
+  for (const [name, { title, notice, run }] of Object.entries<PersonAction>(PERSON_ACTIONS)) {
+    addFormAction(app, {
+      path: `/admin/people/:guid/${name}`,
+      power: 'moderation',
+      ...{ title, notice },
+      page: caseOr(page),
+      current: (request) => currentPerson(request, guidIn(request)),
+      label: (request) => addressOfPerson(request, guidIn(request)),
+      async run(request, confirm) {
+        await run(pod, request.console.actor, guidIn(request), { ...readActionOptions(request), confirm })
+        await resolveCaseIfTicked(pod, request)
+      },
+    })
+  }
+
+  addFormAction(app, {
+    path: '/admin/people/:guid/close',
+    power: 'moderation',
+    ...{ title: 'Close the account', notice: 'account_closing', page },
+    current: (request) => currentPerson(request, guidIn(request)),
+    label: async (request) => userNameIn(await addressOfPerson(request, guidIn(request))),
+    run: (request, confirm) =>
+      closePerson(pod, request.console.actor, guidIn(request), {
+        reason: formText(request, 'reason'),
+        immediately: isTicked(request, 'immediately'),
+        retractContent: isTicked(request, 'retract_content'),
+        confirm,
+      }),
+  })
+  addFormAction(app, {
+    path: '/admin/people/:guid/mute_reports',
+    power: 'moderation',
+    ...{ title: 'Mute the reports', notice: 'reports_muted', page },
+    run: (request) =>
+      muteReports(pod, request.console.actor, guidIn(request), {
+        muted: formText(request, 'reports_muted') === 'true',
+        reason: formText(request, 'reason'),
+      }),
+  })
+}
+
+const LATEST_ACTIONS = 20
+
+export function listActionsOn({ server, console: access }: FastifyRequest, guid: string) {
+  return listModerationActions(server.pod, access.actor, { target: guid }, { limit: LATEST_ACTIONS })
+}
+
+/** The actions on a person or on content, for a form that was made from an earlier state. */
+export async function currentPerson(request: FastifyRequest, guid: string): Promise<CurrentState> {
+  const { items } = await listActionsOn(request, guid)
+  return { version: String(items[0]?.id ?? 0), state: html`${actionList(request, items)}` }
+}

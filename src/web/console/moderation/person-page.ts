@@ -1,0 +1,121 @@
+import type { FastifyRequest } from 'fastify'
+import { hasPower } from '../../../domain/accounts/role-powers.js'
+import type { WholePersonRecord } from '../../../domain/moderation/people.js'
+import type { ActionRow } from '../../../persistence/moderation/actions.js'
+import type { PersonRecord } from '../../../persistence/moderation/people-records.js'
+import { splitAddress } from '../../../protocol/address.js'
+import { html, type Markup } from '../../pages/markup.js'
+import { previewList } from '../actions.js'
+import type { ConsolePage } from '../console-page.js'
+import { actionForm, checkbox, hiddenField, reasonField, untilField } from '../form-parts.js'
+import { time } from '../quantities.js'
+import { factList, stateWord } from '../tables.js'
+import { actionList } from './action-list.js'
+import { PERSON_ACTIONS, type PersonAction } from './person-actions.js'
+import { roleForm } from './roles.js'
+import { undoForm } from './undo-form.js'
+
+const STATE_LOOKS = {
+  open: 'good',
+  silenced: 'warn',
+  blocked: 'bad',
+  locked: 'bad',
+  closing: 'warn',
+  closed: 'neutral',
+} as const
+
+export function personState({ state }: PersonRecord): Markup {
+  return stateWord(state, STATE_LOOKS[state])
+}
+
+/** The record of a person: what restricts them and why, what was done, and the forms. */
+export function personPage(
+  request: FastifyRequest,
+  person: WholePersonRecord,
+  actions: readonly ActionRow[],
+): ConsolePage {
+  return {
+    title: `${person.address}: ${person.state}`,
+    content: html`<section class="card">${factsOf(person)}</section>
+<section class="card"><h2>Restrictions</h2>${restrictions(request, person)}</section>
+<section class="card"><h2>Counts</h2>${previewList(person.counts)}</section>
+<section class="card"><h2>Actions</h2>${actionList(request, actions)}</section>
+${person.state !== 'closed' && forms(request, person, String(actions[0]?.id ?? 0))}`,
+  }
+}
+
+function factsOf(person: WholePersonRecord): Markup {
+  const { guid, address, isLocal } = person
+  const host = splitAddress(address)?.host ?? ''
+  const path = encodeURIComponent(guid)
+  return factList([
+    ['Name', html`<bdi>${person.name}</bdi>`],
+    ['State', personState(person)],
+    [
+      'Account',
+      isLocal ? 'on this pod' : html`on <a href="/admin/pods/${encodeURIComponent(host)}"><bdi>${host}</bdi></a>`,
+    ],
+    ['Role', person.role ?? 'none'],
+    ['First seen', time(person.firstSeenAt)],
+    ...(person.reportsMuted === null ? [] : [['Reports', person.reportsMuted ? 'muted' : 'count'] as const]),
+    ['Guid', html`<bdi>${guid}</bdi>`],
+    [
+      'Links',
+      html`<a href="/people/${path}">Public profile</a> · <a href="/admin/reports?state=all&amp;author=${path}">Cases about this person</a> · <a href="/admin/reports?state=all&amp;reporter=${path}">Reported by this person</a>`,
+    ],
+  ])
+}
+
+/** Each restriction with its source: an action on the person, or a rule for the pod. */
+function restrictions(request: FastifyRequest, { restrictions: own, address }: PersonRecord): Markup {
+  if (own.length === 0) return html`<p>None.</p>`
+  const host = splitAddress(address)?.host ?? ''
+  return html`<ul class="history list">${own.map(
+    ({ kind, by, until, actionId }) =>
+      html`<li><b>${kind}</b> ${
+        by === 'person'
+          ? html`by an action on this person${actionId !== null && html`, number ${actionId}`}`
+          : html`by a <a href="/admin/pods/${encodeURIComponent(host)}">rule for the pod</a>`
+      }${until !== null && html`, until ${time(new Date(until))}`}${actionId !== null && undoForm(request, actionId)}</li>\n`,
+  )}</ul>`
+}
+
+function forms(request: FastifyRequest, person: WholePersonRecord, version: string): Markup {
+  const path = `/admin/people/${encodeURIComponent(person.guid)}`
+  const possible = Object.entries<PersonAction>(PERSON_ACTIONS).filter(
+    ([, { whose }]) => whose === 'both' || (whose === 'local') === person.isLocal,
+  )
+  return html`<section class="card choices">${possible.map(([name, { title, text, canEnd }]) => {
+    const button = html`<button class="${name === 'silence' ? 'quiet' : 'danger'}">${title}${name === 'block' && '…'}</button>`
+    const fields = html`${reasonField()}${canEnd && untilField()}${button}`
+    return html`<div><h2>${title}</h2><p>${text}</p>${actionForm(request, `${path}/${name}`, fields, { version })}</div>\n`
+  })}${person.isLocal && closeForm(request, `${path}/close`, version)}${person.isLocal && muteForm(request, person, path)}${
+    person.isLocal &&
+    hasPower(request.console.staff.role, 'administration') &&
+    html`<div><h2>Role</h2><p>It takes effect at the next request of the person.</p>${roleForm(request, person)}</div>`
+  }</section>`
+}
+
+function closeForm(request: FastifyRequest, path: string, version: string): Markup {
+  const isAdmin = hasPower(request.console.staff.role, 'administration')
+  const content = html`${reasonField()}${checkbox('Retract comments and posts before', 'retract_content')}${
+    isAdmin && checkbox('At once, without a grace period: final', 'immediately')
+  }<button class="danger">Close the account…</button>`
+  return html`<div><h2>Close the account</h2><p>It is locked now and closed after the grace period. The owner cannot cancel it.</p>${actionForm(
+    request,
+    path,
+    content,
+    { version },
+  )}</div>\n`
+}
+
+function muteForm(request: FastifyRequest, { reportsMuted }: PersonRecord, path: string): Markup {
+  const isMuted = reportsMuted === true
+  const title = isMuted ? 'Count the reports again' : 'Mute the reports'
+  const content = html`${hiddenField('reports_muted', String(!isMuted))}${reasonField()}<button class="quiet">${title}</button>`
+  return html`<div><h2>${title}</h2><p>Muted reports do not raise the rank of a case, and notify no moderator.</p>${actionForm(
+    request,
+    `${path}/mute_reports`,
+    content,
+  )}</div>`
+}

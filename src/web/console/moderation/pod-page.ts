@@ -1,0 +1,148 @@
+import type { FastifyRequest } from 'fastify'
+import { hasPower } from '../../../domain/accounts/role-powers.js'
+import type { PodWithRules } from '../../../domain/operations/pods.js'
+import type { FailedDelivery } from '../../../persistence/operations/pod-pages.js'
+import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
+import { type PodState, type PodStateFields, podStateOf } from '../../../persistence/outbound/pod-state.js'
+import { addressHostOf } from '../../../protocol/address.js'
+import { html, type Markup } from '../../pages/markup.js'
+import type { ConsolePage } from '../console-page.js'
+import { explainFault } from '../fault-words.js'
+import { actionForm, reasonField, untilField } from '../form-parts.js'
+import { count, time } from '../quantities.js'
+import { dataTable, factList, stateWord } from '../tables.js'
+
+export const DELIVERIES_SHOWN = 20
+
+const STATE_LOOKS = {
+  blocked: 'bad',
+  paused: 'warn',
+  asleep: 'warn',
+  away: 'warn',
+  proven: 'good',
+  unproven: 'neutral',
+} as const satisfies Readonly<Record<PodState, string>>
+
+export function podState(other: PodStateFields, now: Date): Markup {
+  const state = podStateOf(other, now)
+  return stateWord(state, STATE_LOOKS[state])
+}
+
+/** The page of a pod: its health, its rules, what waits for it, and the forms. */
+export function podPage(
+  request: FastifyRequest,
+  { pod: other, rules }: PodWithRules,
+  undelivered: readonly FailedDelivery[],
+): ConsolePage {
+  const now = request.server.pod.now()
+  const host = addressHostOf(other)
+  return {
+    title: `${host}: ${podStateOf(other, now)}`,
+    content: html`<section class="card">${factsOf(other, now)}</section>
+<section class="card"><h2>Rules</h2>${rulesOf(rules)}<p><a href="/admin/people?pod=${encodeURIComponent(host)}">People of this pod</a></p></section>
+<section class="card"><h2>Undelivered messages</h2>${
+      undelivered.length === 0 ? html`<p>Nothing waits for this pod.</p>` : deliveryTable(undelivered)
+    }${other.dead > 0 && html`<p><a href="/admin/dead-letters?pod=${encodeURIComponent(host)}">Dead letters of this pod</a></p>`}</section>
+${actionsFor(request, other)}`,
+  }
+}
+
+function rulesOf(rules: PodWithRules['rules']): Markup {
+  if (rules.length === 0) return html`<p>No rule concerns this pod.</p>`
+  return html`<p>The first one counts.</p><ul class="history list">${rules.map(
+    ({ id, domain, state, reason }) =>
+      html`<li><a href="/admin/rules/${id}"><bdi>${domain}</bdi></a>: ${state}, <bdi>${reason}</bdi></li>\n`,
+  )}</ul>`
+}
+
+function factsOf(other: KnownPod, now: Date): Markup {
+  const { software, softwareVersion, lastError } = other
+  return factList([
+    ['State', podState(other, now)],
+    ['Last check', html`${other.status.replaceAll('_', ' ')}, ${time(other.checkedAt)}`],
+    ...(lastError === null ? [] : ([['Last error', html`<bdi>${lastError}</bdi>`]] as const)),
+    ['Software', html`<bdi>${software ?? 'unknown'} ${softwareVersion ?? ''}</bdi>`],
+    ['People', count(other.people)],
+    ['Waiting deliveries', count(other.waiting)],
+    ['Dead deliveries', count(other.dead)],
+    ['Not stored while asleep', count(other.skippedDeliveries)],
+    ['Failures in a row', count(other.failures)],
+    ['Next attempt', time(other.nextTryAt)],
+    ['Offline since', time(other.offlineSince)],
+    ['Last success', time(other.lastSuccessAt)],
+    ['Blocked', time(other.blockedAt)],
+  ])
+}
+
+function deliveryTable(deliveries: readonly FailedDelivery[]): Markup {
+  return dataTable({
+    caption: `The latest undelivered messages, ${DELIVERIES_SHOWN} at most`,
+    columns: [
+      { title: 'Message' },
+      { title: 'State' },
+      { title: 'Attempts', kind: 'number' },
+      { title: 'Last fault', kind: 'wide' },
+      { title: 'Written' },
+      { title: 'Due' },
+    ],
+    rows: deliveries.map(({ record, verb, state, attempts, fault, status, createdAt, dueAt }) => [
+      `${record} (${verb})`,
+      state === 'dead' ? stateWord('given up', 'bad') : 'waiting',
+      count(attempts),
+      fault === null ? '–' : `${fault}${status === null ? '' : ` (${status})`}. ${explainFault(fault)}`,
+      time(createdAt),
+      state === 'dead' ? '–' : time(dueAt),
+    ]),
+  })
+}
+
+function actionsFor(request: FastifyRequest, other: KnownPod): Markup {
+  const isAdmin = hasPower(request.console.staff.role, 'administration')
+  const isBlocked = other.blockedAt !== null
+  const isPaused = podStateOf(other, request.server.pod.now()) === 'paused'
+  const path = (action: string) => `/admin/pods/${encodeURIComponent(addressHostOf(other))}/${action}`
+  const form = (action: string, title: string, text: string, button: Markup, more: Markup | false = false) =>
+    html`<div><h2>${title}</h2><p>${text}</p>${actionForm(request, path(action), html`${reasonField()}${more}${button}`)}</div>\n`
+  return html`${
+    isAdmin &&
+    !isBlocked &&
+    html`<section class="card"><h2>Probe</h2><p>Requests the front page and NodeInfo of the pod now.</p>${actionForm(request, path('probe'), html`<button class="quiet">Probe now</button>`, { layout: 'buttons' })}</section>\n`
+  }<section class="card choices">${
+    isAdmin &&
+    (isPaused
+      ? form('resume', 'Resume', 'What waits is sent now.', html`<button class="quiet">Resume the pod</button>`)
+      : form(
+          'pause',
+          'Pause',
+          'Deliveries and fetches wait, at most 14 days. Messages from the pod are received as before.',
+          html`<button class="quiet">Pause the pod</button>`,
+          untilField(),
+        ))
+  }${
+    isAdmin &&
+    form(
+      'wake',
+      'Wake',
+      'Forgets the failures of the pod; what is due is sent now.',
+      html`<button class="quiet">Wake the pod</button>`,
+    )
+  }${
+    isAdmin &&
+    !isBlocked &&
+    form(
+      'sleep',
+      'Put to sleep',
+      'Gives up what waits, and stores nothing until the pod responds.',
+      html`<button class="danger">Put to sleep…</button>`,
+    )
+  }${
+    isBlocked
+      ? form('unblock', 'Unblock', 'Messages are exchanged again.', html`<button class="quiet">Unblock</button>`)
+      : form(
+          'block',
+          'Block',
+          'Nothing is sent or fetched; messages of its people are dropped.',
+          html`<button class="danger">Block…</button>`,
+        )
+  }</section>`
+}

@@ -1,0 +1,178 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { MODERATION_LIMITS } from '../../../domain/moderation/limits.js'
+import {
+  changePod,
+  listPods,
+  type PodAction,
+  type PodWithRules,
+  pausePod,
+  readPod,
+  resumePod,
+} from '../../../domain/operations/pods.js'
+import { probeKnownPod } from '../../../federation/discovery/pod-checks.js'
+import {
+  COUNTED_AT_MOST,
+  type ListedPod,
+  listUndelivered,
+  POD_SORTS,
+  POD_STATES,
+} from '../../../persistence/operations/pod-pages.js'
+import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
+import { addressHostOf } from '../../../protocol/address.js'
+import { formText } from '../../oidc/form-text.js'
+import { listNavigation } from '../../pages/list-navigation.js'
+import { html, type Markup } from '../../pages/markup.js'
+import { queryText } from '../../schemas/query-text.js'
+import { RequestFault } from '../../server/request-faults.js'
+import { addFormAction, type FormAction, pageAt } from '../actions.js'
+import { isConfirmed, sendConfirmationPage } from '../confirmation.js'
+import { sendConsolePage } from '../console-page.js'
+import { formTime, pathText } from '../form-fields.js'
+import { choicesOf, filterForm, select, textField } from '../form-parts.js'
+import { pageNumberIn } from '../pager.js'
+import { ago, boundedCount, count } from '../quantities.js'
+import { listCard } from '../tables.js'
+import { DELIVERIES_SHOWN, podPage, podState } from './pod-page.js'
+
+const { pageItems } = MODERATION_LIMITS
+/** Milliseconds between two probes of one pod. */
+const PROBE_EVERY = 10_000
+
+/** `/admin/pods`: other pods with their health and what waits for them. */
+export const podRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { power: 'moderation' } as const
+  const schema = { hide: true }
+
+  app.get('/admin/pods', { config, schema }, async (request, reply) => {
+    const q = queryText(request, 'q')?.trim().toLowerCase()
+    const state = oneOf(POD_STATES, queryText(request, 'state'))
+    const sort = oneOf(POD_SORTS, queryText(request, 'sort')) ?? 'host'
+    const page = pageNumberIn(request)
+    const rows = { offset: (page - 1) * pageItems, limit: pageItems }
+    const { items, more } = await listPods(pod, request.console.actor, { q, state, sort }, rows)
+    const isFiltered = q !== undefined || state !== undefined
+    const fields = [
+      textField('Host contains', 'q', q),
+      select('State', 'state', choicesOf(POD_STATES, 'all'), state),
+      select('Order', 'sort', SORTS, sort),
+    ]
+    const query = { q, state, sort: sort === 'host' ? undefined : sort }
+    return sendConsolePage(request, reply, {
+      title: page === 1 && !more ? `Pods: ${count(items.length)}` : `Pods, page ${page}`,
+      content: html`<section class="card">${filterForm('/admin/pods', fields)}
+${listCard(podTable(items, pod.now()), {
+  empty: isFiltered ? 'No pods match.' : 'No pod has been met.',
+  pages: listNavigation('/admin/pods', query, { page, hasMore: more }),
+})}</section>`,
+    })
+  })
+
+  app.get('/admin/pods/:host', { config, schema }, async (request, reply) => {
+    const found = await podIn(request)
+    const undelivered = await listUndelivered(pod.db, found.pod.id, DELIVERIES_SHOWN)
+    return sendConsolePage(request, reply, podPage(request, found, undelivered))
+  })
+
+  const add = (name: string, action: Pick<FormAction, 'power' | 'title' | 'notice'>, run: RunOnPod) =>
+    addFormAction(app, {
+      ...action,
+      path: `/admin/pods/:host/${name}`,
+      page: pageAt('/admin/pods/:host'),
+      run: async (request) => run(request, (await podIn(request)).pod),
+    })
+  const power = 'administration'
+
+  add('probe', { power, title: 'Probe', notice: 'probed' }, async (_request, other) => {
+    if (other.blockedAt !== null) throw new RequestFault(409, 'The pod is blocked, so no request is sent to it.')
+    if (other.checkedAt !== null && pod.now().getTime() - other.checkedAt.getTime() < PROBE_EVERY) {
+      throw new RequestFault(429, 'The pod was probed a moment ago. Wait ten seconds.')
+    }
+    if (!(await probeKnownPod(pod, other))) throw new RequestFault(409, 'This is not a usable address of a pod.')
+  })
+  add('pause', { power, title: 'Pause the pod', notice: 'pod_paused' }, (request, other) =>
+    pausePod(pod, request.console.actor, other, { ...reasonIn(request), until: formTime(request, 'until') }),
+  )
+  add('resume', { power, title: 'Resume the pod', notice: 'pod_resumed' }, (request, other) =>
+    resumePod(pod, request.console.actor, other, reasonIn(request)),
+  )
+  add('wake', { power, title: 'Wake the pod', notice: 'woken' }, changeTo('wake'))
+  add('unblock', { power: 'moderation', title: 'Unblock the pod', notice: 'unblocked' }, changeTo('unblock'))
+
+  addConfirmed('sleep', power, {
+    ...{ title: 'Put the pod to sleep', notice: 'asleep' },
+    preview: ({ waiting }) =>
+      html`<p>Gives up ${count(waiting)} waiting deliveries to the pod, and stores none until it responds again.</p>`,
+  })
+  addConfirmed('block', 'moderation', {
+    ...{ title: 'Block the pod', notice: 'blocked' },
+    preview: ({ people, waiting }) =>
+      html`<p>Nothing is sent to the pod or fetched from it any more, messages of its ${count(people)} known people are dropped, and ${count(waiting)} waiting deliveries are given up.</p>`,
+  })
+
+  /** The page of the console asks for a confirmation also where the use case does not need one. */
+  function addConfirmed(
+    name: PodAction,
+    needed: FormAction['power'],
+    { title, notice, preview }: { title: string; notice: string; preview: (other: KnownPod) => Markup },
+  ): void {
+    app.post(`/admin/pods/:host/${name}`, { config: { power: needed }, schema }, async (request, reply) => {
+      const { pod: other } = await podIn(request)
+      const label = addressHostOf(other)
+      if (!isConfirmed(request, label)) {
+        return sendConfirmationPage(request, reply, { title, label, preview: preview(other) })
+      }
+      await changeTo(name)(request, other)
+      return reply.redirect(`/admin/pods/${encodeURIComponent(label)}?notice=${notice}`, 303)
+    })
+  }
+
+  function changeTo(action: PodAction): RunOnPod {
+    return (request, { id, host, port }) =>
+      changePod(pod, request.console.actor, action, { id, host, port, ...reasonIn(request) })
+  }
+
+  function podIn(request: FastifyRequest): Promise<PodWithRules> {
+    return readPod(pod, request.console.actor, pathText(request, 'host'))
+  }
+}
+
+type RunOnPod = (request: FastifyRequest, other: KnownPod) => Promise<unknown>
+
+function reasonIn(request: FastifyRequest) {
+  return { reason: formText(request, 'reason') }
+}
+
+function oneOf<Value extends string>(values: readonly Value[], text: string | undefined): Value | undefined {
+  return values.find((value) => value === text)
+}
+
+const SORTS = [
+  ['host', 'name'],
+  ['waiting', 'waiting deliveries'],
+  ['failures', 'failures'],
+] as const
+
+function podTable(pods: readonly ListedPod[], now: Date) {
+  return {
+    caption: 'Known pods',
+    columns: [
+      { title: 'Pod' },
+      { title: 'State' },
+      { title: 'Last check' },
+      { title: 'Software' },
+      ...['People', 'Waiting', 'Oldest', 'Dead', 'Failures'].map((title) => ({ title, kind: 'number' as const })),
+    ],
+    rows: pods.map((other) => [
+      html`<a href="/admin/pods/${encodeURIComponent(addressHostOf(other))}"><bdi>${addressHostOf(other)}</bdi></a>`,
+      podState(other, now),
+      other.status.replaceAll('_', ' '),
+      html`<bdi>${other.software ?? '–'}</bdi>`,
+      boundedCount(other.people, COUNTED_AT_MOST),
+      boundedCount(other.waiting, COUNTED_AT_MOST),
+      ago(other.oldestWaiting, now),
+      boundedCount(other.dead, COUNTED_AT_MOST),
+      count(other.failures),
+    ]),
+  }
+}

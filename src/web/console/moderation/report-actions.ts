@@ -1,0 +1,71 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { readCaseState } from '../../../domain/moderation/cases.js'
+import {
+  dismissCase,
+  noteCase,
+  releaseCase,
+  reopenCase,
+  resolveCase,
+  takeCase,
+} from '../../../domain/moderation/change-case.js'
+import { formText } from '../../oidc/form-text.js'
+import { html } from '../../pages/markup.js'
+import { addFormAction, type CurrentState, type FormAction, pageAt } from '../actions.js'
+import { isTicked, pathId } from '../form-fields.js'
+import { time } from '../quantities.js'
+import { caseState } from './report-page.js'
+
+/** The forms of a case. */
+export function addReportActions(app: FastifyInstance): void {
+  const { pod } = app
+  const page = pageAt('/admin/reports/:id')
+  const add = (name: string, action: Pick<FormAction, 'title' | 'notice' | 'run'>) =>
+    addFormAction(app, {
+      ...action,
+      path: `/admin/reports/:id/${name}`,
+      power: 'moderation',
+      page,
+      current: (request) => currentCase(request, pathId(request)),
+    })
+  const given = (request: FastifyRequest) => [pod, request.console.actor, pathId(request)] as const
+  const reasonIn = (request: FastifyRequest) => formText(request, 'reason')
+
+  add('take', {
+    ...{ title: 'Take the case', notice: 'case_taken' },
+    run: (request) => takeCase(...given(request), { force: isTicked(request, 'force') }),
+  })
+  add('release', {
+    ...{ title: 'Release the case', notice: 'case_released' },
+    run: (request) => releaseCase(...given(request), {}),
+  })
+  add('notes', {
+    ...{ title: 'Add a note', notice: 'case_noted' },
+    run: (request) => noteCase(...given(request), { text: formText(request, 'text') ?? '' }),
+  })
+  add('resolve', {
+    ...{ title: 'Resolve the case', notice: 'case_resolved' },
+    run: (request) =>
+      resolveCase(...given(request), {
+        reason: reasonIn(request),
+        withoutAction: isTicked(request, 'without_action'),
+      }),
+  })
+  add('dismiss', {
+    ...{ title: 'Dismiss the case', notice: 'case_dismissed' },
+    run: (request) =>
+      dismissCase(...given(request), {
+        reason: reasonIn(request),
+        ignoreFurther: isTicked(request, 'ignore_further'),
+      }),
+  })
+  add('reopen', {
+    ...{ title: 'Open the case again', notice: 'case_reopened' },
+    run: (request) => reopenCase(...given(request), { reason: reasonIn(request) }),
+  })
+}
+
+/** The case as it is now, for a form that was made from an earlier state. */
+export async function currentCase({ server, console: access }: FastifyRequest, id: number): Promise<CurrentState> {
+  const { found, decisions } = await readCaseState(server.pod, access.actor, id)
+  return { version: String(decisions), state: html`<p>${caseState(found)}, since ${time(found.changedAt)}</p>` }
+}

@@ -1,0 +1,163 @@
+import type { FastifyRequest } from 'fastify'
+import type { ListedCase, WholeCase } from '../../../domain/moderation/cases.js'
+import { html, type Markup } from '../../pages/markup.js'
+import type { ConsolePage } from '../console-page.js'
+import { actionForm, checkbox, hiddenField, reasonField, select, textArea } from '../form-parts.js'
+import { count, time } from '../quantities.js'
+import { factList, stateWord } from '../tables.js'
+import { evidence } from './evidence.js'
+import { authorChoices } from './person-actions.js'
+import { undoForm } from './undo-form.js'
+
+const STATE_LOOKS = { open: 'warn', taken: 'neutral', resolved: 'good', dismissed: 'neutral' } as const
+
+export function caseState({ state, takenBy }: ListedCase): Markup {
+  return html`${stateWord(state, STATE_LOOKS[state])}${takenBy !== null && html` by <bdi>${takenBy}</bdi>`}`
+}
+
+/** A report of another user does not make a form outdated: it changes no decision of a moderator. */
+export function versionOfCase({ events }: WholeCase): string {
+  const decisions = events.filter(({ event }) => event !== 'reported')
+  return String(decisions.length)
+}
+
+/** The page of a case: what was reported, by whom and why, what was done, and the forms. */
+export function reportPage(request: FastifyRequest, found: WholeCase): ConsolePage {
+  const isClosed = found.closedAt !== null
+  return {
+    title: `Case ${found.id}: ${found.state}`,
+    content: html`<section class="card"><h2>Reported ${found.targetType}</h2>${factsOf(found)}
+${evidence(found.text)}${pictures(request, found)}</section>
+${!isClosed && actions(request, found)}<section class="card"><h2>Reports</h2>${reports(found)}</section>
+<section class="card"><h2>Actions</h2>${takenActions(request, found)}</section>
+<section class="card"><h2>History</h2>${history(found)}</section>
+<section class="card choices">${isClosed ? reopenForm(request, found) : caseForms(request, found)}</section>`,
+  }
+}
+
+function factsOf(found: WholeCase): Markup {
+  const { targetType, targetGuid, authorGuid, authorAddress, authorName } = found
+  return factList([
+    ['State', html`${caseState(found)}${found.takenAt !== null && html`, since ${time(found.takenAt)}`}`],
+    [
+      'Author',
+      authorGuid === null
+        ? 'deleted'
+        : html`<bdi>${authorName ?? ''}</bdi> <a href="/admin/people/${encodeURIComponent(authorGuid)}"><bdi>${authorAddress}</bdi></a>`,
+    ],
+    ['Visible to', found.public ? 'everyone' : 'chosen people only'],
+    ['Written', time(found.targetCreatedAt)],
+    ...(found.targetDeleted === null ? [] : [['Deleted', words[found.targetDeleted]] as const]),
+    ['Guid', html`<bdi>${targetGuid}</bdi>`],
+    ['Links', html`${linksTo(found)}`],
+    ...(targetType !== 'cluster'
+      ? []
+      : [['Cluster', html`<a href="/admin/clusters/${targetGuid}">Items and authors</a>`] as const]),
+  ])
+}
+
+const words = {
+  author: 'by the author',
+  moderator: 'by a moderator',
+  account_closed: 'with the account of the author',
+  purge: 'for good, by an admin',
+} as const
+
+function linksTo({
+  public: isPublic,
+  targetType,
+  targetGuid,
+  parentGuid,
+  authorGuid,
+  targetDeleted,
+}: ListedCase): Markup {
+  const guid = encodeURIComponent(targetGuid)
+  const post = targetType === 'comment' ? `${encodeURIComponent(parentGuid ?? '')}#${guid}` : guid
+  const isContent = targetType === 'post' || targetType === 'comment'
+  const isThere = isPublic && targetDeleted === null
+  return html`${isContent && isThere && html`<a href="/posts/${post}">The public page</a> · `}${
+    isContent && html`<a href="/admin/content/${guid}?type=${targetType}">As it is stored now</a>`
+  }${targetType === 'person' && authorGuid !== null && html`<a href="/people/${encodeURIComponent(authorGuid)}">The public profile</a>`}${
+    targetType === 'message' && 'A private message has no page.'
+  }`
+}
+
+function pictures(_request: FastifyRequest, { photoGuids }: WholeCase): Markup | false {
+  return photoGuids.length > 0 && html`<p>${count(photoGuids.length)} pictures were attached.</p>`
+}
+
+function reports({ reports: own, kind }: WholeCase): Markup {
+  if (own.length === 0) return html`<p>Opened by a ${kind}, not by a report.</p>`
+  return html`<ul class="history list">${own.map(
+    ({ reporterGuid, reporterName, reason, createdAt }) =>
+      html`<li><a href="/admin/people/${encodeURIComponent(reporterGuid)}"><bdi>${reporterName}</bdi></a>, ${time(createdAt)}: <bdi>${reason}</bdi></li>\n`,
+  )}</ul>`
+}
+
+function history({ events }: WholeCase): Markup {
+  return html`<ul class="history">${events.map(
+    ({ at, event, actorName, text }) =>
+      html`<li>${time(at)}: ${event.replaceAll('_', ' ')}${actorName !== null && html` by <bdi>${actorName}</bdi>`}${
+        text !== null && html`: <bdi>${text}</bdi>`
+      }</li>\n`,
+  )}</ul>`
+}
+
+function takenActions(request: FastifyRequest, { id, actions: taken }: WholeCase): Markup {
+  if (taken.length === 0) return html`<p>No action was taken.</p>`
+  return html`<ul class="history list">${taken.map(
+    (action) =>
+      html`<li>${time(action.createdAt)}: <b>${action.kind}</b>, <bdi>${action.reason}</bdi>${
+        action.undoneById !== null ? ' (undone)' : action.canBeUndone && undoForm(request, action.id, id)
+      }</li>\n`,
+  )}</ul>`
+}
+
+/** Actions on the content and on its author in one form. The first button is the mildest: the Enter key presses it. */
+function actions(request: FastifyRequest, found: WholeCase): Markup | false {
+  const { id, targetType, targetGuid, authorGuid, targetDeleted } = found
+  const isContent = (targetType === 'post' || targetType === 'comment') && targetDeleted === null
+  if (!isContent && authorGuid === null) return false
+  const person = `/admin/people/${encodeURIComponent(authorGuid ?? '')}`
+  const content = `/admin/content/${encodeURIComponent(targetGuid)}`
+  const isLocal = found.authorAddress !== null && request.server.pod.config.host === found.authorAddress.split('@')[1]
+  const kinds = authorChoices(isLocal)
+  const fields = html`${hiddenField('case_id', String(id))}${hiddenField('type', targetType)}${reasonField()}${
+    isContent && authorGuid !== null && select('And the author', 'author', [['', 'nothing'], ...kinds])
+  }${checkbox('Resolve the case afterwards', 'resolve', { isTicked: true })}`
+  const buttons = isContent
+    ? html`<button>Hide the ${targetType}</button><button class="danger" formaction="${content}/remove">Remove the ${targetType}</button>`
+    : html`${kinds.map(([kind, text], index) => html`<button${index > 0 && html` class="danger"`} formaction="${person}/${kind}">${text}</button>`)}`
+  return html`<section class="card"><h2>Take action</h2>${actionForm(
+    request,
+    isContent ? `${content}/hide` : `${person}/${kinds[0]?.[0] ?? 'silence'}`,
+    html`${fields}${hiddenField('author_guid', authorGuid ?? undefined)}<div class="buttons">${buttons}</div>`,
+    { version: versionOfCase(found) },
+  )}</section>\n`
+}
+
+function caseForms(request: FastifyRequest, found: WholeCase): Markup {
+  const { id, state, takenBy } = found
+  const version = versionOfCase(found)
+  const form = (action: string, content: Markup) =>
+    actionForm(request, `/admin/reports/${id}/${action}`, content, { version })
+  const isOwn = takenBy === request.console.staff.username
+  return html`<div><h2>Take</h2>${
+    state === 'open'
+      ? form('take', html`<button class="quiet">Take the case</button>`)
+      : isOwn
+        ? form('release', html`<button class="quiet">Release the case</button>`)
+        : form(
+            'take',
+            html`${checkbox(html`Take it over from <bdi>${takenBy}</bdi>`, 'force')}<button class="quiet">Take the case</button>`,
+          )
+  }</div>
+<div><h2>Note</h2>${form('notes', html`${textArea('Note for moderators', 'text')}<button class="quiet">Add the note</button>`)}</div>
+<div><h2>Resolve</h2>${form('resolve', html`${reasonField()}${checkbox('No action is needed', 'without_action')}<button class="quiet">Resolve</button>`)}</div>
+<div><h2>Dismiss</h2>${form('dismiss', html`${reasonField()}${checkbox('Only count further reports', 'ignore_further')}<button class="quiet">Dismiss</button>`)}</div>`
+}
+
+function reopenForm(request: FastifyRequest, found: WholeCase): Markup {
+  const content = html`${reasonField()}<button class="quiet">Open the case again</button>`
+  return html`<div><h2>Open again</h2>${actionForm(request, `/admin/reports/${found.id}/reopen`, content, { version: versionOfCase(found) })}</div>`
+}

@@ -1,0 +1,120 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { Actor } from '../../../domain/moderation/actor.js'
+import {
+  findLastReport,
+  type ListedCase,
+  listModerationCases,
+  readModerationCase,
+  readOverview,
+} from '../../../domain/moderation/cases.js'
+import { MODERATION_LIMITS } from '../../../domain/moderation/limits.js'
+import { CASE_STATES, CASE_TARGETS, type CaseFilter } from '../../../persistence/moderation/cases.js'
+import { listNavigation } from '../../pages/list-navigation.js'
+import { html, type Markup } from '../../pages/markup.js'
+import { queryText } from '../../schemas/query-text.js'
+import { sendConsolePage } from '../console-page.js'
+import { pathId } from '../form-fields.js'
+import { choicesOf, filterForm, select, textField } from '../form-parts.js'
+import { pageNumberIn } from '../pager.js'
+import { count, time } from '../quantities.js'
+import { listCard } from '../tables.js'
+import { addReportActions } from './report-actions.js'
+import { caseState, reportPage } from './report-page.js'
+
+const { pageItems } = MODERATION_LIMITS
+
+/** `/admin/reports`: the cases of reports, filters and clusters. */
+export const reportRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { power: 'moderation' } as const
+  const schema = { hide: true }
+
+  app.get('/admin/reports', { config, schema }, async (request, reply) => {
+    const { actor } = request.console
+    const query = queryIn(request)
+    const page = pageNumberIn(request)
+    const [cases, waiting] = await Promise.all([
+      listModerationCases(pod, actor, filterOf(query), { offset: (page - 1) * pageItems, limit: pageItems }),
+      readOverview(pod, actor),
+    ])
+    const isEmpty = cases.items.length === 0
+    const empty = isEmpty && query.state === undefined ? await noOpenReports(actor) : 'No reports match.'
+    const number = waiting.open + waiting.taken
+    return sendConsolePage(request, reply, {
+      title: `Reports: ${number === 0 ? 'none waiting' : `${count(number)} waiting`}`,
+      content: html`<section class="card">${filterForm('/admin/reports', filterFields(query))}
+${listCard(caseTable(cases.items), { empty, pages: listNavigation('/admin/reports', query, { page, hasMore: cases.more }) })}</section>`,
+    })
+  })
+
+  app.get('/admin/reports/:id', { config, schema }, async (request, reply) => {
+    const found = await readModerationCase(pod, request.console.actor, pathId(request))
+    return sendConsolePage(request, reply, reportPage(request, found))
+  })
+
+  addReportActions(app)
+
+  async function noOpenReports(actor: Actor): Promise<Markup> {
+    const last = await findLastReport(pod, actor)
+    return html`No open reports.${last !== undefined && html` The last report came on ${time(last)}.`}`
+  }
+}
+
+const NAMES = ['state', 'type', 'author', 'pod', 'local', 'taken_by', 'reporter'] as const
+type Query = Readonly<Record<(typeof NAMES)[number], string | undefined>>
+
+function queryIn(request: FastifyRequest): Query {
+  return Object.fromEntries(NAMES.map((name) => [name, queryText(request, name)?.trim()])) as Query // has each name
+}
+
+function filterOf({ state, type, author, pod, local, taken_by: takenBy, reporter }: Query): CaseFilter {
+  const known = CASE_STATES.find((each) => each === state)
+  return {
+    states: state === 'all' ? undefined : known === undefined ? ['open', 'taken'] : [known],
+    type: CASE_TARGETS.find((each) => each === type),
+    isLocal: local === undefined ? undefined : local === 'true',
+    ...{ author, domain: pod?.toLowerCase(), takenBy, reporter },
+  }
+}
+
+function filterFields(query: Query): readonly Markup[] {
+  return [
+    select('State', 'state', [['', 'open or taken'], ...choicesOf(CASE_STATES), ['all', 'all']], query.state),
+    select('Type', 'type', choicesOf(CASE_TARGETS, 'all'), query.type),
+    select('Author', 'local', LOCAL, query.local),
+    textField('Author (guid or address)', 'author', query.author),
+    textField('Pod of the author', 'pod', query.pod),
+    textField('Taken by', 'taken_by', query.taken_by),
+    textField('Reporter (guid)', 'reporter', query.reporter),
+  ]
+}
+
+const LOCAL = [
+  ['', 'all'],
+  ['true', 'of this pod'],
+  ['false', 'of other pods'],
+] as const
+
+function caseTable(cases: readonly ListedCase[]) {
+  return {
+    caption: 'Cases: open before taken, more reporters first, then the oldest',
+    columns: [
+      { title: 'Case' },
+      { title: 'State' },
+      { title: 'Author' },
+      { title: 'Reporters', kind: 'number' as const },
+      { title: 'Reports', kind: 'number' as const },
+      { title: 'First report' },
+      { title: 'Last report' },
+    ],
+    rows: cases.map((each) => [
+      html`<a href="/admin/reports/${each.id}">${each.id}: ${each.targetType}${!each.public && ', private'}</a>`,
+      caseState(each),
+      html`<bdi>${each.authorAddress ?? '–'}</bdi>`,
+      count(each.reporterCount),
+      each.kind === 'report' ? count(each.reportCount) : each.kind,
+      time(each.firstReportedAt),
+      time(each.lastReportedAt),
+    ]),
+  }
+}
