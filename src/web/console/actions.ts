@@ -131,7 +131,7 @@ function textOf(value: unknown): string {
 }
 
 /** `deliveries_waiting` → "Deliveries waiting". */
-export function words(name: string): string {
+function words(name: string): string {
   const text = name.replaceAll(/[_.]/g, ' ')
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 }

@@ -9,8 +9,8 @@ export interface TestBrowser {
   /** Where the browser is. */
   readonly url: URL
   visit(url: string): Promise<Answer>
-  /** Fills in the form of this page and sends it off. */
-  submit(fields: Record<string, string>, action?: string): Promise<Answer>
+  /** Fills in the form of this page and sends it off; with a button that has an address of its own, to that one. */
+  submit(fields: Record<string, string>, action?: string, formaction?: string): Promise<Answer>
   readonly cookies: ReadonlyMap<string, string>
 }
 
@@ -79,14 +79,14 @@ export function openBrowser(app: FastifyInstance, origin: string, ip: string = n
       return url
     },
     visit: (target) => go(new URL(target, origin).href),
-    async submit(fields, action) {
-      const forms = [...this.page.body.matchAll(/<form[^>]* action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)]
+    async submit(fields, action, formaction) {
+      const forms = [...this.page.body.matchAll(/<form[^>]* method="post" action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)]
       const form = forms.find(([, target]) => action === undefined || target === action)
       if (form === undefined) throw new Error(`There is no such form on ${url.href}: ${this.page.body}`)
       const [, target = '', inside = ''] = form
       const hidden = [...inside.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)]
       const values = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, unescapeHtml(value)]))
-      return go(target, new URLSearchParams({ ...values, ...fields }))
+      return go(formaction ?? target, new URLSearchParams({ ...values, ...fields }))
     },
     get cookies() {
       return new Map([...jar].map(([key, { value }]) => [key.split(' ')[0] ?? '', value]))

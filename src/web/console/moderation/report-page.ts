@@ -16,7 +16,7 @@ export function caseState({ state, takenBy }: ListedCase): Markup {
 }
 
 /** A report of another user does not make a form outdated: it changes no decision of a moderator. */
-export function versionOfCase({ events }: WholeCase): string {
+function versionOfCase({ events }: WholeCase): string {
   const decisions = events.filter(({ event }) => event !== 'reported')
   return String(decisions.length)
 }

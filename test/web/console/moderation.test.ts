@@ -1,0 +1,297 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findClusters } from '../../../src/domain/moderation/clusters/find-clusters.js'
+import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
+import { addPost } from '../../support/databases/rows.js'
+import type { TestPerson } from '../../support/people/local-users.js'
+import { addRemotePerson } from '../../support/people/remote-people.js'
+import { type ConsolePod, startConsolePod } from '../../support/pods/console-pod.js'
+
+const reason = 'Spam'
+const HOSTILE = `<script>alert(1)</script> https://bücher.example/x ${'x'.repeat(100)}`
+
+let console: ConsolePod
+let mod: TestBrowser
+let adm: TestBrowser
+let dan: TestPerson
+beforeAll(async () => {
+  console = await startConsolePod({ environment: { WRITE_LIMIT: '0' } })
+  mod = await console.signedIn('mod')
+  adm = await console.signedIn('adm')
+  ;({ dan } = await console.people('dan'))
+})
+afterAll(async () => {
+  await console.close()
+})
+
+let people = 0
+
+/** A public post of another pod that Dan has reported. */
+async function reportedPost(text = HOSTILE) {
+  people += 1
+  const author = await addRemotePerson(console.pod, `eve${people}@evil.example`)
+  const post = await addPost(console.pod, author, { text })
+  await dan.post(`/api/v1/posts/${post.guid}/report`, { reason: 'Look <b>here</b>' })
+  const found = await console.pod.db('moderation_cases').where({ targetGuid: post.guid }).first('id')
+  return { author, guid: post.guid, page: `/admin/reports/${found.id}` }
+}
+
+const isVisible = async (guid: string) => (await dan.get(`/api/v1/posts/${guid}`)).statusCode === 200
+const actionsOn = (targetGuid: string) =>
+  console.pod.db('moderation_actions').where({ targetGuid }).orderBy('id').pluck('kind')
+
+describe('a report', () => {
+  it('is listed without text, and shown with inert text, links in ASCII and reporter', async () => {
+    const { page } = await reportedPost()
+    expect((await mod.visit('/admin')).body).toContain('open report')
+    const list = await mod.visit('/admin/reports?type=post&pod=evil.example')
+    const { body } = await mod.visit(page)
+
+    expect(list.body).toContain(`href="${page}"`)
+    expect(list.body).not.toContain('alert(1)')
+    expect(body).toContain('<bdi>&#60;script&#62;alert(1)&#60;/script&#62; ')
+    expect(body).toContain('<bdi>xn--bcher-kva.example/x</bdi>')
+    expect(body).toContain('<bdi>Look &#60;b&#62;here&#60;/b&#62;</bdi>')
+    expect(body).not.toMatch(/<a [^>]*b.*cher/)
+  })
+
+  it('is answered in one form: content hidden, author silenced, case resolved; the undo shows the content again', async () => {
+    const { author, guid, page } = await reportedPost()
+    await mod.visit(page)
+    const answered = await mod.submit({ reason, author: 'silence', resolve: 'true' }, `/admin/content/${guid}/hide`)
+
+    expect([mod.url.pathname, await isVisible(guid)]).toEqual([page, false])
+    expect(answered.body).toContain(': resolved</h1>')
+    expect(await actionsOn(guid)).toEqual(['hide'])
+    expect(await actionsOn(author.guid)).toEqual(['silence'])
+
+    const [, undo = ''] = /action="(\/admin\/actions\/\d+\/undo)"(?:(?!<\/form>)[\s\S])*/.exec(answered.body) ?? []
+    await mod.submit({ reason }, undo)
+    expect(mod.page.body).toContain('The action is undone.')
+    expect(await actionsOn(author.guid)).toContain('silence.undo')
+  })
+
+  it('blocks the author of another pod only after the address was typed, and does nothing before', async () => {
+    const { author, guid, page } = await reportedPost()
+    await dan.post('/api/v1/aspects', { name: 'Others', chat_enabled: false })
+    const user = await console.pod.db('users').where({ username: 'dan' }).first('id')
+    await console.pod.db('contacts').insert({ userId: user.id, personId: author.id, receiving: true, sharing: false })
+    await mod.visit(page)
+    const asked = await mod.submit({ reason, author: 'block' }, `/admin/content/${guid}/hide`)
+
+    expect([asked.statusCode, await isVisible(guid), await actionsOn(guid)]).toEqual([200, true, []])
+    expect(asked.body).toContain(`Type <span><bdi>${author.address}</bdi></span>`)
+    expect((await confirm(mod, 'eve')).statusCode).toBe(422)
+    await confirm(mod, author.address)
+    expect([await actionsOn(author.guid), await actionsOn(guid)]).toEqual([['block'], ['hide']])
+  })
+
+  it('shows both states to a moderator who was slower, and does nothing', async () => {
+    const { page } = await reportedPost()
+    await mod.visit(page)
+    await adm.visit(page)
+    await adm.submit({}, `${page}/take`)
+    const late = await mod.submit({ reason, without_action: 'true' }, `${page}/resolve`)
+
+    expect(late.statusCode).toBe(409)
+    expect(late.body).toContain('<h1>Somebody was quicker</h1>')
+    expect(late.body).toContain('by <bdi>adm</bdi>')
+    expect(late.body).toContain(`<bdi>${reason}</bdi>`)
+    expect((await mod.visit(page)).body).toContain(': taken</h1>')
+    await mod.submit({ force: 'true' }, `${page}/take`)
+    expect(mod.page.body).toContain('by <bdi>mod</bdi>')
+    await mod.submit({}, `${page}/release`)
+    await mod.submit({ reason, ignore_further: 'true' }, `${page}/dismiss`)
+    await mod.submit({ reason }, `${page}/reopen`)
+    expect(mod.page.body).toContain(': open</h1>')
+  })
+
+  it('gets one note from two clicks, also at the same time', async () => {
+    const { page } = await reportedPost()
+    const { body } = await mod.visit(page)
+    const [form = ''] = /<form[^>]*\/notes">[\s\S]*?<\/form>/.exec(body) ?? []
+    const hidden = Array.from(form.matchAll(/name="(\w+)" value="([^"]*)"/g), ([, name = '', value = '']) => [
+      name,
+      value,
+    ])
+    const payload = new URLSearchParams({ ...Object.fromEntries(hidden), text: 'Asked the author' }).toString()
+    const cookie = [...mod.cookies].map((each) => each.join('=')).join('; ')
+    const headers = { cookie, 'content-type': 'application/x-www-form-urlencoded' }
+    const click = () => console.inject({ method: 'POST', url: `${page}/notes`, headers, payload })
+    const answers = [...(await Promise.all([click(), click()])), await click()]
+
+    expect(answers.map(({ statusCode, headers: { location } }) => [statusCode, location])).toEqual(
+      Array.from({ length: 3 }, () => [303, `${page}?notice=case_noted`]),
+    )
+    expect((await mod.visit(page)).body.match(/Asked the author/g)).toHaveLength(1)
+  })
+})
+
+describe('a person', () => {
+  it('is found, and shows what restricts them and why', async () => {
+    const author = await addRemotePerson(console.pod, 'sam@sam.example')
+    expect((await mod.visit('/admin/people?q=sam%40')).body).toContain(`/admin/people/${author.guid}`)
+    expect((await mod.visit('/admin/people?q=nobody-at-all')).body).toContain('Search for a part of a name')
+    const page = `/admin/people/${author.guid}`
+    await mod.visit(page)
+    expect(mod.page.body).not.toContain(`${page}/lock`)
+    await mod.submit({ reason, until: '2199-01-01' }, `${page}/silence`)
+
+    expect(mod.page.body).toContain('<b>silence</b> by an action on this person')
+    expect(mod.page.body).toContain('1 January 2199')
+    expect((await mod.visit('/admin/people?state=silenced&pod=sam.example')).body).toContain(page)
+  })
+
+  it('gets a role from an admin who has typed the name', async () => {
+    const page = `/admin/people/${dan.account.guid}`
+    expect((await mod.visit(page)).body).not.toContain(`${page}/role`)
+    await adm.visit(page)
+    await adm.submit({ role: 'moderator', reason }, `${page}/role`)
+    expect(adm.page.body).toContain('Type <span><bdi>dan</bdi></span>')
+    await confirm(adm, 'dan')
+    expect(adm.page.body).toContain('<h1>Roles: 3 moderators and admins</h1>')
+    await adm.visit(page)
+    await adm.submit({ role: 'none', reason }, `${page}/role`)
+    await confirm(adm, 'dan')
+    expect(adm.page.body).toContain('<h1>Roles: 2 moderators and admins</h1>')
+  })
+})
+
+describe('a rule for pods', () => {
+  it('is previewed, set before the pod is known, changed and deleted', async () => {
+    await mod.visit('/admin/rules')
+    const form = { domain: 'New.Example', subdomains: 'true', state: 'blocked', reason }
+    const preview = await sendTo(mod, '/admin/rules/preview', form)
+    expect([preview.statusCode, await console.pod.db('pod_rules').pluck('domain')]).toEqual([200, []])
+    expect(preview.body).toContain('<h1>Preview: new.example</h1>')
+    await mod.submit({ ...form, state: 'limited' }, '/admin/rules')
+
+    expect(mod.page.body).toContain('<h1>new.example: limited</h1>')
+    const page = mod.url.pathname
+    await mod.submit({ state: 'normal', subdomains: 'true', reason: 'An exception' }, `${page}/change`)
+    expect(mod.page.body).toContain('<h1>new.example: normal</h1>')
+    await mod.submit({ reason }, `${page}/delete`)
+    expect(mod.page.body).toContain('There are no rules.')
+    expect((await sendTo(mod, '/admin/rules', { ...form, domain: 'com' })).statusCode).toBe(422)
+  })
+
+  it('comes from a list: a plan, the ticked rows, and the undo', async () => {
+    const { body } = await adm.visit('/admin/rules/import')
+    const [, token = ''] = /rules\/import"[^>]*>\s*<input type="hidden" name="form" value="([^"]*)"/.exec(body) ?? []
+    const parts = { form: token, mode: 'keep', file: 'one.example\r\ntwo.example\r\n*.example*\r\n' }
+    const payload = `${Object.entries(parts)
+      .map(
+        ([name, value]) =>
+          `--x\r\ncontent-disposition: form-data; name="${name}"${name === 'file' ? '; filename="a.csv"\r\ncontent-type: text/csv' : ''}\r\n\r\n${value}\r\n`,
+      )
+      .join('')}--x--\r\n`
+    const cookie = [...adm.cookies].map((each) => each.join('=')).join('; ')
+    const headers = { cookie, 'content-type': 'multipart/form-data; boundary=x' }
+    const planned = await console.inject({ method: 'POST', url: '/admin/rules/import', headers, payload })
+    expect(planned.statusCode).toBe(303)
+    const page = String(planned.headers.location).split('?')[0] ?? ''
+    await adm.visit(page)
+    expect(adm.page.body).toContain('skip: obfuscated')
+    const [, id = ''] = /name="ids\[\]" value="(\d+)"/.exec(adm.page.body) ?? []
+
+    await adm.submit({ rows: 'ticked', 'ids[]': id, reason }, `${page}/apply`)
+    expect(adm.page.body).toContain('Type <span><bdi>1</bdi></span>')
+    await confirm(adm, '1')
+    expect(adm.page.body).toContain(': applied</h1>')
+    expect(adm.page.body).toContain(`${page}/undo`)
+    expect((await adm.visit('/admin/rules/import')).body).toContain(page)
+  })
+})
+
+describe('a filter', () => {
+  it('is tried without a change, added, changed, applied and removed', async () => {
+    await reportedPost('cheap zzwatches here')
+    expect((await mod.visit('/admin/filters')).body).toContain('No filters.')
+    expect(mod.page.body).not.toContain('value="reject"')
+    const form = { kind: 'word', value: 'zzwatches', action: 'hide', state: 'trial' }
+    const tried = await sendTo(mod, '/admin/filters/dry_run', form)
+    expect(tried.body).toContain('<h1>Trial: 1 hits in 7 days</h1>')
+    expect(tried.body).toContain('cheap zzwatches here')
+    expect(await console.pod.db('filters').pluck('id')).toEqual([])
+
+    await mod.submit({ ...form, reason }, '/admin/filters')
+    const [, page = ''] = /href="(\/admin\/filters\/\d+)"/.exec(mod.page.body) ?? []
+    await mod.visit(page)
+    await mod.submit({ ...form, state: 'active', reason }, `${page}/change`)
+    expect(mod.page.body).toContain(': active</h1>')
+    await mod.submit({ reason, days: '7' }, `${page}/apply`)
+    expect(mod.page.body).toContain('Type <span><bdi>1</bdi></span>')
+    await confirm(mod, '1')
+    await mod.visit(page)
+    await mod.submit({ reason }, `${page}/remove`)
+    expect(mod.page.body).toContain('The filter is removed.')
+  })
+})
+
+describe('a spam cluster', () => {
+  it('is previewed and cleaned but for what is left out; one undo takes it back', async () => {
+    await findClusters(console.pod)
+    const authors = await Promise.all(
+      ['a', 'b', 'c', 'd'].map((name) => addRemotePerson(console.pod, `spam-${name}@wave.example`)),
+    )
+    const posts = await Promise.all(
+      [...authors, ...authors].map((author) => addPost(console.pod, author, { text: 'https://wave.example/buy' })),
+    )
+    await findClusters(console.pod)
+    const [, page = ''] = /href="(\/admin\/clusters\/\d+)"/.exec((await mod.visit('/admin/clusters')).body) ?? []
+    await mod.visit(page)
+    const parts = { hide: 'true', filter: 'true', 'except[]': authors[0]?.guid ?? '', reason }
+    const preview = await sendTo(mod, `${page}/preview`, parts)
+    expect(preview.body).toContain('<h1>Preview: 6 items</h1>')
+    expect(await isVisible(posts[1]?.guid ?? '')).toBe(true)
+    await mod.submit({}, `${page}/clean`)
+
+    expect(mod.page.body).toContain(': cleaned</h1>')
+    const visible = await Promise.all(posts.map(({ guid }) => isVisible(guid)))
+    expect(visible.filter(Boolean)).toHaveLength(2)
+    const [, entry = ''] =
+      /href="(\/admin\/audit\/\d+)"/.exec((await mod.visit('/admin/audit?action=cluster.clean')).body) ?? []
+    await mod.visit(entry)
+    const [, undo = ''] = /action="(\/admin\/actions\/\d+\/undo)"/.exec(mod.page.body) ?? []
+    await mod.submit({ reason }, undo)
+    expect(await isVisible(posts[1]?.guid ?? '')).toBe(true)
+  })
+})
+
+describe('an invitation', () => {
+  it('shows its link once, and is recalled', async () => {
+    await mod.visit('/admin/invitations')
+    await mod.submit({ uses: '2', note: 'For a friend', reason }, '/admin/invitations')
+    expect(mod.page.body).toMatch(/<code>[^<]*\/users\/sign_up\?invitation=[^<]+<\/code>/)
+    expect((await mod.visit('/admin/invitations')).body).not.toContain('sign_up?invitation=')
+    const [, recall = ''] = /action="(\/admin\/invitations\/\d+\/recall)"/.exec(mod.page.body) ?? []
+    await mod.submit({ reason }, recall)
+    expect(mod.page.body).toContain('recalled')
+  })
+})
+
+describe('the audit log', () => {
+  it('is filtered by its address, exported by admins only, and records the console', async () => {
+    const list = await mod.visit('/admin/audit?actor=mod&action=hide+silence')
+    expect(list.body).toContain('<td>silence</td>')
+    expect(list.body).not.toContain('<td>block</td>')
+    expect(list.body).not.toContain('/admin/audit/export')
+    expect((await mod.visit('/admin/audit?actor=nobody')).body).toContain('No entries match.')
+
+    await adm.visit('/admin/audit')
+    const exported = await adm.submit({ format: 'csv' }, '/admin/audit/export')
+    expect(exported.headers['content-type']).toMatch(/^text\/csv/)
+    expect(exported.body).toContain('audit.export')
+    expect(await console.pod.db('audit_entries').whereNot({ via: 'console' }).pluck('action')).toEqual(['role', 'role'])
+  })
+})
+
+/** Sends the form of the open page to another address, as a button with `formaction` does. */
+async function sendTo(browser: TestBrowser, action: string, fields: Record<string, string>) {
+  const [, first = ''] = /<form class="entry" method="post" action="([^"]*)"/.exec(browser.page.body) ?? []
+  return browser.submit(fields, first, action)
+}
+
+/** Types the label that the page of a dangerous change asks for. */
+function confirm(browser: TestBrowser, label: string) {
+  return browser.submit({ confirm: label }, browser.url.pathname)
+}
