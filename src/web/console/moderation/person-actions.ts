@@ -2,7 +2,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { listModerationActions } from '../../../domain/moderation/actions.js'
 import type { Actor } from '../../../domain/moderation/actor.js'
 import { endSessions } from '../../../domain/moderation/end-sessions.js'
+import { clearProfile } from '../../../domain/moderation/people/clear-profile.js'
 import { closePerson } from '../../../domain/moderation/people/close-person.js'
+import { notePerson } from '../../../domain/moderation/people/note-person.js'
+import { warnPerson } from '../../../domain/moderation/people/warn-person.js'
 import { muteReports, readPerson } from '../../../domain/moderation/people.js'
 import { blockPerson, type RestrictOptions, silencePerson } from '../../../domain/moderation/restrict-person.js'
 import { lockAccount } from '../../../domain/moderation/restrict-user.js'
@@ -18,7 +21,7 @@ import { caseOr, readActionOptions, resolveCaseIfTicked } from './case-form.js'
 export interface PersonAction {
   readonly title: string
   readonly text: string
-  readonly notice: 'silenced' | 'person_blocked' | 'locked' | 'sessions_ended'
+  readonly notice: 'silenced' | 'person_blocked' | 'locked' | 'sessions_ended' | 'profile_cleared'
   /** The people who can be meant. */
   readonly whose: 'local' | 'remote' | 'both'
   readonly canEnd: boolean
@@ -36,6 +39,11 @@ export const PERSON_ACTIONS = {
     title: 'End all sessions',
     text: 'Ends sessions, tokens and live streams. The person can sign in again.',
     ...{ notice: 'sessions_ended', whose: 'local', canEnd: false, run: endSessions },
+  },
+  clear_profile: {
+    title: 'Clear the profile',
+    text: 'Removes the picture and all texts of the profile, here and on other pods. Final.',
+    ...{ notice: 'profile_cleared', whose: 'local', canEnd: false, run: clearProfile },
   },
   lock: {
     title: 'Lock the account',
@@ -107,6 +115,24 @@ export function addPersonActions(app: FastifyInstance): void {
     })
   }
 
+  addFormAction(app, {
+    path: '/admin/people/:guid/warn',
+    power: 'moderation',
+    ...{ title: 'Warn', notice: 'warned', page },
+    current: (request) => currentPerson(request, guidIn(request)),
+    run: (request) =>
+      warnPerson(pod, request.console.actor, guidIn(request), {
+        reason: formText(request, 'reason'),
+        text: formText(request, 'text') ?? '',
+      }),
+  })
+  addFormAction(app, {
+    path: '/admin/people/:guid/notes',
+    power: 'moderation',
+    ...{ title: 'Add a note', notice: 'person_noted', page },
+    run: (request) =>
+      notePerson(pod, request.console.actor, guidIn(request), { text: formText(request, 'text') ?? '' }),
+  })
   addFormAction(app, {
     path: '/admin/people/:guid/close',
     power: 'moderation',

@@ -7,8 +7,8 @@ import { splitAddress } from '../../../protocol/address.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { previewList } from '../actions.js'
 import type { ConsolePage } from '../console-page.js'
-import { actionForm, checkbox, hiddenField, reasonField, untilField } from '../form-parts.js'
-import { time } from '../quantities.js'
+import { actionForm, checkbox, hiddenField, reasonField, textArea, untilField } from '../form-parts.js'
+import { count, time } from '../quantities.js'
 import { factList, stateWord } from '../tables.js'
 import { actionList } from './action-list.js'
 import { PERSON_ACTIONS, type PersonAction } from './person-actions.js'
@@ -40,6 +40,7 @@ export function personPage(
 <section class="card"><h2>Restrictions</h2>${restrictions(request, person)}</section>
 <section class="card"><h2>Counts</h2>${previewList(person.counts)}</section>
 <section class="card"><h2>Actions</h2>${actionList(request, actions)}</section>
+<section class="card"><h2>Notes</h2>${notes(request, person)}</section>
 ${person.state !== 'closed' && forms(request, person, String(actions[0]?.id ?? 0))}`,
   }
 }
@@ -57,6 +58,7 @@ function factsOf(person: WholePersonRecord): Markup {
     ],
     ['Role', person.role ?? 'none'],
     ['First seen', time(person.firstSeenAt)],
+    ...(isLocal ? [['Warnings', count(person.warnings)] as const] : []),
     ...(person.reportsMuted === null ? [] : [['Reports', person.reportsMuted ? 'muted' : 'count'] as const]),
     ['Guid', html`<bdi>${guid}</bdi>`],
     [
@@ -80,6 +82,18 @@ function restrictions(request: FastifyRequest, { restrictions: own, address }: P
   )}</ul>`
 }
 
+/** Only moderators and admins read notes. */
+function notes(request: FastifyRequest, { guid, notes: own }: WholePersonRecord): Markup {
+  const form = html`${textArea('Note for moderators', 'text')}<button class="quiet">Add the note</button>`
+  return html`${
+    own.length > 0 &&
+    html`<ul class="history">${own.map(
+      ({ actor, text, createdAt }) =>
+        html`<li>${time(createdAt)} by <bdi>${actor.name}</bdi>: <bdi>${text}</bdi></li>\n`,
+    )}</ul>`
+  }${actionForm(request, `/admin/people/${encodeURIComponent(guid)}/notes`, form)}`
+}
+
 function forms(request: FastifyRequest, person: WholePersonRecord, version: string): Markup {
   const path = `/admin/people/${encodeURIComponent(person.guid)}`
   const possible = Object.entries<PersonAction>(PERSON_ACTIONS).filter(
@@ -89,11 +103,16 @@ function forms(request: FastifyRequest, person: WholePersonRecord, version: stri
     const button = html`<button class="${name === 'silence' ? 'quiet' : 'danger'}">${title}${name === 'block' && '…'}</button>`
     const fields = html`${reasonField()}${canEnd && untilField()}${button}`
     return html`<div><h2>${title}</h2><p>${text}</p>${actionForm(request, `${path}/${name}`, fields, { version })}</div>\n`
-  })}${person.isLocal && closeForm(request, `${path}/close`, version)}${person.isLocal && muteForm(request, person, path)}${
+  })}${person.isLocal && warnForm(request, `${path}/warn`, version)}${person.isLocal && closeForm(request, `${path}/close`, version)}${person.isLocal && muteForm(request, person, path)}${
     person.isLocal &&
     hasPower(request.console.staff.role, 'administration') &&
     html`<div><h2>Role</h2><p>It takes effect at the next request of the person.</p>${roleForm(request, person)}</div>`
   }</section>`
+}
+
+function warnForm(request: FastifyRequest, path: string, version: string): Markup {
+  const content = html`${textArea('Text that the person reads', 'text')}${reasonField()}<button class="quiet">Warn</button>`
+  return html`<div><h2>Warn</h2><p>The person sees the text after the next sign-in. No moderator is named.</p>${actionForm(request, path, content, { version })}</div>\n`
 }
 
 function closeForm(request: FastifyRequest, path: string, version: string): Markup {
