@@ -145,6 +145,6 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0157-pending-sign-ups', pendingSignUps],
   ['0163-browser-sessions', browserSessions],
   ['0164-second-factors', secondFactors],
-  ['0180-power-of-actions', powerOfActions],
   ['0175-exports', exports],
+  ['0180-power-of-actions', powerOfActions],
 ])
