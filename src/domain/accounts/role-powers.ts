@@ -4,7 +4,7 @@ import type { Role } from '../../persistence/models/user.js'
 export type Power = 'moderation' | 'administration'
 
 /** Null: a member without a role. A command in a shell of the pod and the pod itself (`system`) have every power. */
-export type ActorRole = Role | 'command' | 'system' | null
+export type ActorRole = Role | 'member' | 'command' | 'system' | null
 
 /** The only check of a role. */
 export function hasPower(role: ActorRole, power: Power): boolean {

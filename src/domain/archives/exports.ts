@@ -12,6 +12,8 @@ import {
   markExpired,
 } from '../../persistence/archives/exports.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
+import { Person } from '../../persistence/models/person.js'
+import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { newGuid } from '../new-guid.js'
@@ -67,6 +69,26 @@ export async function readFinishedExport(pod: Pick<Pod, 'db' | 'now'>, viewer: V
   }
   if (found.state !== 'ready') throw new Refusal<ExportRefusal>('export_not_ready', 'The export is not finished.')
   return found
+}
+
+/** Notes in the audit log that a person downloads an export: who has it can read everything, or even act as the person. */
+export async function recordDownload(
+  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  viewer: Viewer,
+  { uid, kind }: Export,
+  via: 'api' | 'console',
+): Promise<void> {
+  await inTransaction(pod, async (transaction) => {
+    const person = await Person.query(transaction).findById(viewer.personId).throwIfNotFound()
+    const entry = {
+      actor: { guid: person.guid, name: person.address, role: 'member' as const },
+      via,
+      action: 'archive.download',
+      target: { type: 'person', guid: person.guid, label: person.address },
+      after: { kind, export: uid },
+    }
+    await appendAuditEntry(transaction, entry, pod.now())
+  })
 }
 
 /** Deletes an export with its file; a running one ends. */

@@ -8,7 +8,7 @@ export interface AuditActor {
   /** Null: a command or the pod itself. */
   readonly guid: string | null
   readonly name: string
-  readonly role: 'moderator' | 'admin' | 'command' | 'system'
+  readonly role: 'member' | 'moderator' | 'admin' | 'command' | 'system'
 }
 
 export interface AuditTarget {

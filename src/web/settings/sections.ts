@@ -13,4 +13,5 @@ export const SETTINGS_SECTIONS: readonly SettingsSection[] = [
   { path: '/settings/sessions', label: 'Browsers' },
   { path: '/settings/applications', label: 'Applications' },
   { path: '/settings/notices', label: 'Notices' },
+  { path: '/settings/export', label: 'Export' },
 ]

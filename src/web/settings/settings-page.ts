@@ -25,6 +25,8 @@ const NOTICES: Readonly<Record<string, string>> = {
   sessions_ended: 'All other browsers are signed out.',
   application_ended: 'The application has no access any more.',
   applications_ended: 'No application has access any more.',
+  export_requested: 'The export is being made. Reload this page to see how far it is.',
+  export_deleted: 'The export is deleted.',
   factor_off: 'The authenticator app is off. Other browsers are signed out.',
 }
 

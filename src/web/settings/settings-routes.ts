@@ -7,6 +7,7 @@ import { addMemberAccess } from './access.js'
 import { applicationRoutes } from './applications.js'
 import { blockRoutes } from './blocks.js'
 import { confirmAccessRoutes } from './confirm-access.js'
+import { exportPageRoutes } from './exports.js'
 import { noticeRoutes } from './notices.js'
 import { overviewRoutes } from './overview.js'
 import { passwordRoutes } from './password.js'
@@ -45,6 +46,7 @@ export const settingsRoutes: FastifyPluginAsync = async (app) => {
       sessionRoutes,
       applicationRoutes,
       noticeRoutes,
+      exportPageRoutes,
     ]) {
       await pages.register(routes)
     }

@@ -1,14 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import {
   deleteExport,
   EXPORT_KINDS,
   type Export,
-  exportFile,
   listExports,
   readExport,
   readFinishedExport,
+  recordDownload,
   requestExport,
 } from '../../../domain/archives/exports.js'
 import { Refusal } from '../../../domain/refusals.js'
@@ -16,8 +15,7 @@ import { tooMany } from '../../limits/rate-limit.js'
 import { presentExport } from '../../presenters/exports.js'
 import { Timestamp } from '../../schemas/formats.js'
 import { nullable, refTo } from '../../schemas/references.js'
-import { beginFile } from '../../server/byte-range.js'
-import { RequestFault } from '../../server/request-faults.js'
+import { sendExport } from '../../server/send-export.js'
 
 const ExportSchema = Type.Object(
   {
@@ -136,6 +134,7 @@ export const exportRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const found = await readFinishedExport(app.pod, viewer, id)
       if (found.kind === 'archive')
         throw new Refusal('page_only', 'The archive with the private key is on the page only.')
+      await recordDownload(app.pod, viewer, found, 'api')
       return sendExport(request, reply, found)
     },
   )
@@ -168,17 +167,4 @@ async function limited(request: Promise<Export>): Promise<Export> {
     const isTooMany = error instanceof Refusal && error.reason === 'too_many_exports'
     throw isTooMany ? tooMany(Number(error.details?.['retryAfter'])) : error
   }
-}
-
-/** Answers with the file of a finished export. */
-async function sendExport(request: FastifyRequest, reply: FastifyReply, found: Export): Promise<FastifyReply> {
-  const range = beginFile(request, reply, found.bytes ?? 0)
-  const stream = await request.server.pod.pictures.openExport(exportFile(found), range)
-  if (stream === undefined) throw new RequestFault(410, 'The file of this export is deleted.')
-  const day = found.createdAt.toISOString().slice(0, 10)
-  const name = found.kind === 'photos' ? `photos_${day}.zip` : `data_${day}.json.gz`
-  return reply
-    .type(found.kind === 'photos' ? 'application/zip' : 'application/gzip')
-    .header('content-disposition', `attachment; filename="diaspora_${name}"`)
-    .send(stream)
 }

@@ -1,0 +1,17 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Export, exportFile } from '../../domain/archives/exports.js'
+import { beginFile } from './byte-range.js'
+import { RequestFault } from './request-faults.js'
+
+/** Answers with the file of a finished export. */
+export async function sendExport(request: FastifyRequest, reply: FastifyReply, found: Export): Promise<FastifyReply> {
+  const range = beginFile(request, reply, found.bytes ?? 0)
+  const stream = await request.server.pod.pictures.openExport(exportFile(found), range)
+  if (stream === undefined) throw new RequestFault(410, 'The file of this export is deleted.')
+  const day = found.createdAt.toISOString().slice(0, 10)
+  const name = found.kind === 'photos' ? `photos_${day}.zip` : `data_${day}.json.gz`
+  return reply
+    .type(found.kind === 'photos' ? 'application/zip' : 'application/gzip')
+    .header('content-disposition', `attachment; filename="diaspora_${name}"`)
+    .send(stream)
+}
