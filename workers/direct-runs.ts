@@ -1,10 +1,10 @@
 import type { AnyJob } from '../src/jobs/definitions.js'
 import { groupCommit } from '../src/jobs/group-commit.js'
 import type { DirectRun } from '../src/jobs/outbox/direct-runs.js'
-import { AlreadyDone, type JobContext, jobOfRow } from '../src/jobs/outbox/outbox.js'
+import type { OutboxRowOf } from '../src/jobs/outbox/outbox.js'
 import type { Pod } from '../src/pod/pod.js'
 import { withDeadline } from './deadline.js'
-import { type Handler, tracedPod } from './run-job.js'
+import { openGroupSpacing, type Spacing } from './group-spacing.js'
 
 /** Work of outbox rows that needs no job in the process that has written the rows. */
 export interface DirectHandler {
@@ -24,43 +24,37 @@ export interface DirectDelivery {
 interface DirectLimits {
   /** Milliseconds a run has. */
   readonly deadline: number
+  /** The process ends: rows no longer wait for others. */
+  readonly ending: AbortSignal
+  /** Running rows are aborted. */
   readonly stopping: AbortSignal
 }
 
-/**
- * Runs each row with the handler of its job, which must finish the row in its transaction: the row is not read before. A failure has
- * no effect but that the row gets a job.
- */
-export function runEach(handle: Handler): DirectHandler['open'] {
-  return (pod, { deadline, stopping }) =>
-    async ({ id, data, trace }) => {
-      const work = jobOfRow(pod.db, id, data, trace)
-      await unlessDone(() =>
-        // The handler belongs to the name of the row.
-        withDeadline(deadline, stopping, (signal) =>
-          handle(tracedPod(pod, work), work as JobContext as JobContext<never>, signal),
-        ),
-      )
-    }
+interface Together<Data> {
+  /** Rows of a group. */
+  readonly items: number
+  /** Not set: a row starts a group as soon as no other one runs. */
+  readonly spacing?: Spacing
+  /** Work of a group, which is limited as well; a row with more has a group of its own. Not set: no limit, and each row counts as one. */
+  readonly work?: { readonly atMost: number; of(data: Data): number }
 }
 
-/** Runs rows that are written meanwhile together, with one call. */
-export function runTogether(
-  items: number,
-  handleAll: (pod: Pod, outboxIds: readonly number[]) => Promise<void>,
+/** Runs rows that are written meanwhile together, with one call. If it fails, each of them gets a job. */
+export function runTogether<Data>(
+  { items, spacing, work }: Together<Data>,
+  handleAll: (pod: Pod, rows: readonly OutboxRowOf<Data>[]) => Promise<void>,
 ): DirectHandler['open'] {
-  return (pod, { deadline, stopping }) => {
-    const run = groupCommit({ atOnce: 1, items }, (ids: readonly number[]) =>
-      withDeadline(deadline, stopping, () => handleAll(pod, ids)),
+  return (pod, { deadline, ending, stopping }) => {
+    const sizeOf = ({ data }: OutboxRowOf<Data>) => work?.of(data) ?? 1
+    const run = groupCommit(
+      { atOnce: 1, items, size: work?.atMost ?? items, sizeOf },
+      (rows: readonly OutboxRowOf<Data>[]) => withDeadline(deadline, stopping, () => handleAll(pod, rows)),
     )
-    return ({ id }) => run([id])
-  }
-}
-
-async function unlessDone(work: () => Promise<void>): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
-    if (!(error instanceof AlreadyDone)) throw error
+    const untilGroup = spacing && openGroupSpacing(spacing, ending)
+    return async ({ id, data }) => {
+      const row = { id, data: data as Data } // the data belongs to the name of the row
+      await untilGroup?.(sizeOf(row))
+      await run([row])
+    }
   }
 }

@@ -21,7 +21,7 @@ import { isSuspect } from './suspects.js'
  * with enough messages, otherwise jobs of one message would be stored in batches of ten. Beside a slow batch any number is enough:
  * one large transaction must not delay all other messages.
  */
-const BATCHES = { atOnce: 3, bytes: 4 * 1024 * 1024, sizeOf: ({ envelope }: InboundMessage) => envelopeBytes(envelope) }
+const BATCHES = { atOnce: 3, size: 4 * 1024 * 1024, sizeOf: ({ envelope }: InboundMessage) => envelopeBytes(envelope) }
 /** Decrypting a private message takes as long as verifying sixty public ones. */
 const MESSAGES = {
   inbound: { items: 256, enough: 64, slowMs: 200 },

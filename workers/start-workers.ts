@@ -99,6 +99,7 @@ const CHECK_EVERY_MS = 250
 export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers {
   const timing = { ...TIMING, ...options.timing }
   const queues = options.queues ?? pod.config.workerQueues
+  const ending = new AbortController()
   const stopping = new AbortController()
   const suspects = openSuspectQueue()
   const counters = openRunCounters()
@@ -142,7 +143,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
   const endDirectRuns = (options.direct ?? [])
     .filter(({ job }) => queues.includes(job.queue))
     .map(({ job, atOnce, open }) => {
-      const run = open(pod, { deadline: timing.deadline, stopping: stopping.signal })
+      const run = open(pod, { deadline: timing.deadline, ending: ending.signal, stopping: stopping.signal })
       const { queue, name } = job
       return pod.jobs.directRuns.serve({
         queue,
@@ -161,6 +162,7 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
 
   async function close(): Promise<void> {
     for (const end of endDirectRuns) end()
+    ending.abort()
     const closed = Promise.all([
       ...[schedules?.stop(), sweeping?.stop(), sampling?.stop(), counters.directRunsEnded()],
       ...workers.map((worker) => worker.close()),

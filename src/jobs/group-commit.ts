@@ -9,9 +9,9 @@ export interface GroupCommitLimits<Item> {
   readonly growth?: Growth
   /** Limits of a group; a call with more has a group of its own. */
   readonly items: number
-  /** Not set: no limit. */
-  readonly bytes?: number
-  /** The bytes of an item. Not set: bytes are not counted. */
+  /** Bytes, or another measure. Not set: no limit. */
+  readonly size?: number
+  /** The size of an item. Not set: sizes are not counted. */
   sizeOf?(item: Item): number
   /** The time limit of a call, from its start to its result. Not set: none. */
   readonly timeLimit?: { readonly ms: number; error(): Error }
@@ -156,15 +156,15 @@ function takeGroup<Item, Result>(
   limits: GroupCommitLimits<Item>,
 ): readonly Entry<Item, Result>[] {
   const group: Entry<Item, Result>[] = []
-  const { sizeOf = () => 0, bytes: maxBytes = Number.POSITIVE_INFINITY } = limits
+  const { sizeOf = () => 0, size: maxSize = Number.POSITIVE_INFINITY } = limits
   let passed = 0
   let items = 0
-  let bytes = 0
+  let size = 0
   for (const entry of pending) {
     if (!entry.isExpired) {
       items += entry.items.length
-      bytes += entry.items.reduce((sum, item) => sum + sizeOf(item), 0)
-      if (group.length > 0 && (items > limits.items || bytes > maxBytes)) break
+      size += entry.items.reduce((sum, item) => sum + sizeOf(item), 0)
+      if (group.length > 0 && (items > limits.items || size > maxSize)) break
       group.push(entry)
     }
     passed += 1

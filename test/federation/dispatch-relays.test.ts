@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../src/domain/new-guid.js'
-import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
+import { dispatchRelays, dispatchRelaysOfRows } from '../../src/federation/outbound/dispatch-relays.js'
 import { loadJob } from '../../src/jobs/outbox/outbox.js'
 import { Mention } from '../../src/persistence/models/mention.js'
 import { Participation } from '../../src/persistence/models/participation.js'
@@ -28,10 +28,15 @@ beforeEach(async () => {
   await pod.db('pods').update({ answeredAt: new Date(), skippedDeliveries: 0 })
 })
 
-async function relay(...guids: readonly string[]): Promise<void> {
+async function relayRow(...guids: readonly string[]) {
   const data = { relays: guids.map((guid) => ({ record: 'comment', guid }) as const) }
   const row = { queue: 'relay', name: 'dispatch-relays', data: JSON.stringify(data) }
-  const [{ id } = { id: 0 }] = await pod.db('outbox').insert(row).returning('id')
+  const [{ id }] = await pod.db('outbox').insert(row).returning('id')
+  return { id: Number(id), data }
+}
+
+async function relay(...guids: readonly string[]): Promise<void> {
+  const { id, data } = await relayRow(...guids)
   const work = await loadJob(pod.db, { outboxId: id })
   if (work === undefined) throw new Error('The outbox row is gone.')
   await dispatchRelays(pod, { ...work, data })
@@ -67,6 +72,19 @@ async function commentOfQuin(post: Post): Promise<{ readonly id: number; readonl
 }
 
 describe('relays of one batch', () => {
+  it('go for many outbox rows together, except for rows that another worker has done', async () => {
+    const post = await postWithSubscribers()
+    const comments = [await commentOfQuin(post), await commentOfQuin(post), await commentOfQuin(post)]
+    const rows = await Promise.all(comments.map(({ guid }) => relayRow(guid)))
+    await pod.db('outbox').where({ id: rows[0]?.id }).delete()
+
+    await dispatchRelaysOfRows(pod, rows)
+
+    const sent = await Promise.all(comments.map(({ guid }) => sentAbout(pod, guid)))
+    expect(sent.map(({ length }) => length)).toEqual([0, 1, 1])
+    expect(await pod.rows('outbox')).toEqual([0])
+  })
+
   it('go as they were signed to the subscribers, in the name of the author of the post, not back to their pod', async () => {
     const post = await postWithSubscribers()
     const { guid } = await commentOfQuin(post)

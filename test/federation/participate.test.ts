@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../src/domain/new-guid.js'
-import { participate, participateInNext } from '../../src/federation/outbound/participate.js'
+import { participate, participateForRows, participateInNext } from '../../src/federation/outbound/participate.js'
 import { sealMessages } from '../../src/federation/outbound/seal-messages.js'
 import { loadJob } from '../../src/jobs/outbox/outbox.js'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
@@ -138,6 +138,34 @@ describe('participations in the public posts of other pods', () => {
 
     expect((await waiting()).map(({ about }) => about).toSorted()).toEqual(guids.toSorted())
     expect(await pod.rows('deliveries')).toEqual([31])
+  })
+
+  it('are written once for a post whose outbox row waits while an earlier participation arrives', async () => {
+    const [first, second] = [await addPost(pod, quin), await addPost(pod, quin)]
+    const { podId } = await pod.db('people').where({ id: quin.id }).first()
+    await pod.db('pods').update({ participationAt: new Date() })
+    const rows = [await work(second.guid)].map(({ outboxId = 0, data }) => ({ id: outboxId, data }))
+
+    await participateInNext(pod, { podId, postGuids: [first.guid], isFirstOfPod: false })
+    expect(await pod.rows('deliveries')).toEqual([1])
+    await pod.db('deliveries').delete() // it has arrived
+    await participateForRows(pod, rows)
+
+    expect(await pod.rows('deliveries', 'outbox')).toEqual([0, 0])
+  })
+
+  it('are written for many outbox rows together, except for rows that another worker has done', async () => {
+    const posts = [await addPost(pod, quin), await addPost(pod, quin), await addPost(pod, quin)]
+    await pod.db('pods').update({ participationAt: new Date() })
+    const works = await Promise.all(posts.map(({ guid }) => work(guid)))
+    const rows = works.map(({ outboxId = 0, data }) => ({ id: outboxId, data }))
+    await pod.db('outbox').where({ id: rows[0]?.id }).delete()
+
+    await participateForRows(pod, rows)
+
+    const abouts = (await OutboundMessage.query(pod.db)).map(({ about }) => about)
+    expect(new Set(abouts)).toEqual(new Set(posts.slice(1).map(({ guid }) => guid)))
+    expect(await pod.rows('outbox')).toEqual([0])
   })
 
   it('are written one in all for a pod that has never accepted any, and for its other people when it has', async () => {

@@ -5,7 +5,7 @@ import { groupCommit } from '../../src/jobs/group-commit.js'
 function openGroups(limits: Partial<Parameters<typeof groupCommit<string, string>>[0]> = {}) {
   const groups: { readonly items: readonly string[]; end(): void; fail(error: Error): void }[] = []
   const bring = groupCommit<string, string>(
-    { atOnce: 2, items: 3, bytes: 100, sizeOf: (item) => item.length, ...limits },
+    { atOnce: 2, items: 3, size: 100, sizeOf: (item) => item.length, ...limits },
     (items) =>
       new Promise((resolve, reject) => {
         groups.push({ items, end: () => resolve(`done with ${items.join()}`), fail: reject })

@@ -361,7 +361,10 @@ it.each<readonly [string, () => Promise<unknown>]>([
     () => within((transaction) => giveUpSigners(pod, transaction, ['u13@h13.example'])),
   ],
   ['overdue unverified messages', () => within((transaction) => giveUpOverdueUnverified(pod, transaction, 10))],
-  ['posts to participate in', () => within((transaction) => findPostsToParticipateIn(transaction, [postGuid]))],
+  [
+    'posts to participate in',
+    () => within((transaction) => findPostsToParticipateIn(transaction, [{ postGuid, guid: newGuid() }])),
+  ],
   [
     'a like is received',
     () =>

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
-import { enqueueJobsOfKind } from '../../src/jobs/outbox/outbox.js'
-import { type DirectHandler, runEach, runTogether } from '../../workers/direct-runs.js'
+import { enqueueJobsOfKind, takeOutboxRows } from '../../src/jobs/outbox/outbox.js'
+import { type DirectHandler, runTogether } from '../../workers/direct-runs.js'
 import type { HandlerTable } from '../../workers/run-job.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
@@ -60,11 +60,10 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
     await pod.db.transaction((transaction) => enqueueJobsOfKind(pod, transaction, greet, all))
   }
 
-  const greetDirectly = runEach(async ({ db }, work) => {
-    const { name } = work.data as Greeting
-    if (name === 'unknown') throw new Error('There is no such name.')
-    await db.transaction((transaction) => work.finish(transaction))
-    greetedDirectly.push(name)
+  const greetDirectly = runTogether<Greeting>({ items: 1 }, async ({ db }, rows) => {
+    if (rows.some(({ data }) => data.name === 'unknown')) throw new Error('There is no such name.')
+    const taken = await db.transaction((transaction) => takeOutboxRows(transaction, rows))
+    greetedDirectly.push(...taken.map(({ data }) => data.name))
   })
 
   it('are done after their commit, and no job is added', async () => {
@@ -132,10 +131,10 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
     start({
       job: greet,
       atOnce: 2,
-      open: runEach(async ({ db }, work) => {
+      open: runTogether<Greeting>({ items: 1 }, async ({ db }, rows) => {
         await released
-        await db.transaction((transaction) => work.finish(transaction))
-        greetedDirectly.push((work.data as Greeting).name)
+        const taken = await db.transaction((transaction) => takeOutboxRows(transaction, rows))
+        greetedDirectly.push(...taken.map(({ data }) => data.name))
       }),
     })
     await commit('Alice')
@@ -153,12 +152,10 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
     start({
       job: greet,
       atOnce: 10,
-      open: runTogether(10, async ({ db }, ids) => {
-        groups.push(ids.length)
+      open: runTogether<Greeting>({ items: 10 }, async ({ db }, rows) => {
+        groups.push(rows.length)
         await released
-        await db('outbox')
-          .whereIn('id', [...ids])
-          .delete()
+        await db.transaction((transaction) => takeOutboxRows(transaction, rows))
       }),
     })
     await commit('Alice')
@@ -169,5 +166,28 @@ describe.each(queueBackends)('rows that run without a job, with the queue in $st
     await untilIdle(pod)
 
     expect(groups).toEqual([1, 3])
+  })
+
+  it('wait for others after a small group, until the process ends', async () => {
+    const groups: string[][] = []
+    start({
+      job: greet,
+      atOnce: 10,
+      open: runTogether<Greeting>({ items: 10, spacing: { ms: 3_600_000, enough: 3 } }, async ({ db }, rows) => {
+        const taken = await db.transaction((transaction) => takeOutboxRows(transaction, rows))
+        groups.push(taken.map(({ data }) => data.name))
+      }),
+    })
+    await commit('Alice')
+    await vi.waitFor(() => expect(groups).toEqual([['Alice']]))
+    await commit('Bob')
+    await commit('Carol', 'Dan')
+    await vi.waitFor(() => expect(groups).toEqual([['Alice'], ['Bob', 'Carol', 'Dan']]))
+    await commit('Eve')
+    await vi.waitFor(() => expect(groups).toHaveLength(3))
+    await commit('Frank')
+    await workers?.close()
+
+    expect(groups.slice(2)).toEqual([['Eve'], ['Frank']])
   })
 })

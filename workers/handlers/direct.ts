@@ -1,23 +1,56 @@
 import { publishAnnouncementsOfRows } from '../../src/domain/notifications/announcements.js'
 import { deliver } from '../../src/federation/outbound/deliver.js'
-import { announceJob, dispatchRelaysJob, participateJob } from '../../src/jobs/definitions.js'
-import { type DirectDelivery, type DirectHandler, runEach, runTogether } from '../direct-runs.js'
-import { relayHandlers } from './outbound.js'
+import { dispatchRelaysOfRows } from '../../src/federation/outbound/dispatch-relays.js'
+import { participateForRows } from '../../src/federation/outbound/participate.js'
+import { announceJob, type DataOf, dispatchRelaysJob, participateJob } from '../../src/jobs/definitions.js'
+import { type DirectDelivery, type DirectHandler, runTogether } from '../direct-runs.js'
 
 const ANNOUNCEMENTS_TOGETHER = 500
+/** Beyond these, rows get jobs. */
+const CONSEQUENCES_TOGETHER = 64
+/** Posts or relayables of a transaction, and those with which a group need not wait for more. */
+const RECORDS = { atMost: 256, enough: 64 } as const
 
 /**
- * Announcements take one lock of the whole pod, so that a group of rows costs as much as one. Relays and participations run one at a
- * time beside their queue: under load they must leave the database to others.
+ * Rows of remote messages share a transaction, so that a group costs as much as one. At a low rate they wait for each other: live
+ * events a moment, relays for a second, and participations, which no person sees, for two (docs/decisions/0052). One group of relays and
+ * one of participations runs at a time, beside the jobs of their queue: under load they must leave the database to others.
  */
 export const directHandlers: readonly DirectHandler[] = [
   {
     job: announceJob,
     atOnce: ANNOUNCEMENTS_TOGETHER,
-    open: runTogether(ANNOUNCEMENTS_TOGETHER, publishAnnouncementsOfRows),
+    open: runTogether({ items: ANNOUNCEMENTS_TOGETHER, spacing: { ms: 250, enough: RECORDS.enough } }, (pod, rows) =>
+      publishAnnouncementsOfRows(
+        pod,
+        rows.map(({ id }) => id),
+      ),
+    ),
   },
-  { job: participateJob, atOnce: 1, open: runEach(relayHandlers.participate) },
-  { job: dispatchRelaysJob, atOnce: 1, open: runEach(relayHandlers['dispatch-relays']) },
+  {
+    job: participateJob,
+    atOnce: CONSEQUENCES_TOGETHER,
+    open: runTogether<DataOf<typeof participateJob>>(
+      {
+        items: CONSEQUENCES_TOGETHER,
+        spacing: { ms: 2_000, enough: RECORDS.enough },
+        work: { atMost: RECORDS.atMost, of: ({ postGuids }) => postGuids.length },
+      },
+      participateForRows,
+    ),
+  },
+  {
+    job: dispatchRelaysJob,
+    atOnce: CONSEQUENCES_TOGETHER,
+    open: runTogether<DataOf<typeof dispatchRelaysJob>>(
+      {
+        items: CONSEQUENCES_TOGETHER,
+        spacing: { ms: 1_000, enough: RECORDS.enough },
+        work: { atMost: RECORDS.atMost, of: ({ relays }) => relays.length },
+      },
+      dispatchRelaysOfRows,
+    ),
+  },
 ]
 
 /** As many as a job of several pods has. A post to more pods leaves the others to jobs, for all worker processes. */

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { enqueueRelays, type Relay } from '../../domain/outbound/outgoing-messages.js'
 import type { RelayedRecords } from '../../jobs/definitions.js'
-import type { JobContext } from '../../jobs/outbox/outbox.js'
+import { type JobContext, type OutboxRowOf, takeOutboxRows } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import { lockRelayedRecords, type RelayableKind } from '../../persistence/outbound/lock-dispatched.js'
@@ -29,13 +29,29 @@ const findEntities: {
 export async function dispatchRelays(pod: Pod, work: JobContext & { readonly data: RelayedRecords }): Promise<void> {
   await inTransaction(pod, async (transaction) => {
     await work.finish(transaction)
-    const relays: Relay[] = []
-    for (const kind of ['comment', 'like', 'poll_participation'] as const) {
-      const guids = work.data.relays.flatMap(({ record, guid }) => (record === kind ? [guid] : []))
-      relays.push(...(await relaysOfKind(transaction, kind, guids)))
-    }
-    await enqueueRelays(pod, transaction, relays)
+    await relayRecords(pod, transaction, work.data.relays)
   })
+}
+
+/** The same for many outbox rows in one transaction. Rows that are gone were done by another worker. */
+export async function dispatchRelaysOfRows(pod: Pod, rows: readonly OutboxRowOf<RelayedRecords>[]): Promise<void> {
+  await inTransaction(pod, async (transaction) => {
+    const open = await takeOutboxRows(transaction, rows)
+    await relayRecords(
+      pod,
+      transaction,
+      open.flatMap(({ data }) => data.relays),
+    )
+  })
+}
+
+async function relayRecords(pod: Pod, transaction: Knex.Transaction, records: RelayedRecords['relays']): Promise<void> {
+  const relays: Relay[] = []
+  for (const kind of ['comment', 'like', 'poll_participation'] as const) {
+    const guids = records.flatMap(({ record, guid }) => (record === kind ? [guid] : []))
+    relays.push(...(await relaysOfKind(transaction, kind, guids)))
+  }
+  await enqueueRelays(pod, transaction, relays)
 }
 
 async function relaysOfKind(

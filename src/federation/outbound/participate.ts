@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { enqueuePersonalMessages } from '../../domain/outbound/outgoing-messages.js'
-import type { JobContext } from '../../jobs/outbox/outbox.js'
+import { type JobContext, type OutboxRowOf, takeOutboxRows } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import {
   type ArrivedParticipations,
@@ -30,6 +30,19 @@ export async function participate(
   })
 }
 
+/** The same for many outbox rows in one transaction. Rows that are gone were done by another worker. */
+export async function participateForRows(
+  pod: Pod,
+  rows: readonly OutboxRowOf<{ readonly postGuids: readonly string[] }>[],
+): Promise<void> {
+  const signer = await findParticipationSigner(pod)
+  await inTransaction(pod, async (transaction) => {
+    const open = await takeOutboxRows(transaction, rows)
+    const postGuids = open.flatMap(({ data }) => data.postGuids)
+    if (signer !== undefined && postGuids.length > 0) await participateIn(pod, transaction, signer, postGuids)
+  })
+}
+
 /** After participations have arrived, sends those for the following posts of their authors. */
 export async function participateInNext(pod: Pod, arrived: ArrivedParticipations): Promise<void> {
   const nextPosts = await findNextPosts(pod.db, arrived)
@@ -46,7 +59,10 @@ async function participateIn(
   postGuids: readonly string[],
 ): Promise<void> {
   await lockParticipations(transaction)
-  const posts = await findPostsToParticipateIn(transaction, postGuids)
+  const posts = await findPostsToParticipateIn(
+    transaction,
+    postGuids.map((postGuid) => ({ postGuid, guid: participationGuid(signer.guid, postGuid) })),
+  )
   await enqueuePersonalMessages(
     pod,
     transaction,

@@ -42,7 +42,7 @@ const ONE_AT_A_TIME = { atOnce: 1, items: 256 } as const
 /** Results wait for each other for some milliseconds while many arrive. */
 const RESULTS: GroupCommitLimits<DeliveryResults> = {
   ...ONE_AT_A_TIME,
-  bytes: 4 * 1024 * 1024,
+  size: 4 * 1024 * 1024,
   sizeOf: ({ failed }) => failed.reduce((sum, { encryptedEnvelope }) => sum + (encryptedEnvelope?.length ?? 0), 0),
   growth: { after: 4, slow: 0, enough: 64, ms: 25 },
 }

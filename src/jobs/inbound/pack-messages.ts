@@ -117,7 +117,7 @@ function groups<Message>(
     enough: WORTH_A_SECOND_JOB,
     growth: WHILE_BUSY,
     items: RECEIVE_LIMITS.messagesPerJob,
-    bytes: RECEIVE_LIMITS.bytesPerJob,
+    size: RECEIVE_LIMITS.bytesPerJob,
     sizeOf,
     // Covers the wait for a group as well as the request to the queue.
     timeLimit: {

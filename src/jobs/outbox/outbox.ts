@@ -301,6 +301,24 @@ export async function deleteOutboxRows(db: Knex, ids: readonly number[]): Promis
 const deletedRows = `
   delete from outbox using unnest(${opaqueParam('$1', 'bigint[]')}) as done(id) where outbox.id = done.id returning outbox.id`
 
+/** A row that this process has written. */
+export interface OutboxRowOf<Data> {
+  readonly id: number
+  readonly data: Data
+}
+
+/** Deletes rows in the transaction of their effect, and returns those that existed. */
+export async function takeOutboxRows<Data>(
+  transaction: Knex.Transaction,
+  rows: readonly OutboxRowOf<Data>[],
+): Promise<readonly OutboxRowOf<Data>[]> {
+  const taken = await deleteOutboxRows(
+    transaction,
+    rows.map(({ id }) => id),
+  )
+  return rows.filter(({ id }) => taken.has(id))
+}
+
 export function outboxIdOf(data: unknown): number | undefined {
   const isRowsJob = typeof data === 'object' && data !== null && 'outboxId' in data
   return isRowsJob && typeof data.outboxId === 'number' ? data.outboxId : undefined

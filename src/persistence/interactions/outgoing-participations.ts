@@ -19,23 +19,37 @@ export async function lockParticipations(transaction: Knex.Transaction): Promise
 
 /**
  * Returns the posts that get a participation now. A pod that has never accepted any gets one in all. Any other pod gets a limited
- * number, and at least one for each author: after its arrival the following posts of the author are found. Waiting deliveries are
- * found with the index `deliveries_line`.
+ * number, and at least one for each author: after its arrival the following posts of the author are found. Posts whose participation
+ * is written get none, also when it has arrived: the outbox row of a post may wait while an earlier arrival causes its participation.
+ * Waiting deliveries are found with the index `deliveries_line`.
  */
 export async function findPostsToParticipateIn(
   transaction: Knex.Transaction,
-  guids: readonly string[],
+  participations: readonly NewParticipation[],
 ): Promise<readonly PostOfPod[]> {
-  return queryPrepared<PostOfPod>(transaction, 'posts-to-participate-in', postsToParticipateIn, [guids])
+  return queryPrepared<PostOfPod>(transaction, 'posts-to-participate-in', postsToParticipateIn, [
+    participations.map(({ postGuid }) => postGuid),
+    participations.map(({ guid }) => guid),
+  ])
+}
+
+/** The guid of a participation, and of its post. */
+interface NewParticipation {
+  readonly postGuid: string
+  readonly guid: string
 }
 
 const postsToParticipateIn = `
   with wanted as materialized (
     select posts.id, posts.guid, posts.author_id, pods.id as pod_id, pods.participation_at is null as is_first
-    from unnest(${opaqueParam('$1', 'text[]')}) as given(guid)
+    from unnest(${opaqueParam('$1', 'text[]')}, $2::text[]) as given(guid, participation)
     ${rowByRow('posts', 'posts.guid = given.guid and posts.public')}
     ${rowByRow('people', 'people.id = posts.author_id')}
     ${rowByRow('pods', 'pods.id = people.pod_id')}
+    where not exists (
+      select from outbound_messages as written
+      where written.record = 'participation' and written.guid = given.participation and written.verb = 'create'
+    )
   ), room as materialized (${selectPlacesLeft(
     DELIVERY_PRIORITY.participation,
     UNDELIVERED_LIMITS.participationsWaiting,
