@@ -533,12 +533,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     photoBytes: given.PHOTO_BYTES,
     photoQuota: given.PHOTO_QUOTA,
     podBytesPerDay: given.POD_BYTES_PER_DAY,
-    spamClusterItems: given.SPAM_CLUSTER_ITEMS,
-    spamClusterAuthors: given.SPAM_CLUSTER_AUTHORS,
-    spamAuthorItems: given.SPAM_AUTHOR_ITEMS,
-    spamAuthorThreads: given.SPAM_AUTHOR_THREADS,
-    spamConversations: given.SPAM_CONVERSATIONS,
-    spamAutoHide: given.SPAM_AUTO_HIDE === 'on',
+    ...spamThresholds(given),
     secretKey: given.SECRET_KEY,
     trustProxy,
     shutdownDelayMs: given.SHUTDOWN_DELAY * 1_000,
@@ -559,22 +554,9 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     signUpBacklog: given.SIGN_UP_BACKLOG,
     emailDomainBlocklist: list(given.EMAIL_DOMAIN_BLOCKLIST).map((domain) => domain.toLowerCase()),
     statistics: given.STATISTICS === 'on',
-    addressLimits: {
-      signIns: given.SIGN_IN_LIMIT,
-      clients: given.CLIENT_LIMIT,
-      tokens: given.TOKEN_LIMIT,
-      authorizations: given.AUTHORIZATION_LIMIT,
-      pages: given.PAGE_LIMIT,
-    },
-    writeLimit: given.WRITE_LIMIT,
+    ...requestLimits(given),
     clientApiDialect: given.CLIENT_API_DIALECT,
-    retention: {
-      posts: given.RETENTION_POSTS_DAYS,
-      withComments: given.RETENTION_WITH_COMMENTS === 'on',
-      notifications: given.RETENTION_NOTIFICATIONS_DAYS,
-      dead: given.RETENTION_DEAD_DAYS,
-      tombstones: given.RETENTION_TOMBSTONES_DAYS,
-    },
+    retention: retentionOf(given),
     updateCheckUrl: given.UPDATE_CHECK_URL,
     isolated: given.ISOLATED === 'true',
     allowPrivateAddresses,
@@ -584,6 +566,40 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     backupAt: given.BACKUP_AT === 'off' ? undefined : given.BACKUP_AT,
     backupKeep: readBackupKeep(given.BACKUP_KEEP),
     usernameBlacklist: list(given.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
+  }
+}
+
+function spamThresholds(given: Environment) {
+  return {
+    spamClusterItems: given.SPAM_CLUSTER_ITEMS,
+    spamClusterAuthors: given.SPAM_CLUSTER_AUTHORS,
+    spamAuthorItems: given.SPAM_AUTHOR_ITEMS,
+    spamAuthorThreads: given.SPAM_AUTHOR_THREADS,
+    spamConversations: given.SPAM_CONVERSATIONS,
+    spamAutoHide: given.SPAM_AUTO_HIDE === 'on',
+  }
+}
+
+function requestLimits(given: Environment) {
+  return {
+    addressLimits: {
+      signIns: given.SIGN_IN_LIMIT,
+      clients: given.CLIENT_LIMIT,
+      tokens: given.TOKEN_LIMIT,
+      authorizations: given.AUTHORIZATION_LIMIT,
+      pages: given.PAGE_LIMIT,
+    },
+    writeLimit: given.WRITE_LIMIT,
+  }
+}
+
+function retentionOf(given: Environment): Config['retention'] {
+  return {
+    posts: given.RETENTION_POSTS_DAYS,
+    withComments: given.RETENTION_WITH_COMMENTS === 'on',
+    notifications: given.RETENTION_NOTIFICATIONS_DAYS,
+    dead: given.RETENTION_DEAD_DAYS,
+    tombstones: given.RETENTION_TOMBSTONES_DAYS,
   }
 }
 

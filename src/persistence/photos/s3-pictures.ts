@@ -21,12 +21,12 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 
 const LINK_SECONDS = 15 * 60
 
+const imageKey = (name: string) => `images/${name}`
+const exportKey = (name: string) => `exports/${name}`
+const spoolKey = (file: string) => `spool/${file}`
+
 /** Pictures in a bucket: `images/` is published, `spool/` has uploads. No process needs a common folder. */
 export function openS3Pictures(s3: S3Client): PictureStorage {
-  const imageKey = (name: string) => `images/${name}`
-  const exportKey = (name: string) => `exports/${name}`
-  const spoolKey = (file: string) => `spool/${file}`
-
   async function readWhole(key: string, range?: string): Promise<Buffer | undefined> {
     const body = await s3.get(key, range)
     if (body === undefined) return undefined
@@ -54,18 +54,7 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
       }
     },
 
-    // By a temporary file: length and hash have to be known before the request begins, and many uploads do not fit into memory.
-    async storeUpload(bytes, signal) {
-      const file = randomBytes(16).toString('hex')
-      const path = join(tmpdir(), `pod-upload-${file}`)
-      try {
-        const content = await writeHashed(path, bytes, signal)
-        await s3.put(spoolKey(file), { ...content, open: () => createReadStream(path) })
-        return file
-      } finally {
-        await rm(path, { force: true })
-      }
-    },
+    storeUpload: (bytes, signal) => storeUpload(s3, bytes, signal),
     async readUploadStart(file, length) {
       return (await readWhole(spoolKey(file), `bytes=0-${length - 1}`)) ?? Buffer.alloc(0)
     },
@@ -132,6 +121,19 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
       for (const name of names) await s3.remove(exportKey(name))
     },
     linkTo: (name) => s3.presign(imageKey(name), LINK_SECONDS),
+  }
+}
+
+/** By a temporary file: length and hash have to be known before the request begins, and many uploads do not fit into memory. */
+async function storeUpload(s3: S3Client, bytes: Readable, signal: AbortSignal): Promise<string> {
+  const file = randomBytes(16).toString('hex')
+  const path = join(tmpdir(), `pod-upload-${file}`)
+  try {
+    const content = await writeHashed(path, bytes, signal)
+    await s3.put(spoolKey(file), { ...content, open: () => createReadStream(path) })
+    return file
+  } finally {
+    await rm(path, { force: true })
   }
 }
 

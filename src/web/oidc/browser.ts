@@ -54,6 +54,16 @@ export interface SignedInSession {
 const FORM_COOKIE = 'pod_form'
 const COOKIE = { httpOnly: true, sameSite: 'lax', signed: true, path: '/' } as const
 
+function loginClaims(now: Date, { address, level, authenticatedAt = now }: Login) {
+  const { acr, amr } = LEVELS[level]
+  return { accountId: address, acr, amr: [...amr], loginTs: Math.floor(authenticatedAt.getTime() / 1_000) }
+}
+
+async function finish(interaction: Interaction): Promise<string> {
+  await interaction.persist()
+  return new URL(interaction.returnTo).pathname // only the path: cookies belong to the host name that the browser used
+}
+
 export async function browserOf(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<Browser> {
   const provider = await app.provider()
   const context = provider.createContext(request.raw, reply.raw)
@@ -75,7 +85,7 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
   async function begin(login: Login): Promise<void> {
     await endSession() // against session fixation: a session that another person began is never continued
     const begun = new provider.Session()
-    begun.loginAccount(accountOf(login))
+    begun.loginAccount(loginClaims(app.pod.now(), login))
     await begun.save(OIDC_LIMITS.sessionSeconds)
     await note(begun)
     const expires = new Date(Date.now() + OIDC_LIMITS.sessionSeconds * 1_000)
@@ -87,25 +97,15 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
       await endSession()
       interaction.session = undefined // the session in which it began has ended
     }
-    const { loginTs: ts, ...account } = accountOf(login)
+    const { loginTs: ts, ...account } = loginClaims(app.pod.now(), login)
     interaction.result = { ...interaction.lastSubmission, login: { ...account, ts } }
     return finish(interaction)
-  }
-
-  function accountOf({ address, level, authenticatedAt = app.pod.now() }: Login) {
-    const { acr, amr } = LEVELS[level]
-    return { accountId: address, acr, amr: [...amr], loginTs: Math.floor(authenticatedAt.getTime() / 1_000) }
   }
 
   /** False: the session in which the request began has ended, or has another account now. */
   async function isOfSession({ session: begun }: Interaction): Promise<boolean> {
     if (begun?.uid === undefined) return true
     return (await provider.Session.findByUid(begun.uid))?.accountId === begun.accountId
-  }
-
-  async function finish(interaction: Interaction): Promise<string> {
-    await interaction.persist()
-    return new URL(interaction.returnTo).pathname // only the path: cookies belong to the host name that the browser used
   }
 
   return {
@@ -138,7 +138,7 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
           if (!isSame(formToken, token)) throw expiredForm()
         },
         async recordAuthentication(level) {
-          found.loginAccount(accountOf({ address, level }))
+          found.loginAccount(loginClaims(app.pod.now(), { address, level }))
           await found.persist()
           await note(found)
         },

@@ -64,7 +64,7 @@ export const ENGLISH: MailTexts = {
     password_reset: ({ pod, account }) => ({
       subject: `Reset your password for ${pod}`,
       paragraphs: [
-        `Somebody, probably you, asked for a new password for ${account}.`,
+        `A new password was requested for ${account}, probably by you.`,
         `To set one, open this page within two hours. ${IGNORE}`,
       ],
       action: 'Set a new password',

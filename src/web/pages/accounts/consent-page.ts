@@ -2,7 +2,7 @@ import type { Scope } from '../../../domain/accounts/scopes.js'
 import { isUrl } from '../../../protocol/is-url.js'
 import { hidden } from '../forms.js'
 import { escapeHtml, page } from '../html.js'
-import { scopesInWords } from '../scope-words.js'
+import { scopesInWords } from './scope-words.js'
 
 export interface ConsentFacts {
   readonly podName: string

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { readSoftware } from '../../../config/software.js'
 import { countUsage, type Usage } from '../../../persistence/operations/usage.js'
+import { cachedAnswer } from '../../../throttling/cached-answer.js'
 import { isNodeInfoVersion, NODE_INFO_VERSIONS, nodeInfoSchema, presentNodeInfo } from '../../presenters/node-info.js'
-import { cachedAnswer } from '../../server/cached-answer.js'
 import { RequestFault } from '../../server/request-faults.js'
 import { SERVE_LIMITS } from './limits.js'
 

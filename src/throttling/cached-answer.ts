@@ -1,4 +1,4 @@
-import { singleFlight } from '../../throttling/single-flight.js'
+import { singleFlight } from './single-flight.js'
 
 /** Caches the result of an expensive operation for `ageMs`. Failures are not cached. */
 export function cachedAnswer<Answer>(

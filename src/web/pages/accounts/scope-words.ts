@@ -1,4 +1,4 @@
-import type { Scope } from '../../domain/accounts/scopes.js'
+import type { Scope } from '../../../domain/accounts/scopes.js'
 
 /** The meaning of each scope for a user. Undefined: the text of another scope includes it. */
 const WORDS: Readonly<Record<Scope, string | undefined>> = {
