@@ -10,6 +10,7 @@ import { registerInboundEndpointMetrics } from './inbound-metrics.js'
 import { registerLiveMetrics } from './live-metrics.js'
 import { registerPoolMetrics } from './pool-metrics.js'
 import { registerReplicaMetrics } from './replica-metrics.js'
+import { openSharedMetrics } from './shared-metrics.js'
 
 /** The metrics of a process. */
 export interface Metrics {
@@ -23,7 +24,7 @@ export interface Metrics {
 /** From a cached response to the longest wait of a client. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
+export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log' | 'config'>): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry, ...LIBRARY_SAMPLER_OFF })
@@ -43,6 +44,7 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
   registerBuildInfo(registry, pod.jobs.store)
   registerPoolMetrics(registry, pod.db)
   const writeFacts = registerWorkGauges(registry)
+  const writeShared = openSharedMetrics(registry, pod)
   const writeLag = registerLoopGauges(registry)
 
   return {
@@ -61,12 +63,14 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): Metrics {
       })
     },
     async text() {
+      const shared = writeShared()
       try {
         writeFacts(await queueFacts(pod))
       } catch (error) {
         pod.log.debug({ err: error }, 'metrics without the facts of the database')
         writeFacts(undefined)
       }
+      await shared
       writeLag()
       return registry.metrics()
     },

@@ -1,0 +1,108 @@
+import type { Knex } from 'knex'
+
+export interface Counted {
+  readonly count: number
+}
+
+/** Figures that every process exports alike. */
+export interface SharedFacts {
+  readonly processes: readonly (Counted & { readonly kind: string; readonly version: string })[]
+  readonly pausedQueues: readonly string[]
+  readonly deadLetters: readonly (Counted & { readonly queue: string; readonly fault: string })[]
+  readonly quarantined: readonly (Counted & { readonly fault: string })[]
+  readonly casesOpen: readonly (Counted & { readonly kind: string })[]
+  /** Seconds; null: no case is open. */
+  readonly oldestCase: number | null
+  readonly signUpsPending: number
+  readonly moderationActions: readonly (Counted & { readonly kind: string })[]
+  readonly filterHits: readonly (Counted & { readonly kind: string })[]
+  /** Seconds; null: no replica. */
+  readonly replicationLag: number | null
+  readonly tables: readonly { readonly table: string; readonly bytes: number }[]
+  /** Milliseconds since 1970, by the clock of the database. */
+  readonly databaseClock: number
+}
+
+const FAULTS = 30
+const TABLES = 30
+
+/** Reads the figures with one statement. The rows of dead letters are counted without their payloads. */
+export async function readSharedFacts(db: Knex): Promise<SharedFacts> {
+  const { rows } = await db.raw(`
+    select
+      ${list(`select kind, version, count(*) from processes where seen_at > now() - interval '30 seconds' group by 1, 2`)} as processes,
+      ${list(`select queue from queue_controls where state = 'paused' order by 1`)} as paused,
+      ${list(topFaults(deadLetters))} as "deadLetters",
+      ${list(topFaults(`select '' as queue, fault, count(*) from quarantine group by 2`))} as quarantined,
+      ${list(`select kind, count(*) from moderation_cases where state in ('open', 'taken') group by 1`)} as "casesOpen",
+      (select extract(epoch from now() - min(first_reported_at)) from moderation_cases where state in ('open', 'taken')) as "oldestCase",
+      (select count(*) from pending_sign_ups where needs_approval and decided_at is null
+        and (not needs_confirmation or confirmed_at is not null)) as "signUpsPending",
+      ${list(`select kind, count(*) from moderation_actions group by 1`)} as "moderationActions",
+      ${list(`select kind, sum(hits) as count from filter_days join filters on filters.id = filter_id group by 1`)} as "filterHits",
+      (select extract(epoch from max(replay_lag)) from pg_stat_replication) as "replicationLag",
+      ${list(`select relname as table, pg_total_relation_size(relid) as bytes from pg_stat_user_tables
+        where schemaname = 'public' order by 2 desc, 1 limit ${TABLES}`)} as tables,
+      extract(epoch from clock_timestamp()) * 1000 as "databaseClock"`)
+  const [{ paused, oldestCase, signUpsPending, replicationLag, databaseClock, ...facts }] = rows
+  return {
+    ...facts,
+    pausedQueues: paused.map(({ queue }: { readonly queue: string }) => queue),
+    oldestCase: numberOrNull(oldestCase),
+    signUpsPending: Number(signUpsPending),
+    replicationLag: numberOrNull(replicationLag),
+    databaseClock: Number(databaseClock),
+  }
+}
+
+const deadLetters = `
+  select queue, coalesce(data ->> 'fault', 'unknown') as fault, count(*) from outbox where failed_at is not null group by 1, 2
+  union all
+  select 'outbound', coalesce(last_fault, 'unknown'), count(*) from deliveries where state = 'dead' group by 2`
+
+/** The most frequent faults by name; all others are `other`. */
+function topFaults(counted: string): string {
+  return `
+    select queue, case when place <= ${FAULTS} then fault else 'other' end as fault, sum(count) as count
+    from (select *, dense_rank() over (order by total desc, fault) as place
+      from (select *, sum(count) over (partition by fault) as total from (${counted}) as faults) as totals) as ranked
+    group by 1, 2`
+}
+
+function list(query: string): string {
+  return `(select coalesce(json_agg(item), '[]') from (${query}) as item)`
+}
+
+function numberOrNull(value: unknown): number | null {
+  return value === null ? null : Number(value)
+}
+
+/** What waits for another pod. */
+export interface PeerFacts {
+  /** Null: all pods that are not among the first. */
+  readonly peer: string | null
+  readonly waiting: number
+  /** Seconds; null: nothing waits. */
+  readonly oldest: number | null
+  readonly failures: number
+}
+
+/** The pods for which most waits or that fail most, and the sum of all others. */
+export async function readPeerFacts(db: Knex, peers: number): Promise<readonly PeerFacts[]> {
+  const { rows } = await db.raw(
+    `with counted as (
+       select pod_id, count(*) as waiting, min(created_at) as since from deliveries where state = 'waiting' group by pod_id
+     ), ranked as (
+       select pods.host || case when pods.port = 443 then '' else ':' || pods.port end as name,
+         coalesce(counted.waiting, 0) as waiting, counted.since, pods.failures,
+         row_number() over (order by coalesce(counted.waiting, 0) + pods.failures desc, pods.id) as place
+       from pods left join counted on counted.pod_id = pods.id
+       where counted.waiting > 0 or pods.failures > 0
+     )
+     select case when place <= :peers then name end as peer, sum(waiting)::float as waiting,
+       extract(epoch from now() - min(since))::float as oldest, sum(failures)::float as failures
+     from ranked group by 1`,
+    { peers },
+  )
+  return rows
+}
