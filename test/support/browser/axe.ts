@@ -1,11 +1,22 @@
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 
+interface AxeScope {
+  /** A part of the page: a selector. */
+  readonly part?: string
+  /** Only these rules. */
+  readonly rules?: readonly string[]
+}
+
 /** What axe finds on a page, or in one part of it, in one line each; targets of the minimum size included. */
-export async function violationsOn(page: Page, part?: string): Promise<readonly string[]> {
-  await page.evaluate(axe.source)
+export async function violationsOn(page: Page, { part, rules }: AxeScope = {}): Promise<readonly string[]> {
+  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe.source)
+  const options = {
+    resultTypes: ['violations'],
+    ...(rules === undefined ? { rules: { 'target-size': { enabled: true } } } : { runOnly: rules }),
+  }
   const { violations } = (await page.evaluate(
-    `axe.run(${part === undefined ? 'document' : JSON.stringify(part)}, { resultTypes: ['violations'], rules: { 'target-size': { enabled: true } } })`,
+    `axe.run(${part === undefined ? 'document' : JSON.stringify(part)}, ${JSON.stringify(options)})`,
   )) as axe.AxeResults // what axe.run resolves to
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),

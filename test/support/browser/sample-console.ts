@@ -1,6 +1,7 @@
 import { freePort } from '../http/free-port.js'
 import { addRemotePerson } from '../people/remote-people.js'
 import { type ConsolePod, startConsolePod } from '../pods/console-pod.js'
+import { seedModeration } from './sample-moderation.js'
 
 /** A text as an attacker may send it: markup, a script address, another direction of text, and no space. */
 const HOSTILE = `<script>document.title='hacked'</script><img src=x onerror=alert(1)> javascript:alert(1) \u202eمرحبا ${'x'.repeat(2_000)}`
@@ -20,12 +21,36 @@ export async function openSampleConsole(): Promise<SampleConsole> {
   const pod = await startConsolePod({ environment: { POD_URL: url, POD_NAME: 'The pod of Thornbury' } })
   await pod.app.listen({ port, host: 'localhost' })
   const letterId = await seedOperations(pod)
+  const made = await seedModeration(pod, HOSTILE)
   return {
     pod,
     url,
     pages: {
       overview: '/admin',
+      reports: '/admin/reports?state=all',
+      report: `/admin/reports/${made.caseId}`,
+      content: `/admin/content/${made.postGuid}`,
+      people: '/admin/people?local=false',
+      person: `/admin/people/${made.personGuid}`,
+      rules: '/admin/rules',
+      rule: `/admin/rules/${made.ruleId}`,
+      imports: '/admin/rules/import',
+      import: `/admin/rules/import/${made.importId}`,
+      filters: '/admin/filters',
+      filter: `/admin/filters/${made.filterId}`,
+      clusters: '/admin/clusters',
+      cluster: `/admin/clusters/${made.clusterId}`,
+      invitations: '/admin/invitations',
+      'audit log': '/admin/audit',
+      'audit entry': '/admin/audit/5',
+      roles: '/admin/roles',
+      deliveries: '/admin/deliveries/post-of-the-sample-0',
       pods: '/admin/pods',
+      'no reports': '/admin/reports?state=dismissed',
+      'no people': '/admin/people?q=nobody-at-all',
+      'no rules': '/admin/rules?q=nothing',
+      'no clusters': '/admin/clusters?state=dismissed',
+      'no entries': '/admin/audit?actor=nobody',
       'no pods': '/admin/pods?q=nothing',
       pod: '/admin/pods/evil.example',
       queues: '/admin/queues',
