@@ -3,6 +3,8 @@ import { MAIL_LIMITS } from '../../src/domain/mail/limits.js'
 import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
 import { changeMissedContent, contentOperation } from '../../src/domain/moderation/follow-up-restrictions.js'
 import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
+import { personContentOperations } from '../../src/domain/moderation/people/content-of-person.js'
+import { purgeOperation } from '../../src/domain/moderation/people/purge-person.js'
 import { importOperations } from '../../src/domain/moderation/pods/pod-rule-imports.js'
 import { endPodRules } from '../../src/domain/moderation/pods/pod-rules.js'
 import { restrictMissedPeople, restrictOperation } from '../../src/domain/moderation/pods/restrict-pod-people.js'
@@ -57,7 +59,14 @@ type MaintenanceJob =
   | typeof birthdaysJob
   | typeof runOperationJob
 
-const OPERATIONS = { ...importOperations, ...restrictOperation, ...contentOperation, ...closingOperation }
+const OPERATIONS = {
+  ...importOperations,
+  ...restrictOperation,
+  ...contentOperation,
+  ...closingOperation,
+  ...personContentOperations,
+  ...purgeOperation,
+}
 
 export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
   prune: (pod) => prune(pod),

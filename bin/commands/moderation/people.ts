@@ -5,7 +5,9 @@ import { endSessions } from '../../../src/domain/moderation/end-sessions.js'
 import { findRemotePerson, forgetPerson } from '../../../src/domain/moderation/forget-person.js'
 import { clearProfile } from '../../../src/domain/moderation/people/clear-profile.js'
 import { closePerson } from '../../../src/domain/moderation/people/close-person.js'
+import { hideContentOfPerson, removeContentOfPerson } from '../../../src/domain/moderation/people/content-of-person.js'
 import { notePerson } from '../../../src/domain/moderation/people/note-person.js'
+import { purgePerson } from '../../../src/domain/moderation/people/purge-person.js'
 import { warnPerson } from '../../../src/domain/moderation/people/warn-person.js'
 import { findPersonGuid, listPeople, readPerson } from '../../../src/domain/moderation/people.js'
 import { blockPerson, previewBlock, silencePerson } from '../../../src/domain/moderation/restrict-person.js'
@@ -103,7 +105,7 @@ export function moderatedPeopleCommands(program: Command): void {
       reason,
       immediately,
       retractContent,
-      confirm: yes ? address.replace(/@.*/, '') : undefined,
+      confirm: yes ? labelOf(pod, address) : undefined,
     })
   command('close', 'Closes a local account after CLOSE_GRACE_DAYS; its owner cannot prevent it.')
     .option('--immediately', 'without grace period and undo; for admins')
@@ -114,12 +116,36 @@ export function moderatedPeopleCommands(program: Command): void {
       options.dryRun ? showPreview(name, options) : act(close, 'closed, or will be')(name, options),
     )
 
+  const hide: Run = (pod, actor, { guid, options: { reason } }) => hideContentOfPerson(pod, actor, guid, { reason })
+  command('hide-content', 'Hides the public posts and comments of a person, in the background.').action(
+    act(hide, 'hidden with posts and comments, or will be'),
+  )
+
+  const remove: Run = (pod, actor, { guid, address, options: { reason, yes } }) =>
+    removeContentOfPerson(pod, actor, guid, { reason, confirm: yes ? labelOf(pod, address) : undefined })
+  command('remove-content', 'Removes the public posts and comments of a person, in the background.')
+    .option('--yes', 'confirm')
+    .action(act(remove, 'cleared of posts and comments, or will be'))
+
+  const purge: Run = (pod, actor, { guid, address, options: { reason, yes } }) =>
+    purgePerson(pod, actor, guid, { reason, confirm: yes ? address : undefined })
+  command('purge', 'Deletes the content of a blocked remote person, in the background.')
+    .option('--yes', 'confirm')
+    .action(act(purge, 'purged, or will be'))
+
   const end: Run = (pod, actor, { guid, options: { reason } }) => endSessions(pod, actor, guid, { reason })
   command('end-sessions', 'Ends sessions, tokens and live streams of a local account.').action(act(end, 'signed out'))
 
   const undo: Run = (pod, actor, { guid, options: { reason } }) =>
-    undoActionsOf(pod, actor, { type: 'person', guid, kinds: ['silence', 'block', 'lock', 'close'] }, { reason })
-  command('undo', 'Undoes silence, block, lock and closing of a person.').action(act(undo, 'released'))
+    undoActionsOf(
+      pod,
+      actor,
+      { type: 'person', guid, kinds: ['silence', 'block', 'lock', 'close', 'hide_content', 'remove_content'] },
+      { reason },
+    )
+  command('undo', 'Undoes silence, block, lock and closing of a person, and shows hidden content.').action(
+    act(undo, 'released'),
+  )
 
   people
     .command('forget')
@@ -139,6 +165,11 @@ export function moderatedPeopleCommands(program: Command): void {
       .option('--json', 'print JSON')
       .addHelpText('after', `\nExample:\n  pod people ${name} alice@pod.example --reason "Spam"`)
   }
+}
+
+/** The label of a local person is the user name. */
+function labelOf({ config }: Pod, address: string): string {
+  return address.replace(`@${config.host}`, '')
 }
 
 function readEnd(text: string): Date {

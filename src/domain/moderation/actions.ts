@@ -23,6 +23,7 @@ import { undoCleaning } from './clusters/clean-cluster.js'
 import { reloadFilters } from './filters/active-filters.js'
 import { followUpRestrictions } from './follow-up-restrictions.js'
 import { undoClosing } from './people/close-person.js'
+import { undoContentChange } from './people/content-of-person.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
 
 type UndoPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
@@ -33,13 +34,15 @@ type Undo = (pod: UndoPod, transaction: Knex.Transaction, action: ActionRow) => 
 /** By the kind of the action. A kind without an entry has no undo. */
 const UNDO_OF_KIND: Readonly<Record<string, Undo>> = {
   'cluster.clean': undoCleaning,
-  'filter.apply': (_pod, transaction, { id }) => showContentOfAction(transaction, id),
-  hide: (_pod, transaction, { id }) => showContentOfAction(transaction, id),
+  'filter.apply': undoHiding,
+  hide: undoHiding,
   remove: undoRemoval,
   silence: undoRestriction,
   block: undoRestriction,
   lock: undoLock,
   close: undoClosing,
+  hide_content: undoContentChange,
+  remove_content: undoContentChange,
 }
 
 /** Lists actions, newest first. */
@@ -69,7 +72,7 @@ export async function undoAction(
     const undo = action.canBeUndone ? UNDO_OF_KIND[action.kind] : undefined
     if (undo === undefined) throw notUndoable(`An action of the kind ${action.kind} is final.`)
     await requireUndoOf(transaction, actor, action)
-    const later = await findLaterAction(transaction, action, ['purge'])
+    const later = action.targetType === 'person' ? undefined : await findLaterAction(transaction, action, ['purge'])
     if (later !== undefined) throw notUndoable(`Action ${later.id} has deleted what this action changed.`, later.id)
     const { targetType: type, targetGuid: guid, targetLabel: label } = action
     const recorded = await recordAction(pod, transaction, actor, {
@@ -130,6 +133,10 @@ async function requireUndoOf(transaction: Knex.Transaction, actor: Actor, action
   const { userId } = action.details
   const user = typeof userId === 'number' ? await User.query(transaction).findById(userId) : undefined
   if (user !== undefined) requireActionOn(actor, user)
+}
+
+async function undoHiding(_pod: UndoPod, transaction: Knex.Transaction, { id }: ActionRow): Promise<void> {
+  await showContentOfAction(transaction, id)
 }
 
 async function undoRestriction(pod: UndoPod, transaction: Knex.Transaction, { id }: ActionRow): Promise<void> {

@@ -55,7 +55,7 @@ export async function removeContent(
     }
     const { retraction } = found
     if (retraction !== undefined) await retractEntity(pod, transaction, retraction)
-    const tombstones = retraction === undefined ? await leaveTombstones(transaction, actor, target, found) : []
+    const tombstones = retraction === undefined ? await tombstonesFor(transaction, actor.personId, target, found) : []
 
     const action = await recordAction(pod, transaction, actor, {
       kind: 'remove',
@@ -108,7 +108,7 @@ export async function purgeContent(
     if (found.caseId !== undefined) {
       await transaction('moderation_cases').where({ id: found.caseId }).update({ targetDeleted: 'purge' })
     }
-    await leaveTombstones(transaction, actor, target, found)
+    await tombstonesFor(transaction, actor.personId, target, found)
     await destroyAndCancelCreations(transaction, type, [found.id])
     const action = await recordAction(pod, transaction, actor, {
       kind: 'purge',
@@ -125,16 +125,16 @@ export async function purgeContent(
  * Leaves tombstones for remote content. That of its author keeps the content away, that of a local person also what other people send
  * about it: comments, likes and reshares, for which the pod would fetch it again.
  */
-async function leaveTombstones(
+export async function tombstonesFor(
   transaction: Knex.Transaction,
-  actor: Actor,
+  actorPersonId: number | null,
   { type, guid }: ContentTarget,
   { id, author }: FoundContent,
 ) {
   const photos = type === 'post' ? await Photo.query(transaction).where({ postId: id }).select('guid') : []
   const local = await Person.query(transaction)
     .whereNull('podId')
-    .orderByRaw('id = ? desc, id', [actor.personId ?? 0])
+    .orderByRaw('id = ? desc, id', [actorPersonId ?? 0])
     .first()
     .throwIfNotFound()
   const targetType = type === 'post' ? 'Post' : 'Comment'

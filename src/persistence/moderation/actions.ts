@@ -105,6 +105,18 @@ export async function findLaterAction(
     .first()
 }
 
+/** Adds tombstones to those that the undo of an action takes back. */
+export async function addTombstonesToAction(
+  transaction: Knex.Transaction,
+  id: number,
+  tombstones: readonly object[],
+): Promise<void> {
+  await transaction.raw(
+    `update moderation_actions set details = jsonb_set(details, '{tombstones}', details->'tombstones' || cast(? as jsonb)) where id = ?`,
+    [JSON.stringify(tombstones), id],
+  )
+}
+
 /** The closing of a person has ended: the action that began it is final. */
 export async function endUndoOfClosing(transaction: Knex.Transaction, personGuid: string): Promise<void> {
   await transaction('moderation_actions')

@@ -28,16 +28,26 @@ export async function hideContentRows(
   return rowCount
 }
 
-/** Ends the hiding by an action. Content that another action or the block of its author hides stays hidden. */
-export async function showContentOfAction(transaction: Knex.Transaction, actionId: number): Promise<void> {
+/**
+ * Ends the hiding by an action, of at most `limit` rows. Returns how many. Content that another action or the block of its author hides
+ * stays hidden.
+ */
+export async function showContentOfAction(
+  transaction: Knex.Transaction,
+  actionId: number,
+  limit: number = Number.MAX_SAFE_INTEGER,
+): Promise<number> {
   const { rows }: { rows: readonly { postId: number | null; commentId: number | null }[] } = await transaction.raw(
-    'delete from hidden_content where action_id = ? returning post_id as "postId", comment_id as "commentId"',
-    [actionId],
+    `delete from hidden_content
+     where ctid = any(array(select ctid from hidden_content where action_id = ? limit ?))
+     returning post_id as "postId", comment_id as "commentId"`,
+    [actionId, limit],
   )
   await showContentRows(transaction, {
     postIds: rows.flatMap(({ postId }) => postId ?? []),
     commentIds: rows.flatMap(({ commentId }) => commentId ?? []),
   })
+  return rows.length
 }
 
 /** Hides posts: from now on their author alone reads them. */

@@ -87,6 +87,7 @@ export const ERROR_REASONS = {
   // Actions of moderators
   reason_needed: 'The action needs a reason.',
   own_account: 'The action concerns your own account.',
+  person_in_use: 'Something of the person is stored.',
   podmin_account: 'The setting PODMIN_ACCOUNT names the account.',
   target_outranks: 'Only an admin can take actions on moderators and admins.',
   last_admin: 'The account is the last admin of the pod.',

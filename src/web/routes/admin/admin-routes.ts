@@ -10,6 +10,7 @@ import { auditRoutes } from './audit.js'
 import { caseRoutes } from './cases.js'
 import { clusterRoutes } from './clusters.js'
 import { contentRoutes } from './content.js'
+import { contentOfPeopleRoutes } from './content-of-people.js'
 import { deadLetterRoutes } from './dead-letters.js'
 import { deliveryRoutes } from './deliveries.js'
 import { filterRoutes } from './filters.js'
@@ -38,6 +39,7 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   await app.register(contentRoutes)
   await app.register(peopleRoutes)
   await app.register(localPeopleRoutes)
+  await app.register(contentOfPeopleRoutes)
   await app.register(filterRoutes)
   await app.register(actionRoutes)
   await app.register(clusterRoutes)

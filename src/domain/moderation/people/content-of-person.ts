@@ -1,0 +1,192 @@
+import type { Knex } from 'knex'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import { Person } from '../../../persistence/models/person.js'
+import { Tombstone } from '../../../persistence/models/tombstone.js'
+import { User } from '../../../persistence/models/user.js'
+import {
+  type ActionRow,
+  addTombstonesToAction,
+  findActionInForce,
+  lockAction,
+} from '../../../persistence/moderation/actions.js'
+import { countPublicContent, findContentToChange } from '../../../persistence/moderation/content-of-person.js'
+import { hideContentRows, showContentOfAction } from '../../../persistence/moderation/hidden-content.js'
+import type { Pod } from '../../../pod/pod.js'
+import {
+  continueOperation,
+  type Operation,
+  type OperationWork,
+  startOperation,
+} from '../../operations/long-operations.js'
+import { retractEntity } from '../../posts/retract.js'
+import { Refusal } from '../../refusals.js'
+import { type Actor, requireActionOn, requirePower, SYSTEM_ACTOR } from '../actor.js'
+import { contentIds, findContent } from '../find-content.js'
+import { personNotFound } from '../find-local-user.js'
+import type { ContentActionOptions } from '../hide-content.js'
+import { giveNotice } from '../notices/give-notice.js'
+import { type ActionOutcome, recordAction, requireReason } from '../record-action.js'
+import { tombstonesFor } from '../remove-content.js'
+
+type ContentPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
+
+export interface PersonContentOptions extends Omit<ContentActionOptions, 'until'> {
+  /** The user name or the address: required for a removal. */
+  readonly confirm?: string | undefined
+}
+
+export interface PersonContentOutcome extends ActionOutcome {
+  /** The work in the background; undefined if nothing changed. */
+  readonly operation?: Operation
+}
+
+/** Hides the public posts and comments of a local or remote person, in the background, as one action with one undo. */
+export function hideContentOfPerson(
+  pod: ContentPod,
+  actor: Actor,
+  guid: string,
+  options: PersonContentOptions,
+): Promise<PersonContentOutcome> {
+  return startChange(pod, actor, guid, 'hide_content', options)
+}
+
+/** The same with a removal, as of single posts and comments: retracted where a local person may do so, which is final. */
+export function removeContentOfPerson(
+  pod: ContentPod,
+  actor: Actor,
+  guid: string,
+  options: PersonContentOptions,
+): Promise<PersonContentOutcome> {
+  return startChange(pod, actor, guid, 'remove_content', options)
+}
+
+type ChangeKind = 'hide_content' | 'remove_content'
+
+async function startChange(
+  pod: ContentPod,
+  actor: Actor,
+  guid: string,
+  kind: ChangeKind,
+  { confirm, silent = false, ...options }: PersonContentOptions,
+): Promise<PersonContentOutcome> {
+  requirePower(actor, 'moderation')
+  return inTransaction(pod, async (transaction) => {
+    const person = await Person.query(transaction).findOne({ guid }).forNoKeyUpdate()
+    if (person === undefined || person.closedAt !== null) throw personNotFound()
+    const reason = requireReason(options)
+    const user = await User.query(transaction).findOne({ personId: person.id })
+    if (user !== undefined) requireActionOn(actor, user)
+    const inForce = await findActionInForce(transaction, { kind, targetType: 'person', targetGuid: guid })
+    const total = inForce === undefined ? await countPublicContent(transaction, person.id) : 0
+    if (total === 0) return { changed: false }
+    const label = user?.username ?? person.address
+    if (kind === 'remove_content' && confirm !== label) {
+      throw new Refusal('confirmation_needed', `Set confirm to ${label} to remove all public posts and comments.`, {
+        details: { preview: { posts_and_comments: total } },
+      })
+    }
+    const loses = kind === 'remove_content' ? { loses: 'What local people have retracted.' } : {}
+    const action = await recordAction(pod, transaction, actor, {
+      kind,
+      target: { type: 'person', guid, label },
+      reason,
+      caseId: options.caseId,
+      undo: { possible: true, ...loses },
+      after: { posts_and_comments: total },
+      details: { userId: user?.id ?? null, personId: person.id, tombstones: [] },
+      effect: async (actionId) => {
+        if (user === undefined || silent) return
+        const notice = kind === 'hide_content' ? 'content_hidden' : 'content_removed'
+        await giveNotice(pod, transaction, { kind: notice, userId: user.id, actionId })
+      },
+    })
+    const work = { kind: OPERATION_OF[kind], target: String(action.id), total, reason }
+    return { changed: true, action, operation: await startOperation(pod, transaction, actor, work) }
+  })
+}
+
+/** Shows the content in chunks; what was retracted stays away. */
+export async function undoContentChange(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  { id, details }: ActionRow,
+): Promise<void> {
+  const { tombstones } = details as unknown as PersonContentDetails
+  await Tombstone.takeBackPermanent(transaction, tombstones)
+  if ((await showContentOfAction(transaction, id, ROWS_AT_ONCE)) < ROWS_AT_ONCE) return
+  const work = { kind: SHOW, target: String(id), total: 0, reason: 'The action is undone.' }
+  await continueOperation(pod, transaction, SYSTEM_ACTOR, work)
+}
+
+interface PersonContentDetails {
+  readonly personId: number
+  readonly tombstones: Parameters<typeof Tombstone.takeBackPermanent>[1]
+}
+
+const OPERATION_OF = { hide_content: 'person.hide_content', remove_content: 'person.remove_content' } as const
+const SHOW = 'person.show_content'
+const ROWS_AT_ONCE = 500
+/** Each retraction takes some ten statements. */
+const REMOVED_AT_ONCE = 50
+
+const NOTHING = { done: 0, skipped: 0 }
+
+/** Hides, removes and shows content of a person. The target is the action: once it is undone, the rest stays as it is. */
+export const personContentOperations: Readonly<Record<string, OperationWork>> = {
+  [OPERATION_OF.hide_content]: {
+    async runChunk(_pod, transaction, { target }) {
+      const action = await lockActionInForce(transaction, target)
+      if (action === undefined) return NOTHING
+      const { personId } = action.details as unknown as PersonContentDetails
+      const items = await findContentToChange(transaction, personId, action.id, ROWS_AT_ONCE)
+      const ids = (wanted: string) => items.flatMap(({ type, id }) => (type === wanted ? [id] : []))
+      await hideContentRows(transaction, action.id, { postIds: ids('post'), commentIds: ids('comment') })
+      return { done: items.length, skipped: 0 }
+    },
+    complete,
+  },
+  [OPERATION_OF.remove_content]: {
+    async runChunk(pod, transaction, { target }) {
+      const action = await lockActionInForce(transaction, target)
+      if (action === undefined) return NOTHING
+      const { personId } = action.details as unknown as PersonContentDetails
+      const items = await findContentToChange(transaction, personId, action.id, REMOVED_AT_ONCE)
+      for (const { type, guid } of items.toSorted((one, other) => (one.guid < other.guid ? -1 : 1))) {
+        await removeItem(pod, transaction, action.id, { type, guid })
+      }
+      return { done: items.length, skipped: 0 }
+    },
+    complete,
+  },
+  [SHOW]: {
+    async runChunk(_pod, transaction, { target }) {
+      return { done: await showContentOfAction(transaction, Number(target), ROWS_AT_ONCE), skipped: 0 }
+    },
+    complete,
+  },
+}
+
+/** The action has its entry in the audit log. */
+async function complete(): Promise<void> {}
+
+async function lockActionInForce(transaction: Knex.Transaction, id: string): Promise<ActionRow | undefined> {
+  const action = await lockAction(transaction, Number(id))
+  return action?.undoneById === null ? action : undefined
+}
+
+async function removeItem(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  actionId: number,
+  target: { readonly type: 'post' | 'comment'; readonly guid: string },
+): Promise<void> {
+  const found = await findContent(transaction, target)
+  if (found === undefined) return
+  if (found.retraction !== undefined) {
+    await retractEntity(pod, transaction, found.retraction)
+    return
+  }
+  const tombstones = await tombstonesFor(transaction, null, target, found)
+  await addTombstonesToAction(transaction, actionId, tombstones)
+  await hideContentRows(transaction, actionId, contentIds(target, found))
+}

@@ -1,0 +1,136 @@
+import type { Knex } from 'knex'
+import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/outbox.js'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import { Person } from '../../../persistence/models/person.js'
+import { Tombstone } from '../../../persistence/models/tombstone.js'
+import { deleteContactsOf, findContentToPurge } from '../../../persistence/moderation/content-of-person.js'
+import { countRelations } from '../../../persistence/moderation/person-relations.js'
+import { countRowsOfPerson, deletePerson } from '../../../persistence/people/delete-person.js'
+import type { Pod } from '../../../pod/pod.js'
+import { type Operation, type OperationWork, startOperation } from '../../operations/long-operations.js'
+import { destroyAndCancelCreations } from '../../posts/retract.js'
+import { Refusal } from '../../refusals.js'
+import { type Actor, requirePower } from '../actor.js'
+import { personNotFound } from '../find-local-user.js'
+import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
+
+type PurgePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+
+export interface PurgePersonOptions extends Omit<ActionOptions, 'until'> {
+  /** The address. */
+  readonly confirm?: string | undefined
+}
+
+/**
+ * Ends all contacts with a blocked remote person and deletes their posts, comments, likes and votes in the background. Tombstones keep
+ * posts and comments away. The person stays known, so that the block stays in force.
+ */
+export async function purgePerson(
+  pod: PurgePod,
+  actor: Actor,
+  guid: string,
+  { confirm, ...options }: PurgePersonOptions,
+): Promise<ActionOutcome & { readonly operation: Operation }> {
+  requirePower(actor, 'administration')
+  return inTransaction(pod, async (transaction) => {
+    const person = await lockRemotePerson(transaction, guid)
+    const reason = requireReason(options)
+    if (person.restriction !== 'block') throw new Refusal('bad_transition', 'Block the person first.')
+    if (confirm !== person.address) {
+      const preview = await countRelations(transaction, [person.id])
+      throw confirmationNeeded(person, preview)
+    }
+    const action = await recordAction(pod, transaction, actor, {
+      kind: 'purge',
+      target: { type: 'person', guid, label: person.address },
+      reason,
+      caseId: options.caseId,
+      undo: { possible: false },
+      power: 'administration',
+      effect: () => endContacts(pod, transaction, person.id),
+    })
+    const work = { kind: KIND, target: guid, total: 0, reason }
+    return { changed: true, action, operation: await startOperation(pod, transaction, actor, work) }
+  })
+}
+
+/** Deletes a remote person of whom nothing is left. The next message or search makes them known again, without a block. */
+export async function forgetPurgedPerson(
+  pod: PurgePod,
+  actor: Actor,
+  guid: string,
+  { confirm, ...options }: PurgePersonOptions,
+): Promise<ActionOutcome> {
+  requirePower(actor, 'administration')
+  const { id, outcome } = await inTransaction(pod, async (transaction) => {
+    const person = await lockRemotePerson(transaction, guid)
+    const reason = requireReason(options)
+    const [tombstones] = await transaction('tombstones').where({ deletedById: person.id }).count({ count: '*' })
+    const rows = { ...(await countRowsOfPerson(transaction, person.id)), tombstones: Number(tombstones?.count ?? 0) }
+    if (Object.values(rows).some((count) => count > 0)) {
+      throw new Refusal('person_in_use', 'There are rows of this person. Purge them first; tombstones stay.', {
+        details: { preview: rows },
+      })
+    }
+    if (confirm !== person.address) throw confirmationNeeded(person, rows)
+    const action = await recordAction(pod, transaction, actor, {
+      kind: 'forget',
+      target: { type: 'person', guid, label: person.address },
+      reason,
+      caseId: options.caseId,
+      undo: { possible: false },
+      power: 'administration',
+    })
+    return { id: person.id, outcome: { changed: true, action } }
+  })
+  await deletePerson(pod.db, id, pod.now())
+  return outcome
+}
+
+const KIND = 'person.purge'
+const ROWS_AT_ONCE = 200
+
+/** Deletes the content of a person, which is invisible already. */
+export const purgeOperation: Readonly<Record<string, OperationWork>> = {
+  [KIND]: {
+    async runChunk(_pod, transaction, { target }) {
+      const person = await Person.query(transaction).findOne({ guid: target })
+      if (person === undefined || person.restriction !== 'block') return { done: 0, skipped: 0 }
+      const found = await findContentToPurge(transaction, person.id, ROWS_AT_ONCE)
+      if (found === undefined) return { done: 0, skipped: 0 }
+      await Tombstone.insertPermanent(
+        transaction,
+        found.tombstones.map(({ type, guid }) => ({ type, guid, by: person.address })),
+      )
+      await destroyAndCancelCreations(transaction, found.kind, found.ids)
+      return { done: found.ids.length, skipped: 0 }
+    },
+
+    async complete() {
+      // The action has its entry in the audit log.
+    },
+  },
+}
+
+async function lockRemotePerson(transaction: Knex.Transaction, guid: string): Promise<Person> {
+  const person = await Person.query(transaction).findOne({ guid }).forNoKeyUpdate()
+  if (person === undefined) throw personNotFound()
+  if (person.podId === null) throw new Refusal('not_remote', 'The person has an account on this pod. Close it instead.')
+  return person
+}
+
+/** Contacts of a blocked person are inactive: who shares with them is in the values before the block. */
+async function endContacts(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction, personId: number): Promise<void> {
+  const ended = await deleteContactsOf(transaction, personId)
+  await enqueueJobs(
+    pod,
+    transaction,
+    ended.map(({ userId, ownPersonId }) =>
+      newDispatchJob(ownPersonId, { record: 'contact', userId, personId, sharing: false, blocking: false }),
+    ),
+  )
+}
+
+function confirmationNeeded({ address }: Person, preview: object): Refusal {
+  return new Refusal('confirmation_needed', `Set confirm to ${address} to delete for good.`, { details: { preview } })
+}
