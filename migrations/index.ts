@@ -68,6 +68,7 @@ import { pendingSignUps } from './0157-pending-sign-ups.js'
 import { browserSessions } from './0163-browser-sessions.js'
 import { secondFactors } from './0164-second-factors.js'
 import { exports } from './0175-exports.js'
+import { migrationEnvelopes } from './0176-migration-envelopes.js'
 import { powerOfActions } from './0180-power-of-actions.js'
 import type { Migration } from './migration.js'
 
@@ -146,5 +147,6 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0163-browser-sessions', browserSessions],
   ['0164-second-factors', secondFactors],
   ['0175-exports', exports],
+  ['0176-migration-envelopes', migrationEnvelopes],
   ['0180-power-of-actions', powerOfActions],
 ])

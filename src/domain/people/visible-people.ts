@@ -9,8 +9,9 @@ import type { Page, TimePage } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
 import { type Viewer, visibilityForViewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
+import { findMovedLocalPerson } from './moved-people.js'
 
-type PersonRefusal = 'person_not_found'
+type PersonRefusal = 'person_not_found' | 'moved'
 
 /** A person as the viewer may see them. */
 export interface VisiblePerson extends PersonWithRelationship {
@@ -28,7 +29,7 @@ export async function findVisiblePerson(pod: Pick<Pod, 'db'>, viewer: Viewer, gu
   const own = person?.id === viewer.personId
   const showsRelationship = viewer.scopes.has('contacts:read')
   const visibilityCondition = own || showsRelationship || person?.profile.searchable
-  if (person === undefined || person.closed || !visibilityCondition) throw personNotFound()
+  if (person === undefined || person.closed || !visibilityCondition) throw await movedOrNotFound(pod, guid)
 
   const { publicDetails } = person.profile
   const trusted = own ? viewer.scopes.has('profile:read_private') : person.relationship.sharing
@@ -77,6 +78,15 @@ async function requireAuthorOfEmptyPage<Item>(
 ): Promise<Page<Item>> {
   if (page.items.length === 0) await requireAuthor(pod, authorGuid)
   return page
+}
+
+/** Whoever knows the old guid of a person of this pod learns where they are now. */
+async function movedOrNotFound(pod: Pick<Pod, 'db'>, guid: string): Promise<Refusal<PersonRefusal>> {
+  const moved = await findMovedLocalPerson(pod, { guid })
+  if (moved === undefined || moved.newest.podIsBlocked) return personNotFound()
+  const { guid: newGuid, address } = moved.newest
+  const details = { moved_to: { guid: newGuid, diaspora_id: address } }
+  return new Refusal('moved', `This person has moved to ${address}.`, { details })
 }
 
 function personNotFound(): Refusal<PersonRefusal> {

@@ -72,8 +72,14 @@ function webUrl(text: string): URL | undefined {
 }
 
 /** The WebFinger document (JRD) of a local person. `podUrl` ends with a slash. */
-export function writeWebFinger(person: { readonly address: string; readonly guid: string; readonly podUrl: string }) {
-  const { address, guid, podUrl } = person
+export function writeWebFinger(person: {
+  readonly address: string
+  readonly guid: string
+  readonly podUrl: string
+  /** Where the message of the person's move is. */
+  readonly successorUrl?: string | undefined
+}) {
+  const { address, guid, podUrl, successorUrl } = person
   const { name = '', host = '' } = splitAddress(address) ?? {}
   return {
     subject: `acct:${address}`,
@@ -86,6 +92,9 @@ export function writeWebFinger(person: { readonly address: string; readonly guid
       { rel: 'salmon', href: `${podUrl}receive/users/${guid}` },
       { rel: 'http://ostatus.org/schema/1.0/subscribe', template: `${podUrl}people?q={uri}` },
       { rel: 'http://openid.net/specs/connect/1.0/issuer', href: podUrl },
+      ...(successorUrl === undefined
+        ? []
+        : [{ rel: 'successor-version', type: 'application/magic-envelope+xml', href: successorUrl }]),
     ],
   }
 }

@@ -126,6 +126,7 @@ export const ERROR_REASONS = {
   not_public: 'The post is not public.',
   blocked_by_author: 'The author has blocked you.',
   person_blocked: 'You block this person.',
+  moved: 'The person has moved to another account; `moved_to` names it.',
   account_closed: 'The account of this person is closed.',
   already_blocked: 'You already block this person.',
   not_blocked: 'You do not block this person.',

@@ -75,7 +75,8 @@ async function migrate(
   { from, to, newest }: Move,
   now: Date,
 ): Promise<void> {
-  const { signature = '', remote_photo_path: path } = arrival.entity
+  const { message, entity } = arrival
+  const { signature = '', remote_photo_path: path } = entity
   const remotePhotoPath = path !== undefined && isWebUrl(path) ? path.replace(/\/?$/, '/') : null
   await updateRemoteProfile(transaction, arrival, now)
   await transaction('accountMigrations').insert({
@@ -83,6 +84,7 @@ async function migrate(
     newPersonId: to.id,
     signature,
     remotePhotoPath,
+    envelope: message.recipientGuid === undefined ? message.envelope : null,
   })
   if (remotePhotoPath !== null) await movePhotos(transaction, from.id, remotePhotoPath)
   await movePerson(transaction, { from: from.id, to: newest.id })

@@ -32,11 +32,11 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['People'],
         summary: 'Read the profile of a person',
         description:
-          'Any person known to this pod, local or remote. The scope `contacts:read` adds the relationship between you, and shows people who are hidden from search.',
+          'Any person known to this pod, local or remote. The scope `contacts:read` adds the relationship between you, and shows people who are hidden from search. A person who has moved away from this pod is a 410 with `moved_to`.',
         params,
         response: { 200: refTo(OtherPerson, 'The profile of the person.') },
       },
-      config: { scopes: ['public:read'], refusals: missing },
+      config: { scopes: ['public:read'], refusals: { ...missing, moved: 410 } },
     },
     async (request) => {
       return presentPerson(

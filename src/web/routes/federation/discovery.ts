@@ -1,5 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { findMovedLocalPerson } from '../../../domain/people/moved-people.js'
 import { findLocalCard, findLocalPerson } from '../../../domain/people/people.js'
+import type { Pod } from '../../../pod/pod.js'
 import { addressOf, splitAddress } from '../../../protocol/address.js'
 import { writeHcard, writeWebFinger } from '../../../protocol/discovery/discovery-documents.js'
 import { presentAvatar } from '../../presenters/people.js'
@@ -18,15 +20,20 @@ export const discoveryRoutes: FastifyPluginAsync = async (app) => {
     const resource = queryText(request, 'resource')
     if (resource === undefined) throw new RequestFault(400, 'The parameter "resource" must be given exactly once.')
     const address = addressOf(resource)
-    const person = address === undefined ? undefined : await findLocalPerson(app.pod, address)
-    if (person === undefined) throw personNotFound()
+    if (address === undefined) throw personNotFound()
+    const person = await findLocalPerson(app.pod, address)
+    const moved = person === undefined ? await findMovedLocalPerson(app.pod, { address }) : undefined
+    const found = person ?? moved
+    if (found === undefined) throw personNotFound()
+    const successorUrl = moved?.envelope ? `${url}/fetch/account_migration/${moved.guid}` : undefined
     return reply
       .type('application/jrd+json; charset=utf-8')
-      .send(JSON.stringify(writeWebFinger({ ...person, podUrl: `${url}/` })))
+      .send(JSON.stringify(writeWebFinger({ ...found, podUrl: `${url}/`, successorUrl })))
   })
 
   app.get<{ Params: { guid: string } }>('/hcard/users/:guid', { config, schema }, async (request, reply) => {
-    const card = await findLocalCard(app.pod, request.params.guid)
+    const { guid } = request.params
+    const card = (await findLocalCard(app.pod, guid)) ?? (await cardOfMoved(app.pod, guid))
     if (card === undefined) throw personNotFound()
     const { large, medium, small } = presentAvatar(card, url)
     const hcard = writeHcard({
@@ -49,6 +56,25 @@ export const discoveryRoutes: FastifyPluginAsync = async (app) => {
     reply.type('application/xrd+xml; charset=utf-8').send(EMPTY_XRD),
   )
 }
+
+/** Old messages of a person who has moved stay verifiable: the card has the key, and nothing about the person. */
+async function cardOfMoved(pod: Pod, guid: string) {
+  const moved = await findMovedLocalPerson(pod, { guid })
+  if (moved === undefined) return undefined
+  const { address, publicKey } = moved
+  return {
+    guid: moved.guid,
+    address,
+    publicKey,
+    name: '',
+    firstName: '',
+    lastName: '',
+    searchable: false,
+    ...NO_PICTURE,
+  }
+}
+
+const NO_PICTURE = { imageUrl: null, imageUrlMedium: null, imageUrlSmall: null }
 
 function personNotFound(): RequestFault {
   return new RequestFault(404, 'There is no such local account.')

@@ -1,9 +1,12 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { findMovedLocalPerson } from '../../../domain/people/moved-people.js'
 import { openEnvelopeCache, TooManySignatures } from '../../../federation/outbound/envelope-cache.js'
 import { serveEntity } from '../../../federation/outbound/serve-entity.js'
 import { HTTP_LIMITS } from '../../server/limits.js'
 import { RequestFault } from '../../server/request-faults.js'
 import { SERVE_LIMITS } from './limits.js'
+
+const ENVELOPE = 'application/magic-envelope+xml; charset=utf-8'
 
 /** Serves public entities that other pods refer to but do not have (FEDERATION.md, "Fetching"). */
 export const fetchRoutes: FastifyPluginAsync = async (app) => {
@@ -19,10 +22,15 @@ export const fetchRoutes: FastifyPluginAsync = async (app) => {
     { config: { public: true, quiet: true }, schema: { hide: true } },
     async (request, reply) => {
       const { type, guid } = request.params
+      if (type === 'account_migration') {
+        const moved = await findMovedLocalPerson(app.pod, { guid })
+        if (!moved?.envelope) throw new RequestFault(404, 'No account with this guid has moved from here.')
+        return reply.type(ENVELOPE).send(moved.envelope)
+      }
       const served = await serveEntity(app.pod, envelopes, type, guid).catch(throwUnavailable)
       if (served === undefined) throw new RequestFault(404, 'This entity does not exist or is not public.')
       if (served.kind === 'redirect') return reply.redirect(served.url, 302)
-      return reply.type('application/magic-envelope+xml; charset=utf-8').send(served.envelope)
+      return reply.type(ENVELOPE).send(served.envelope)
     },
   )
 }

@@ -1,4 +1,5 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { findMovedLocalPerson, type MovedPerson } from '../../../domain/people/moved-people.js'
 import { findKnownPerson, findLocalPerson } from '../../../domain/people/people.js'
 import { findFollowUrl } from '../../../domain/people/remote-follow.js'
 import { findPublicPostPage, listPublicPosts, readPublicPosts } from '../../../domain/posts/public-posts.js'
@@ -33,6 +34,8 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
   }
 
   app.get<ByGuid>('/people/:guid', { config, schema }, async (request, reply) => {
+    const moved = await findMovedLocalPerson(pod, { guid: request.params.guid })
+    if (moved !== undefined) return answerMoved(request, reply, moved)
     const person = await findPerson(request.params.guid)
     if (person.podId !== null) {
       const origin = person.pod && podOrigin(person.pod)
@@ -71,6 +74,7 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
 
   // Read by pods that have just met the person.
   app.get<ByGuid>('/people/:guid/stream', { config, schema }, async (request, reply) => {
+    if ((await findMovedLocalPerson(pod, { guid: request.params.guid })) !== undefined) return []
     const person = await findPerson(request.params.guid)
     if (person.podId !== null) throw unknownPerson()
     const posts = await listPublicPosts(pod, person.id, readMaxTime(queryText(request, 'max_time')))
@@ -79,9 +83,12 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
 
   app.get<{ Params: { name: string } }>('/u/:name', { config, schema }, async (request, reply) => {
     const address = addressOf(`${request.params.name}@${host}`)
-    const person = address === undefined ? undefined : await findLocalPerson(pod, address)
-    if (person === undefined) throw unknownPerson()
-    return reply.redirect(`${url}/people/${person.guid}`, 302)
+    if (address === undefined) throw unknownPerson()
+    const person = await findLocalPerson(pod, address)
+    if (person !== undefined) return reply.redirect(`${url}/people/${person.guid}`, 302)
+    const moved = await findMovedLocalPerson(pod, { address })
+    if (moved === undefined) throw unknownPerson()
+    return answerMoved(request, reply, moved)
   })
 
   // The addresses of diaspora*: feed readers keep them for years.
@@ -107,6 +114,20 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
       unknown: unknownPerson,
     })
   })
+}
+
+/** Leads browsers to the new page of a person who has moved, unless the new pod is blocked. Programs read the API instead. */
+function answerMoved(request: FastifyRequest, reply: FastifyReply, { newest }: MovedPerson): FastifyReply {
+  const origin = newest.pod === null ? request.server.pod.config.url : podOrigin(newest.pod)
+  const wantsJson = /json/.test(request.headers.accept ?? '') && !/html/.test(request.headers.accept ?? '')
+  if (wantsJson || newest.podIsBlocked || origin === undefined) {
+    throw new RequestFault(410, 'This account has moved to another pod.', { reason: 'moved' })
+  }
+  return reply
+    .type('text/plain; charset=utf-8')
+    .header('location', `${origin}/people/${newest.guid}`)
+    .code(301)
+    .send(`This person has moved to ${newest.address}.\n`)
 }
 
 function requireOpen(person: Person | undefined): Person {

@@ -1,0 +1,48 @@
+import type { Knex } from 'knex'
+
+/** A person of this pod who has moved, with the newest identity. */
+export interface MovedPerson {
+  readonly guid: string
+  readonly address: string
+  readonly publicKey: string
+  /** The message of the move as it was received; null: it came before this pod kept it. */
+  readonly envelope: string | null
+  readonly newest: {
+    readonly guid: string
+    readonly address: string
+    /** Null: an account of this pod. */
+    readonly pod: { readonly host: string; readonly port: number; readonly ssl: boolean } | null
+    readonly podIsBlocked: boolean
+  }
+}
+
+/** Finds a person of this pod who has moved away, by guid or address. */
+export async function findMovedPerson(
+  db: Knex,
+  by: { readonly guid: string } | { readonly address: string },
+): Promise<MovedPerson | undefined> {
+  const [column, value] = 'guid' in by ? ['guid', by.guid] : ['address', by.address]
+  const { rows } = await db.raw(
+    `with recursive old as (
+       select people.id, guid, address, public_key, envelope, new_person_id
+       from people join account_migrations on old_person_id = people.id
+       where people.${column} = ? and people.pod_id is null
+     ), step(id, depth) as (
+       select new_person_id, 0 from old
+       union
+       select account_migrations.new_person_id, depth + 1
+       from step join account_migrations on old_person_id = step.id where depth < 100
+     )
+     select old.guid, old.address, old.public_key as "publicKey", old.envelope,
+       json_build_object(
+         'guid', newest.guid, 'address', newest.address,
+         'pod', case when pods.id is not null then json_build_object('host', pods.host, 'port', pods.port, 'ssl', pods.ssl) end,
+         'podIsBlocked', pods.blocked_at is not null
+       ) as newest
+     from old
+     join people as newest on newest.id = (select id from step order by depth desc limit 1)
+     left join pods on pods.id = newest.pod_id`,
+    [value],
+  )
+  return rows[0]
+}
