@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { EmptyQueue, type QueueRest } from '../../src/jobs/bullmq/empty-queue.js'
 import { openJobExchange } from '../../src/jobs/bullmq/exchange-jobs.js'
+import { HeldEnds } from '../../src/jobs/bullmq/held-ends.js'
 import { SharedListener } from '../../src/jobs/bullmq/postgres-connections.js'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
@@ -64,6 +65,54 @@ async function stateOf(text: string): Promise<string | undefined> {
   const { rows } = await pool.query(`select state from job where data ->> 'text' = $1`, [text])
   return rows[0]?.state
 }
+
+describe('the end of a job of an empty queue', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  async function isHeld(ends: HeldEnds): Promise<boolean> {
+    const end = ends.hold().then(() => 'ended')
+    await vi.advanceTimersByTimeAsync(0)
+    return (await Promise.race([end, Promise.resolve('held')])) === 'held'
+  }
+
+  it('waits for the next job while jobs follow each other quickly, and for no longer than a moment', async () => {
+    const ends = new HeldEnds()
+    ends.noteFetch()
+    expect(await isHeld(ends)).toBe(false)
+
+    await vi.advanceTimersByTimeAsync(50)
+    ends.noteFetch()
+    const [released, late] = [vi.fn(), vi.fn()]
+    void ends.hold().then(released)
+    expect(await isHeld(ends)).toBe(true)
+    ends.release()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(released).toHaveBeenCalled()
+
+    void ends.hold().then(late)
+    await vi.advanceTimersByTimeAsync(99)
+    expect(late).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(1)
+    expect(late).toHaveBeenCalled()
+
+    ends.noteFetch()
+    expect(await isHeld(ends)).toBe(false) // the last job is long ago
+  })
+
+  it('waits for nothing when the worker closes', async () => {
+    const ends = new HeldEnds()
+    ends.noteFetch()
+    ends.noteFetch()
+    const released = vi.fn()
+    void ends.hold().then(released)
+    ends.close(true)
+    await vi.advanceTimersByTimeAsync(0)
+
+    expect(released).toHaveBeenCalled()
+    expect(await isHeld(ends)).toBe(false)
+  })
+})
 
 describe('jobs that are finished at the same moment', () => {
   it('are finished by one statement, which starts one waiting job for each', async () => {

@@ -2,6 +2,7 @@ import { type BackendFactory, type IQueueBackend, type PgPool, PostgresQueueBack
 import type pg from 'pg'
 import { EmptyQueue } from './empty-queue.js'
 import { openJobExchange } from './exchange-jobs.js'
+import { HeldEnds } from './held-ends.js'
 import { RecoveringConnection, SharedListener, WORKER_LOCK, WorkerConnection } from './postgres-connections.js'
 
 interface BackendOptions {
@@ -93,6 +94,7 @@ class WorkerBackend extends ProducerBackend {
   readonly #connection: WorkerConnection
   readonly #exchange: ReturnType<typeof openJobExchange>
   readonly #empty: EmptyQueue
+  readonly #ends = new HeldEnds()
   #isDisconnected = false
 
   constructor(
@@ -116,9 +118,13 @@ class WorkerBackend extends ProducerBackend {
     const [token] = claim
     const emptyUntil = this.#empty.emptyUntil()
     if (emptyUntil !== undefined) return noJob(emptyUntil)
+    this.#ends.release()
     const { nextJobs, isLimited, nextDelayedAt } = await this.#exchange({ token, wantsNext: true })
     const next = nextJobs.get(token)
-    if (next !== undefined) return [next, next.id, 0, 0] as Claimed
+    if (next !== undefined) {
+      this.#ends.noteFetch()
+      return [next, next.id, 0, 0] as Claimed
+    }
     return isLimited ? super.moveToActive(...claim) : noJob(nextDelayedAt)
   }
 
@@ -133,24 +139,29 @@ class WorkerBackend extends ProducerBackend {
 
   override async disconnectBlocking(...wait: Parameters<PostgresQueueBackend['disconnectBlocking']>): Promise<void> {
     this.#isDisconnected = true
+    this.#ends.close(true)
     this.#empty.endWait()
     await super.disconnectBlocking(...wait)
   }
 
   override async reconnectBlocking(): Promise<void> {
     this.#isDisconnected = false
+    this.#ends.close(false)
     await super.reconnectBlocking()
   }
 
   override async disconnect(): Promise<void> {
+    this.#ends.close(true)
     this.#empty.endWait()
     await super.disconnect()
   }
 
   override async moveToCompleted(...finish: Parameters<PostgresQueueBackend['moveToCompleted']>): Moved {
-    const [{ id = '' }, , removeOnComplete, token, wantsNext] = finish
+    const [{ id = '', opts }, , removeOnComplete, token, wantsNext] = finish
     if (removeOnComplete !== true) return super.moveToCompleted(...finish)
     const finishedOn = Date.now()
+    // The end of a named job may be awaited by one with the same name.
+    if (opts.deduplication === undefined && this.#empty.emptyUntil() !== undefined) await this.#ends.hold()
     // A broken connection fails the whole group: each job is then finished once more, on its own.
     const result = await this.#exchange({ id, token, wantsNext }).catch(() => undefined)
     if (result === undefined || result.notFinished.has(token)) return super.moveToCompleted(...finish)

@@ -1,0 +1,43 @@
+/** A message every 50 ms still shares its statement with the next one. */
+const HELD_MS = 100
+
+/**
+ * Holds the ends of jobs for a moment while jobs come one by one, so that one statement ends a job and fetches the next one. Otherwise each
+ * job of an idle queue takes two. When the process dies meanwhile, the job runs again, as after a lost commit.
+ */
+export class HeldEnds {
+  #lastFetchAt = Number.NEGATIVE_INFINITY
+  #isSteady = false
+  #isClosed = false
+  readonly #held = new Map<() => void, NodeJS.Timeout>()
+
+  /** A job was fetched. Only jobs that follow each other quickly are held, so that a single one ends at once. */
+  noteFetch(): void {
+    const now = Date.now()
+    this.#isSteady = now - this.#lastFetchAt < HELD_MS
+    this.#lastFetchAt = now
+  }
+
+  /** Resolves when the next job is fetched, or after a moment. */
+  async hold(): Promise<void> {
+    if (!this.#isSteady || this.#isClosed) return
+    await new Promise<void>((resolve) => {
+      const end = () => {
+        clearTimeout(this.#held.get(end))
+        this.#held.delete(end)
+        resolve()
+      }
+      this.#held.set(end, setTimeout(end, HELD_MS))
+    })
+  }
+
+  release(): void {
+    for (const end of this.#held.keys()) end()
+  }
+
+  /** While closed, nothing is held. */
+  close(isClosed: boolean): void {
+    this.#isClosed = isClosed
+    if (isClosed) this.release()
+  }
+}
