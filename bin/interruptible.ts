@@ -17,3 +17,15 @@ export async function interruptible<Result>(
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
   }
 }
+
+/** Runs work until Ctrl-C or SIGTERM, which end it as intended. */
+export async function untilInterrupted(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const interruption = new AbortController()
+  const interrupt = () => interruption.abort()
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
+  try {
+    await work(interruption.signal)
+  } finally {
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
+  }
+}

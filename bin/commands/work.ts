@@ -8,13 +8,16 @@ import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
 import { readBackupFigures } from '../../src/persistence/operations/backup-runs.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { CommandError } from '../command-error.js'
+import { untilInterrupted } from '../interruptible.js'
 import { readDuration } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { queueAnswers } from '../queue-answers.js'
+import { watchScreen } from '../watch-screen.js'
 import { withPod } from '../with-pod.js'
 
 const LOOK_EVERY = 200
 const DEFAULT_TIMEOUT_SECONDS = 60
+const WATCH_EVERY_SECONDS = 2
 
 export function workCommands(program: Command): void {
   program
@@ -22,8 +25,10 @@ export function workCommands(program: Command): void {
     .description(
       'Shows pending and recent work: jobs by queue, outbox, deliveries, workers, rejected messages and why.',
     )
+    .option('--watch', 'repeat until Ctrl-C: redraws a terminal, and writes a line each time elsewhere')
+    .option('--interval <time>', 'between two looks of --watch', readDuration, WATCH_EVERY_SECONDS)
     .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  pod status')
+    .addHelpText('after', '\nExample:\n  pod status --watch')
     .action(status)
 
   program
@@ -35,7 +40,8 @@ export function workCommands(program: Command): void {
     .action(waitIdle)
 }
 
-async function status(options: OutputOptions): Promise<void> {
+async function status(options: OutputOptions & { watch?: boolean; interval: number }): Promise<void> {
+  if (options.watch) return watch(options)
   const { facts, past, backup } = await withPod(async (pod) => ({
     facts: await factsOf(pod),
     past: await recentActivity(pod),
@@ -47,6 +53,56 @@ async function status(options: OutputOptions): Promise<void> {
     '',
     ...describePast(past),
   ])
+}
+
+async function watch({ interval: seconds, json }: OutputOptions & { readonly interval: number }): Promise<void> {
+  await withPod(async (pod) =>
+    untilInterrupted(async (signal) => {
+      let before: Totals | undefined
+      const screen = { isTTY: process.stdout.isTTY && !json, write: (text: string) => process.stdout.write(text) }
+      await watchScreen(screen, { seconds, signal }, async () => {
+        const [facts, past] = await Promise.all([queueFacts(pod), recentActivity(pod)])
+        const totals = totalsOf(past)
+        const rates = ratesBetween(before, totals)
+        before = totals
+        const at = new Date().toISOString()
+        return {
+          lines: [`${at}  ${rates}`, '', ...describe(facts, past), '', ...describePast(past)],
+          summary: json ? JSON.stringify({ at, ...facts, lately: past }) : `${at}  ${workIn(facts)}, ${rates}`,
+        }
+      })
+    }),
+  )
+}
+
+/** Counters of the last hour at a time; the difference of two is a rate. */
+interface Totals {
+  readonly at: number
+  readonly received: number
+  readonly stored: number
+  readonly delivered: number
+}
+
+function totalsOf({ received, takenIn, tries }: RecentActivity): Totals {
+  const delivered = Object.values(tries).reduce((sum, outcomes) => sum + (outcomes['arrived'] ?? 0), 0)
+  return { at: performance.now(), received: received['accepted'] ?? 0, stored: takenIn.stored, delivered }
+}
+
+/** Processes store their counters every few seconds, so that a rate moves in steps. */
+function ratesBetween(before: Totals | undefined, after: Totals): string {
+  const seconds = before === undefined ? 0 : (after.at - before.at) / 1_000
+  const perSecond = (counter: 'received' | 'stored' | 'delivered') =>
+    before === undefined || seconds === 0 ? '-' : (Math.max(0, after[counter] - before[counter]) / seconds).toFixed(1)
+  return (['received', 'stored', 'delivered'] as const)
+    .map((counter) => `${counter} ${perSecond(counter)}/s`)
+    .join(', ')
+}
+
+function workIn({ queues, outbox, deliveries }: QueueFacts): string {
+  const jobs = Object.values(queues ?? {})
+  const sum = (state: 'waiting' | 'active') => jobs.reduce((total, facts) => total + facts[state], 0)
+  const inQueues = queues === null ? 'queue out of reach' : `waiting ${sum('waiting')}, running ${sum('active')}`
+  return `${inQueues}, outbox ${outbox.waiting}, given up ${outbox.dead + deliveries.dead}, deliveries ${deliveries.waiting}`
 }
 
 async function waitIdle(options: OutputOptions & { timeout: number }): Promise<void> {
