@@ -122,6 +122,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   MAIL_LIMITS: {
     faults: 'no more notices',
     bounceBytes: 'an error',
+    confirmationsPerDay: 'no mail',
     nameCharacters: 'the rest is left out',
     excerptCharacters: 'the rest is left out',
     noticesPerHour: 'the rest is in the digest',
@@ -328,6 +329,18 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     wrongAttempts: 'the session ends',
   },
   ACCOUNT_LIMITS: {
+    resetsPerHour: 'the same page, no mail',
+    resetsPerDay: 'the same page, no mail',
+    resetsOfAddress: 'the same page, no mail',
+    typedBytes: 'the rest is left out',
+    unconfirmedDays: 'the name is free',
+    undecidedDays: 'the name is free',
+    signUpsOfNetwork: '503',
+    pendingSignUps: '503',
+    confirmationMails: 'no mail',
+    reasonCharacters: '422',
+    formSecondsLeast: 'the form again',
+    formSecondsMost: 'the form again',
     privateKeysKept: 'the oldest entry is removed',
   },
   UNREAD_LIMITS: {

@@ -11,12 +11,17 @@ import {
   type Role,
   resetPassword,
 } from '../../src/domain/accounts/accounts.js'
+import { findEmail, setEmail } from '../../src/domain/accounts/change-email.js'
+import { createResetLink } from '../../src/domain/accounts/password-reset.js'
+import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { changeRole as setRole } from '../../src/domain/moderation/change-role.js'
 import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
 import { CommandError } from '../command-error.js'
 import { readCount } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { withPod } from '../with-pod.js'
+
+import { pendingCommands } from './pending-sign-ups.js'
 
 interface PasswordOptions extends OutputOptions {
   readonly password?: string
@@ -54,10 +59,26 @@ export function peopleCommands(program: Command): void {
     .description(
       'Sets a new password and ends all access: sessions, tokens of applications and of the operator, live streams.',
     )
+    .addOption(
+      new Option('--link', 'print a link to set a new password, valid for 24 hours, instead').conflicts([
+        'password',
+        'passwordStdin',
+      ]),
+    )
     .option('--keep-applications', 'end browser sessions only; tokens stay valid')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  echo "correct horse battery" | pod user password alice --password-stdin')
     .action(changePassword)
+
+  pendingCommands(user)
+
+  user
+    .command('email <username> [address]')
+    .description('Shows or changes the e-mail address of an account. A mail asks for the confirmation of a new one.')
+    .option('--confirmed', 'the address is known to be right: it counts at once')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod user email alice alice@mail.example --confirmed')
+    .action(changeEmail)
 
   withActorOptions(user.command('role'))
     .argument('<username>')
@@ -125,8 +146,12 @@ async function show(username: string, options: OutputOptions): Promise<void> {
 
 async function changePassword(
   username: string,
-  options: PasswordOptions & { keepApplications?: boolean },
+  options: PasswordOptions & { keepApplications?: boolean; link?: boolean },
 ): Promise<void> {
+  if (options.link) {
+    const url = await withPod((pod) => createResetLink(pod, COMMAND_ACTOR, username))
+    return print(options, { username, url }, [url])
+  }
   const { keepApplications: keepsApplications = false } = options
   const password = await passwordOf(options)
   await withPod((pod) => resetPassword(pod, username, password.text, { keepsApplications }))
@@ -138,6 +163,24 @@ async function changePassword(
       ? 'All browser sessions have ended; applications keep their access.'
       : 'All sessions and tokens have ended: applications have to be authorized again.',
   ])
+}
+
+async function changeEmail(
+  username: string,
+  address: string | undefined,
+  options: OutputOptions & { confirmed?: boolean },
+): Promise<void> {
+  const { email, confirmed, unconfirmedEmail, mailState } = await withPod(async (pod) => {
+    const { confirmed: isConfirmed = false } = options
+    if (address !== undefined) await setEmail(pod, COMMAND_ACTOR, username, { address, confirmed: isConfirmed })
+    return findEmail(pod, username)
+  })
+  const shown = { email, confirmed, unconfirmed_email: unconfirmedEmail, mail_state: mailState }
+  print(
+    options,
+    { username, ...shown },
+    table(Object.entries(shown).map(([name, value]) => [name, String(value ?? 'none')])),
+  )
 }
 
 async function changeRole(username: string, role: Role, options: ActorOptions): Promise<void> {

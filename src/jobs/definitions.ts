@@ -263,6 +263,9 @@ export interface MailData {
 /** Sends one mail. Its attempts are counted in `mails`, because they are further apart than those of other jobs. */
 export const sendMailJob = defineJob<MailData>()('mail', 'send-mail', retriedForHours)
 
+/** Looks up the account for which a reset of the password was requested, by what was typed. */
+export const resetPasswordJob = defineJob<{ readonly typed: string }>()('mail', 'reset-password', retriedForHours)
+
 /** Only finishes its outbox row, which shows that a worker serves the queue. */
 export function probeJob<Queue extends QueueName>(queue: Queue): JobDefinition<Queue, 'probe', object> {
   return defineJob<object>()(queue, 'probe', notKept)
@@ -299,6 +302,7 @@ export const JOB_DEFINITIONS: readonly AnyJob[] = [
   makePhotoJob,
   removePhotoFilesJob,
   sendMailJob,
+  resetPasswordJob,
   // For rows that an earlier version has written: the job has another queue now.
   { ...participateJob, queue: 'outbound-slow' },
   ...QUEUES.map(probeJob),

@@ -68,9 +68,12 @@ const PUBLIC = [
   '/u/:name',
   '/uploads/images/:name',
   '/user/edit',
+  '/users/confirm_email',
+  '/users/password/edit',
   '/users/sign_in',
   '/users/sign_out',
   '/users/sign_up',
+  '/users/undo_email',
 ]
 
 it('names scopes or a power for every route that is not on the list of public ones', async () => {

@@ -1,10 +1,13 @@
+import { startPasswordReset } from '../../src/domain/accounts/password-reset.js'
 import { MailUnsent, sendMail } from '../../src/domain/mail/send-mail.js'
-import type { Handlers, sendMailJob } from '../../src/jobs/definitions.js'
+import type { Handlers, resetPasswordJob, sendMailJob } from '../../src/jobs/definitions.js'
 import type { JobContext } from '../../src/jobs/outbox/outbox.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { FailedJob } from '../failed-job.js'
 
-export const mailHandlers: Handlers<typeof sendMailJob, Pod, JobContext> = {
+export const mailHandlers: Handlers<typeof sendMailJob | typeof resetPasswordJob, Pod, JobContext> = {
+  'reset-password': (pod, work) => startPasswordReset(pod, work),
+
   async 'send-mail'(pod, work) {
     try {
       await sendMail(pod, work)

@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import { sendSignal } from '../../jobs/signals.js'
 import { deleteUnusedCodes } from '../../persistence/accounts/issued-tokens.js'
 import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
+import { isNamePending, lockUsername } from '../../persistence/accounts/pending-sign-ups.js'
 import { endExportsOf } from '../../persistence/archives/exports.js'
 import { isUniqueViolation } from '../../persistence/database/errors.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
@@ -14,11 +15,13 @@ import { User, UserSecrets } from '../../persistence/models/user.js'
 import { emptyPeople } from '../../persistence/people/empty-people.js'
 import type { Pod } from '../../pod/pod.js'
 import { TEXT_LIMITS } from '../limits.js'
+import { enqueueAccountMail } from '../mail/enqueue-mail.js'
 import { lockAdmins, requireOtherAdmin } from '../moderation/actor.js'
 import { enqueueMessage } from '../outbound/outgoing-messages.js'
 import { Refusal } from '../refusals.js'
 import { removeFactors } from './factors/second-factor.js'
 import { isPodAccountName } from './pod-account.js'
+import { COMMON_PASSWORDS } from './sign-ups/common-passwords.js'
 
 type AccountRefusal =
   | 'username_invalid'
@@ -55,23 +58,44 @@ export async function createUser(
   pod: Pod,
   { username, password }: { readonly username: string; readonly password: string },
   /** Runs in the transaction of the account; if it throws, no account is created. */
-  also: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
+  also?: (transaction: Knex.Transaction, user: User) => Promise<void>,
 ): Promise<Account> {
   requireUsername(pod, username)
-  requirePassword(password)
+  requirePassword(password, username)
+  return createAccount(pod, { username, passwordHash: await hash(password, ARGON2) }, also)
+}
+
+interface NewAccount {
+  readonly username: string
+  readonly passwordHash: string
+  readonly language?: string
+  /** The pending sign-up that reserves the name for this account. */
+  readonly pendingId?: number
+}
+
+/** The same for a checked name and a hashed password. */
+export async function createAccount(
+  pod: Pod,
+  { username, passwordHash, language, pendingId }: NewAccount,
+  also: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
+): Promise<Account> {
   await requireUnchangedHost(pod)
   // An early check, because key generation takes seconds. The unique constraint decides in the end.
   if (await User.byUsername(pod.db, username)) throw usernameTaken(username)
-  const [keys, passwordHash] = await Promise.all([pod.crypto.generateKeyPair(), hash(password, ARGON2)])
+  const keys = await pod.crypto.generateKeyPair()
 
   try {
     return await inTransaction(pod, async (transaction) => {
+      await lockUsername(transaction, username)
+      if (pendingId === undefined && (await isNamePending(transaction, username))) throw usernameTaken(username)
       const person = await Person.insertWithProfile(transaction, {
         guid: randomBytes(16).toString('hex'),
         address: `${username}@${pod.config.host}`,
         publicKey: keys.publicKey,
       })
-      const user = await User.query(transaction).insert({ personId: person.id, username }).returning('*')
+      const user = await User.query(transaction)
+        .insert({ personId: person.id, username, ...(language !== undefined && { language }) })
+        .returning('*')
       const sealedPrivateKey = pod.secrets.seal(keys.privateKey, `user ${user.id}`)
       await UserSecrets.query(transaction).insert({ userId: user.id, passwordHash, sealedPrivateKey, bound: true })
       await Aspect.query(transaction).insert(
@@ -127,6 +151,8 @@ export async function resetPassword(
     await deleteSessions(transaction, personOf(user).address)
     if (keepsApplications) await deleteUnusedCodes(transaction, user.id)
     else await deleteAuthorizations(transaction, user.id)
+    await transaction('account_tokens').where({ userId: user.id }).delete()
+    await enqueueAccountMail(pod, transaction, 'password_changed', user.id)
   })
 }
 
@@ -233,9 +259,10 @@ export async function findNewAccountRefusals(
   pod: Pick<Pod, 'config' | 'db'>,
   { username, password }: { readonly username: string; readonly password: string },
 ): Promise<readonly Refusal[]> {
-  const isTaken = async () => (await User.byUsername(pod.db, username)) !== undefined
+  const isTaken = async () =>
+    (await User.byUsername(pod.db, username)) !== undefined || (await isNamePending(pod.db, username))
   const ofUsername = usernameRefusal(pod, username) ?? ((await isTaken()) ? usernameTaken(username) : undefined)
-  return [ofUsername, passwordRefusal(password)].filter((found) => found !== undefined)
+  return [ofUsername, passwordRefusal(password, username)].filter((found) => found !== undefined)
 }
 
 function requireUsername(pod: Pod, username: string): void {
@@ -260,12 +287,17 @@ async function requireUnchangedHost(pod: Pod): Promise<void> {
   if (trouble !== undefined) throw refusal('host_changed', trouble)
 }
 
-export function requirePassword(password: string): void {
-  const refused = passwordRefusal(password)
+export function requirePassword(password: string, username?: string): void {
+  const refused = passwordRefusal(password, username)
   if (refused) throw refused
 }
 
-function passwordRefusal(password: string): Refusal<AccountRefusal> | undefined {
+function passwordRefusal(password: string, username?: string): Refusal<AccountRefusal> | undefined {
+  const lower = password.toLowerCase()
+  if (COMMON_PASSWORDS.has(lower)) return refusal('password_invalid', 'This password is one of the most used ones.')
+  if (username !== undefined && (lower === username || lower.startsWith(`${username}@`))) {
+    return refusal('password_invalid', 'Choose a password that is not your name or address.')
+  }
   const longEnough = [...password].length >= TEXT_LIMITS.passwordCharacters
   if (longEnough && Buffer.byteLength(password) <= TEXT_LIMITS.passwordBytes) return undefined
   return refusal(
@@ -274,7 +306,7 @@ function passwordRefusal(password: string): Refusal<AccountRefusal> | undefined 
   )
 }
 
-function usernameTaken(username: string): Refusal {
+export function usernameTaken(username: string): Refusal {
   return refusal('username_taken', `The username ${username} is taken.`)
 }
 

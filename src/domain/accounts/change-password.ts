@@ -3,13 +3,14 @@ import { deleteUnusedCodes } from '../../persistence/accounts/issued-tokens.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { UserSecrets } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
+import { enqueueAccountMail } from '../mail/enqueue-mail.js'
 import { ARGON2, requirePassword } from './accounts.js'
 import type { FactorOwner } from './factors/second-factor.js'
 import { endApplications, endOtherSessions } from './sessions.js'
 
 /** Sets a new password for a signed-in user. The other sessions end, and the access of applications if wanted. */
 export async function changePassword(
-  pod: Pick<Pod, 'db' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'claimedKey'>,
   { userId, address, sessionUid }: Omit<FactorOwner, 'role'>,
   { password, endsApplications }: { readonly password: string; readonly endsApplications: boolean },
 ): Promise<void> {
@@ -20,5 +21,6 @@ export async function changePassword(
     await endOtherSessions(transaction, { address, sessionUid })
     await deleteUnusedCodes(transaction, userId)
     if (endsApplications) await endApplications(transaction, userId)
+    await enqueueAccountMail(pod, transaction, 'password_changed', userId)
   })
 }

@@ -5,6 +5,7 @@ import { secondsUntilSignUp } from '../../persistence/accounts/invitation-record
 import { Invitation } from '../../persistence/models/invitation.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
+import { enqueueMails } from '../mail/enqueue-mail.js'
 import { Refusal } from '../refusals.js'
 import { type Account, createUser } from './accounts.js'
 import { hashToken } from './token-hash.js'
@@ -48,29 +49,53 @@ export async function findSignUpRefusal(
   if (registrations === 'closed') return signUpClosed('This pod does not accept new accounts at the moment.')
   if (invitation === undefined)
     return signUpClosed('This pod accepts new accounts by invitation only. Ask its operator for an invitation.')
-  const found = await queryUsableInvitation(pod, invitation).first()
+  const found = await findUsableInvitation(pod, invitation)
   return found ? undefined : invitationUnusable()
 }
 
 /** Creates an account and marks the invitation as used where one is required. */
 export async function signUp(
   pod: Pod,
-  person: { readonly username: string; readonly password: string; readonly invitation: string | undefined },
+  person: {
+    readonly username: string
+    readonly password: string
+    readonly invitation: string | undefined
+    /** Not confirmed yet. */
+    readonly email?: string | null
+  },
 ): Promise<Account> {
-  const { invitation } = person
+  const { invitation, email = null } = person
   const refused = await findSignUpRefusal(pod, invitation)
   if (refused) throw refused
   return createUser(pod, person, async (transaction, user) => {
     await User.query(transaction)
       .findById(user.id)
-      .patch({ signedUpAt: raw(`date_trunc('milliseconds', now())`) })
+      .patch({ signedUpAt: raw(`date_trunc('milliseconds', now())`), unconfirmedEmail: email })
+    if (email !== null) await enqueueMails(pod, transaction, [{ kind: 'confirm_email', userId: user.id }])
     if (invitation === undefined || pod.config.registrations === 'open') return
-    const [used] = await queryUsableInvitation({ db: transaction }, invitation)
-      .patch({ used: raw('used + 1'), usedAt: raw('coalesce(used_at, ?)', [pod.now()]) })
-      .returning('id')
-    if (used === undefined) throw invitationUnusable()
-    await User.query(transaction).findById(user.id).patch({ invitationId: used.id })
+    await useInvitation(transaction, user.id, { codeHash: hashToken(invitation) })
   })
+}
+
+/** Uses an invitation for an account, in its transaction. */
+export async function useInvitation(
+  transaction: Knex.Transaction,
+  userId: number,
+  which: { readonly id: number } | { readonly codeHash: Buffer },
+): Promise<void> {
+  const [used] = await queryUsable(transaction)
+    .where(which)
+    .patch({ used: raw('used + 1'), usedAt: raw('coalesce(used_at, now())') })
+    .returning('id')
+  if (used === undefined) throw invitationUnusable()
+  await User.query(transaction).findById(userId).patch({ invitationId: used.id })
+}
+
+/** An invitation that is not used up, expired or recalled. */
+export async function findUsableInvitation({ db }: Pick<Pod, 'db'>, code: string): Promise<Invitation | undefined> {
+  return queryUsable(db)
+    .where({ codeHash: hashToken(code) })
+    .first()
 }
 
 /** An invitation ends with the account of the moderator who made it, also while this account is locked. */
@@ -79,9 +104,9 @@ const INVITER_IS_ACTIVE = `not exists (
   where users.username = invitations.created_by and (coalesce(users.locked_at, users.close_at, users.closed_at) is not null)
 )`
 
-function queryUsableInvitation({ db }: Pick<Pod, 'db'>, code: string) {
+function queryUsable(db: Knex) {
   return Invitation.query(db)
-    .where({ codeHash: hashToken(code), recalledAt: null })
+    .where({ recalledAt: null })
     .whereRaw('used < uses and expires_at > now()')
     .whereRaw(INVITER_IS_ACTIVE)
 }

@@ -8,4 +8,25 @@ export const CLIENT_LIMITS = {
 export const ACCOUNT_LIMITS = {
   /** Parsed private keys of local people, each of a few kilobytes. */
   privateKeysKept: 1_000,
+  /** Mails with a link to reset the password of one account. */
+  resetsPerHour: 3,
+  resetsPerDay: 6,
+  /** Requested resets of one network address and web process in an hour. */
+  resetsOfAddress: 10,
+  /** Days for which the name of a sign-up is reserved. */
+  unconfirmedDays: 3,
+  undecidedDays: 30,
+  /** Pending sign-ups of one network in a day, and in all. */
+  signUpsOfNetwork: 5,
+  pendingSignUps: 1_000,
+  /** Mails with the link of one sign-up, and the minutes between two of them. */
+  confirmationMails: 5,
+  confirmationMinutes: 5,
+  /** The reason that a person gives for a sign-up. */
+  reasonCharacters: 500,
+  /** Seconds between the form of a sign-up and its sending. */
+  formSecondsLeast: 3,
+  formSecondsMost: 86_400,
+  /** Bytes of a name or address that is typed to reset a password. */
+  typedBytes: 255,
 } as const

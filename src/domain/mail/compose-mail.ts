@@ -2,6 +2,7 @@ import type { MailData } from '../../jobs/definitions.js'
 import type { Pod } from '../../pod/pod.js'
 import { composeAccountMail } from './account-mails.js'
 import { isAccountMail } from './mail-kinds.js'
+import { composeSignUpMail } from './sign-up-mails.js'
 import type { WrittenMail } from './write-mail.js'
 
 /** A mail that is ready to be sent. */
@@ -14,6 +15,8 @@ export interface ComposedMail extends WrittenMail {
 
 /** Reads everything a mail says at the moment of sending, and makes its tokens. Undefined: the mail is not wanted any more. */
 export async function composeMail(pod: Pod, mail: MailData): Promise<ComposedMail | undefined> {
+  const { signUpId } = mail
+  if (signUpId !== undefined) return composeSignUpMail(pod, { ...mail, signUpId })
   if (isAccountMail(mail.kind)) return composeAccountMail(pod, { ...mail, kind: mail.kind })
   return undefined
 }

@@ -26,6 +26,8 @@ export const MAIL_LIMITS = {
   noticesPerDay: 100,
   /** Lines of a digest; the rest is counted. */
   digestLines: 30,
+  /** Mails with a confirmation link to one mailbox. */
+  confirmationsPerDay: 5,
   /** Minutes in which a moderator gets one mail about reports. */
   reportMailMinutes: 10,
 } as const

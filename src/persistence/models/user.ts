@@ -25,6 +25,8 @@ export class User extends Model {
   declare emailConfirmedAt: Date | null
   /** The address that replaces the e-mail once its mailbox is confirmed. */
   declare unconfirmedEmail: string | null
+  /** The network address from which the account was opened, shortened. */
+  declare signUpNetwork: string | null
   declare mailEnabled: boolean
   declare digestHour: number
   declare mailState: MailState

@@ -16,6 +16,7 @@ const signInFailures = new Counter({
 
 export type RateLimitName =
   | 'sign_ins'
+  | 'password_resets'
   | 'wrong_passwords'
   | 'client_registrations'
   | 'token_requests'

@@ -22,7 +22,7 @@ export function describeIssuer(podUrl: string): object {
     token_endpoint_auth_methods_supported: CLIENT_AUTH_METHODS,
     revocation_endpoint_auth_methods_supported: CLIENT_AUTH_METHODS,
     code_challenge_methods_supported: ['S256'],
-    prompt_values_supported: ['none', 'login', 'consent'],
+    prompt_values_supported: ['none', 'login', 'consent', 'create'],
     acr_values_supported: ['0'],
     claims_supported: ['sub', 'name', 'nickname', 'profile', 'picture'],
     claims_parameter_supported: true,

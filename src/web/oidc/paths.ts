@@ -17,4 +17,8 @@ export const OIDC_PATHS = {
   confirmAccess: '/users/confirm_access',
   signOut: '/users/sign_out',
   signUp: '/users/sign_up',
+  confirmEmail: '/users/confirm_email',
+  undoEmail: '/users/undo_email',
+  newPassword: '/users/password/new',
+  editPassword: '/users/password/edit',
 } as const

@@ -23,6 +23,16 @@ export function promptPolicy({ interactionPolicy, errors }: Library): interactio
     }),
   )
 
+  // OpenID Connect Prompt Create: a sign-up leads to a sign-in, with which the request continues.
+  const create = new Prompt(
+    { name: 'create', requestable: true },
+    new Check(
+      'create_prompt',
+      'the application asks for a new account',
+      ({ oidc }) => oidc.prompts.has('create') && oidc.result?.login === undefined,
+    ),
+  )
+
   const consent = new Prompt(
     { name: 'consent', requestable: true },
     new Check('not_granted', 'the user has to agree', 'interaction_required', ({ oidc }) => {
@@ -30,7 +40,7 @@ export function promptPolicy({ interactionPolicy, errors }: Library): interactio
       return canBeImpersonated(oidc.client, oidc.params?.['redirect_uri']) || !isGranted(oidc)
     }),
   )
-  return [selectAccount, login, consent]
+  return [selectAccount, create, login, consent]
 }
 
 /** Such a client cannot prove its identity: another application on the same device can use its name and its URL scheme. */

@@ -19,6 +19,12 @@ import { keepRequestCookies } from './request-cookies.js'
 import { ClaimsFault, requestedScopes, ScopeFault } from './scope-rules.js'
 import { shapeAnswers } from './shape-answers.js'
 
+/** The page of each prompt that is not the sign-in. */
+const PROMPT_PATHS: Readonly<Record<string, string>> = {
+  consent: OIDC_PATHS.consent,
+  create: OIDC_PATHS.signUp,
+}
+
 /** Opens the authorization server on the first request, because that may generate its signing key. */
 export function providerOf(pod: Pod): () => Promise<Provider> {
   let opened: Promise<Provider> | undefined
@@ -125,8 +131,7 @@ function settings(pod: Pod, library: Library): Configuration {
     },
     interactions: {
       policy: promptPolicy(library),
-      url: (_ctx, { prompt, uid }) =>
-        `${prompt.name === 'consent' ? OIDC_PATHS.consent : OIDC_PATHS.signIn}?request=${uid}`,
+      url: (_ctx, { prompt, uid }) => `${PROMPT_PATHS[prompt.name] ?? OIDC_PATHS.signIn}?request=${uid}`,
     },
     async findAccount(_ctx, address) {
       if (!(await findActiveUser(pod, address))) return undefined

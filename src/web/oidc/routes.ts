@@ -11,6 +11,8 @@ import { consentRoutes } from './consent.js'
 import { describeIssuer } from './discovery.js'
 import { openStepUp } from './factors/step-up.js'
 import { OIDC_LIMITS } from './limits.js'
+import { confirmEmailRoutes } from './links/confirm-email.js'
+import { passwordResetRoutes } from './links/password-reset.js'
 import { OIDC_PATHS } from './paths.js'
 import { providerOf } from './provider.js'
 import { registrationRoutes } from './registration.js'
@@ -67,6 +69,8 @@ export const oidcRoutes: FastifyPluginAsync = async (app) => {
       userInfoRoutes,
       signInRoutes,
       signUpRoutes,
+      passwordResetRoutes,
+      confirmEmailRoutes,
       consentRoutes,
       revocationRoutes,
       startPageRoutes,

@@ -1,10 +1,12 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import { findClient } from '../../domain/accounts/clients.js'
 import { normaliseUsername, signIn } from '../../domain/accounts/sign-in.js'
+import { findPendingState } from '../../domain/accounts/sign-ups/pending-state.js'
 import { mustConfirmNotices } from '../../domain/moderation/notices/user-notices.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import { countRateLimited, countSignInFailure } from '../limits/rejection-metrics.js'
 import { type SignInErrors, signInPage } from '../pages/accounts/sign-in-page.js'
+import { waitingPage } from '../pages/accounts/sign-up-page.js'
 import { formPolicy } from '../pages/forms.js'
 import { queryText } from '../schemas/query-text.js'
 import { type Browser, browserOf } from './browser.js'
@@ -54,6 +56,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
           returnTo,
           clientName: client && (client.name ?? 'an application without a name'),
           errors: attempt?.errors ?? {},
+          resetPassword: pod.config.mail === undefined ? undefined : OIDC_PATHS.newPassword,
           signUp: pod.config.registrations === 'open' ? withRequest(OIDC_PATHS.signUp, uid) : undefined,
         }),
       )
@@ -100,6 +103,11 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const target =
       signedIn && (await browser.signIn({ address: signedIn.address, level: 'password' }, interaction, returnTo))
     if (signedIn === undefined || target === undefined || !(await signedIn.confirm())) {
+      const waitsFor = target === undefined ? await findPendingState(pod, username, password) : undefined
+      if (waitsFor !== undefined) {
+        const needs = { confirmation: waitsFor === 'confirmation', approval: waitsFor === 'approval' }
+        return reply.type('text/html; charset=utf-8').send(waitingPage(pod.config.podName, needs))
+      }
       wrongPasswords.count(request.ip, username)
       countSignInFailure('credentials')
       const errors = { both: 'The username or the password is wrong.' }

@@ -1,14 +1,22 @@
-import type { FastifyPluginAsync, FastifyReply } from 'fastify'
-import { findNewAccountRefusals } from '../../domain/accounts/accounts.js'
-import { findSignUpRefusal, signUp } from '../../domain/accounts/invitations.js'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { findSignUpRefusal } from '../../domain/accounts/invitations.js'
 import { normaliseUsername } from '../../domain/accounts/sign-in.js'
+import { beginSignUp, findSignUpFormRefusals, needsApproval } from '../../domain/accounts/sign-ups/begin-sign-up.js'
 import { Refusal } from '../../domain/refusals.js'
+import { shownNetworkOf } from '../../networks/network-source.js'
 import { limitAddresses } from '../limits/address-limit.js'
-import { noSignUpPage, type SignUpError, type SignUpField, signUpPage } from '../pages/accounts/sign-up-page.js'
+import {
+  noSignUpPage,
+  type SignUpError,
+  type SignUpField,
+  signUpPage,
+  waitingPage,
+} from '../pages/accounts/sign-up-page.js'
 import { formPolicy } from '../pages/forms.js'
 import { queryText } from '../schemas/query-text.js'
 import { type Browser, browserOf } from './browser.js'
 import { formText } from './form-text.js'
+import { isFormTimeFit, signFormTime } from './form-time.js'
 import { OIDC_PATHS } from './paths.js'
 import { withRequest } from './sign-in.js'
 
@@ -16,6 +24,8 @@ interface Visit {
   readonly request: string | undefined
   readonly invitation: string | undefined
   readonly username?: string
+  readonly email?: string | undefined
+  readonly reason?: string | undefined
   readonly errors?: readonly SignUpError[]
 }
 
@@ -42,6 +52,9 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
         signIn: withRequest(OIDC_PATHS.signIn, visit.request),
         formToken: browser.formToken(),
         username: visit.username ?? '',
+        formTime: signFormTime(pod, pod.now()),
+        email: pod.config.mail === undefined ? undefined : (visit.email ?? ''),
+        reason: (await needsApproval(pod, visit.invitation)) ? (visit.reason ?? '') : undefined,
         request: visit.request,
         invitation: visit.invitation,
         errors: visit.errors ?? [],
@@ -50,19 +63,23 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
   }
 
   /** All errors at once, in the order of the fields. */
-  async function findErrors(form: { readonly username: string; readonly password: string; readonly again: string }) {
+  async function findErrors(form: Parameters<typeof findSignUpFormRefusals>[1] & { readonly again: string }) {
     const { username, password, again } = form
-    const refusals = (await findNewAccountRefusals(pod, { username, password })).map(errorOf)
+    const refusals = (await findSignUpFormRefusals(pod, form)).map(errorOf)
+    const of = (name: SignUpField) => refusals.find(({ field }) => field === name)
     const errors: readonly (SignUpError | undefined)[] = [
-      username === ''
-        ? { field: 'username', message: 'Enter a username.' }
-        : refusals.find(({ field }) => field === 'username'),
-      password === ''
-        ? { field: 'password', message: 'Enter a password.' }
-        : refusals.find(({ field }) => field === 'password'),
+      username === '' ? { field: 'username', message: 'Enter a username.' } : of('username'),
+      of('email'),
+      password === '' ? { field: 'password', message: 'Enter a password.' } : of('password'),
       password === again ? undefined : { field: 'password_again', message: 'The two passwords are not the same.' },
+      of('reason'),
     ]
     return errors.filter((error) => error !== undefined)
+  }
+
+  /** Programs fill in the hidden field, or send the form at once. */
+  function isByProgram(request: FastifyRequest): boolean {
+    return formText(request, 'website') !== undefined || !isFormTimeFit(pod, formText(request, 'form_time'))
   }
 
   app.get(OIDC_PATHS.signUp, { config, schema }, async (request, reply) => {
@@ -80,15 +97,33 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)
     const username = normaliseUsername(pod, formText(request, 'username') ?? '')
     const password = formText(request, 'password') ?? ''
-    const errors = await findErrors({ username, password, again: formText(request, 'password_again') ?? '' })
-    if (errors.length > 0) return show(reply.code(422), browser, { ...visit, username, errors })
+    const texts = { email: formText(request, 'email'), reason: formText(request, 'reason')?.trim() }
+    const again = formText(request, 'password_again') ?? ''
+    const errors = isByProgram(request)
+      ? [{ field: undefined, message: 'Please check the form, and send it again after some seconds.' }]
+      : await findErrors({ username, password, again, ...texts, invitation: visit.invitation })
+    const shown = { ...visit, username, ...texts }
+    if (errors.length > 0) return show(reply.code(422), browser, { ...shown, errors })
     try {
-      const { address } = await signUp(pod, { username, password, invitation: visit.invitation })
-      const target = await browser.signIn({ address, level: 'password' }, interaction)
+      const result = await beginSignUp(pod, {
+        ...{ username, password, ...texts, invitation: visit.invitation, requestUid: visit.request, language: 'en' },
+        network: shownNetworkOf(request.ip),
+      })
+      if (result.needs !== undefined) {
+        return reply
+          .type('text/html; charset=utf-8')
+          .header('content-security-policy', formPolicy({ leadsToClient: false }))
+          .send(waitingPage(pod.config.podName, result.needs))
+      }
+      const target = await browser.signIn({ address: result.account.address, level: 'password' }, interaction)
       return reply.redirect(interaction === undefined ? `${target}?welcome=1` : target, 303)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      return show(reply.code(422), browser, { ...visit, username, errors: [errorOf(error)] })
+      if (error.reason === 'sign_up_full') {
+        reply.code(503).header('retry-after', String(error.details['retryAfter']))
+        return reply.type('text/html; charset=utf-8').send(noSignUpPage(pod.config.podName, error.message))
+      }
+      return show(reply.code(422), browser, { ...shown, errors: [errorOf(error)] })
     }
   })
 }
@@ -98,6 +133,9 @@ const FIELDS: Readonly<Record<string, SignUpField>> = {
   username_reserved: 'username',
   username_taken: 'username',
   password_invalid: 'password',
+  email_invalid: 'email',
+  email_refused: 'email',
+  reason_invalid: 'reason',
 }
 
 /** The message of `host_changed` is for operators. */

@@ -9,6 +9,7 @@ export const SETTINGS_SECTIONS: readonly SettingsSection[] = [
   { path: '/settings/profile', label: 'Profile' },
   { path: '/settings/sharing', label: 'Sharing' },
   { path: '/settings/blocks', label: 'Blocked people' },
+  { path: '/settings/email', label: 'E-mail address' },
   { path: '/settings/password', label: 'Password' },
   { path: '/settings/sessions', label: 'Browsers' },
   { path: '/settings/applications', label: 'Applications' },

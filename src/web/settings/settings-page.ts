@@ -20,6 +20,7 @@ const NOTICES: Readonly<Record<string, string>> = {
   unchanged: 'Nothing was changed.',
   blocked: 'The person is blocked.',
   unblocked: 'The person is no longer blocked.',
+  email: 'Look into your mailbox, if this pod sends mail: the address counts once it is confirmed.',
   password: 'Your new password is set. Other browsers are signed out.',
   session_ended: 'The browser is signed out.',
   sessions_ended: 'All other browsers are signed out.',

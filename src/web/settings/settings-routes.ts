@@ -7,6 +7,7 @@ import { addMemberAccess } from './access.js'
 import { applicationRoutes } from './applications.js'
 import { blockRoutes } from './blocks.js'
 import { confirmAccessRoutes } from './confirm-access.js'
+import { emailRoutes } from './email.js'
 import { exportPageRoutes } from './exports.js'
 import { noticeRoutes } from './notices.js'
 import { overviewRoutes } from './overview.js'
@@ -42,6 +43,7 @@ export const settingsRoutes: FastifyPluginAsync = async (app) => {
       overviewRoutes,
       sharingRoutes,
       blockRoutes,
+      emailRoutes,
       passwordRoutes,
       sessionRoutes,
       applicationRoutes,

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { signFormTime } from '../../../src/web/oidc/form-time.js'
 
 type Answer = Awaited<ReturnType<FastifyInstance['inject']>>
 
@@ -86,7 +87,11 @@ export function openBrowser(app: FastifyInstance, origin: string, ip: string = n
       const [, target = '', inside = ''] = form
       const hidden = [...inside.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)]
       const values = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, unescapeHtml(value)]))
-      return go(formaction ?? target, new URLSearchParams({ ...values, ...fields }))
+      // A person takes some seconds to fill in a form.
+      const aged = values['form_time'] && {
+        form_time: signFormTime(app.pod, new Date(app.pod.now().getTime() - 5_000)),
+      }
+      return go(formaction ?? target, new URLSearchParams({ ...values, ...aged, ...fields }))
     },
     get cookies() {
       return new Map([...jar].map(([key, { value }]) => [key.split(' ')[0] ?? '', value]))

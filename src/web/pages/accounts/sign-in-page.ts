@@ -13,6 +13,8 @@ export interface SignInFacts {
   /** The page of this pod that continues afterwards. */
   readonly returnTo: string | undefined
   readonly errors: SignInErrors
+  /** The page to reset a password; undefined: this pod sends no mail. */
+  readonly resetPassword: string | undefined
   /** The page to create an account; undefined: this pod is not open for new accounts. */
   readonly signUp: string | undefined
 }
@@ -27,7 +29,8 @@ export interface SignInErrors {
 }
 
 export function signInPage(facts: SignInFacts): string {
-  const { podName, host, action, formToken, username, request, returnTo, clientName, errors, signUp } = facts
+  const { podName, host, action, formToken, username, request, returnTo, clientName, errors, signUp, resetPassword } =
+    facts
   const passwordError = errors.password ?? errors.both
   const listed: readonly FormError[] = [
     { field: 'username', message: errors.username },
@@ -36,6 +39,10 @@ export function signInPage(facts: SignInFacts): string {
   const isUsernameFirst = errors.username !== undefined || username === ''
   const client =
     clientName === undefined ? '' : `<p class="soft">to continue to <b><bdi>${escapeHtml(clientName)}</bdi></b></p>\n`
+  const links = [
+    ...(resetPassword === undefined ? [] : [`<a href="${resetPassword}">I have lost my password</a>`]),
+    ...(signUp === undefined ? [] : [`<a href="${escapeHtml(signUp)}">Create an account</a>`]),
+  ]
   return page({
     title: `${listed.length === 0 ? '' : 'Error: '}Sign in · ${podName}`,
     site: podName,
@@ -63,6 +70,6 @@ ${field({
 })}
 <p class="actions"><button>Sign in</button></p>
 </form>
-${signUp === undefined ? '' : `<nav aria-label="More pages"><a href="${escapeHtml(signUp)}">Create an account</a></nav>`}`,
+${resetPassword === undefined ? '<p class="soft">Ask the operator of this pod if you have lost your password: it sends no mail.</p>\n' : ''}${links.length === 0 ? '' : `<nav aria-label="More pages">${links.join(' ')}</nav>`}`,
   })
 }

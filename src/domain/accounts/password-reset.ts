@@ -1,0 +1,107 @@
+import { hash } from '@node-rs/argon2'
+import type { Knex } from 'knex'
+import { resetPasswordJob } from '../../jobs/definitions.js'
+import { enqueueJob, type JobContext } from '../../jobs/outbox/outbox.js'
+import { isDatabaseUnavailable } from '../../persistence/database/errors.js'
+import { inTransaction } from '../../persistence/database/transactions.js'
+import { countMailsOfUser } from '../../persistence/mail/mails.js'
+import { User, UserSecrets } from '../../persistence/models/user.js'
+import type { Pod } from '../../pod/pod.js'
+import { enqueueAccountMail } from '../mail/enqueue-mail.js'
+import type { Actor } from '../moderation/actor.js'
+import { recordOperation } from '../operations/record-operation.js'
+import { Refusal } from '../refusals.js'
+import { issueToken, useToken } from './account-tokens.js'
+import { ARGON2, endAllAccess, requirePassword } from './accounts.js'
+import { ACCOUNT_LIMITS } from './limits.js'
+import { normaliseUsername } from './sign-in.js'
+
+const HOUR = 3_600
+const LINK_HOURS = 24
+
+/**
+ * Enqueues a reset for what was typed: a name or an e-mail address. It is looked up by a worker, so that the response and its time
+ * do not tell whether there is such an account.
+ */
+export async function requestPasswordReset(pod: Pick<Pod, 'db' | 'jobs' | 'claimedKey'>, typed: string): Promise<void> {
+  const text = Buffer.from(typed).subarray(0, ACCOUNT_LIMITS.typedBytes).toString()
+  await inTransaction(pod, (transaction) => enqueueJob(pod, transaction, resetPasswordJob, { typed: text }))
+}
+
+/**
+ * Looks up the account of a requested reset, and enqueues its mail. A request for no account, for a locked one, or beyond the limits
+ * ends without one. Errors drop the job: as a dead letter it would keep what was typed.
+ */
+export async function startPasswordReset(
+  pod: Pod,
+  work: JobContext & { readonly data: { readonly typed: string } },
+): Promise<void> {
+  try {
+    await inTransaction(pod, async (transaction) => {
+      await work.finish(transaction)
+      const user = await findForReset(pod, transaction, work.data.typed)
+      if (user === undefined) return
+      const kinds = ['password_reset']
+      const inHour = await countMailsOfUser(transaction, user.id, { kinds, seconds: HOUR })
+      const inDay = await countMailsOfUser(transaction, user.id, { kinds, seconds: 24 * HOUR })
+      if (inHour >= ACCOUNT_LIMITS.resetsPerHour || inDay >= ACCOUNT_LIMITS.resetsPerDay) return
+      await enqueueAccountMail(pod, transaction, 'password_reset', user.id)
+    })
+  } catch (cause) {
+    if (isDatabaseUnavailable(cause)) throw cause
+    throw new Refusal('reset_failed', 'The requested reset of a password failed.', { cause })
+  }
+}
+
+/** What ends in `@<host of the pod>` is a network id first. The row is locked, so that the limits count concurrent requests. */
+async function findForReset(pod: Pick<Pod, 'config'>, db: Knex, typed: string): Promise<User | undefined> {
+  const name = normaliseUsername(pod, typed)
+  const isName = !name.includes('@')
+  return User.query(db)
+    .whereNull('closedAt')
+    .whereNull('lockedAt')
+    .whereNotNull('emailConfirmedAt')
+    .modify((query) => (isName ? query.where({ username: name }) : query.whereRaw('lower(email) = ?', [name])))
+    .forNoKeyUpdate()
+    .first()
+}
+
+/** Sets the password of the account of a token, and ends all its access: sessions, applications and other tokens. */
+export async function resetPasswordByToken(pod: Pod, token: string, password: string): Promise<void> {
+  requirePassword(password)
+  const passwordHash = await hash(password, ARGON2)
+  await inTransaction(pod, async (transaction) => {
+    const used = await useToken(transaction, 'password_reset', token)
+    const user = used && (await User.query(transaction).findById(used.userId).withGraphFetched('person'))
+    if (!user?.person || user.closedAt !== null || user.lockedAt !== null) throw tokenInvalid()
+    await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash })
+    await endAllAccess(transaction, { userId: user.id, address: user.person.address })
+    await transaction('account_tokens').where({ userId: user.id }).delete()
+    await enqueueAccountMail(pod, transaction, 'password_changed', user.id)
+  })
+}
+
+/** The refusal of a link that is used, replaced, expired or unknown. */
+export function tokenInvalid(): Refusal {
+  return new Refusal('token_not_valid', 'This link is not valid any more.')
+}
+
+/** A link to set a new password, which an operator hands over: the way back without mail. It is valid for a day. */
+export async function createResetLink(pod: Pod, actor: Actor, username: string): Promise<string> {
+  const user = await User.byUsername(pod.db, username)
+  if (user === undefined || user.closedAt !== null) {
+    throw new Refusal('user_missing', `There is no open local account named ${username}.`)
+  }
+  let token = ''
+  const target = { type: 'person', label: user.username }
+  await recordOperation(pod, actor, { action: 'user.reset_link', target }, async (transaction) => {
+    token = await issueToken(transaction, {
+      userId: user.id,
+      purpose: 'password_reset',
+      email: null,
+      hours: LINK_HOURS,
+    })
+    return { hours: LINK_HOURS }
+  })
+  return `${pod.config.url}/users/password/edit?token=${token}`
+}

@@ -1,0 +1,122 @@
+import { hash } from '@node-rs/argon2'
+import type { Knex } from 'knex'
+import { countSignUps, isNamePending, lockUsername } from '../../../persistence/accounts/pending-sign-ups.js'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import { User } from '../../../persistence/models/user.js'
+import type { Pod } from '../../../pod/pod.js'
+import { enqueueMails } from '../../mail/enqueue-mail.js'
+import { mailboxMac, readMailbox } from '../../mail/mailboxes.js'
+import { Refusal } from '../../refusals.js'
+import { type Account, ARGON2, findNewAccountRefusals, usernameTaken } from '../accounts.js'
+import { findSignUpRefusal, findUsableInvitation, signUp } from '../invitations.js'
+import { ACCOUNT_LIMITS } from '../limits.js'
+
+/** What a person has entered, with where the form came from. */
+export interface SignUpForm {
+  readonly username: string
+  readonly password: string
+  readonly email: string | undefined
+  readonly reason: string | undefined
+  readonly invitation: string | undefined
+  /** The authorization request of an application that waits. */
+  readonly requestUid: string | undefined
+  readonly network: string
+  readonly language: string
+}
+
+export type SignUpResult =
+  | { readonly account: Account; readonly needs?: undefined }
+  /** No person exists yet. */
+  | { readonly account?: undefined; readonly needs: { readonly confirmation: boolean; readonly approval: boolean } }
+
+/** All refusals of the fields of the form. Whether somebody uses the e-mail address is none of them. */
+export async function findSignUpFormRefusals(
+  pod: Pick<Pod, 'config' | 'db'>,
+  form: Pick<SignUpForm, 'username' | 'password' | 'email' | 'reason' | 'invitation'>,
+): Promise<readonly Refusal[]> {
+  const refusals = [...(await findNewAccountRefusals(pod, form)), ...emailRefusals(pod, form)]
+  const isReasonFit = form.reason !== undefined && [...form.reason].length <= ACCOUNT_LIMITS.reasonCharacters
+  if ((await needsApproval(pod, form.invitation)) && !isReasonFit) {
+    const message = `Say in 1 to ${ACCOUNT_LIMITS.reasonCharacters} characters why you want an account here.`
+    refusals.push(new Refusal('reason_invalid', message))
+  }
+  return refusals
+}
+
+function emailRefusals(
+  { config }: Pick<Pod, 'config'>,
+  { email, password }: Pick<SignUpForm, 'email' | 'password'>,
+): readonly Refusal[] {
+  if (config.mail === undefined) return []
+  try {
+    const address = readMailbox(email ?? '')
+    const domain = address.slice(address.indexOf('@') + 1)
+    const isListed = config.emailDomainBlocklist.some((listed) => domain === listed || domain.endsWith(`.${listed}`))
+    if (isListed) return [new Refusal('email_refused', 'This pod accepts no addresses of this mail provider.')]
+    if (password.toLowerCase() !== address.toLowerCase()) return []
+    return [new Refusal('password_invalid', 'Choose a password that is not your e-mail address.')]
+  } catch (error) {
+    if (error instanceof Refusal) return [error]
+    throw error
+  }
+}
+
+/** A usable invitation takes the place of the decision. */
+export async function needsApproval(pod: Pick<Pod, 'config' | 'db'>, invitation: string | undefined): Promise<boolean> {
+  if (!pod.config.signUpApproval) return false
+  return invitation === undefined || (await findUsableInvitation(pod, invitation)) === undefined
+}
+
+/** Creates the account, or a pending sign-up where a confirmation or a decision is needed. */
+export async function beginSignUp(pod: Pod, form: SignUpForm): Promise<SignUpResult> {
+  const refused = await findSignUpRefusal(pod, form.invitation)
+  if (refused) throw refused
+  const email = pod.config.mail === undefined ? null : readMailbox(form.email ?? '')
+  const needs = { confirmation: pod.config.signUpConfirmation, approval: await needsApproval(pod, form.invitation) }
+  if (!needs.confirmation && !needs.approval) {
+    return { account: await signUp(pod, { ...form, email }) }
+  }
+  const passwordHash = await hash(form.password, ARGON2)
+  const invitation = form.invitation === undefined ? undefined : await findUsableInvitation(pod, form.invitation)
+  await inTransaction(pod, async (transaction) => {
+    await requireRoom(pod, transaction, form.network, needs.approval)
+    await lockUsername(transaction, form.username)
+    await transaction('pending_sign_ups').where({ username: form.username }).whereRaw('expires_at <= now()').delete()
+    const isTaken = (await User.byUsername(transaction, form.username)) !== undefined
+    if (isTaken || (await isNamePending(transaction, form.username))) throw usernameTaken(form.username)
+    const days = needs.confirmation ? ACCOUNT_LIMITS.unconfirmedDays : ACCOUNT_LIMITS.undecidedDays
+    const [{ id }] = await transaction('pending_sign_ups')
+      .insert({
+        ...{ username: form.username, email, passwordHash, language: form.language, reason: form.reason ?? null },
+        ...{ needsConfirmation: needs.confirmation, needsApproval: needs.approval, network: form.network },
+        invitationId: invitation?.id ?? null,
+        requestUid: form.requestUid ?? null,
+        expiresAt: transaction.raw(`date_trunc('milliseconds', now()) + make_interval(days => ?)`, [days]),
+      })
+      .returning('id')
+    await transaction('sign_up_attempts').insert({ network: form.network })
+    if (needs.confirmation && email !== null) await enqueueConfirmation(pod, transaction, { id, email })
+  })
+  return { needs }
+}
+
+/** A mail with the link; or, if the address has an account, one that says so. The worker decides which. */
+export async function enqueueConfirmation(
+  pod: Pick<Pod, 'jobs' | 'config' | 'secrets'>,
+  transaction: Knex.Transaction,
+  { id, email }: { readonly id: number; readonly email: string },
+): Promise<void> {
+  await transaction('pending_sign_ups')
+    .where({ id })
+    .update({ mailsSent: transaction.raw('mails_sent + 1'), mailedAt: transaction.raw('now()') })
+  await enqueueMails(pod, transaction, [{ kind: 'confirm_sign_up', signUpId: id, mailbox: mailboxMac(pod, email) }])
+}
+
+async function requireRoom(pod: Pick<Pod, 'config'>, db: Knex, network: string, isForApproval: boolean): Promise<void> {
+  const { ofNetwork, pending, undecided } = await countSignUps(db, network)
+  const { signUpBacklog } = pod.config
+  const isBacklogFull = isForApproval && signUpBacklog > 0 && undecided >= signUpBacklog
+  if (ofNetwork < ACCOUNT_LIMITS.signUpsOfNetwork && pending < ACCOUNT_LIMITS.pendingSignUps && !isBacklogFull) return
+  const message = 'This pod has many sign-ups that wait. Please try again later.'
+  throw new Refusal('sign_up_full', message, { details: { retryAfter: 3_600 } })
+}

@@ -1,0 +1,146 @@
+import type { Knex } from 'knex'
+import { type PendingSignUp, pendingSignUps } from '../../../persistence/accounts/pending-sign-ups.js'
+import { isUniqueViolation } from '../../../persistence/database/errors.js'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import type { Pod } from '../../../pod/pod.js'
+import { enqueueAccountMail, enqueueMails } from '../../mail/enqueue-mail.js'
+import { type Actor, requirePower } from '../../moderation/actor.js'
+import { recordOperation } from '../../operations/record-operation.js'
+import { Refusal } from '../../refusals.js'
+import { type Account, createAccount } from '../accounts.js'
+import { useInvitation } from '../invitations.js'
+import { ACCOUNT_LIMITS } from '../limits.js'
+import { tokenInvalid } from '../password-reset.js'
+import { hashToken } from '../token-hash.js'
+
+export type ConfirmedSignUp =
+  | { readonly account: Account; readonly requestUid: string | null }
+  /** It waits for a moderator. */
+  | { readonly account?: undefined }
+
+/** Confirms the mailbox of a pending sign-up; opens the account if no decision is missing. */
+export async function confirmSignUp(pod: Pod, token: string): Promise<ConfirmedSignUp> {
+  const row = await inTransaction(pod, async (transaction) => {
+    const found = await pendingSignUps(transaction)
+      .whereRaw('token_hash = ?', [hashToken(token)])
+      .forUpdate()
+      .first()
+    if (found === undefined) throw tokenInvalid()
+    const isWaiting = found.needsApproval && found.decidedAt === null
+    await transaction('pending_sign_ups')
+      .where({ id: found.id })
+      .update({
+        confirmedAt: transaction.raw(`date_trunc('milliseconds', now())`),
+        // While it waits for a decision, the link has had its use.
+        ...(isWaiting && { tokenHash: null, expiresAt: daysFromNow(transaction, ACCOUNT_LIMITS.undecidedDays) }),
+      })
+    return isWaiting ? undefined : found
+  })
+  if (row === undefined) return {}
+  try {
+    return { account: await openAccount(pod, row.id), requestUid: row.requestUid }
+  } catch (error) {
+    throw isUniqueViolation(error, 'users_email') ? tokenInvalid() : error
+  }
+}
+
+/** Makes the person, keys and aspects, uses the invitation, and ends the pending sign-up, in one transaction. */
+async function openAccount(
+  pod: Pod,
+  id: number,
+  also: (transaction: Knex.Transaction, userId: number) => Promise<void> = async () => undefined,
+): Promise<Account> {
+  const row = await pendingSignUps(pod.db).where({ id }).first()
+  if (row === undefined || row.username === null || row.passwordHash === null) throw signUpMissing()
+  const { username, passwordHash, language, email, invitationId, network } = row
+  return createAccount(pod, { username, passwordHash, language, pendingId: id }, async (transaction, user) => {
+    const ended = await transaction('pending_sign_ups').where({ id }).delete()
+    if (ended === 0) throw signUpMissing()
+    const isConfirmed = email !== null && (row.confirmedAt !== null || row.needsConfirmation)
+    await user.$query(transaction).patch({
+      signedUpAt: pod.now(),
+      signUpNetwork: network,
+      ...(isConfirmed && { email, emailConfirmedAt: pod.now() }),
+      ...(email !== null && !isConfirmed && { unconfirmedEmail: email }),
+    })
+    if (invitationId !== null) await useInvitation(transaction, user.id, { id: invitationId })
+    if (email !== null && !isConfirmed)
+      await enqueueMails(pod, transaction, [{ kind: 'confirm_email', userId: user.id }])
+    await also(transaction, user.id)
+  })
+}
+
+/** Lets a sign-up in. The account opens at once, or with the confirmation of its mailbox. */
+export async function approveSignUp(
+  pod: Pod,
+  actor: Actor,
+  id: number,
+  { reason }: { readonly reason: string },
+): Promise<{ readonly opened: boolean }> {
+  requirePower(actor, 'moderation')
+  const row = await decide(pod, actor, id, { decision: 'approve', reason }, async (transaction) => {
+    await transaction('pending_sign_ups')
+      .where({ id })
+      .update({
+        decidedAt: transaction.raw('now()'),
+        expiresAt: daysFromNow(transaction, ACCOUNT_LIMITS.undecidedDays),
+      })
+  })
+  if (row.needsConfirmation && row.confirmedAt === null) return { opened: false }
+  await openAccount(pod, id, (transaction, userId) => enqueueAccountMail(pod, transaction, 'sign_up_approved', userId))
+  return { opened: true }
+}
+
+/** Refuses a sign-up. Its name is free at once; the row ends with the mail about it. */
+export async function rejectSignUp(
+  pod: Pod,
+  actor: Actor,
+  id: number,
+  { reason, answer }: { readonly reason: string; readonly answer?: string | undefined },
+): Promise<void> {
+  requirePower(actor, 'moderation')
+  await decide(pod, actor, id, { decision: 'reject', reason }, async (transaction, { email, confirmedAt }) => {
+    const rows = transaction('pending_sign_ups').where({ id })
+    if (email === null || confirmedAt === null || pod.config.mail === undefined) return void (await rows.delete())
+    await rows.update({
+      ...{ username: null, passwordHash: null, tokenHash: null, reason: null, answer: answer ?? null },
+      decidedAt: transaction.raw('now()'),
+      expiresAt: daysFromNow(transaction, 1),
+    })
+    await enqueueMails(pod, transaction, [{ kind: 'sign_up_rejected', signUpId: id }])
+  })
+}
+
+async function decide(
+  pod: Pod,
+  actor: Actor,
+  id: number,
+  { decision, reason }: { readonly decision: 'approve' | 'reject'; readonly reason: string },
+  change: (transaction: Knex.Transaction, row: PendingSignUp) => Promise<void>,
+): Promise<PendingSignUp> {
+  const found = await findWaiting(pod.db, id)
+  const target = { type: 'sign_up', label: found.username ?? '' }
+  await recordOperation(pod, actor, { action: `sign_up.${decision}`, target, reason }, async (transaction) => {
+    const row = await findWaiting(transaction, id, true)
+    await change(transaction, row)
+    return { decision }
+  })
+  return found
+}
+
+async function findWaiting(db: Knex, id: number, isLocking = false): Promise<PendingSignUp> {
+  const row = await pendingSignUps(db)
+    .where({ id, needsApproval: true, decidedAt: null })
+    .modify((query) => isLocking && query.forUpdate())
+    .first()
+  if (row === undefined) throw signUpMissing()
+  return row
+}
+
+function signUpMissing(): Refusal {
+  return new Refusal('sign_up_not_found', 'There is no such sign-up that waits for a decision.')
+}
+
+function daysFromNow(db: Knex, days: number): Knex.Raw {
+  return db.raw(`date_trunc('milliseconds', now()) + make_interval(days => ?)`, [days])
+}

@@ -1,0 +1,36 @@
+import { verify } from '@node-rs/argon2'
+import { pendingSignUps } from '../../../persistence/accounts/pending-sign-ups.js'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import type { Pod } from '../../../pod/pod.js'
+import { ACCOUNT_LIMITS } from '../limits.js'
+import { enqueueConfirmation } from './begin-sign-up.js'
+
+/** What a pending sign-up waits for. */
+export type PendingState = 'confirmation' | 'approval'
+
+/**
+ * What the sign-up of this name waits for, to the person who knows its password; to everybody else it does not exist. The mail with the
+ * link is sent again, at most every five minutes and five times.
+ */
+export async function findPendingState(
+  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'secrets' | 'claimedKey'>,
+  username: string,
+  password: string,
+): Promise<PendingState | undefined> {
+  const row = await pendingSignUps(pod.db).where({ username }).first()
+  if (row === undefined || row.passwordHash === null) return undefined
+  if (!(await verify(row.passwordHash, password).catch(() => false))) return undefined
+  if (!row.needsConfirmation || row.confirmedAt !== null) return 'approval'
+  await inTransaction(pod, async (transaction) => {
+    const again = await pendingSignUps(transaction)
+      .where({ id: row.id, confirmedAt: null })
+      .whereRaw('mails_sent < ? and mailed_at <= now() - make_interval(mins => ?)', [
+        ACCOUNT_LIMITS.confirmationMails,
+        ACCOUNT_LIMITS.confirmationMinutes,
+      ])
+      .forUpdate()
+      .first()
+    if (again?.email) await enqueueConfirmation(pod, transaction, { id: again.id, email: again.email })
+  })
+  return 'confirmation'
+}

@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createUser } from '../../src/domain/accounts/accounts.js'
+import { insertInvitation } from '../../src/domain/accounts/invitations.js'
+import { approveSignUp, rejectSignUp } from '../../src/domain/accounts/sign-ups/open-sign-up.js'
+import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
+import { openBrowser, type TestBrowser } from '../support/browser/scriptless-browser.js'
+import { confirmMailbox, runMails } from '../support/mail/mail-runs.js'
+import { startSmtpServer, type TestSmtpServer } from '../support/mail/smtp-server.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
+
+const PASSWORD = 'correct horse battery'
+let smtp: TestSmtpServer
+let opened: TestPod
+
+beforeAll(async () => {
+  smtp = await startSmtpServer()
+  opened = await buildPod({
+    environment: {
+      SMTP_URL: smtp.url,
+      MAIL_FROM: 'pod@pod.example',
+      REGISTRATIONS: 'open',
+      EMAIL_DOMAIN_BLOCKLIST: 'trash.example',
+    },
+  })
+  await createUser(opened.pod, { username: 'alice', password: PASSWORD })
+  await confirmMailbox(opened.pod, 'alice')
+})
+afterAll(async () => {
+  await opened.close()
+  await smtp.close()
+})
+beforeEach(async () => {
+  for (const table of ['outbox', 'mails', 'pending_sign_ups', 'sign_up_attempts']) await opened.pod.db(table).delete()
+  smtp.mails.length = 0
+})
+
+const browser = () => openBrowser(opened.app, opened.pod.config.url)
+
+async function signUp(username: string, fields: Record<string, string> = {}, reader: TestBrowser = browser()) {
+  await reader.visit('/users/sign_up')
+  const email = `${username}@mail.example`
+  return reader.submit({ username, email, password: PASSWORD, password_again: PASSWORD, ...fields }, '/users/sign_up')
+}
+
+async function signIn(username: string, password = PASSWORD) {
+  const reader = browser()
+  await reader.visit('/users/sign_in')
+  return (await reader.submit({ username, password }, '/users/sign_in')).body
+}
+
+function link(): string {
+  const pattern = /https:\/\/pod\.example(\/users\/confirm_email\S+)/
+  return smtp.mails.flatMap(({ text }) => pattern.exec(text)?.[1] ?? []).at(-1) ?? 'no link'
+}
+
+async function confirm(path: string) {
+  const reader = browser()
+  await reader.visit(path)
+  return reader.submit({})
+}
+
+const webfinger = async (name: string) =>
+  (await opened.inject(`/.well-known/webfinger?resource=acct:${name}@pod.example`)).statusCode
+
+describe('a sign-up with confirmation', () => {
+  it('makes no person before the button of the link is pressed; the link works once', async () => {
+    expect((await signUp('carol')).body).toContain('Look into your mailbox')
+    await runMails(opened.pod)
+    expect(smtp.mails.map(({ to }) => to)).toEqual([['carol@mail.example']])
+    const path = link()
+    await browser().visit(path)
+    await browser().visit(path)
+    expect(await webfinger('carol')).toBe(404)
+    expect(await signIn('carol')).toContain('is not open yet')
+    expect(await signIn('carol', 'wrong horse battery')).toContain('is wrong')
+
+    expect((await confirm(path)).statusCode).toBe(200)
+    expect(await webfinger('carol')).toBe(200)
+    expect(await signIn('carol')).not.toContain('is wrong')
+    expect((await confirm(path)).body).toContain('not valid any more')
+    expect(await opened.pod.db('users').where({ username: 'carol' }).first('email', 'emailConfirmedAt')).toEqual({
+      email: 'carol@mail.example',
+      emailConfirmedAt: expect.any(Date),
+    })
+  })
+
+  it('does not reveal that an address has an account', async () => {
+    const fresh = await signUp('dan')
+    const used = await signUp('erin', { email: 'ALICE@mail.example' })
+    expect([used.statusCode, used.body]).toEqual([fresh.statusCode, fresh.body])
+    await runMails(opened.pod)
+    const mail = smtp.mails.find(({ to }) => to.includes('ALICE@mail.example'))
+    expect(mail?.headers['subject']).toContain('You already have an account')
+    expect(mail?.text).not.toContain('http')
+    expect(await webfinger('erin')).toBe(404)
+  })
+
+  it('reserves the name once, for three days', async () => {
+    const answers = await Promise.all([signUp('frank'), signUp('frank')])
+    expect(answers.map(({ statusCode }) => statusCode).toSorted()).toEqual([200, 422])
+    expect(await opened.pod.db('pending_sign_ups').where({ username: 'frank' })).toHaveLength(1)
+    await expect(createUser(opened.pod, { username: 'frank', password: PASSWORD })).rejects.toThrow('is taken')
+
+    await opened.pod.db('pending_sign_ups').update({ expiresAt: opened.pod.db.raw(`now() - interval '1 second'`) })
+    await runMails(opened.pod)
+    expect(smtp.mails).toEqual([])
+    expect((await signUp('frank')).statusCode).toBe(200)
+  })
+
+  it('refuses programs: a filled hidden field, a form that is sent at once, or a forged time', async () => {
+    for (const fields of [{ website: 'x' }, { form_time: '' }, { form_time: `${Date.now() - 10_000}.x` }]) {
+      expect((await signUp('gina', fields)).statusCode).toBe(422)
+    }
+    const reader = browser()
+    const page = await reader.visit('/users/sign_up')
+    const time = /name="form_time" value="([^"]*)"/.exec(page.body)?.[1] ?? ''
+    expect((await signUp('gina', { form_time: time })).statusCode).toBe(422)
+    expect(await opened.pod.db('pending_sign_ups')).toEqual([])
+  })
+
+  it('refuses common passwords, the own name and listed mail domains, with the reason', async () => {
+    const refused = async (fields: Record<string, string>) => {
+      const { statusCode, body } = await signUp('harriet.smith', {
+        ...fields,
+        password_again: fields['password'] ?? PASSWORD,
+      })
+      expect(body).toContain('value="harriet.smith"')
+      expect(body).not.toContain(PASSWORD)
+      return [statusCode, /<span class="wrong"[^>]*>([^<]*)/.exec(body)?.[1]]
+    }
+    expect(await refused({ password: 'password12' })).toEqual([422, 'This password is one of the most used ones.'])
+    expect(await refused({ password: 'harriet.smith' })).toEqual([422, expect.stringContaining('not your name')])
+    expect(await refused({ password: 'harriet.smith@mail.example' })).toEqual([
+      422,
+      expect.stringContaining('not your'),
+    ])
+    expect(await refused({ email: 'a@sub.trash.example' })).toEqual([422, expect.stringContaining('mail provider')])
+    expect(await refused({ email: 'nothing' })).toEqual([422, expect.stringContaining('e-mail address')])
+  })
+
+  it('has five sign-ups of a network in a day', async () => {
+    const reader = browser()
+    for (const name of ['n1', 'n2', 'n3', 'n4', 'n5']) expect((await signUp(name, {}, reader)).statusCode).toBe(200)
+    const sixth = await signUp('n6', {}, reader)
+    expect([sixth.statusCode, sixth.headers['retry-after']]).toEqual([503, '3600'])
+  })
+})
+
+describe('a sign-up with approval', () => {
+  let moderated: TestPod
+  beforeAll(async () => {
+    moderated = await buildPod({
+      environment: {
+        SMTP_URL: smtp.url,
+        MAIL_FROM: 'pod@pod.example',
+        REGISTRATIONS: 'open',
+        SIGN_UP_APPROVAL: 'on',
+        SIGN_UP_BACKLOG: '2',
+      },
+    })
+  })
+  afterAll(() => moderated.close())
+
+  const send = async (username: string, fields: Record<string, string> = {}, query = '') => {
+    const reader = openBrowser(moderated.app, moderated.pod.config.url)
+    await reader.visit(`/users/sign_up${query}`)
+    const email = `${username}@mail.example`
+    const typed = { username, email, password: PASSWORD, password_again: PASSWORD, ...fields }
+    return reader.submit(typed, '/users/sign_up')
+  }
+  const idOf = async (username: string) =>
+    (await moderated.pod.db('pending_sign_ups').where({ username }).first('id')).id
+  const press = async () => {
+    await runMails(moderated.pod)
+    const reader = openBrowser(moderated.app, moderated.pod.config.url)
+    await reader.visit(link())
+    return reader.submit({})
+  }
+
+  it('needs a reason, opens with confirmation and decision in any order, and has mails for both decisions', async () => {
+    expect((await send('ian')).body).toContain('why you want an account')
+    expect((await send('ian', { reason: 'I sing.' })).body).toContain('A moderator of this pod decides')
+    expect((await press()).body).toContain('A moderator of this pod decides')
+    expect((await send('judy', { reason: 'Me too.' })).statusCode).toBe(200)
+    expect((await send('third', { reason: 'More.' })).statusCode).toBe(503)
+
+    expect(await approveSignUp(moderated.pod, COMMAND_ACTOR, await idOf('ian'), { reason: 'ok' })).toEqual({
+      opened: true,
+    })
+    await runMails(moderated.pod)
+    expect(
+      smtp.mails.some(({ to, headers }) => to.includes('ian@mail.example') && headers['subject']?.includes('is open')),
+    ).toBe(true)
+
+    await press()
+    await rejectSignUp(moderated.pod, COMMAND_ACTOR, await idOf('judy'), { reason: 'no', answer: 'We are full.' })
+    await runMails(moderated.pod)
+    expect(smtp.mails.at(-1)).toMatchObject({
+      to: ['judy@mail.example'],
+      text: expect.stringContaining('We are full.'),
+    })
+    expect((await send('judy', { reason: 'Again.' })).statusCode).toBe(200)
+  })
+
+  it('is skipped with an invitation', async () => {
+    const expiresAt = new Date(Date.now() + 86_400_000)
+    const { code } = await insertInvitation(moderated.pod.db, { note: null, expiresAt, uses: 1, createdBy: 'command' })
+    expect((await send('kim', {}, `?invitation=${code}`)).body).toContain('Look into your mailbox')
+    expect((await press()).body).toContain('Your account is open')
+    expect(await moderated.pod.db('invitations').first('used')).toEqual({ used: 1 })
+  })
+})
