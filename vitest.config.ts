@@ -2,13 +2,14 @@ import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { IsolatedFirst } from './test/support/vitest/isolated-first-sequencer.js'
 
-// Suites of their own: `npm run attacks`, `npm run faults`, `npm run interop` and `npm run clients`.
+// Suites of their own: `npm run attacks`, `npm run faults`, `npm run interop`, `npm run clients` and `npm run screenshots`.
 const elsewhere = [
   ...configDefaults.exclude,
   'test/attacks/**',
   'test/faults/matrix/**',
   'test/interop/**',
   'test/clients/**',
+  'test/screenshots/**',
 ]
 
 // Each of these files opens a pod of its own, and what is kept between requests belongs to that pod; so

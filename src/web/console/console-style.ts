@@ -47,9 +47,11 @@ const OWN_STYLE = `
 .filters { display: flex; flex-wrap: wrap; gap: .75rem; align-items: end; margin-top: .75rem }
 .filters label, .entry label { display: grid; gap: .2rem; font-size: .9rem; font-weight: 600; min-width: 0 }
 .entry { display: grid; gap: .75rem; margin-top: .75rem; max-width: 34rem; justify-items: start }
+.filters details { flex-basis: 100% }
 .entry label { width: 100% }
 .entry > * { min-width: 0; max-width: 100% }
 .entry:has(table) { max-width: none }
+.entry > label { max-width: 34rem }
 .entry > .scroll { width: 100% }
 .console fieldset { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; min-width: 0; width: 100%; margin: 0; padding: .5rem .75rem; border: 1px solid var(--line); border-radius: .5rem }
 .console fieldset label { width: auto }

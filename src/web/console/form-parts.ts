@@ -90,7 +90,20 @@ export function checkbox(
   return html`<label class="choice"><input type="checkbox" name="${name}" value="${value}"${isTicked && html` checked`}><span>${label}</span></label>\n`
 }
 
-/** Filters are a form with GET, so that a filtered list has an address. */
-export function filterForm(action: string, content: MarkupValue): Markup {
-  return html`<form class="filters" method="get" action="${action}">${content}<button>Show</button></form>\n`
+/** Filters are a form with GET, so that a filtered list has an address. Those in `more` take no room until one is used. */
+export function filterForm(
+  action: string,
+  content: MarkupValue,
+  more: readonly { readonly value: string | undefined; readonly field: Markup }[] = [],
+): Markup {
+  const isUsed = more.some(({ value }) => value !== undefined)
+  return html`<form class="filters" method="get" action="${action}">${content}${
+    more.length > 0 &&
+    html`<details${isUsed && html` open`}><summary>More filters</summary><div class="filters">${more.map(({ field }) => field)}</div></details>`
+  }<button>Show</button></form>\n`
+}
+
+/** A text among the filters that take no room until they are used. */
+export function moreText(label: string, name: string, value: string | undefined, options: TextField = {}) {
+  return { value, field: textField(label, name, value, options) }
 }

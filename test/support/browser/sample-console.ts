@@ -15,13 +15,14 @@ export interface SampleConsole {
   close(): Promise<void>
 }
 
-export async function openSampleConsole(): Promise<SampleConsole> {
+/** `text` is what people of other pods have written. */
+export async function openSampleConsole(text = HOSTILE): Promise<SampleConsole> {
   const port = await freePort()
   const url = `http://localhost:${port}`
   const pod = await startConsolePod({ environment: { POD_URL: url, POD_NAME: 'The pod of Thornbury' } })
   await pod.app.listen({ port, host: 'localhost' })
-  const letterId = await seedOperations(pod)
-  const made = await seedModeration(pod, HOSTILE)
+  const letterId = await seedOperations(pod, text)
+  const made = await seedModeration(pod, text)
   return {
     pod,
     url,
@@ -71,11 +72,11 @@ export async function openSampleConsole(): Promise<SampleConsole> {
 }
 
 /** Work of a day: figures, waiting and dead deliveries, pods in each state, processes, a paused queue. Returns the id of a dead letter. */
-async function seedOperations({ pod }: ConsolePod): Promise<number> {
+async function seedOperations({ pod }: ConsolePod, text: string): Promise<number> {
   const { db } = pod
   await db('quarantine').insert({
     ...{ receivedAt: new Date(), author: 'eve@evil.example', host: 'evil.example', fault: 'InvalidSignature' },
-    ...{ detail: HOSTILE, payload: HOSTILE, bytes: HOSTILE.length, isWhole: true, digest: Buffer.from('digest') },
+    ...{ detail: text, payload: text, bytes: text.length, isWhole: true, digest: Buffer.from('digest') },
   })
   const eve = await addRemotePerson(pod, 'eve@evil.example')
   for (const name of ['far.example', 'slow.example:8443', 'gone.example']) await addRemotePerson(pod, `quin@${name}`)
@@ -83,10 +84,10 @@ async function seedOperations({ pod }: ConsolePod): Promise<number> {
     .where({ id: eve.podId })
     .update({
       ...{
-        lastError: HOSTILE,
+        lastError: text,
         status: 'net_failed',
         failures: 7,
-        software: HOSTILE.slice(0, 200),
+        software: text.slice(0, 200),
         softwareVersion: '1',
       },
       ...{ checkedAt: new Date(), nextTryAt: new Date(Date.now() + 3_600_000), offlineSince: new Date() },
@@ -119,7 +120,7 @@ async function seedOperations({ pod }: ConsolePod): Promise<number> {
       ...{
         queue: 'inbound',
         name: 'receive-public',
-        payload: HOSTILE,
+        payload: text,
         data: JSON.stringify({ fault: 'TargetNotFound' }),
       },
       ...{ acceptedAt: new Date(), failedAt: new Date() },
@@ -145,7 +146,7 @@ async function seedOperations({ pod }: ConsolePod): Promise<number> {
      select date_trunc('minute', now()) - make_interval(mins => minute), 'inbound', greatest(1, round(200 * sin(minute / 90.0)))
      from generate_series(1, 1400, 5) as minute where sin(minute / 90.0) > 0`,
   )
-  await db('queue_controls').insert({ queue: 'relay', state: 'paused', actor: 'adm', reason: HOSTILE.slice(0, 1_900) })
+  await db('queue_controls').insert({ queue: 'relay', state: 'paused', actor: 'adm', reason: text.slice(0, 1_900) })
   const process_ = {
     host: 'pod-1',
     pid: 4711,

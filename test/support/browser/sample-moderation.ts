@@ -31,7 +31,7 @@ export async function seedModeration({ pod, people }: ConsolePod, text: string):
   await pod
     .db('people')
     .where({ id: author.id })
-    .update({ name: text.slice(0, 200) })
+    .update({ name: text.split(':')[0]?.slice(0, 200) })
   const posts = await Promise.all(
     [text, 'Cheap watches', 'Cheaper watches'].map((each) => addPost(pod, author, { text: each })),
   )

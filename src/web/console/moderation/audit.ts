@@ -15,7 +15,7 @@ import { readTime } from '../../schemas/times.js'
 import { previewList } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
 import { pathId } from '../form-fields.js'
-import { actionForm, filterForm, select, textField } from '../form-parts.js'
+import { actionForm, filterForm, moreText, select, textField } from '../form-parts.js'
 import { idNavigation, idPageIn } from '../pager.js'
 import { time } from '../quantities.js'
 import { factList, listCard } from '../tables.js'
@@ -33,7 +33,7 @@ export const auditRoutes: FastifyPluginAsync = async (app) => {
     const pages = idNavigation('/admin/audit', query, page)
     return sendConsolePage(request, reply, {
       title: page.items.length === 0 ? 'Audit log: no entries' : 'Audit log',
-      content: html`<section class="card">${filterForm('/admin/audit', filterFields(query))}
+      content: html`<section class="card">${filterForm('/admin/audit', filterFields(query), moreFilters(query))}
 ${listCard(entryTable(page.items), { empty: 'No entries match.', pages })}</section>
 ${exportForm(request)}`,
     })
@@ -87,10 +87,15 @@ function filterFields(query: Query): readonly Markup[] {
   return [
     textField('Who (user name)', 'actor', query.actor),
     textField('Actions, separated by spaces', 'action', query.action),
-    textField('Target (guid)', 'target', query.target),
-    textField('Domain', 'domain', query.domain),
-    textField('From', 'since', query.since, { type: 'date' }),
-    textField('Before', 'until', query.until, { type: 'date' }),
+  ]
+}
+
+function moreFilters(query: Query) {
+  return [
+    moreText('Target (guid)', 'target', query.target),
+    moreText('Domain', 'domain', query.domain),
+    moreText('From', 'since', query.since, { type: 'date' }),
+    moreText('Before', 'until', query.until, { type: 'date' }),
   ]
 }
 

@@ -6,7 +6,7 @@ import { queryText } from '../../schemas/query-text.js'
 import { readTime } from '../../schemas/times.js'
 import { sendConsolePage } from '../console-page.js'
 import { pathText } from '../form-fields.js'
-import { choicesOf, filterForm, select, textField } from '../form-parts.js'
+import { choicesOf, filterForm, moreText, select, textField } from '../form-parts.js'
 import { idNavigation, idPageIn } from '../pager.js'
 import { time } from '../quantities.js'
 import { listCard } from '../tables.js'
@@ -28,7 +28,7 @@ export const peopleRoutes: FastifyPluginAsync = async (app) => {
     const pages = idNavigation('/admin/people', query, page)
     return sendConsolePage(request, reply, {
       title: page.items.length === 0 ? 'People: none found' : 'People',
-      content: html`<section class="card">${filterForm('/admin/people', filterFields(query))}
+      content: html`<section class="card">${filterForm('/admin/people', filterFields(query), moreFilters(query))}
 ${listCard(peopleTable(page.items), { empty: EMPTY, pages })}</section>`,
     })
   })
@@ -66,9 +66,15 @@ function filterFields(query: Query) {
     textField('Name or address', 'q', query.q),
     select('Account', 'local', LOCAL, query.local),
     select('State', 'state', choicesOf(PERSON_STATES, 'all'), query.state),
-    select('Role', 'role', choicesOf(['moderator', 'admin'], 'all'), query.role),
-    textField('Pod', 'pod', query.pod),
-    textField('First seen after', 'first_seen_after', query.first_seen_after, { type: 'date' }),
+  ]
+}
+
+function moreFilters(query: Query) {
+  const role = select('Role', 'role', choicesOf(['moderator', 'admin'], 'all'), query.role)
+  return [
+    { value: query.role, field: role },
+    moreText('Pod', 'pod', query.pod),
+    moreText('First seen after', 'first_seen_after', query.first_seen_after, { type: 'date' }),
   ]
 }
 

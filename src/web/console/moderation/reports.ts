@@ -14,7 +14,7 @@ import { html, type Markup } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { sendConsolePage } from '../console-page.js'
 import { pathId } from '../form-fields.js'
-import { choicesOf, filterForm, select, textField } from '../form-parts.js'
+import { choicesOf, filterForm, moreText, select } from '../form-parts.js'
 import { pageNumberIn } from '../pager.js'
 import { count, time } from '../quantities.js'
 import { listCard } from '../tables.js'
@@ -42,7 +42,7 @@ export const reportRoutes: FastifyPluginAsync = async (app) => {
     const number = waiting.open + waiting.taken
     return sendConsolePage(request, reply, {
       title: `Reports: ${number === 0 ? 'none waiting' : `${count(number)} waiting`}`,
-      content: html`<section class="card">${filterForm('/admin/reports', filterFields(query))}
+      content: html`<section class="card">${filterForm('/admin/reports', filterFields(query), moreFilters(query))}
 ${listCard(caseTable(cases.items), { empty, pages: listNavigation('/admin/reports', query, { page, hasMore: cases.more }) })}</section>`,
     })
   })
@@ -82,10 +82,15 @@ function filterFields(query: Query): readonly Markup[] {
     select('State', 'state', [['', 'open or taken'], ...choicesOf(CASE_STATES), ['all', 'all']], query.state),
     select('Type', 'type', choicesOf(CASE_TARGETS, 'all'), query.type),
     select('Author', 'local', LOCAL, query.local),
-    textField('Author (guid or address)', 'author', query.author),
-    textField('Pod of the author', 'pod', query.pod),
-    textField('Taken by', 'taken_by', query.taken_by),
-    textField('Reporter (guid)', 'reporter', query.reporter),
+  ]
+}
+
+function moreFilters(query: Query) {
+  return [
+    moreText('Author (guid or address)', 'author', query.author),
+    moreText('Pod of the author', 'pod', query.pod),
+    moreText('Taken by', 'taken_by', query.taken_by),
+    moreText('Reporter (guid)', 'reporter', query.reporter),
   ]
 }
 
