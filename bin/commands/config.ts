@@ -80,6 +80,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   registrations: (registrations) => ({ REGISTRATIONS: registrations }),
   signUpsPerDay: (count) => ({ SIGN_UPS_PER_DAY: count }),
   closeGraceDays: (days) => ({ CLOSE_GRACE_DAYS: days }),
+  reportEvidenceDays: (days) => ({ REPORT_EVIDENCE_DAYS: days }),
   podminAccount: (name) => ({ PODMIN_ACCOUNT: name ?? null }),
   mail: (mail) => ({
     SMTP_URL: withoutPassword(mail?.url),

@@ -91,6 +91,8 @@ export interface Config {
   readonly registrations: 'open' | 'invite' | 'closed'
   /** Accounts in a day with which open sign-up stops; 0: unlimited. */
   readonly signUpsPerDay: number
+  /** Days for which the copy of a reported text is kept after the end of its case. */
+  readonly reportEvidenceDays: number
   /** Days between the decision to close an account and its end. */
   readonly closeGraceDays: number
   /** The mail server; undefined: the pod sends no mail. */
@@ -210,6 +212,7 @@ interface Environment {
   readonly REGISTRATIONS?: 'open' | 'invite' | 'closed'
   readonly SIGN_UPS_PER_DAY: number
   readonly CLOSE_GRACE_DAYS: number
+  readonly REPORT_EVIDENCE_DAYS: number
   readonly SMTP_URL?: string
   readonly MAIL_FROM?: string
   readonly MAIL_REPLY_TO?: string
@@ -403,6 +406,10 @@ const settings = {
   EMAIL_DOMAIN_BLOCKLIST: { type: 'string', default: '', description: 'domains, separated by commas' },
   STATISTICS: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
   SIGN_UPS_PER_DAY: rateLimit(30),
+  REPORT_EVIDENCE_DAYS: {
+    ...{ type: 'integer', minimum: 1, maximum: 365, default: 90 },
+    description: 'a number of days from 1 to 365',
+  },
   CLOSE_GRACE_DAYS: {
     type: 'integer',
     minimum: 0,
@@ -548,6 +555,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
     signUpsPerDay: given.SIGN_UPS_PER_DAY,
     closeGraceDays: given.CLOSE_GRACE_DAYS,
+    reportEvidenceDays: given.REPORT_EVIDENCE_DAYS,
     mail,
     signUpConfirmation: mail !== undefined && given.SIGN_UP_CONFIRMATION !== 'off',
     signUpApproval: given.SIGN_UP_APPROVAL === 'on',

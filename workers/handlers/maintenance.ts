@@ -1,5 +1,6 @@
 import { closeDueAccounts, closingOperation } from '../../src/domain/accounts/close-account.js'
 import { MAIL_LIMITS } from '../../src/domain/mail/limits.js'
+import { eraseOldEvidence } from '../../src/domain/moderation/cases.js'
 import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
 import { changeMissedContent, contentOperation } from '../../src/domain/moderation/follow-up-restrictions.js'
 import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
@@ -140,6 +141,7 @@ export async function prune(pod: Pod): Promise<void> {
     }
   }
   await pruneFilterHits(pod.db, MODERATION_LIMITS.hitsKept)
+  await eraseOldEvidence(pod)
   await recordRun(pod.db, 'prune')
 }
 

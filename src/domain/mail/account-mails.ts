@@ -20,6 +20,9 @@ const TOKEN_MAILS: Readonly<
   email_changing: { purpose: 'undo_email', path: '/users/undo_email' },
 }
 
+/** Pages to which mails without a token lead. */
+const PAGES: Readonly<Partial<Record<AccountMailKind, string>>> = { moderation_notice: '/settings/notices' }
+
 /** Seconds after which a mail is of no use any more; undefined: it is sent as long as attempts remain. */
 export function lifetimeOf(kind: AccountMailKind): number | undefined {
   const purpose = TOKEN_MAILS[kind]?.purpose
@@ -41,7 +44,7 @@ export async function composeAccountMail(pod: Pod, mail: AccountMail): Promise<C
     to: email,
     ...writeAccountMail(pod, kind, user.language, {
       facts: { account: user.person.address, address: user.unconfirmedEmail ?? user.email ?? undefined },
-      path: link && `${link.path}?token=${token}`,
+      path: link === undefined ? PAGES[kind] : `${link.path}?token=${token}`,
     }),
   }
 }

@@ -18,6 +18,7 @@ export const ACCOUNT_MAIL_KINDS = [
   'passkey_added',
   'passkey_removed',
   'passkey_refused',
+  'moderation_notice',
 ] as const
 
 export type AccountMailKind = (typeof ACCOUNT_MAIL_KINDS)[number]

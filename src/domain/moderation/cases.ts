@@ -8,6 +8,7 @@ import {
   type CaseRow,
   countCaseDecisions,
   countWaitingCases,
+  eraseEvidence,
   findCase,
   findLastReportTime,
   type HiddenAuthor,
@@ -85,6 +86,20 @@ export async function readCaseState(
 export function findLastReport({ db }: Pick<Pod, 'db'>, actor: Actor): Promise<Date | undefined> {
   requirePower(actor, 'moderation')
   return findLastReportTime(db, authorHiddenFrom(actor))
+}
+
+const CASES_AT_ONCE = 1_000
+const DAY_MS = 86_400_000
+/** What is left of a closed case after its text. */
+const CASE_DAYS = 365
+
+/** Erases the reported texts of closed cases after `REPORT_EVIDENCE_DAYS`, and everything else after a year. */
+export async function eraseOldEvidence({ db, config, now }: Pick<Pod, 'db' | 'config' | 'now'>): Promise<void> {
+  const daysAgo = (days: number) => new Date(now().getTime() - days * DAY_MS)
+  const until = { textsBefore: daysAgo(config.reportEvidenceDays), casesBefore: daysAgo(CASE_DAYS) }
+  for (let erased = CASES_AT_ONCE; erased === CASES_AT_ONCE; ) {
+    erased = await eraseEvidence(db, { ...until, limit: CASES_AT_ONCE })
+  }
 }
 
 export interface ModerationOverview {

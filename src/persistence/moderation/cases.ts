@@ -97,6 +97,30 @@ export async function addCaseEvent(
   })
 }
 
+/**
+ * Erases the texts of cases that were closed some time ago, and deletes cases that were closed a year ago, with their reports. At most
+ * `limit` of each. Returns how many. Index `moderation_cases_closed`.
+ */
+export async function eraseEvidence(
+  db: Knex,
+  {
+    textsBefore,
+    casesBefore,
+    limit,
+  }: { readonly textsBefore: Date; readonly casesBefore: Date; readonly limit: number },
+): Promise<number> {
+  const erased = await db('moderation_cases')
+    .whereIn(
+      'id',
+      db('moderation_cases').where('closedAt', '<', textsBefore).whereNotNull('text').limit(limit).select('id'),
+    )
+    .update({ text: null })
+  const deleted = await db('moderation_cases')
+    .whereIn('id', db('moderation_cases').where('closedAt', '<', casesBefore).limit(limit).select('id'))
+    .delete()
+  return Math.max(erased, deleted)
+}
+
 /** Releases cases that were taken and then left without an entry. */
 export async function releaseIdleCases(db: Knex, before: Date, at: Date): Promise<void> {
   await db.raw(

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { closeUser } from '../../../src/domain/accounts/accounts.js'
 import { createComment } from '../../../src/domain/interactions/comments.js'
+import { eraseOldEvidence } from '../../../src/domain/moderation/cases.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import type { ApiPerson } from '../../support/pods/api-pod.js'
 import { aspectOf, publish, type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
@@ -77,6 +78,21 @@ describe('a case', () => {
     await closeUser(api.pod, 'hugo')
 
     expect((await caseOf(guid)).target).toMatchObject({ text: 'I leave', deleted: 'account_closed' })
+  })
+
+  it('loses its text some time after its end, and is deleted after a year', async () => {
+    await report(alice)
+    const { id } = await caseOf()
+    await mod.post(`/cases/${id}/dismiss`)
+    const later = (days: number) => ({ ...api.pod, now: () => new Date(Date.now() + days * 86_400_000) })
+    const text = async () => (await mod.get(`/cases/${id}`)).body.target?.text
+
+    await eraseOldEvidence(later(89))
+    expect(await text()).toEqual(expect.any(String))
+    await eraseOldEvidence(later(91))
+    expect(await text()).toBeNull()
+    await eraseOldEvidence(later(366))
+    expect((await mod.get(`/cases/${id}`)).status).toBe(404)
   })
 
   it('is taken by one moderator at a time, unless another takes it over', async () => {

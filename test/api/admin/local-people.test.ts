@@ -16,7 +16,14 @@ let api: SampleApiPod
 let mod: StaffClient
 let adm: StaffClient
 beforeAll(async () => {
-  api = await startSampleApiPod({ environment: { WRITE_LIMIT: '0', PODMIN_ACCOUNT: 'dan' } })
+  api = await startSampleApiPod({
+    environment: {
+      WRITE_LIMIT: '0',
+      PODMIN_ACCOUNT: 'dan',
+      SMTP_URL: 'smtp://127.0.0.1:9',
+      MAIL_FROM: 'pod@pod.example',
+    },
+  })
   mod = await makeStaff(api, 'mod', 'moderator')
   adm = await makeStaff(api, 'adm', 'admin')
 })
@@ -143,6 +150,9 @@ describe('21: a warning', () => {
       action: { kind: 'warn', undo: { possible: false } },
     })
 
+    const mails = await api.pod.db('outbox').whereRaw(`data->>'kind' = 'moderation_notice'`).pluck('data')
+    expect(mails).toMatchObject([{ userId: carol.viewer.userId }])
+    expect(JSON.stringify(mails)).not.toContain(text)
     const { body: notices } = await carol.get('/user/notices')
     expect(notices).toMatchObject([{ kind: 'warning', text, target: null, confirmed_at: null }])
     expect(JSON.stringify(notices)).not.toContain('mod@')

@@ -117,6 +117,11 @@ export const ENGLISH: MailTexts = {
       subject: `A passkey was removed on ${pod}`,
       paragraphs: [`A passkey of ${account} was removed.`, NOT_YOU],
     }),
+    moderation_notice: ({ pod, account }) => ({
+      subject: `A notice from the moderators of ${pod}`,
+      paragraphs: [`The moderators of ${pod} have a notice for ${account}. Sign in to read it.`],
+      action: 'Read the notice',
+    }),
     passkey_refused: ({ pod, account }) => ({
       subject: `A passkey was refused on ${pod}`,
       paragraphs: [`A passkey of ${account} was refused, because it may have been copied. Remove it in the settings.`],

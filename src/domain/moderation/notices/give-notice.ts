@@ -3,6 +3,7 @@ import { User } from '../../../persistence/models/user.js'
 import { insertNotice, type UserNotice } from '../../../persistence/moderation/user-notices.js'
 import type { Pod } from '../../../pod/pod.js'
 import { beginConversation } from '../../conversations/begin-conversation.js'
+import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
 
 export type NoticePod = Pick<Pod, 'config' | 'jobs' | 'now'>
 
@@ -15,7 +16,10 @@ interface NewNotice {
   readonly target?: { readonly type: string; readonly guid: string }
 }
 
-/** Stores a notice for a local user, and begins a conversation from the podmin account if there is one. Names no moderator. */
+/**
+ * Stores a notice for a local user, sends a mail without its text, and begins a conversation from the podmin account if there is one.
+ * Names no moderator.
+ */
 export async function giveNotice(
   pod: NoticePod,
   transaction: Knex.Transaction,
@@ -24,6 +28,7 @@ export async function giveNotice(
   const createdAt = pod.now()
   const ofTarget = { targetType: target?.type ?? null, targetGuid: target?.guid ?? null }
   await insertNotice(transaction, { kind, userId, actionId, text, ...ofTarget, createdAt })
+  await enqueueAccountMail(pod, transaction, 'moderation_notice', userId)
   const podmin = await findPodmin(pod, transaction)
   if (podmin?.person === undefined || podmin.id === userId) return
   const user = await User.query(transaction).findById(userId).withGraphFetched('person').throwIfNotFound()
