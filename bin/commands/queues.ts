@@ -57,10 +57,9 @@ export function queueCommands(program: Command): void {
   changes('drain', 'Adds no job to a queue and finishes those that are there.', drainQueue)
     .option('--until <time>', 'when it runs again by itself', readTime)
     .option('--yes', 'confirm')
-  changes('promote', 'Makes the delayed jobs of a queue due, a thousand at most.', promoteJobs).option(
-    '--name <name>',
-    'only jobs of this name',
-  )
+  changes('promote', 'Makes the delayed jobs of a queue due, a thousand at most.', promoteJobs)
+    .option('--name <name>', 'only jobs of this name')
+    .option('--pod <host>', 'only jobs that deliver to this pod or fetch from it')
   changes('discard', 'Deletes the jobs that have not begun; inbound messages become dead letters.', discardJobs).option(
     '--yes',
     'confirm',

@@ -1,5 +1,6 @@
 import type { JobSummary } from '../../jobs/bullmq/job-summaries.js'
 import { discardMessages } from '../../jobs/inbound/discard-messages.js'
+import { jobsOfPod } from '../../jobs/operations/jobs-of-pod.js'
 import { queueFacts } from '../../jobs/operations/queue-facts.js'
 import { type JobTimes, type QueueRates, queueRates } from '../../jobs/operations/queue-rates.js'
 import { sweepAllNow } from '../../jobs/outbox/outbox.js'
@@ -136,6 +137,8 @@ const PROMOTED_AT_MOST = 1_000
 export interface Promotion extends QueueChange {
   /** Only jobs of this name. */
   readonly name?: string | undefined
+  /** Only jobs that deliver to this pod or fetch from it, where that is known. */
+  readonly pod?: string | undefined
 }
 
 /** Makes delayed jobs due, a thousand at most; returns how many. */
@@ -143,13 +146,16 @@ export async function promoteJobs(
   pod: OperationsPod,
   actor: Actor,
   queue: QueueName,
-  { name, ...change }: Promotion,
+  { name, pod: host, ...change }: Promotion,
 ): Promise<number> {
   requirePower(actor, 'administration')
   const reason = requireReason(change)
-  const count = await pod.jobs.promote(queue, PROMOTED_AT_MOST, name)
+  const count = await pod.jobs.promote(queue, PROMOTED_AT_MOST, async (jobs) => {
+    const named = jobs.filter((job) => name === undefined || job.name === name)
+    return host === undefined ? named : jobsOfPod(pod, host.toLowerCase(), named)
+  })
   const target = { type: 'queue', label: queue }
-  const after = { count, ...(name !== undefined && { name }) }
+  const after = { count, ...(name !== undefined && { name }), ...(host !== undefined && { pod: host }) }
   if (count > 0) await recordOperation(pod, actor, { action: 'queue.promote', target, reason, after })
   return count
 }

@@ -58,6 +58,15 @@ export async function listFailedRows(
     .select({ isEmpty: db.raw(`payload is null and name in ('receive-public', 'receive-private')`) })
 }
 
+/** The pods from which the jobs of rows would fetch, where they are known. */
+export async function findPodsOfRows(db: Knex, ids: readonly number[]): Promise<ReadonlyMap<number, string | null>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db('outbox')
+    .whereIn('id', [...ids])
+    .select('id', db.raw(`${POD} as pod`))
+  return new Map(rows.map(({ id, pod }: { readonly id: number; readonly pod: string | null }) => [id, pod]))
+}
+
 /** Counts rows that were given up, by one of their properties. */
 export async function countFailedRows(
   db: Knex,

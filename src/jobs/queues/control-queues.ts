@@ -1,13 +1,17 @@
+import type { Job } from 'bullmq'
 import type { QueueClient } from './queue-client.js'
 import type { QueueName } from './queue-names.js'
+
+/** Jobs that are read at once: each may have a hundred kilobytes. */
+const JOBS_AT_ONCE = 100
 
 export interface QueueControl {
   /** Workers start no further job of the queue; running ones finish. */
   pause(queue: QueueName): Promise<void>
   resume(queue: QueueName): Promise<void>
   isPaused(queue: QueueName): Promise<boolean>
-  /** Makes delayed jobs due, the earliest first; returns how many. With a name, only jobs of this name. */
-  promote(queue: QueueName, limit: number, name?: string): Promise<number>
+  /** Makes delayed jobs due, the earliest first; returns how many. `choose` leaves out jobs that are not meant. */
+  promote(queue: QueueName, limit: number, choose?: (jobs: readonly Job[]) => Promise<readonly Job[]>): Promise<number>
   /** Deletes a job that is not running; one that has ended already is no error. */
   remove(queue: QueueName, jobId: string): Promise<void>
   /** Deletes all jobs that wait for their turn or their time. */
@@ -26,11 +30,20 @@ export function queueControl(client: QueueClient): QueueControl {
 
     discard: (name) => client.request(name, (queue) => queue.drain(true)),
 
-    async promote(name, limit, jobName) {
-      const jobs = await client.request(name, (queue) => queue.getJobs(['delayed'], 0, limit - 1, true))
-      const chosen = jobName === undefined ? jobs : jobs.filter((job) => job.name === jobName)
-      const promoted = await Promise.allSettled(chosen.map((job) => job.promote())) // one may have begun meanwhile
-      return promoted.filter(({ status }) => status === 'fulfilled').length
+    async promote(name, limit, choose = async (jobs) => jobs) {
+      let promoted = 0
+      let left = 0
+      while (promoted < limit) {
+        const page = await client.request(name, (queue) =>
+          queue.getJobs(['delayed'], left, left + JOBS_AT_ONCE - 1, true),
+        )
+        const chosen = (await choose(page)).slice(0, limit - promoted)
+        const ends = await Promise.allSettled(chosen.map((job) => job.promote())) // one may have begun meanwhile
+        promoted += ends.filter(({ status }) => status === 'fulfilled').length
+        left += page.length - chosen.length
+        if (page.length < JOBS_AT_ONCE) break
+      }
+      return promoted
     },
   }
 }

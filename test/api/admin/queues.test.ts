@@ -99,8 +99,11 @@ describe('the jobs of a queue', () => {
     expect(JSON.stringify([page.body, rest.body])).not.toContain('far.example')
 
     expect((await adm.post('/queues/fetch/promote', { reason, name: 'other' })).body).toEqual({ count: 0 })
+    await add('dot@other.example', 3_600_000)
+    expect((await adm.post('/queues/fetch/promote', { reason, pod: 'OTHER.example' })).body).toEqual({ count: 1 })
+    expect((await adm.post('/queues/fetch/promote', { reason, pod: 'other.example' })).body).toEqual({ count: 0 })
     expect((await adm.post('/queues/fetch/promote', { reason, name: 'fetch-stream' })).body).toEqual({ count: 3 })
-    expect((await adm.get('/queues/fetch/jobs')).body).toHaveLength(3)
+    expect((await adm.get('/queues/fetch/jobs')).body).toHaveLength(4)
   })
 
   it('are discarded after a confirmation; those of outbox rows are added again', async () => {

@@ -146,14 +146,20 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Make delayed jobs due',
         description: 'The earliest thousand at most.',
         params,
-        body: Type.Object({ reason, name: Type.Optional(Type.String({ description: 'Only jobs of this name.' })) }),
+        body: Type.Object({
+          reason,
+          name: Type.Optional(Type.String({ description: 'Only jobs of this name.' })),
+          pod: Type.Optional(Type.String({ description: 'Only jobs that deliver to this pod or fetch from it.' })),
+        }),
         response: { 200: Type.Object({ count: Count }, { description: 'The jobs that are due now.' }) },
       },
       config: { ...changing, refusals: actionRefusals },
     },
     async (request) => {
       const [pod, actor, queue, change] = await changeOf(request)
-      return { count: await promoteJobs(pod, actor, queue, { ...change, name: request.body.name }) }
+      return {
+        count: await promoteJobs(pod, actor, queue, { ...change, name: request.body.name, pod: request.body.pod }),
+      }
     },
   )
 

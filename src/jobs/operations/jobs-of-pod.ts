@@ -1,0 +1,26 @@
+import type { Job } from 'bullmq'
+import type { Pod } from '../../pod/pod.js'
+import { findPodsOfRows } from '../dead-letters/failed-rows.js'
+import { outboxIdOf } from '../outbox/outbox.js'
+
+/** The jobs that deliver to a pod, or fetch from it. */
+export async function jobsOfPod<Found extends Pick<Job, 'data'>>(
+  { db }: Pick<Pod, 'db'>,
+  host: string,
+  jobs: readonly Found[],
+): Promise<readonly Found[]> {
+  const pods = await db('pods')
+    .whereRaw(`host || case when port = 443 then '' else ':' || port end = ?`, [host])
+    .pluck('id')
+  const ofRows = await findPodsOfRows(
+    db,
+    jobs.flatMap(({ data }) => outboxIdOf(data) ?? []),
+  )
+  return jobs.filter(({ data }) => {
+    const outboxId = outboxIdOf(data)
+    if (outboxId !== undefined) return ofRows.get(outboxId) === host
+    const { podIds = [], from, address, host: ofJob } = data ?? {}
+    const source = from ?? address ?? ofJob
+    return pods.some((id) => podIds.includes(id)) || (typeof source === 'string' && source.replace(/^.*@/, '') === host)
+  })
+}
