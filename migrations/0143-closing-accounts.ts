@@ -11,7 +11,8 @@ export const closingAccounts: Migration = {
         add column closing_by text check (closing_by in ('owner', 'moderator')),
         -- Comments and posts are retracted before the account deletion is sent.
         add column closing_retracts boolean not null default false,
-        add constraint users_closing_check check ((close_at is null) = (closing_by is null));
+        add constraint users_closing_check check ((close_at is null) = (closing_by is null)) not valid;
+      alter table users validate constraint users_closing_check;
       create index users_close_at on users (close_at) where close_at is not null and closed_at is null;
     `)
   },

@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import type { Knex } from 'knex'
+import { migrations } from '../../migrations/index.js'
 import type { Config } from '../../src/config/config.js'
 import { readSoftware } from '../../src/config/software.js'
 import { migrationStatus } from '../../src/persistence/database/database.js'
@@ -49,10 +50,15 @@ async function checkMigrations(db: Knex): Promise<Finding> {
   }
   if (pending.length === 0) return ok('migrations', 'The tables are those of this version.')
   const { rows } = await db.raw('select pg_size_pretty(pg_database_size(current_database())) as size')
+  const kinds = pending.map((name) => (isConcurrent(name) ? `${name}, an index made while the pod runs` : name))
   return fail(
     'migrations',
-    `${pending.length} migrations are pending on a database of ${rows[0].size} (${pending.join(', ')}): run "pod db migrate".`,
+    `${pending.length} migrations are pending on a database of ${rows[0].size} (${kinds.join('; ')}): run "pod db migrate".`,
   )
+}
+
+function isConcurrent(name: string): boolean {
+  return migrations.get(name)?.config?.transaction === false
 }
 
 /** The disk of the embedded database; that of another server cannot be seen. */

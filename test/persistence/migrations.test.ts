@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Knex } from 'knex'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { migrations } from '../../migrations/index.js'
+import { createIndexConcurrently } from '../../migrations/migration.js'
 import {
   migrate,
   migrateTo,
@@ -143,6 +144,55 @@ describe('migrations', () => {
 
     expect(applied).toEqual(names.slice(changing))
     expect(attempts).toEqual([1, 2])
+  })
+
+  it('have a transaction each on a database with tables, and are reverted together', async () => {
+    await migrate(db)
+    const faulty = { up: () => db.raw('select 1 / 0').then(() => undefined), down: async () => undefined }
+    const next = {
+      up: (on: Knex) => on.schema.createTable('next', () => {}),
+      down: (on: Knex) => on.schema.dropTable('next'),
+    }
+    const known = new Map([...migrations, ['9001-next', next], ['9002-faulty', faulty]])
+    await expect(migrate(db, { known })).rejects.toThrow('division by zero')
+    expect((await migrationStatus(db)).unknown).toEqual(['9001-next'])
+
+    const none = { up: async () => undefined, down: async () => undefined }
+    const repaired = new Map([...migrations, ['9001-next', next], ['9002-repaired', none], ['9003-last', none]])
+    expect(await migrate(db, { known: repaired })).toEqual(['9002-repaired', '9003-last'])
+    const batches = await db('knex_migrations').where('name', '>', '9002').distinct().pluck('batch')
+    expect(batches).toHaveLength(1)
+  })
+
+  it('make an index while others write, and again after the process that made it was killed', async () => {
+    await migrate(db)
+    const index = {
+      config: { transaction: false } as const,
+      up: (on: Knex) => createIndexConcurrently(on, 'posts_test', 'on posts (type)'),
+      down: async () => undefined,
+    }
+    const known = new Map([...migrations, ['9001-index', index]])
+    const state = async () =>
+      (await db.raw(`select indisvalid as valid from pg_index where indexrelid = to_regclass('posts_test')`)).rows
+    const writer = await db.transaction()
+    await writer.raw(`update posts set text = text where false`)
+    const killed = migrate(db, { known, lockTimeout: 20 })
+    killed.catch(() => undefined)
+    await expect.poll(state).toEqual([{ valid: false }])
+    // The other process waits for its turn, without a snapshot for which the index would wait.
+    const other = migrate(db, { known })
+
+    await db.raw(
+      `select pg_terminate_backend(pid) from pg_stat_activity where query like 'create index concurrently posts_test%'`,
+    )
+    await expect(killed).rejects.toThrow()
+    await expect.poll(state).toEqual([{ valid: false }])
+    await writer.raw(`insert into tags (name) values ('written meanwhile')`)
+    await writer.commit()
+
+    expect(await other).toEqual(['9001-index'])
+    expect(await state()).toEqual([{ valid: true }])
+    expect(await migrate(db, { known })).toEqual([])
   })
 
   it('of a newer release do not stop an older one, which cannot revert them', async () => {

@@ -225,6 +225,8 @@ export async function openUnlimitedSession(db: Knex, purpose: string): Promise<p
 }
 
 export interface MigrateOptions {
+  /** For tests: other migrations than those of the program. */
+  readonly known?: Migrations
   /** Milliseconds for which a migration waits for the lock of a table. Requests queue behind it meanwhile. */
   readonly lockTimeout?: number
   /** Called before another try, when a table was locked for too long. */
@@ -235,6 +237,8 @@ const MIGRATION_LOCK_TIMEOUT = 3_000
 const MIGRATION_TRIES = 10
 /** Milliseconds in which requests run that have waited behind a migration. */
 const PAUSE_BETWEEN_TRIES = 1_000
+/** Milliseconds between two looks whether another process has ended its migrations. */
+const MIGRATION_LOCK_PAUSE = 100
 
 /**
  * Applies pending migrations and returns their names. Processes that start at the same time run one after the other. A migration that
@@ -242,24 +246,49 @@ const PAUSE_BETWEEN_TRIES = 1_000
  */
 export async function migrate(
   db: Knex,
-  { lockTimeout = MIGRATION_LOCK_TIMEOUT, onBlocked = () => pause(PAUSE_BETWEEN_TRIES) }: MigrateOptions = {},
+  {
+    known = migrations,
+    lockTimeout = MIGRATION_LOCK_TIMEOUT,
+    onBlocked = () => pause(PAUSE_BETWEEN_TRIES),
+  }: MigrateOptions = {},
 ): Promise<string[]> {
-  return withMigrationLock(
-    db,
-    migrations,
-    async (migrationDb) => {
-      for (let attempt = 1; ; attempt += 1) {
-        try {
-          const [, names]: [number, string[]] = await migrationDb.migrate.latest()
-          return names
-        } catch (error) {
-          if (!isLockTimeout(error) || attempt === MIGRATION_TRIES) throw error
-          await onBlocked(attempt)
-        }
+  return withMigrationLock(db, known, (migrationDb) => applyPending(migrationDb, known, onBlocked), lockTimeout)
+}
+
+/** The tables of a new database are made in one transaction; later each migration has its own, and keeps its locks for a shorter time. */
+async function applyPending(
+  migrationDb: Knex,
+  known: Migrations,
+  onBlocked: (attempt: number) => Promise<void>,
+): Promise<string[]> {
+  const { applied } = await migrationStatus(migrationDb)
+  if (applied.length === 0) {
+    const [, names]: [number, string[]] = await migrationDb.migrate.latest({
+      ...SETTINGS,
+      migrationSource: inOne(known),
+    })
+    return names
+  }
+  const [last = 0]: number[] = await migrationDb('knex_migrations').orderBy('batch', 'desc').limit(1).pluck('batch')
+  const done: string[] = []
+  for (let attempt = 1; ; ) {
+    try {
+      const [, names]: [number, string[]] = await migrationDb.migrate.up()
+      if (names.length === 0) {
+        // A rollback reverts all of them.
+        await migrationDb('knex_migrations')
+          .where('batch', '>', last)
+          .update({ batch: last + 1 })
+        return done
       }
-    },
-    lockTimeout,
-  )
+      done.push(...names)
+      attempt = 1
+    } catch (error) {
+      if (!isLockTimeout(error) || attempt === MIGRATION_TRIES) throw error
+      await onBlocked(attempt)
+      attempt += 1
+    }
+  }
 }
 
 /** Applies only these migrations, for the tables of an older version. */
@@ -316,12 +345,12 @@ async function withMigrationLock<Result>(
     },
     pool: { min: 0, max: 2, afterCreate: waitForLocks(lockTimeout) },
     log: silent,
-    migrations: { migrationSource: migrationSource(known), disableMigrationsListValidation: true },
+    migrations: { ...SETTINGS, migrationSource: migrationSource(known) },
   })
   try {
     return await migrationDb.transaction(async (lock) => {
-      await lock.raw('set local lock_timeout = 0') // another process may migrate for long
-      await lock.raw(`select pg_advisory_xact_lock(hashtextextended('migrations', 0))`)
+      // Not by waiting in a statement: an index that another process makes concurrently would wait for its snapshot.
+      while (!(await tryMigrationLock(lock))) await pause(MIGRATION_LOCK_PAUSE)
       // With the advisory lock held, a lock in the library's own table was left by a killed process.
       await migrationDb.migrate.forceFreeMigrationsLock()
       return work(migrationDb)
@@ -329,6 +358,11 @@ async function withMigrationLock<Result>(
   } finally {
     await migrationDb.destroy()
   }
+}
+
+async function tryMigrationLock(lock: Knex.Transaction): Promise<boolean> {
+  const { rows } = await lock.raw(`select pg_try_advisory_xact_lock(hashtextextended('migrations', 0)) as locked`)
+  return rows[0].locked
 }
 
 /** Sets the longest wait for a lock of each connection. */
@@ -339,6 +373,14 @@ function waitForLocks(lockTimeout: number) {
 }
 
 type Migrations = typeof migrations
+
+/** A database of a newer release has migrations that this one does not know. */
+const SETTINGS = { disableMigrationsListValidation: true } as const
+
+/** The same migrations, all in one transaction. */
+function inOne(known: Migrations): Knex.MigrationSource<string> {
+  return migrationSource(new Map([...known].map(([name, { up, down }]) => [name, { up, down }])))
+}
 
 /** Migration names without a file extension, which is .ts in tests and .js in production. */
 function migrationSource(known: Migrations): Knex.MigrationSource<string> {
