@@ -1,7 +1,7 @@
 // Makes the files of a release in a folder: the package, its list of parts (SBOM) and their checksums. The same commit gives the
-// same bytes. Run "npm ci" and "npm run build" before.
+// same bytes. With a key of ssh-keygen the checksums are signed. Run "npm ci" and "npm run build" before.
 //
-//   node scripts/make-release.mjs <folder>
+//   node scripts/make-release.mjs <folder> [--sign <private key>]
 
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -10,9 +10,9 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
 const project = resolve(import.meta.dirname, '..')
-const [, , target] = process.argv
-if (target === undefined) {
-  console.error('Usage: node scripts/make-release.mjs <folder>')
+const [, , target, option, key] = process.argv
+if (target === undefined || (option !== undefined && (option !== '--sign' || key === undefined))) {
+  console.error('Usage: node scripts/make-release.mjs <folder> [--sign <private key>]')
   process.exit(2)
 }
 if (!existsSync(join(project, 'dist/bin/pod.js'))) {
@@ -54,6 +54,8 @@ try {
     scripts: { start: scripts.start },
     allowScripts,
     files: [...CONTENT, 'npm-shrinkwrap.json'],
+    // The registry sets it for packages it serves. Without it npm ignores the list of versions in a package that is a file.
+    _hasShrinkwrap: true,
   })
   const lock = readJson('package-lock.json')
   const { devDependencies: ___, ...root } = lock.packages['']
@@ -70,9 +72,16 @@ try {
   writeFileSync(join(folder, sbom), `${JSON.stringify(bom, null, 1)}\n`)
   const files = [packed.filename, sbom].sort()
   writeFileSync(join(folder, 'SHA256SUMS'), files.map((name) => `${sha256(join(folder, name))}  ${name}\n`).join(''))
+  if (key !== undefined) sign(join(folder, 'SHA256SUMS'), resolve(key))
   for (const name of readdirSync(folder)) console.log(join(folder, name))
 } finally {
   rmSync(temporary, { recursive: true, force: true })
+}
+
+/** The namespace keeps a signature for another purpose from being one of a release. */
+function sign(path, privateKey) {
+  rmSync(`${path}.sig`, { force: true })
+  execFileSync('ssh-keygen', ['-q', '-Y', 'sign', '-f', privateKey, '-n', 'diaspora-pod', path], { stdio: 'inherit' })
 }
 
 function npm(words) {

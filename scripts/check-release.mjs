@@ -1,0 +1,184 @@
+// Makes a release twice, compares both, installs it into an empty folder as an operator does, compares the packages with the list of
+// parts (SBOM), starts the pod with npx, signs up, posts, and stops it. Needs the npm registry. Run "npm run build" before.
+//
+//   node scripts/check-release.mjs
+
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+const project = resolve(import.meta.dirname, '..')
+const folder = mkdtempSync(join(tmpdir(), 'pod-check-release-'))
+const START_LIMIT_MS = 180_000
+/** Without the settings of the caller. */
+const environment = { PATH: process.env.PATH, HOME: process.env.HOME, LANG: 'C.UTF-8' }
+
+try {
+  const releases = ['first', 'second'].map((name) => makeRelease(join(folder, name)))
+  const [first, second] = releases.map((path) => readFileSync(join(path, 'SHA256SUMS'), 'utf8'))
+  check(first === second, 'two releases of the same commit have the same bytes')
+  const [release] = releases
+  verifySignature(release)
+
+  const empty = join(folder, 'empty')
+  mkdirSync(empty)
+  const tarball = readdirSync(release).find((name) => name.endsWith('.tgz'))
+  cpSync(join(release, tarball), join(empty, tarball))
+  comparePackages(release, tarball)
+  await startWithNpx(empty, tarball)
+  console.log('The release is good.')
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+function makeRelease(path) {
+  const key = join(folder, 'key')
+  if (!existsSync(key)) run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'release', '-f', key], folder)
+  run('node', [join(project, 'scripts/make-release.mjs'), path, '--sign', key], project)
+  return path
+}
+
+function verifySignature(release) {
+  const [type, key] = readFileSync(join(folder, 'key.pub'), 'utf8').split(' ')
+  const signers = join(folder, 'allowed-signers')
+  execFileSync('sh', ['-c', `echo 'release ${type} ${key}' > "$0"`, signers])
+  const verify = (input) =>
+    execFileSync(
+      'ssh-keygen',
+      ['-Y', 'verify', '-f', signers, '-I', 'release', '-n', 'diaspora-pod', '-s', join(release, 'SHA256SUMS.sig')],
+      { input, stdio: ['pipe', 'pipe', 'ignore'] },
+    )
+  const sums = readFileSync(join(release, 'SHA256SUMS'))
+  verify(sums)
+  let isRefused = false
+  try {
+    verify(`${sums}x`)
+  } catch {
+    isRefused = true
+  }
+  check(isRefused, 'the signature is of SHA256SUMS alone')
+}
+
+/** What npm installs on this machine, and what the release lists: that may name packages of other platforms too. */
+function comparePackages(release, tarball) {
+  const place = join(folder, 'installed')
+  mkdirSync(place)
+  run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', join(release, tarball)], place)
+  const root = join(place, 'node_modules/diaspora-pod')
+  const { packages } = JSON.parse(readFileSync(join(root, 'npm-shrinkwrap.json'), 'utf8'))
+  const bom = JSON.parse(readFileSync(join(release, tarball.replace(/\.tgz$/, '.cdx.json')), 'utf8'))
+  const listed = new Set(
+    bom.components.map(({ group, name, version }) => `${group ? `${group}/` : ''}${name}@${version}`),
+  )
+  const installed = new Set(installedPackages(place))
+  check(
+    [...installed].every((name) => listed.has(name)),
+    `every installed package is listed: ${[...installed].filter((name) => !listed.has(name))}`,
+  )
+  const missing = Object.entries(packages)
+    .filter(([path, { optional, peer }]) => path !== '' && !optional && !peer)
+    .map(([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`)
+    .filter((name) => !installed.has(name))
+  check(missing.length === 0, `every listed package is installed, except those of other platforms: ${missing}`)
+  check(
+    [...installed].every((name) => !/^(vitest|typescript|knip|@biomejs\/biome)@/.test(name)),
+    'no package for development is installed',
+  )
+}
+
+function installedPackages(place) {
+  const tree = JSON.parse(run('npm', ['ls', '--all', '--json', '--loglevel=silent'], place))
+  const names = []
+  const walk = ({ dependencies = {} }) => {
+    for (const [name, part] of Object.entries(dependencies)) {
+      if (part.version === undefined) continue
+      if (name !== 'diaspora-pod') names.push(`${name}@${part.version}`)
+      walk(part)
+    }
+  }
+  walk(tree)
+  return names
+}
+
+async function startWithNpx(place, tarball) {
+  const env = { ...environment, PORT: '0', ADMIN_LISTEN: 'off' }
+  const child = spawn('npx', ['--yes', `./${tarball}`, 'start'], {
+    cwd: place,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const timer = setTimeout(() => child.kill('SIGKILL'), START_LIMIT_MS)
+  try {
+    const address = await addressOf(child)
+    const jar = await signUp(address)
+    check((await fetch(`${address}/`, { headers: { cookie: jar } })).status < 400, 'the start page is shown')
+    check(await post(place, tarball, address), 'a post is stored')
+  } finally {
+    child.kill('SIGTERM')
+    const [code] = child.exitCode === null ? await once(child, 'exit') : [child.exitCode]
+    clearTimeout(timer)
+    check(code === 0, `the pod stops on SIGTERM with 0 (it was ${code})`)
+  }
+}
+
+async function addressOf(child) {
+  let text = ''
+  for await (const chunk of child.stdout) {
+    text += chunk
+    const [, address] = /is running at (http:\/\/\S+)/.exec(text) ?? []
+    if (address !== undefined) {
+      child.stdout.resume()
+      return address
+    }
+  }
+  throw new Error(`The pod has not started:\n${text}`)
+}
+
+/** As a browser does, without JavaScript. */
+async function signUp(address) {
+  const page = await fetch(`${address}/users/sign_up`)
+  const html = await page.text()
+  const fields = new URLSearchParams()
+  for (const [, name, value] of html.matchAll(/<input[^>]*type="hidden"[^>]*name="([^"]+)"[^>]*value="([^"]*)"/g)) {
+    fields.set(name, value)
+  }
+  for (const name of ['password', 'password_confirmation']) fields.set(name, 'correct horse battery')
+  fields.set('username', 'alice')
+  const cookie = page.headers
+    .getSetCookie()
+    .map((each) => each.split(';')[0])
+    .join('; ')
+  const answer = await fetch(`${address}/users/sign_up`, {
+    ...{ method: 'POST', body: fields, redirect: 'manual' },
+    headers: { cookie, origin: address },
+  })
+  check(answer.status === 303 || answer.status === 302, `sign-up succeeds (it answered ${answer.status})`)
+  return answer.headers
+    .getSetCookie()
+    .map((each) => each.split(';')[0])
+    .join('; ')
+}
+
+async function post(place, tarball, address) {
+  const words = ['--yes', `./${tarball}`, 'token', 'alice', '--scopes', 'public:read public:modify', '--json']
+  const { access_token: token } = JSON.parse(
+    execFileSync('npx', words, { cwd: place, env: environment, encoding: 'utf8' }),
+  )
+  const answer = await fetch(`${address}/api/v1/posts`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ body: 'Written on a new pod', public: true }),
+  })
+  return answer.status === 200
+}
+
+function run(program, words, cwd) {
+  return execFileSync(program, words, { cwd, env: environment, encoding: 'utf8', maxBuffer: 64 * 2 ** 20 })
+}
+
+function check(isRight, what) {
+  if (!isRight) throw new Error(`Not true: ${what}`)
+  console.log(`ok: ${what.split(':')[0]}`)
+}
