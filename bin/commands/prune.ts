@@ -7,11 +7,13 @@ import {
   prune,
   retentionDays,
 } from '../../src/domain/operations/prune.js'
+import { removeOrphanedFiles } from '../../src/domain/photos/orphaned-files.js'
 import { CommandError } from '../command-error.js'
 import { interruptible } from '../interruptible.js'
 import { readCount } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { describeBytes, showProgress } from '../progress.js'
+import { requirePictureStores } from '../require-picture-stores.js'
 import { withPod } from '../with-pod.js'
 
 interface PruneCommandOptions extends OutputOptions {
@@ -21,7 +23,10 @@ interface PruneCommandOptions extends OutputOptions {
   readonly limit?: number
   readonly withComments?: boolean
   readonly includeUnfetchable?: boolean
+  readonly files?: boolean
 }
+
+type DescribedReport = Omit<PruneReport, 'category'> & { readonly category: string }
 
 /** The shortest retention that the command accepts, in days. */
 const SHORTEST: Readonly<Record<PruneCategory, number>> = { posts: 30, notifications: 1, dead: 1, tombstones: 90 }
@@ -38,6 +43,7 @@ export function pruneCommand(program: Command): void {
     .option('--limit <rows>', 'remove at most so many rows of each category', readCount)
     .option('--with-comments', 'also posts with comments, which cannot be fetched again from every pod')
     .option('--include-unfetchable', 'also private posts, and posts of pods and accounts that are gone')
+    .option('--files', 'only pictures that have belonged to no photo for 7 days')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod prune --category posts --older-than 90d --dry-run')
     .action(run)
@@ -49,6 +55,10 @@ async function run({ dryRun = false, category, olderThan, limit, ...options }: P
     if (olderThan < SHORTEST[category]) {
       throw new CommandError(`--older-than must be at least ${SHORTEST[category]} days for ${category}.`)
     }
+  }
+  if (options.files) {
+    if (category !== undefined) throw new CommandError('--files is a category of its own: leave out --category.')
+    return runFiles(dryRun, options)
   }
   const progress = showProgress()
   const reports = await interruptible('What was removed is removed; the next run removes the rest.', (signal) =>
@@ -75,7 +85,18 @@ async function run({ dryRun = false, category, olderThan, limit, ...options }: P
   print(options, { dry_run: dryRun, categories: reports }, describe(reports, dryRun))
 }
 
-function describe(reports: readonly PruneReport[], dryRun: boolean): string[] {
+async function runFiles(dryRun: boolean, options: OutputOptions): Promise<void> {
+  const removed = await interruptible('What was removed is removed; the next run removes the rest.', (signal) =>
+    withPod(async (pod) => {
+      await requirePictureStores(pod)
+      return removeOrphanedFiles(pod.db, pod.pictures, { now: pod.now(), dryRun, signal })
+    }),
+  )
+  const report = { category: 'files', ...removed, kept: {} }
+  print(options, { dry_run: dryRun, categories: [report] }, describe([report], dryRun))
+}
+
+function describe(reports: readonly DescribedReport[], dryRun: boolean): string[] {
   if (reports.length === 0) return ['Nothing is removed: RETENTION_POSTS_DAYS is 0. Use --older-than.']
   return [
     ...table([

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { requirePictureStores } from '../../bin/require-picture-stores.js'
 import { readConfig } from '../../src/config/config.js'
 import { checkPictures, movePictures } from '../../src/domain/photos/move-pictures.js'
+import { removeOrphanedFiles } from '../../src/domain/photos/orphaned-files.js'
 import { listPhotoFiles } from '../../src/domain/photos/photos.js'
 import { uploadPhoto } from '../../src/domain/photos/uploads.js'
 import { keepHeartbeat } from '../../src/jobs/operations/heartbeat.js'
@@ -206,7 +207,7 @@ describe('the move of pictures from a folder to S3', () => {
     expect(await movePictures(api.pod.db, { ...work, from: source, to: target, dryRun: true })).toMatchObject({
       copied: 3,
     })
-    expect(await target.list('')).toEqual([{ name: 'd.png', bytes: 17 }])
+    expect(await target.list('')).toMatchObject([{ name: 'd.png', bytes: 17 }])
     // Deleted between the read and the write of its copy.
     const deleting = {
       ...target,
@@ -293,5 +294,19 @@ describe('the move of pictures from a folder to S3', () => {
 
     expect(missing).toContain(name)
     expect(orphaned).toEqual(['thumb_small_unknown.png'])
+
+    const remove = (days: number, dryRun = false) =>
+      removeOrphanedFiles(api.pod.db, api.pod.pictures, {
+        ...work,
+        dryRun,
+        now: new Date(Date.now() + days * 86_400_000),
+      })
+    expect(await remove(6)).toMatchObject({ rows: 0 })
+    const stored = (await api.pod.pictures.list('')).length
+    expect(await remove(8, true)).toMatchObject({ rows: 1, bytes: 1 })
+    expect(await api.pod.pictures.list('')).toHaveLength(stored)
+    expect(await remove(8)).toMatchObject({ rows: 1 })
+    expect(await remove(8)).toMatchObject({ rows: 0 })
+    expect(await api.pod.pictures.list('')).toHaveLength(stored - 1)
   })
 })

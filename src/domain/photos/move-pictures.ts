@@ -3,7 +3,7 @@ import type { Knex } from 'knex'
 import { withSessionLock } from '../../persistence/database/session-lock.js'
 import type { PictureStorage } from '../../persistence/photos/picture-storage.js'
 import { Refusal } from '../refusals.js'
-import { listPhotoFiles } from './photos.js'
+import { orphanedFiles } from './orphaned-files.js'
 
 const AT_ONCE = 8
 const PHOTOS_AT_ONCE = 500
@@ -115,28 +115,7 @@ export async function checkPictures(db: Knex, pictures: PictureStorage, signal: 
     if (last === undefined) break
     after = last.id
   }
-  return { photos, missing, orphaned: await findOrphans(db, pictures, signal) }
-}
-
-async function findOrphans(db: Knex, pictures: PictureStorage, signal: AbortSignal): Promise<readonly string[]> {
   const orphaned: string[] = []
-  for (let after = ''; ; ) {
-    signal.throwIfAborted()
-    const listed = await pictures.list(after)
-    const last = listed.at(-1)
-    if (last === undefined) return orphaned
-    const photoNames = new Map(listed.map(({ name }) => [name, photoNameOf(name)]))
-    const known: readonly string[] = await db('photos')
-      .whereIn('name', [...photoNames.values()])
-      .pluck('name')
-    const isKnown = new Set(known)
-    for (const [name, photo] of photoNames) if (!isKnown.has(photo)) orphaned.push(name)
-    after = last.name
-  }
-}
-
-/** The name without the prefix of its size. */
-function photoNameOf(file: string): string {
-  const [prefix = ''] = listPhotoFiles('').filter((each) => each !== '' && file.startsWith(each))
-  return file.slice(prefix.length)
+  for await (const group of orphanedFiles(db, pictures, signal)) orphaned.push(...group.map(({ name }) => name))
+  return { photos, missing, orphaned }
 }

@@ -1,4 +1,4 @@
-import { constants, type FileHandle, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { constants, type FileHandle, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { makeFolder } from '../../config/make-folder.js'
@@ -72,8 +72,11 @@ export function openFolderPictures(uploadsDir: string): PictureStorage {
         .filter((name) => name > after)
         .sort()
         .slice(0, LISTED_AT_ONCE)
-      const facts = await Promise.all(next.map((name) => this.find(name)))
-      return next.map((name, index) => ({ name, bytes: facts[index]?.bytes ?? 0 }))
+      const found = await Promise.all(next.map((name) => stat(join(folder, name)).catch(() => undefined)))
+      return next.flatMap((name, index) => {
+        const { size: bytes, mtime: modifiedAt } = found[index] ?? {}
+        return bytes === undefined || modifiedAt === undefined ? [] : [{ name, bytes, modifiedAt }]
+      })
     },
 
     async exportDraft(name) {

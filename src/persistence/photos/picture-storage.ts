@@ -62,9 +62,10 @@ export interface PictureFacts {
   readonly sha256?: string | undefined
 }
 
-interface ListedPicture {
+export interface ListedPicture {
   readonly name: string
   readonly bytes: number
+  readonly modifiedAt: Date
 }
 
 /** The first and the last byte. */

@@ -103,7 +103,7 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
     },
     async list(after) {
       const objects = await s3.list('images/', imageKey(after))
-      return objects.map(({ key, bytes }) => ({ name: key.slice('images/'.length), bytes }))
+      return objects.map(({ key, bytes, modifiedAt }) => ({ name: key.slice('images/'.length), bytes, modifiedAt }))
     },
     async exportDraft(name) {
       return join(tmpdir(), `pod-export-${name}`)
