@@ -37,4 +37,5 @@ export const FAULTS = {
   F35: 'all processes and stores are killed at once: nothing is lost or stored twice',
   F36: 'an older backup is restored: jobs without an outbox row have no effect',
   F37: 'one message of a batch fails permanently: the others do not',
+  F38: 'a backup is made while messages arrive and workers are killed: what was accepted before is restored once',
 } as const
