@@ -24,7 +24,8 @@ export async function startRestoredCopy(
     const database = await borrowDatabase(config)
     try {
       await restoreBackup(manifest, config, database.url, { ...options, replace: false, endTokens: false })
-      return await onPod({ ...config, databaseUrl: database.url }, checkRestoredPod)
+      const withPicture = manifest.pictures.referenced !== true
+      return await onPod({ ...config, databaseUrl: database.url }, (pod) => checkRestoredPod(pod, { withPicture }))
     } catch (error) {
       if (error instanceof StartError) return [messageOf(error)]
       throw error

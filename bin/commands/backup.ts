@@ -301,6 +301,9 @@ function describeRestored(manifest: Manifest, { rows, messages, pictures, lostPi
     `Backup ${manifest.id} is restored: ${rows} rows, ${pictures} pictures, ${messages} accepted messages.`,
     `Everything since ${manifest.started_at} is missing. What was deleted or revoked since then is back.`,
     'All people have to sign in again on the pages of the pod; the tokens of applications work unless --end-tokens was given.',
+    ...(manifest.pictures.referenced
+      ? ['The pictures are not in the backup: they stay in the S3 store. "pod storage check" compares both.']
+      : []),
     ...(lostPictures > 0 ? [`${lostPictures} pictures were missing or changed in the backup.`] : []),
     ...renamed.map((name) => `Renamed: ${name}. Delete it when the pod works.`),
   ]

@@ -122,6 +122,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   backupS3: (s3) => ({ BACKUP_S3_ENDPOINT: s3?.endpoint ?? null, BACKUP_S3_REGION: s3?.region ?? null }),
   backupRecipients: (recipients) => ({ BACKUP_RECIPIENTS: recipients }),
   backupAt: (time) => ({ BACKUP_AT: time ?? 'off' }),
+  backupPictures: (pictures) => ({ BACKUP_PICTURES: pictures }),
   backupKeep: ({ daily, weekly, monthly }) => ({ BACKUP_KEEP: `${daily}d${weekly}w${monthly}m` }),
   usernameBlacklist: (names) => ({ USERNAME_BLACKLIST: names.join(',') }),
 }

@@ -131,6 +131,8 @@ export interface Config {
   readonly backupRecipients: string
   /** Time of the daily backup in UTC, as HH:MM; undefined: none is made. */
   readonly backupAt: string | undefined
+  /** Whether backups contain the pictures, or only name those of the S3 store. */
+  readonly backupPictures: 'include' | 'reference'
   /** How many days, weeks and months keep their last backup. */
   readonly backupKeep: { readonly daily: number; readonly weekly: number; readonly monthly: number }
   /** Days for which old rows are kept; 0: forever. */
@@ -249,6 +251,7 @@ interface Environment {
   readonly BACKUP_S3_SECRET_ACCESS_KEY?: string
   readonly BACKUP_RECIPIENTS: string
   readonly BACKUP_AT: string
+  readonly BACKUP_PICTURES?: 'include' | 'reference'
   readonly BACKUP_KEEP: string
 }
 
@@ -468,6 +471,7 @@ const settings = {
     pattern: '^(([01][0-9]|2[0-3]):[0-5][0-9]|off)$',
     description: 'a time like 03:30, or off',
   },
+  BACKUP_PICTURES: { type: 'string', enum: ['include', 'reference'], description: 'include or reference' },
   BACKUP_KEEP: {
     type: 'string',
     default: '7d5w12m',
@@ -515,6 +519,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
   if (given.SIGN_UP_CONFIRMATION === 'on' && given.SMTP_URL === undefined) {
     faults.push('SIGN_UP_CONFIRMATION=on needs SMTP_URL: without a mail server no mailbox can be confirmed.')
   }
+  checkBackupPictures(given, faults)
   if (faults.length > 0 || url === undefined) throw new SettingsError(faults)
 
   return {
@@ -572,6 +577,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     backupS3,
     backupRecipients: given.BACKUP_RECIPIENTS,
     backupAt: given.BACKUP_AT === 'off' ? undefined : given.BACKUP_AT,
+    backupPictures: given.BACKUP_PICTURES ?? (isAllInS3(given) ? 'reference' : 'include'),
     backupKeep: readBackupKeep(given.BACKUP_KEEP),
     usernameBlacklist: list(given.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
   }
@@ -613,6 +619,18 @@ function retentionOf(given: Environment): Config['retention'] {
 
 /** Queues whose jobs cause no request to another pod. */
 const LOCAL_QUEUES: ReadonlySet<QueueName> = new Set(['inbound', 'inbound-private', 'notify', 'photos'])
+
+function checkBackupPictures(given: Environment, faults: string[]): void {
+  if (given.BACKUP_PICTURES !== 'reference' || isAllInS3(given)) return
+  faults.push(
+    'BACKUP_PICTURES=reference needs STORAGE=s3 without UPLOADS_FALLBACK: pictures in a folder must be in the backup.',
+  )
+}
+
+/** While pictures move to S3, some are only in the folder. */
+function isAllInS3({ STORAGE, UPLOADS_FALLBACK }: Environment): boolean {
+  return STORAGE === 's3' && UPLOADS_FALLBACK !== 'folder'
+}
 
 function readBackupKeep(text: string): Config['backupKeep'] {
   const [, daily = 0, weekly = 0, monthly = 0] = KEEP_PATTERN.exec(text) ?? []

@@ -546,6 +546,26 @@ describe('the repository', () => {
     expect(() => openRepository('s3://pictures', undefined)).toThrow('BACKUP_S3_ACCESS_KEY_ID')
   })
 
+  it('of a pod with pictures in S3 has their list only, unless it is told to include them', async () => {
+    await using store = await startS3Store()
+    await using pod = await startBackedUpPod({ environment: store.environment })
+    await pod.pod.pictures.write('a.png', Buffer.from('picture'))
+    const { repository, identity } = pod
+    const manifest = await pod.backUp()
+
+    expect(manifest.pictures).toMatchObject({ count: 1, referenced: true })
+    expect(existsSync(join(pod.repositoryFolder, 'pictures'))).toBe(false)
+    expect(await verifyBackup(manifest, { repository, identities: [identity], ...uninterrupted })).toEqual([])
+    const options = { repository, identities: [identity], environment: store.environment }
+    await using place = await openRestorePlace()
+    expect(await place.restore(manifest, options)).toMatchObject({ pictures: 0, lostPictures: 0 })
+    expect(await store.client.list('images/')).toHaveLength(1)
+
+    expect(readConfig({ ...store.environment, BACKUP_PICTURES: 'include' }).backupPictures).toBe('include')
+    expect(readConfig({ ...store.environment, UPLOADS_FALLBACK: 'folder' }).backupPictures).toBe('include')
+    expect(() => readConfig({ BACKUP_PICTURES: 'reference' })).toThrow('needs STORAGE=s3')
+  })
+
   it('can be a tar stream, which is unpacked into a repository', async () => {
     const folder = join(source.folder, 'unpacked')
     mkdirSync(folder)

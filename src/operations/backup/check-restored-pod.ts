@@ -12,11 +12,11 @@ import { buildApp } from '../../web/server/app.js'
 const KEYS_CHECKED = 10
 
 /** Serves a restored pod inside this process, without a port, and returns the faults of its main pages and keys in sentences. */
-export async function checkRestoredPod(pod: Pod): Promise<readonly string[]> {
+export async function checkRestoredPod(pod: Pod, { withPicture = true } = {}): Promise<readonly string[]> {
   const app = await buildApp(pod)
   try {
     const faults: string[] = []
-    for (const path of await listPathsToCheck(pod)) {
+    for (const path of await listPathsToCheck(pod, withPicture)) {
       const { statusCode } = await app.inject({ url: path, headers: { host: pod.config.host } })
       if (statusCode !== 200) faults.push(`${path} is answered with ${statusCode}.`)
     }
@@ -27,7 +27,7 @@ export async function checkRestoredPod(pod: Pod): Promise<readonly string[]> {
 }
 
 /** One address of each kind: WebFinger and page of a person, a post, a picture, and the sign-in page. */
-async function listPathsToCheck({ db }: Pod): Promise<readonly string[]> {
+async function listPathsToCheck({ db }: Pod, withPicture: boolean): Promise<readonly string[]> {
   const person = await Person.query(db)
     .whereIn('id', db('users').whereNull('closedAt').select('personId'))
     .orderBy('id')
@@ -45,7 +45,7 @@ async function listPathsToCheck({ db }: Pod): Promise<readonly string[]> {
       ? []
       : [`/.well-known/webfinger?resource=acct:${encodeURIComponent(person.address)}`, `/people/${person.guid}`]),
     ...(post === undefined ? [] : [`/posts/${post.guid}`]),
-    ...(photo === undefined ? [] : [`${UPLOADS_PATH}${photo.name}`]),
+    ...(photo === undefined || !withPicture ? [] : [`${UPLOADS_PATH}${photo.name}`]),
   ]
 }
 

@@ -19,7 +19,7 @@ import {
   writeManifest,
 } from './manifest.js'
 import { type Part, tally, writePart } from './parts.js'
-import { backUpPictures, type LocalPhoto, type PictureEntry, readPictureList } from './pictures.js'
+import { backUpPictures, type LocalPhoto, type PictureEntry, readPictureList, referPictures } from './pictures.js'
 import type { ReportProgress } from './progress.js'
 import type { Repository } from './repository.js'
 import { openSnapshot } from './snapshot.js'
@@ -78,7 +78,10 @@ async function writeBackup(pod: BackedUpPod, id: string, options: CreateOptions)
   const inbound = await write('inbound-messages', jsonLines(acceptedMessages(pod.jobs)))
   const { tables, sequences, photos } = await backUpTables(pod, options, write)
   const secretKey = await write('secret-key', oneText(await readSecretText(pod.config)))
-  const pictures = await writePictures(pod, id, photos, previous, options)
+  const isReferenced = pod.config.backupPictures === 'reference'
+  const pictures = isReferenced
+    ? await writeReferences(pod, id, options)
+    : await writePictures(pod, id, photos, previous, options)
 
   const content = { tables, inbound, secret_key: secretKey } as const
   const sizes = sizesOf(content, pictures)
@@ -123,13 +126,36 @@ async function backUpTables(pod: BackedUpPod, { pieceBytes = PIECE_BYTES, report
   }
 }
 
+interface WrittenPictures {
+  readonly content: PictureContent
+  readonly bytes: number
+  readonly bytesNew: number
+}
+
+async function writeReferences(
+  { pictures }: BackedUpPod,
+  id: string,
+  { repository, signal, report }: CreateOptions,
+): Promise<WrittenPictures> {
+  const path = `${folderOf(id)}/pictures.list`
+  let count = 0
+  const onPicture = () => {
+    count += 1
+    report({ step: 'pictures', done: count, total: undefined })
+  }
+  const list = tally()
+  await repository.write(path, list.count(referPictures(pictures, { onPicture, signal })))
+  const { bytes: size, sha256 } = list.result()
+  return { content: { path, size, sha256, count, missing: 0, referenced: true }, bytes: 0, bytesNew: 0 }
+}
+
 async function writePictures(
   { pictures, log }: BackedUpPod,
   id: string,
   photos: Iterable<LocalPhoto>,
   previous: Manifest | undefined,
   { repository, recipients, signal, report }: CreateOptions,
-): Promise<{ readonly content: PictureContent; readonly bytes: number; readonly bytesNew: number }> {
+): Promise<WrittenPictures> {
   const path = `${folderOf(id)}/pictures.list`
   const counted = { count: 0, bytes: 0, bytesNew: 0, missing: 0 }
   const lines = backUpPictures(photos, {
@@ -158,7 +184,7 @@ async function writePictures(
 
 function sizesOf(
   content: Pick<Manifest, 'tables' | 'inbound' | 'secret_key'>,
-  pictures: { readonly content: PictureContent; readonly bytes: number; readonly bytesNew: number },
+  pictures: WrittenPictures,
 ): Pick<Manifest, 'bytes' | 'bytes_new'> {
   const parts = partsOf(content).reduce((sum, { size }) => sum + size, pictures.content.size)
   return { bytes: parts + pictures.bytes, bytes_new: parts + pictures.bytesNew }

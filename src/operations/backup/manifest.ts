@@ -44,6 +44,8 @@ export interface PictureContent {
   readonly count: number
   /** Photos of which the pod had no file. */
   readonly missing: number
+  /** The backup has the list only: the pictures stay in the S3 store of the pod. */
+  readonly referenced?: true
 }
 
 const ID = /^\d{8}T\d{6}Z-[0-9a-f]{4}$/

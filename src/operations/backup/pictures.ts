@@ -43,6 +43,25 @@ export function picturePath(file: string, recipients: readonly string[]): string
   return `pictures/${key.slice(0, 2)}/${key}${recipients.length > 0 ? '.age' : ''}`
 }
 
+/** The lines of the list of a backup without pictures: their sizes in the store of the pod. */
+export async function* referPictures(
+  pictures: Pick<PictureStorage, 'list'>,
+  { onPicture, signal }: { readonly onPicture: () => void; readonly signal: AbortSignal },
+): AsyncGenerator<Buffer> {
+  for (let after = ''; ; ) {
+    signal.throwIfAborted()
+    const listed = await pictures.list(after)
+    const last = listed.at(-1)
+    if (last === undefined) return
+    for (const { name, bytes } of listed) {
+      onPicture()
+      const hash = createHash('sha256').update(name).digest('hex')
+      yield Buffer.from(`0 referenced/${hash} ${bytes} -\n`)
+    }
+    after = last.name
+  }
+}
+
 /** Stores the pictures that the repository does not have, and yields the lines of the list. */
 export async function* backUpPictures(photos: Iterable<LocalPhoto>, options: Options): AsyncGenerator<Buffer> {
   const known = previousPictures(options.previous)

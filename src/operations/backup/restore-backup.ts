@@ -131,7 +131,8 @@ async function prepareTarget(
   }
   const target = await inspectRestoreTarget(db)
   const isRepeated = existsSync(join(uploadsDir, MARK_FILE))
-  const pictures = !isRepeated && (await hasPictures(openPictureStorage(config)))
+  const isPictureless = manifest.pictures.referenced === true
+  const pictures = !isPictureless && !isRepeated && (await hasPictures(openPictureStorage(config)))
   const file = setting === undefined ? await findKeptKey(dataDir) : undefined
   const otherKey = file !== undefined && file !== secretKey
 

@@ -21,6 +21,7 @@ export async function restorePictures(
   storage: Pick<PictureStorage, 'write'>,
   options: RestoreOptions,
 ): Promise<{ readonly pictures: number; readonly lost: number }> {
+  if (manifest.pictures.referenced) return { pictures: 0, lost: 0 }
   const { repository, report, signal } = options
   const stored = previousPictures(readPictureList(repository.read(manifest.pictures.path)))
   let pictures = 0

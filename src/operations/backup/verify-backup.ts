@@ -41,6 +41,7 @@ export async function verifyBackup(manifest: Manifest, options: VerifyOptions): 
   let pictures = 0
   for await (const picture of readPictureList(options.repository.read(manifest.pictures.path))) {
     pictures += 1
+    if (manifest.pictures.referenced) continue
     const identities = manifest.recipients.length === 0 ? undefined : options.identities
     await check(picture.size, () => checkFile(picture, options, identities))
   }
