@@ -33,6 +33,8 @@ const CONTENT = [
   'SECURITY.md',
   '.env.example',
 ]
+/** It is in the release with its own dependencies: one has an override, which npm ignores in a package that is a dependency. */
+const BUNDLED = '@fastify/swagger-ui'
 const LEFT_OUT = /\.map$|\.tsbuildinfo$|dist[\\/]bench/
 
 const folder = resolve(target)
@@ -48,26 +50,28 @@ try {
       filter: (path) => !LEFT_OUT.test(path.slice(project.length)),
     })
   }
-  const { devDependencies: _, scripts, private: __, allowScripts, ...description } = readJson('package.json')
-  writeJson('package.json', {
-    ...description,
-    scripts: { start: scripts.start },
-    allowScripts,
-    files: [...CONTENT, 'npm-shrinkwrap.json'],
-    // The registry sets it for packages it serves. Without it npm ignores the list of versions in a package that is a file.
-    _hasShrinkwrap: true,
-  })
   const lock = readJson('package-lock.json')
-  const { devDependencies: ___, ...root } = lock.packages['']
   const packages = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && dev !== true)
-  writeJson('npm-shrinkwrap.json', { ...lock, packages: { '': root, ...Object.fromEntries(packages) } })
+  const bundled = pathsOf(BUNDLED, lock.packages)
+  const named = namedVersions(packages, bundled, lock.packages[''].dependencies)
+  const { devDependencies: _, scripts, private: __, allowScripts, ...description } = readJson('package.json')
+  const { devDependencies: ___, ...root } = lock.packages['']
+  const writeDescription = (more) => {
+    const files = [...CONTENT, 'npm-shrinkwrap.json']
+    writeJson('package.json', { ...description, ...more, scripts: { start: scripts.start }, allowScripts, files })
+    const all = { '': { ...root, ...more }, ...Object.fromEntries(packages) }
+    writeJson('npm-shrinkwrap.json', { ...lock, packages: all })
+  }
 
-  const [packed] = JSON.parse(npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder]))
+  writeDescription({})
   // Its number and time would differ with each run.
   const { serialNumber: ____, ...bom } = JSON.parse(
     npm(['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--omit', 'dev']),
   )
   delete bom.metadata.timestamp
+  writeDescription({ ...named, bundleDependencies: [BUNDLED] })
+  for (const path of bundled) cpSync(join(project, path), join(staging, path), { recursive: true })
+  const [packed] = JSON.parse(npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder]))
   const sbom = packed.filename.replace(/\.tgz$/, '.cdx.json')
   writeFileSync(join(folder, sbom), `${JSON.stringify(bom, null, 1)}\n`)
   const files = [packed.filename, sbom].sort()
@@ -76,6 +80,37 @@ try {
   for (const name of readdirSync(folder)) console.log(join(folder, name))
 } finally {
   rmSync(temporary, { recursive: true, force: true })
+}
+
+/** npm ignores the shrinkwrap of a package that is a file. So the package itself names the tested version of all others. */
+function namedVersions(packages, bundled, direct) {
+  const dependencies = {}
+  const optionalDependencies = {}
+  for (const [path, { version, optional }] of packages) {
+    const [, name, nested] = path.split('node_modules/')
+    if (nested !== undefined || (bundled.has(path) && !(name in direct))) continue
+    if (optional) optionalDependencies[name] = version
+    else dependencies[name] = version
+  }
+  return { dependencies, optionalDependencies }
+}
+
+/** The folders of a package and of all that it depends on, as the lock file resolves them. */
+function pathsOf(name, packages) {
+  const found = new Set()
+  const add = (path) => {
+    if (found.has(path)) return
+    found.add(path)
+    for (const dependency of Object.keys(packages[path].dependencies ?? {})) add(resolvePath(path, dependency))
+  }
+  const resolvePath = (from, dependency) => {
+    const path = `${from === '' ? '' : `${from}/`}node_modules/${dependency}`
+    if (path in packages) return path
+    if (from === '') throw new Error(`The lock file lacks ${dependency}.`)
+    return resolvePath(from.slice(0, Math.max(0, from.lastIndexOf('/node_modules/'))), dependency)
+  }
+  add(`node_modules/${name}`)
+  return found
 }
 
 /** The namespace keeps a signature for another purpose from being one of a release. */
