@@ -41,6 +41,9 @@ export function countFailures(storage: PictureStorage): CountedPictures {
     open: counted('read', storage.open),
     delete: counted('delete', storage.delete),
     list: counted('list', storage.list),
+    storeExport: counted('write', storage.storeExport),
+    openExport: counted('read', storage.openExport),
+    deleteExports: counted('delete', storage.deleteExports),
   }
 }
 
