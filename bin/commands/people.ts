@@ -20,8 +20,8 @@ import { CommandError } from '../command-error.js'
 import { readCount } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { withPod } from '../with-pod.js'
-
 import { pendingCommands } from './pending-sign-ups.js'
+import { userAccessCommands } from './user-access.js'
 
 interface PasswordOptions extends OutputOptions {
   readonly password?: string
@@ -97,6 +97,8 @@ export function peopleCommands(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod user close alice --yes')
     .action(close)
+
+  userAccessCommands(user)
 }
 
 function withPasswordOptions(command: Command): Command {

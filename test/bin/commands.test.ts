@@ -130,6 +130,14 @@ describe('the commands', { timeout: 60_000 }, () => {
       expect(await failure('audit', 'show', '99')).toMatchObject({ code: 1 })
     })
 
+    it('shows and ends sessions, and removes second factors, with audit entries', async () => {
+      expect(await json('user', 'sessions', 'alice')).toEqual([])
+      expect(await json('user', 'sessions', 'alice', '--end-all', '--apps')).toMatchObject({ applications: true })
+      expect(await json('user', 'two-factor', 'alice')).toMatchObject({ totp: false, recovery_codes_left: 0 })
+      expect(await json('user', 'two-factor', 'alice', '--off')).toMatchObject({ removed: true })
+      expect(await failure('user', 'two-factor', 'nobody')).toMatchObject({ code: 1 })
+    })
+
     it('close requires a confirmation', async () => {
       await createUser(open, { username: 'leaver', password: PASSWORD })
 

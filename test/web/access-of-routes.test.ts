@@ -71,6 +71,7 @@ const PUBLIC = [
   '/users/confirm_email',
   '/users/password/edit',
   '/users/sign_in',
+  '/users/sign_in/second_factor',
   '/users/sign_out',
   '/users/sign_up',
   '/users/undo_email',

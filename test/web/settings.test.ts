@@ -45,7 +45,7 @@ async function statusWith(token: string): Promise<number> {
 describe('every page of the settings', () => {
   it('sends visitors to the sign-in page and back', async () => {
     const pages = pod.app.knownRoutes.filter(({ method, config }) => config?.member && method === 'GET')
-    expect(pages.length).toBeGreaterThan(7)
+    expect(pages.length).toBeGreaterThan(8)
     for (const { url } of pages) {
       const answer = await pod.inject(url)
       expect([url, answer.statusCode, answer.headers.location]).toEqual([
@@ -78,7 +78,7 @@ describe('every page of the settings', () => {
     ['/user/edit', '/settings'],
     ['/privacy', '/settings/blocks'],
     ['/profile/edit', '/settings/profile'],
-    ['/two_factor_authentication', '/settings'],
+    ['/two_factor_authentication', '/settings/two_factor'],
   ])('has the path %s of diaspora*', async (path, target) => {
     const answer = await pod.inject(path)
     expect([answer.statusCode, answer.headers.location]).toEqual([303, target])

@@ -7,6 +7,7 @@ import { Client } from '../../persistence/models/client.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
+import { lacksStaffFactor } from './factors/second-factor.js'
 import { isScope, roleAllowsScope, type Scope } from './scopes.js'
 
 /** An authorization in the terms of the authorization server. */
@@ -32,7 +33,7 @@ type AuthorizationRefusal = 'user_missing' | 'client_missing' | 'authorization_m
 
 /** Creates or changes the one authorization of a user and a client. New consent changes the scopes of existing tokens. */
 export async function authorizeClient(
-  pod: Pick<Pod, 'db' | 'now'>,
+  pod: Pick<Pod, 'db' | 'now' | 'config'>,
   who: { readonly address: string; readonly clientId: string },
   requested: readonly Scope[],
 ): Promise<string> {
@@ -42,7 +43,7 @@ export async function authorizeClient(
   ])
   if (!user) throw refusal('user_missing', 'This account is closed.')
   if (!client) throw refusal('client_missing', 'This application is not registered any more.')
-  const scopes = requested.filter((scope) => roleAllowsScope(user.role, scope))
+  const scopes = await filterGrantable(pod, user, requested)
   const { grantId } = await Authorization.query(pod.db)
     .insert({ userId: user.id, clientId: client.id, grantId: randomBytes(16).toString('hex'), scopes: [...scopes] })
     .onConflict(['userId', 'clientId'])
@@ -54,12 +55,22 @@ export async function authorizeClient(
 
 /** The requested scopes that a user may grant: those of the admin API need the role. */
 export async function findGrantableScopes(
-  pod: Pick<Pod, 'db'>,
+  pod: Pick<Pod, 'db' | 'config'>,
   address: string,
   scopes: readonly Scope[],
 ): Promise<readonly Scope[]> {
   const user = await findActiveUser(pod, address)
-  return scopes.filter((scope) => roleAllowsScope(user?.role ?? null, scope))
+  return user === undefined ? [] : filterGrantable(pod, user, scopes)
+}
+
+/** Staff without the second factor that the pod asks for grants as a member. */
+async function filterGrantable(
+  pod: Pick<Pod, 'db' | 'config'>,
+  { id: userId, role }: User,
+  scopes: readonly Scope[],
+): Promise<readonly Scope[]> {
+  const granted = (await lacksStaffFactor(pod, { userId, role })) ? null : role
+  return scopes.filter((scope) => roleAllowsScope(granted, scope))
 }
 
 export async function findGrant(pod: Pick<Pod, 'db'>, grantId: string): Promise<Grant | undefined> {

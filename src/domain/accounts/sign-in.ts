@@ -12,6 +12,7 @@ export function normaliseUsername(pod: Pick<Pod, 'config'>, typed: string): stri
 }
 
 export interface SignIn {
+  readonly userId: number
   readonly address: string
   /** To be called after the session is stored. False if the password has changed meanwhile; then all sessions are deleted. */
   confirm(): Promise<boolean>
@@ -30,14 +31,18 @@ export async function signIn(
   if (!isRight || !passwordHash || !user?.person || !mayHaveAccess(user)) return undefined
   await user.$query(pod.db).patch({ lastSignInAt: pod.now() })
   const { address } = user.person
-  return {
-    address,
-    async confirm() {
-      if (await UserSecrets.query(pod.db).findOne({ userId: user.id, passwordHash })) return true
-      await deleteSessions(pod.db, address)
-      return false
-    },
-  }
+  const { id: userId } = user
+  return { userId, address, confirm: () => confirmPassword(pod, { userId, address, passwordHash }) }
+}
+
+/** False if the password has changed; then all sessions are deleted. */
+export async function confirmPassword(
+  { db }: Pick<Pod, 'db'>,
+  { address, ...secrets }: { readonly userId: number; readonly address: string; readonly passwordHash: string },
+): Promise<boolean> {
+  if (await UserSecrets.query(db).findOne(secrets)) return true
+  await deleteSessions(db, address)
+  return false
 }
 
 /** Whether the password is that of the user now. */
@@ -47,7 +52,7 @@ export async function isPassword(pod: Pick<Pod, 'db'>, userId: number, password:
 }
 
 /** The owner of an account who closes it may sign in to keep it. */
-function mayHaveAccess({ closedAt, lockedAt, closingBy }: User): boolean {
+export function mayHaveAccess({ closedAt, lockedAt, closingBy }: User): boolean {
   return closedAt === null && lockedAt === null && closingBy !== 'moderator'
 }
 

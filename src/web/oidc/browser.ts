@@ -8,7 +8,7 @@ import { hasBegunRequest } from './request-cookies.js'
 import { LEVELS, type Level } from './sessions/levels.js'
 import { recordSessionUse } from './sessions/session-use.js'
 
-type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
+export type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 
 /** The session of a browser, the authorization requests that began in it, and the token that protects its forms. */
 export interface Browser {
@@ -16,6 +16,11 @@ export interface Browser {
   address(): Promise<string | undefined>
   /** Returns the path to continue at: the request of the client, `returnTo`, or the start page. */
   signIn(login: Login, interaction: Interaction | undefined, returnTo?: string): Promise<string>
+  /** Keeps the id of a sign-in whose second step is missing. */
+  keepSecondStep(id: string): void
+  /** The id of the last sign-in whose second step is missing. */
+  secondStep(): string | undefined
+  forgetSecondStep(): void
   signOut(): Promise<void>
   /** The session of the signed-in user; undefined: signed out. It does not tell whether the account is still active. */
   signedIn(): Promise<SignedInSession | undefined>
@@ -52,6 +57,7 @@ export interface SignedInSession {
 }
 
 const FORM_COOKIE = 'pod_form'
+const STEP_COOKIE = 'pod_second_step'
 const COOKIE = { httpOnly: true, sameSite: 'lax', signed: true, path: '/' } as const
 
 function loginClaims(now: Date, { address, level, authenticatedAt = now }: Login) {
@@ -121,6 +127,9 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
       await begin(login)
       return returnTo
     },
+    keepSecondStep: (id) => void cookies.set(STEP_COOKIE, id, COOKIE),
+    secondStep: () => cookies.get(STEP_COOKIE, COOKIE),
+    forgetSecondStep: () => void cookies.set(STEP_COOKIE, null, COOKIE),
     signOut: endSession,
     async signedIn() {
       const found = await session()

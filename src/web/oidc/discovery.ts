@@ -1,6 +1,7 @@
 import { CLIENT_AUTH_METHODS } from '../../domain/accounts/clients.js'
 import { ALL_SCOPES } from '../../domain/accounts/scopes.js'
 import { OIDC_PATHS } from './paths.js'
+import { ACR_VALUES } from './sessions/levels.js'
 
 /** The discovery document of the authorization server. The issuer must equal that of the ID tokens exactly. */
 export function describeIssuer(podUrl: string): object {
@@ -23,7 +24,7 @@ export function describeIssuer(podUrl: string): object {
     revocation_endpoint_auth_methods_supported: CLIENT_AUTH_METHODS,
     code_challenge_methods_supported: ['S256'],
     prompt_values_supported: ['none', 'login', 'consent', 'create'],
-    acr_values_supported: ['0'],
+    acr_values_supported: ACR_VALUES,
     claims_supported: ['sub', 'name', 'nickname', 'profile', 'picture'],
     claims_parameter_supported: true,
     request_parameter_supported: false,

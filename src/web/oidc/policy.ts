@@ -1,8 +1,27 @@
 import type { Client, interactionPolicy, KoaContextWithOIDC } from 'oidc-provider'
+import type { Interaction } from './browser.js'
 import type { Library } from './provider-internals/load-library.js'
+import { TWO_FACTORS } from './sessions/levels.js'
+
+/** Reasons to sign in for which the second factor is enough. */
+const FACTOR_REASONS: readonly string[] = ['essential_acr', 'acr_values']
+
+/** Whether a client asks for nothing but the second factor of the signed-in user. */
+export function asksOnlyForFactor(interaction: Pick<Interaction, 'prompt'> | undefined): boolean {
+  const { reasons = [] } = interaction?.prompt ?? {}
+  return reasons.length > 0 && reasons.every((reason) => FACTOR_REASONS.includes(reason))
+}
+
+interface PolicyHooks {
+  /** Whether the user of this address has a second factor. */
+  readonly hasFactor: (address: string) => Promise<boolean>
+}
 
 /** Decides when the user must sign in, and when the user must consent to the access of a client. */
-export function promptPolicy({ interactionPolicy, errors }: Library): interactionPolicy.Prompt[] {
+export function promptPolicy(
+  { interactionPolicy, errors }: Library,
+  { hasFactor }: PolicyHooks,
+): interactionPolicy.Prompt[] {
   const { Prompt, Check, base } = interactionPolicy
   const login = base().get('login')
   if (login === undefined) throw new Error('The base policy of oidc-provider has no prompt "login".')
@@ -12,6 +31,28 @@ export function promptPolicy({ interactionPolicy, errors }: Library): interactio
       'the account is closed',
       ({ oidc }) => oidc.session?.accountId !== undefined && !oidc.account,
     ),
+  )
+
+  // Those of the library ask for ever if the user cannot reach the class.
+  login.checks.remove('essential_acrs')
+  login.checks.remove('essential_acr')
+  login.checks.add(
+    new Check('essential_acr', 'the client needs two factors', 'login_required', async ({ oidc }) => {
+      const wanted = essentialAcr(oidc.params?.['claims'])
+      const { accountId, acr } = oidc.session ?? {}
+      if (wanted === undefined || accountId === undefined || wanted.includes(acr)) return false
+      if (wanted.includes(TWO_FACTORS) && (await hasFactor(accountId))) return true
+      const description = 'the user cannot sign in in the requested way'
+      throw new errors.CustomOIDCProviderError('unmet_authentication_requirements', description)
+    }),
+  )
+  login.checks.add(
+    new Check('acr_values', 'the client prefers two factors', 'login_required', async ({ oidc }) => {
+      const { accountId, acr } = oidc.session ?? {}
+      const preferred = String(oidc.params?.['acr_values'] ?? '').split(' ')
+      if (accountId === undefined || acr === TWO_FACTORS || !preferred.includes(TWO_FACTORS)) return false
+      return oidc.result?.login === undefined && hasFactor(accountId)
+    }),
   )
 
   const selectAccount = new Prompt(
@@ -41,6 +82,14 @@ export function promptPolicy({ interactionPolicy, errors }: Library): interactio
     }),
   )
   return [selectAccount, create, login, consent]
+}
+
+/** The classes of which an ID token must have one (OpenID Connect Core, 5.5.1.1); undefined: any class will do. */
+function essentialAcr(claims: unknown): readonly unknown[] | undefined {
+  if (typeof claims !== 'string') return undefined
+  const { essential, value, values } = JSON.parse(claims)?.id_token?.acr ?? {} // that it is JSON was checked with the scopes
+  if (essential !== true || (value === undefined && values === undefined)) return undefined
+  return Array.isArray(values) ? values : [value]
 }
 
 /** Such a client cannot prove its identity: another application on the same device can use its name and its URL scheme. */

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { Configuration, Provider } from 'oidc-provider'
 import { findActiveUser, findGrantOfClient } from '../../domain/accounts/authorizations.js'
 import { findClient, isClientSecret } from '../../domain/accounts/clients.js'
+import { findFactors, hasFactor } from '../../domain/accounts/factors/second-factor.js'
 import { ALL_SCOPES } from '../../domain/accounts/scopes.js'
 import { loadSigningKey } from '../../domain/accounts/signing-keys.js'
 import { hashToken } from '../../domain/accounts/token-hash.js'
@@ -17,6 +18,7 @@ import { type Library, loadLibrary } from './provider-internals/load-library.js'
 import { patchModels } from './provider-internals/patch-models.js'
 import { keepRequestCookies } from './request-cookies.js'
 import { ClaimsFault, requestedScopes, ScopeFault } from './scope-rules.js'
+import { ACR_VALUES } from './sessions/levels.js'
 import { shapeAnswers } from './shape-answers.js'
 
 /** The page of each prompt that is not the sign-in. */
@@ -77,8 +79,8 @@ function settings(pod: Pod, library: Library): Configuration {
   const { errors } = library
   return {
     scopes: [...ALL_SCOPES],
-    claims: { openid: ['sub', 'auth_time', 'acr'] },
-    acrValues: ['0'],
+    claims: { openid: ['sub', 'auth_time', 'acr', 'amr'] },
+    acrValues: ACR_VALUES,
     responseTypes: ['code'],
     subjectTypes: ['public'],
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
@@ -130,7 +132,7 @@ function settings(pod: Pod, library: Library): Configuration {
       },
     },
     interactions: {
-      policy: promptPolicy(library),
+      policy: promptPolicy(library, { hasFactor: (address) => hasFactorAt(pod, address) }),
       url: (_ctx, { prompt, uid }) => `${PROMPT_PATHS[prompt.name] ?? OIDC_PATHS.signIn}?request=${uid}`,
     },
     async findAccount(_ctx, address) {
@@ -149,6 +151,11 @@ function settings(pod: Pod, library: Library): Configuration {
       throw new Error('The authorization server must not send requests.')
     },
   }
+}
+
+async function hasFactorAt(pod: Pick<Pod, 'db'>, address: string): Promise<boolean> {
+  const user = await findActiveUser(pod, address)
+  return user !== undefined && hasFactor(await findFactors(pod.db, user.id))
 }
 
 /** Limits values that are stored before the user has signed in. */

@@ -9,6 +9,7 @@ import { addValidation } from '../server/validation.js'
 import { settingsRoutes } from '../settings/settings-routes.js'
 import { consentRoutes } from './consent.js'
 import { describeIssuer } from './discovery.js'
+import { secondStepRoutes } from './factors/second-step.js'
 import { openStepUp } from './factors/step-up.js'
 import { OIDC_LIMITS } from './limits.js'
 import { confirmEmailRoutes } from './links/confirm-email.js'
@@ -68,6 +69,7 @@ export const oidcRoutes: FastifyPluginAsync = async (app) => {
       registrationRoutes,
       userInfoRoutes,
       signInRoutes,
+      secondStepRoutes,
       signUpRoutes,
       passwordResetRoutes,
       confirmEmailRoutes,

@@ -1,5 +1,8 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify'
+import { findActiveUser } from '../../domain/accounts/authorizations.js'
 import { findClient } from '../../domain/accounts/clients.js'
+import { findFactors, hasFactor } from '../../domain/accounts/factors/second-factor.js'
+import { beginSecondStep } from '../../domain/accounts/factors/second-step.js'
 import { normaliseUsername, signIn } from '../../domain/accounts/sign-in.js'
 import { findPendingState } from '../../domain/accounts/sign-ups/pending-state.js'
 import { mustConfirmNotices } from '../../domain/moderation/notices/user-notices.js'
@@ -12,6 +15,7 @@ import { queryText } from '../schemas/query-text.js'
 import { type Browser, browserOf } from './browser.js'
 import { formText } from './form-text.js'
 import { OIDC_PATHS } from './paths.js'
+import { asksOnlyForFactor } from './policy.js'
 import { readReturnPath } from './return-path.js'
 import { openWrongPasswords } from './wrong-passwords.js'
 
@@ -69,8 +73,23 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     if (uid === undefined && (await browser.address())) {
       return reply.redirect(returnTo ?? '/', 303)
     }
+    const missing = uid === undefined ? undefined : await findMissingFactor(browser, uid)
+    if (missing !== undefined) return beginStep(reply, browser, missing, { uid, returnTo })
     return show(reply, browser, { uid, returnTo })
   })
+
+  /** The signed-in user from whom a client asks for nothing but the second factor. */
+  async function findMissingFactor(browser: Browser, uid: string): Promise<number | undefined> {
+    if (!asksOnlyForFactor(await browser.request(uid))) return undefined
+    const address = await browser.address()
+    const user = address === undefined ? undefined : await findActiveUser(pod, address)
+    return user && hasFactor(await findFactors(pod.db, user.id)) ? user.id : undefined
+  }
+
+  async function beginStep(reply: FastifyReply, browser: Browser, userId: number, { uid, returnTo }: Destination) {
+    browser.keepSecondStep(await beginSecondStep(pod, { userId, requestUid: uid, returnTo }))
+    return reply.redirect(withRequest(OIDC_PATHS.secondStep, uid), 303)
+  }
 
   app.post(OIDC_PATHS.signIn, { config, schema, ...limited }, async (request, reply) => {
     const browser = await browserOf(app, request, reply)
@@ -100,6 +119,10 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const interaction = uid === undefined ? undefined : await browser.request(uid)
 
     const signedIn = await signIn(pod, username, password)
+    if (signedIn !== undefined && hasFactor(await findFactors(pod.db, signedIn.userId))) {
+      wrongPasswords.forget(request.ip, username)
+      return beginStep(reply, browser, signedIn.userId, destination)
+    }
     const target =
       signedIn && (await browser.signIn({ address: signedIn.address, level: 'password' }, interaction, returnTo))
     if (signedIn === undefined || target === undefined || !(await signedIn.confirm())) {

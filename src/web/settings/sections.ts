@@ -11,6 +11,7 @@ export const SETTINGS_SECTIONS: readonly SettingsSection[] = [
   { path: '/settings/blocks', label: 'Blocked people' },
   { path: '/settings/email', label: 'E-mail address' },
   { path: '/settings/password', label: 'Password' },
+  { path: '/settings/two_factor', label: 'Second factor' },
   { path: '/settings/sessions', label: 'Browsers' },
   { path: '/settings/applications', label: 'Applications' },
   { path: '/settings/notices', label: 'Notices' },

@@ -15,13 +15,14 @@ import { passwordRoutes } from './password.js'
 import { profileRoutes } from './profile.js'
 import { sessionRoutes } from './sessions.js'
 import { sharingRoutes } from './sharing.js'
+import { twoFactorRoutes } from './two-factor.js'
 
 /** The pages of diaspora*, to which its users and clients have links. */
 const OTHER_PATHS: Readonly<Record<string, string>> = {
   '/user/edit': '/settings',
   '/privacy': '/settings/blocks',
   '/profile/edit': '/settings/profile',
-  '/two_factor_authentication': '/settings',
+  '/two_factor_authentication': '/settings/two_factor',
   [OIDC_PATHS.applications]: '/settings/applications',
 }
 
@@ -49,6 +50,7 @@ export const settingsRoutes: FastifyPluginAsync = async (app) => {
       applicationRoutes,
       noticeRoutes,
       exportPageRoutes,
+      twoFactorRoutes,
     ]) {
       await pages.register(routes)
     }

@@ -193,6 +193,8 @@ export async function openSamplePages(): Promise<SamplePages> {
       sharing: () => '/settings/sharing',
       blocks: () => '/settings/blocks',
       password: () => '/settings/password',
+      'second factor': () => '/settings/two_factor',
+      'set-up of the app': () => '/settings/two_factor/set_up',
       sessions: () => '/settings/sessions',
       applications: () => '/settings/applications',
       notices: () => '/settings/notices',

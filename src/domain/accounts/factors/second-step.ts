@@ -1,17 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
+import { User } from '../../../persistence/models/user.js'
 import type { Pod } from '../../../pod/pod.js'
+import { confirmPassword, mayHaveAccess } from '../sign-in.js'
 import { hashToken } from '../token-hash.js'
 import { FACTOR_LIMITS } from './limits.js'
 
 /** A sign-in whose password was right, and whose second factor is missing. */
 export interface SecondStep {
   readonly userId: number
-  readonly username: string
   readonly address: string
   /** The authorization request that it continues. */
   readonly requestUid: string | null
   readonly returnTo: string | null
+  /** To be called after the session is stored. False if the password has changed meanwhile; then all sessions are deleted. */
+  confirm(): Promise<boolean>
 }
 
 /** Stores a sign-in until its second step. Returns its id, which is a secret of the browser. */
@@ -32,18 +35,16 @@ export async function beginSecondStep(
 
 /** Undefined: it is unknown, has expired or has failed too often, or its account is closed or locked. */
 export async function findSecondStep(pod: Pick<Pod, 'db' | 'now'>, id: string): Promise<SecondStep | undefined> {
-  return openSteps(pod.db, id, pod.now())
-    .join('users', 'users.id', 'second_steps.userId')
-    .join('people', 'people.id', 'users.personId')
-    .whereNull('users.lockedAt')
-    .whereNull('users.closedAt')
-    .first(
-      'second_steps.userId',
-      'users.username',
-      'people.address',
-      'second_steps.requestUid',
-      'second_steps.returnTo',
-    )
+  const row = await openSteps(pod.db, id, pod.now()).first('userId', 'requestUid', 'returnTo')
+  const user = row && (await User.query(pod.db).findById(row.userId).withGraphFetched('[person, secrets]'))
+  const passwordHash = user?.secrets?.passwordHash
+  if (!user?.person || !passwordHash || !mayHaveAccess(user)) return undefined
+  const userId = user.id
+  const { address } = user.person
+  return {
+    ...{ userId, address, requestUid: row.requestUid, returnTo: row.returnTo },
+    confirm: () => confirmPassword(pod, { userId, address, passwordHash }),
+  }
 }
 
 /** Counts a try before the code is checked. False: there were too many. */

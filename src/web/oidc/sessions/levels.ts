@@ -10,3 +10,6 @@ export type Level = keyof typeof LEVELS
 
 /** The class that needs two factors. */
 export const TWO_FACTORS = '2'
+
+/** The classes that ID tokens can have. */
+export const ACR_VALUES: string[] = [LEVELS.password.acr, TWO_FACTORS]

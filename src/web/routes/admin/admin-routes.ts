@@ -1,9 +1,11 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { lacksStaffFactor } from '../../../domain/accounts/factors/second-factor.js'
 import { addIdempotency } from '../../api/idempotency.js'
 import { addWriteLimit } from '../../limits/write-limit.js'
 import { addBodyReaders } from '../../server/bodies.js'
 import { addCompression } from '../../server/compression.js'
 import { addEntityTags } from '../../server/entity-tags.js'
+import { RequestFault } from '../../server/request-faults.js'
 import { addValidation } from '../../server/validation.js'
 import { actionRoutes } from './actions.js'
 import { auditRoutes } from './audit.js'
@@ -29,6 +31,12 @@ import { traceRoutes } from './traces.js'
 
 /** The API for moderators and admins below `/api/admin/v1`. */
 export const adminRoutes: FastifyPluginAsync = async (app) => {
+  app.addHook('preHandler', async ({ pod, viewer: { userId, role = null } }) => {
+    if (!(await lacksStaffFactor(pod, { userId, role }))) return
+    throw new RequestFault(403, 'Your role needs a second factor: set one up in your settings.', {
+      reason: 'role_needed',
+    })
+  })
   addWriteLimit(app)
   await addBodyReaders(app)
   addValidation(app)

@@ -1,0 +1,61 @@
+import type { Command } from 'commander'
+import {
+  endSessionsOf,
+  findFactorsOf,
+  listSessionsOf,
+  removeFactorsOf,
+} from '../../src/domain/accounts/operator-changes.js'
+import { type OutputOptions, print, table } from '../output.js'
+import { withPod } from '../with-pod.js'
+
+/** Commands about the sessions and second factors of a user, below `pod user`. */
+export function userAccessCommands(user: Command): void {
+  user
+    .command('sessions <username>')
+    .description('Lists the browsers in which a user is signed in, or ends all of these sessions.')
+    .option('--end-all', 'end the sessions in all browsers')
+    .option('--apps', 'with --end-all: end the access of all applications, too')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod user sessions alice --end-all --apps')
+    .action(sessions)
+
+  user
+    .command('two-factor <username>')
+    .description('Shows the second factors of a user, or removes all of them for somebody who has lost them.')
+    .option('--off', 'remove all second factors; sessions in browsers end')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod user two-factor alice --off')
+    .action(twoFactor)
+}
+
+async function sessions(
+  username: string,
+  { endAll, apps: applications = false, ...options }: OutputOptions & { endAll?: boolean; apps?: boolean },
+): Promise<void> {
+  if (endAll) {
+    await withPod((pod) => endSessionsOf(pod, username, { applications }))
+    const ended = applications ? 'All sessions and the access of all applications' : 'All sessions'
+    return print(options, { username, ended: true, applications }, [`${ended} of ${username} have ended.`])
+  }
+  const found = await withPod((pod) => listSessionsOf(pod, username))
+  const rows = found.map(({ browser, network, beganAt, lastUsedAt }) => ({
+    ...{ browser, network, began_at: beganAt.toISOString(), last_used_at: lastUsedAt.toISOString() },
+  }))
+  print(options, rows, [
+    ...table(rows.map((row) => Object.values(row))),
+    rows.length === 1 ? '1 session' : `${rows.length} sessions`,
+  ])
+}
+
+async function twoFactor(username: string, { off, ...options }: OutputOptions & { off?: boolean }): Promise<void> {
+  if (off) {
+    await withPod((pod) => removeFactorsOf(pod, username))
+    return print(options, { username, removed: true }, [
+      `${username} has no second factor any more. All sessions in browsers have ended.`,
+    ])
+  }
+  const { totp, passkeys, recoveryCodesLeft } = await withPod((pod) => findFactorsOf(pod, username))
+  print(options, { username, totp, passkeys, recovery_codes_left: recoveryCodesLeft }, [
+    `authenticator app: ${totp ? 'on' : 'off'}; passkeys: ${passkeys}; unused recovery codes: ${recoveryCodesLeft}`,
+  ])
+}

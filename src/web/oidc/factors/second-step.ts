@@ -1,0 +1,123 @@
+import type { FastifyPluginAsync, FastifyReply } from 'fastify'
+import { checkCode, findFactors } from '../../../domain/accounts/factors/second-factor.js'
+import {
+  countTry,
+  findSecondStep,
+  finishSecondStep,
+  type SecondStep,
+} from '../../../domain/accounts/factors/second-step.js'
+import { limitAddresses } from '../../limits/address-limit.js'
+import { countRateLimited, countSignInFailure } from '../../limits/rejection-metrics.js'
+import { secondStepPage } from '../../pages/accounts/second-step-page.js'
+import { type FormError, formPolicy } from '../../pages/forms.js'
+import { queryText } from '../../schemas/query-text.js'
+import { RequestFault } from '../../server/request-faults.js'
+import { type Browser, browserOf } from '../browser.js'
+import { formText } from '../form-text.js'
+import { OIDC_PATHS } from '../paths.js'
+import { asksOnlyForFactor } from '../policy.js'
+import { withRequest } from '../sign-in.js'
+
+/** The second step of a sign-in: only its success makes a session or continues the request of a client. */
+export const secondStepRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const config = { public: true } as const
+  const schema = { hide: true }
+  const limited = limitAddresses(pod, 'signIns', (status) => status !== 303)
+
+  /**
+   * The step of this browser. A newer sign-in in the same browser replaces it, so the page has to name the same request of a client:
+   * otherwise a code could end in the request of another application.
+   */
+  async function findStep(browser: Browser, uid: string | undefined): Promise<SecondStep | undefined> {
+    const id = browser.secondStep()
+    const step = id === undefined ? undefined : await findSecondStep(pod, id)
+    if (step !== undefined && step.requestUid !== (uid ?? null)) {
+      throw new RequestFault(400, 'This page has expired. Please go back to the application and start again.')
+    }
+    return step
+  }
+
+  async function show(reply: FastifyReply, browser: Browser, step: SecondStep, error?: FormError) {
+    const uid = step.requestUid ?? undefined
+    if (uid !== undefined) await browser.request(uid)
+    const { recoveryCodesLeft, totp } = await findFactors(pod.db, step.userId)
+    return reply
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', formPolicy({ leadsToClient: uid !== undefined }))
+      .send(
+        secondStepPage({
+          podName: pod.config.podName,
+          action: OIDC_PATHS.secondStep,
+          signIn: withRequest(OIDC_PATHS.signIn, uid),
+          formToken: browser.formToken(),
+          address: step.address,
+          request: uid,
+          hasApp: totp,
+          hasRecoveryCodes: recoveryCodesLeft > 0,
+          error,
+        }),
+      )
+  }
+
+  app.get(OIDC_PATHS.secondStep, { config, schema }, async (request, reply) => {
+    const browser = await browserOf(app, request, reply)
+    const uid = queryText(request, 'request')
+    const step = await findStep(browser, uid)
+    return step ? show(reply, browser, step) : reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
+  })
+
+  app.post(OIDC_PATHS.secondStep, { config, schema, ...limited }, async (request, reply) => {
+    const browser = await browserOf(app, request, reply)
+    browser.checkForm(formText(request, 'form'))
+    const uid = formText(request, 'request')
+    const step = await findStep(browser, uid)
+    const id = browser.secondStep()
+    if (step === undefined || id === undefined) return reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
+    const code = formText(request, 'code')
+    if (code === undefined) return show(reply.code(422), browser, step, errorOf('Enter a code.'))
+    return useCode(reply, { browser, step, id, code })
+  })
+
+  async function useCode(reply: FastifyReply, given: GivenCode): Promise<FastifyReply> {
+    const { browser, step, id, code } = given
+    const uid = step.requestUid ?? undefined
+    const interaction = uid === undefined ? undefined : await browser.request(uid)
+    if (!(await countTry(pod, id))) return reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
+    const check = await checkCode(pod, step.userId, code)
+    if (check === 'too_many') {
+      countRateLimited('wrong_passwords')
+      return show(reply.code(429).header('retry-after', '3600'), browser, step, errorOf(TOO_MANY))
+    }
+    if (check === 'wrong') {
+      countSignInFailure('credentials')
+      return show(reply.code(422), browser, step, errorOf('The code is wrong, or was used already.'))
+    }
+    const before = await browser.signedIn()
+    // Only the code was asked for: the password keeps its age.
+    const isOnlyCode = before?.address === step.address && asksOnlyForFactor(interaction)
+    if (!(await finishSecondStep(pod, id))) return reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
+    const login = {
+      address: step.address,
+      level: 'code',
+      ...(isOnlyCode && { authenticatedAt: before.authenticatedAt }),
+    } as const
+    const target = await browser.signIn(login, interaction, step.returnTo ?? undefined)
+    browser.forgetSecondStep()
+    if (!(await step.confirm())) throw new RequestFault(403, 'The password has changed. Please sign in again.')
+    return reply.redirect(target, 303)
+  }
+}
+
+interface GivenCode {
+  readonly browser: Browser
+  readonly step: SecondStep
+  readonly id: string
+  readonly code: string
+}
+
+const TOO_MANY = 'There were too many wrong codes for this account. Try again in an hour.'
+
+function errorOf(message: string): FormError {
+  return { field: 'code', message }
+}
