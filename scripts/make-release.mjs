@@ -35,6 +35,7 @@ const CONTENT = [
 ]
 /** It is in the release with its own dependencies: one has an override, which npm ignores in a package that is a dependency. */
 const BUNDLED = '@fastify/swagger-ui'
+const LEFT_OUT_OF_PACKAGES = /\.map$|\.test\.|[\\/]tests?$/
 const LEFT_OUT = /\.map$|\.tsbuildinfo$|dist[\\/]bench/
 
 const folder = resolve(target)
@@ -70,7 +71,12 @@ try {
   )
   delete bom.metadata.timestamp
   writeDescription({ ...named, bundleDependencies: [BUNDLED] })
-  for (const path of bundled) cpSync(join(project, path), join(staging, path), { recursive: true })
+  for (const path of bundled) {
+    cpSync(join(project, path), join(staging, path), {
+      recursive: true,
+      filter: (name) => !LEFT_OUT_OF_PACKAGES.test(name.slice(project.length)),
+    })
+  }
   const [packed] = JSON.parse(npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder]))
   const sbom = packed.filename.replace(/\.tgz$/, '.cdx.json')
   writeFileSync(join(folder, sbom), `${JSON.stringify(bom, null, 1)}\n`)

@@ -56,13 +56,13 @@ describe('a release', { timeout: 120_000 }, () => {
   })
 
   it('runs, and says its version', () => {
-    symlinkSync(join(project, 'node_modules'), join(unpacked, 'node_modules'))
+    symlinkSync(join(project, 'node_modules'), join(folder, 'node_modules'))
     const { version } = readJson<{ version: string }>('package/package.json')
 
     expect(execFileSync('node', [join(unpacked, 'dist/bin/pod.js'), '--version'], { encoding: 'utf8' })).toBe(
       `${version}\n`,
     )
-    rmSync(join(unpacked, 'node_modules'))
+    rmSync(join(folder, 'node_modules'))
   })
 
   it('installs exactly the packages of its list of parts, and none for development', () => {
