@@ -36,6 +36,17 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await seenBy(api.dan, api.eve)).blocked).toBe(false)
     })
 
+    it('are listed for the blocking user only, the newest first', async () => {
+      await block(api.alice, api.dan)
+      const first = await api.alice.get('/blocks?per_page=1')
+      const rest = await api.alice.get('/blocks?per_page=1&page=2')
+
+      expect([first.body, rest.body].flat().map(({ guid }) => guid)).toEqual([api.dan.guid, api.eve.guid])
+      expect(first.links).toEqual({ next: expect.stringContaining('page=2') })
+      expect((await api.eve.get('/blocks')).body).toEqual([])
+      await unblock(api.alice, api.dan)
+    })
+
     it('54: take it back', async () => {
       const answer = await unblock(api.alice, api.eve)
 

@@ -45,6 +45,7 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   listPhotosOfPerson: ofContact,
   blockPerson: ofPerson,
   unblockPerson: ofPerson,
+  listBlocks: {},
 
   listAspects: {},
   createAspect: { body: { name: 'Hiking group' } },

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { blockPerson, unblockPerson } from '../../../domain/people/blocks.js'
+import { blockPerson, listBlocks, unblockPerson } from '../../../domain/people/blocks.js'
 import {
   findVisiblePerson,
   listVisiblePhotos,
@@ -8,12 +8,19 @@ import {
   requireAuthor,
 } from '../../../domain/people/visible-people.js'
 import { readOrMissing } from '../../api/missing-first.js'
-import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
+import {
+  indexPaging,
+  linkIndexPages,
+  linkTimePages,
+  readIndexPage,
+  readTimePage,
+  timePaging,
+} from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
-import { presentPerson } from '../../presenters/people.js'
+import { presentPerson, presentPersonSummary } from '../../presenters/people.js'
 import { presentPhoto } from '../../presenters/photos.js'
 import { presentPost } from '../../presenters/posts.js'
-import { OtherPerson } from '../../schemas/people.js'
+import { OtherPerson, PersonSummary } from '../../schemas/people.js'
 import { Photo, Post } from '../../schemas/posts.js'
 import { refTo } from '../../schemas/references.js'
 
@@ -98,6 +105,27 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const photos = await readList(request, (pod) => listVisiblePhotos(pod, request.viewer, author, page))
       linkTimePages(request, reply, page, photos)
       return photos.items.flatMap((photo) => presentPhoto(photo, app.pod.config.url) ?? [])
+    },
+  )
+
+  app.get(
+    '/blocks',
+    {
+      schema: {
+        operationId: 'listBlocks',
+        tags: ['People'],
+        summary: 'List the people you block',
+        description: 'The newest block first.',
+        querystring: Type.Object(indexPaging),
+        response: { 200: Type.Array(refTo(PersonSummary), { description: 'The people you block.' }) },
+      },
+      config: { scopes: ['contacts:read'] },
+    },
+    async (request, reply) => {
+      const page = readIndexPage(request)
+      const blocks = await readList(request, (pod) => listBlocks(pod, request.viewer, page))
+      linkIndexPages(request, reply, page, blocks)
+      return blocks.items.map((person) => presentPersonSummary(person, app.pod.config.url))
     },
   )
 
