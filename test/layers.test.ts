@@ -10,7 +10,7 @@ const heights: readonly (readonly [RegExp, number])[] = [
   [/^src\/(errors|logging\/(loop-lag|outage-log)|config\/(mail-settings|make-folder|setting-files|software))\b/, 0],
   [/^src\/(protocol|networks|throttling)\//, 1],
   [/^(src\/persistence|embedded-postgres|migrations)\//, 2],
-  [/^src\/(jobs\/|config\/config\.ts$|pod\/pod\.ts$)/, 3],
+  [/^src\/(jobs\/|config\/(config|shown-settings)\.ts$|pod\/pod\.ts$)/, 3],
   [/^src\/domain\//, 4],
   [/^src\/federation\//, 5],
   [/^(src\/web|workers)\/(?!main\.ts$)/, 6],

@@ -9,7 +9,8 @@ import { deadLetterRoutes } from './dead-letters.js'
 import { deliveryRoutes } from './deliveries.js'
 import { addFormKeys } from './form-keys.js'
 import { CONSOLE_LIMITS } from './limits.js'
-import { machineRoutes } from './machine-pages.js'
+import { machineRoutes } from './machine/machine-pages.js'
+import { settingRoutes } from './machine/settings.js'
 import { auditRoutes } from './moderation/audit.js'
 import { clusterRoutes } from './moderation/clusters.js'
 import { contentRoutes } from './moderation/content.js'
@@ -40,7 +41,15 @@ const MODERATION_PAGES = [
   auditRoutes,
   roleRoutes,
 ]
-const OPERATION_PAGES = [queueRoutes, deadLetterRoutes, quarantineRoutes, deliveryRoutes, machineRoutes, traceRoutes]
+const OPERATION_PAGES = [
+  queueRoutes,
+  deadLetterRoutes,
+  quarantineRoutes,
+  deliveryRoutes,
+  machineRoutes,
+  settingRoutes,
+  traceRoutes,
+]
 
 /** The web console for moderators and admins. It works without JavaScript. */
 export const consoleRoutes: FastifyPluginAsync = async (app) => {

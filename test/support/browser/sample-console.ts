@@ -66,6 +66,7 @@ export async function openSampleConsole(text = HOSTILE): Promise<SampleConsole> 
       processes: '/admin/workers',
       database: '/admin/database',
       storage: '/admin/storage',
+      settings: '/admin/settings',
     },
     close: () => pod.close(),
   }

@@ -39,6 +39,7 @@ const PAGES: Readonly<Record<string, Needed>> = {
   '/admin/workers': 'administration',
   '/admin/database': 'administration',
   '/admin/storage': 'administration',
+  '/admin/settings': 'administration',
 }
 
 /** Every action of the console with the role that it needs. */

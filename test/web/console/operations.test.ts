@@ -173,6 +173,16 @@ describe('pods', () => {
   })
 })
 
+describe('settings', () => {
+  it('are shown without secrets', async () => {
+    const { body } = await (await console.signedIn('adm')).visit('/admin/settings')
+    expect(body).toContain('<th scope="row">POD_URL</th><td class="wide"><bdi>https://pod.example</bdi></td>')
+    for (const secret of [console.pod.config.secretKey, new URL(console.pod.config.databaseUrl ?? '').password]) {
+      if (secret) expect(body).not.toContain(String(secret))
+    }
+  })
+})
+
 describe('every change', () => {
   it('has an audit entry with person, reason and target', async () => {
     const entries = await console.pod

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { isNearlyFull, storageFacts } from '../../domain/operations/storage.js'
-import { type BackupFigures, readBackupFigures } from '../../persistence/operations/backup-runs.js'
-import { type DatabaseFacts, readDatabaseFacts } from '../../persistence/operations/database-facts.js'
-import { listProcesses, type PodProcess } from '../../persistence/operations/processes.js'
-import { html, type Markup } from '../pages/markup.js'
-import { sendConsolePage } from './console-page.js'
-import { ago, bytes, count, seconds, time } from './quantities.js'
-import { dataTable, factList, stateWord } from './tables.js'
+import { isNearlyFull, storageFacts } from '../../../domain/operations/storage.js'
+import { type BackupFigures, readBackupFigures } from '../../../persistence/operations/backup-runs.js'
+import { type DatabaseFacts, readDatabaseFacts } from '../../../persistence/operations/database-facts.js'
+import { listProcesses, type PodProcess } from '../../../persistence/operations/processes.js'
+import { html, type Markup } from '../../pages/markup.js'
+import { sendConsolePage } from '../console-page.js'
+import { ago, bytes, count, seconds, time } from '../quantities.js'
+import { dataTable, factList, stateWord } from '../tables.js'
 
 /** A share of the connections from which an operator should act. */
 const NEARLY_FULL = 0.8
