@@ -14,7 +14,8 @@ export interface AcceptedMessage {
   readonly recipientGuid: string | null
   readonly acceptedAt: string
   readonly payload: string
-  readonly trace?: string | null
+  /** Absent: a version before has accepted it. */
+  readonly trace?: string
 }
 
 const QUEUES = ['inbound', 'inbound-private'] as const
@@ -43,15 +44,19 @@ export function messagesOf({ name, data }: Pick<Job, 'name' | 'data'>): readonly
 function publicMessages({ messages, traces, acceptedAt }: DataOf<typeof receivePublicJob>): readonly AcceptedMessage[] {
   const { queue, name } = receivePublicJob
   return messages.map((payload, index) => {
-    return { queue, name, recipientGuid: null, acceptedAt, payload, trace: traces?.[index] ?? null }
+    return { queue, name, recipientGuid: null, acceptedAt, payload, ...traceOf(traces?.[index]) }
   })
 }
 
 function privateMessages({ messages, acceptedAt }: DataOf<typeof receivePrivateJob>): readonly AcceptedMessage[] {
   const { queue, name } = receivePrivateJob
-  return messages.map(({ recipientGuid, envelope, trace = null }) => {
-    return { queue, name, recipientGuid, acceptedAt, payload: envelope, trace }
+  return messages.map(({ recipientGuid, envelope, trace }) => {
+    return { queue, name, recipientGuid, acceptedAt, payload: envelope, ...traceOf(trace) }
   })
+}
+
+function traceOf(trace: string | null | undefined): Pick<AcceptedMessage, 'trace'> {
+  return trace ? { trace } : {}
 }
 
 /**
