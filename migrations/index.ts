@@ -65,6 +65,7 @@ import { personNotes } from './0145-person-notes.js'
 import { traces } from './0150-traces.js'
 import { accountMail } from './0156-account-mail.js'
 import { pendingSignUps } from './0157-pending-sign-ups.js'
+import { noticeMails } from './0158-notice-mails.js'
 import { browserSessions } from './0163-browser-sessions.js'
 import { secondFactors } from './0164-second-factors.js'
 import { exports } from './0175-exports.js'
@@ -144,6 +145,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0150-traces', traces],
   ['0156-account-mail', accountMail],
   ['0157-pending-sign-ups', pendingSignUps],
+  ['0158-notice-mails', noticeMails],
   ['0163-browser-sessions', browserSessions],
   ['0164-second-factors', secondFactors],
   ['0175-exports', exports],

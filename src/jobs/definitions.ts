@@ -263,6 +263,15 @@ export interface MailData {
 /** Sends one mail. Its attempts are counted in `mails`, because they are further apart than those of other jobs. */
 export const sendMailJob = defineJob<MailData>()('mail', 'send-mail', retriedForHours)
 
+/** Two minutes after new notifications and messages: enqueues the mails about them that are wanted at once. */
+export const noticesJob = defineJob<{
+  readonly notifications?: readonly number[]
+  readonly messages?: readonly number[]
+}>()('mail', 'enqueue-notices', retriedForHours)
+
+/** Enqueues the daily summaries that are due. */
+export const digestsJob = defineJob<object>()('maintenance', 'digests', notKept)
+
 /** Looks up the account for which a reset of the password was requested, by what was typed. */
 export const resetPasswordJob = defineJob<{ readonly typed: string }>()('mail', 'reset-password', retriedForHours)
 
@@ -303,6 +312,8 @@ export const JOB_DEFINITIONS: readonly AnyJob[] = [
   removePhotoFilesJob,
   sendMailJob,
   resetPasswordJob,
+  noticesJob,
+  digestsJob,
   // For rows that an earlier version has written: the job has another queue now.
   { ...participateJob, queue: 'outbound-slow' },
   ...QUEUES.map(probeJob),

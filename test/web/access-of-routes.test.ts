@@ -48,6 +48,7 @@ const PUBLIC = [
   '/health/ready',
   '/images/user/default.png',
   '/link',
+  '/m/:token',
   '/nodeinfo/:version',
   '/oembed',
   '/p/:guid',

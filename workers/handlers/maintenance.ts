@@ -1,5 +1,6 @@
 import { closeDueAccounts, closingOperation } from '../../src/domain/accounts/close-account.js'
 import { MAIL_LIMITS } from '../../src/domain/mail/limits.js'
+import { enqueueDigests } from '../../src/domain/mail/notices.js'
 import { eraseOldEvidence } from '../../src/domain/moderation/cases.js'
 import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
 import { changeMissedContent, contentOperation } from '../../src/domain/moderation/follow-up-restrictions.js'
@@ -18,6 +19,7 @@ import {
   birthdaysJob,
   checkPodsJob,
   closeAccountsJob,
+  digestsJob,
   findClustersJob,
   type Handlers,
   pruneJob,
@@ -45,6 +47,7 @@ const schedules: readonly Schedule[] = [
   { job: pruneJob, every: 600_000 },
   { job: checkPodsJob, every: 60_000 },
   { job: birthdaysJob, every: 60_000 },
+  { job: digestsJob, every: 60_000 },
   { job: purgePostsJob, every: 60_000 },
   { job: findClustersJob, every: 60_000 },
   { job: closeAccountsJob, every: 60_000 },
@@ -58,6 +61,7 @@ type MaintenanceJob =
   | typeof wakeWaitingJob
   | typeof checkPodsJob
   | typeof birthdaysJob
+  | typeof digestsJob
   | typeof runOperationJob
 
 const OPERATIONS = {
@@ -78,6 +82,7 @@ export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
     await enqueuePodChecks(pod)
   },
   birthdays: (pod) => notifyContactsOfBirthdays(pod),
+  digests: (pod) => sendDigests(pod),
   'purge-posts': (pod) => purgePosts(pod),
   'find-clusters': (pod) => logClusters(pod),
   'close-accounts': (pod) => logClosedAccounts(pod),
@@ -158,6 +163,14 @@ async function logClusters(pod: Pod): Promise<void> {
 async function logClosedAccounts(pod: Pod): Promise<void> {
   const accounts = await closeDueAccounts(pod)
   if (accounts > 0) pod.log.info({ accounts }, 'accounts are being closed')
+}
+
+/** By the clock of the database, as birthdays. */
+async function sendDigests(pod: Pod): Promise<void> {
+  if (pod.config.mail === undefined) return
+  const now = await readDatabaseTime(pod.db)
+  const digests = await enqueueDigests({ ...pod, now: () => now })
+  if (digests > 0) pod.log.info({ digests }, 'daily summaries enqueued')
 }
 
 /** By the clock of the database: clocks of processes may be wrong. */

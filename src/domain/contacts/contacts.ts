@@ -103,7 +103,7 @@ export async function deleteAspect(pod: Pod, viewer: Viewer, aspectId: number): 
  * local person is recorded for that person in turn. Returns the pairs that are new.
  */
 export async function beginSharing(
-  pod: Pick<Pod, 'jobs'>,
+  pod: Pick<Pod, 'jobs' | 'config'>,
   transaction: Knex.Transaction,
   pairs: readonly SharingPair[],
   now: Date,
@@ -130,7 +130,7 @@ export async function beginSharing(
 
 /** Ends sharing with these people: a message is enqueued for remote people, and the contact of local people is changed directly. */
 async function endSharing(
-  pod: Pick<Pod, 'jobs'>,
+  pod: Pick<Pod, 'jobs' | 'config'>,
   transaction: Knex.Transaction,
   viewer: Viewer,
   personIds: readonly number[],

@@ -17,7 +17,7 @@ export interface FirstMessage {
 
 /** Stores a conversation with a first message and sends it. The caller has checked who may write to whom. */
 export async function beginConversation(
-  pod: Pick<Pod, 'jobs'>,
+  pod: Pick<Pod, 'jobs' | 'config'>,
   transaction: Knex.Transaction,
   { id: senderId, address: author }: Pick<Person, 'id' | 'address'>,
   { guid = newGuid(), messageGuid = newGuid(), recipients, subject, text, createdAt }: FirstMessage,

@@ -10,12 +10,12 @@ import { newAnnouncementJobs } from '../notifications/announcements.js'
 
 /** Inserts local or received messages, and enqueues their announcements with further jobs. Returns the new rows. */
 export async function addMessages(
-  pod: Pick<Pod, 'jobs'>,
+  pod: Pick<Pod, 'jobs' | 'config'>,
   transaction: Knex.Transaction,
   messages: readonly ArrivedMessage[],
   also: readonly NewJob[] = [],
 ): Promise<readonly InsertedRow[]> {
   const written = await insertNewMessages(transaction, messages)
-  await enqueueJobs(pod, transaction, [...also, ...newAnnouncementJobs({ messages: written.map(({ id }) => id) })])
+  await enqueueJobs(pod, transaction, [...also, ...newAnnouncementJobs(pod, { messages: written.map(({ id }) => id) })])
   return written
 }

@@ -2,6 +2,7 @@ import type { MailData } from '../../jobs/definitions.js'
 import type { Pod } from '../../pod/pod.js'
 import { composeAccountMail } from './account-mails.js'
 import { isAccountMail } from './mail-kinds.js'
+import { composeNotice } from './notices.js'
 import { composeSignUpMail } from './sign-up-mails.js'
 import type { WrittenMail } from './write-mail.js'
 
@@ -18,5 +19,5 @@ export async function composeMail(pod: Pod, mail: MailData): Promise<ComposedMai
   const { signUpId } = mail
   if (signUpId !== undefined) return composeSignUpMail(pod, { ...mail, signUpId })
   if (isAccountMail(mail.kind)) return composeAccountMail(pod, { ...mail, kind: mail.kind })
-  return undefined
+  return composeNotice(pod, mail)
 }

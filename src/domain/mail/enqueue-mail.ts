@@ -15,13 +15,18 @@ export async function enqueueMails(
   pod: Pick<Pod, 'jobs' | 'config'>,
   transaction: Knex.Transaction,
   mails: readonly NewMail[],
+  due: { readonly dueInSeconds?: number } = {},
 ): Promise<void> {
   if (pod.config.mail === undefined || mails.length === 0) return
   const ids = await insertMails(transaction, mails)
   await enqueueJobs(
     pod,
     transaction,
-    mails.map(({ mailbox: _, ...data }, index) => ({ job: sendMailJob, data: { ...data, mailId: ids[index] } })),
+    mails.map(({ mailbox: _, ...data }, index) => ({
+      job: sendMailJob,
+      data: { ...data, mailId: ids[index] },
+      ...due,
+    })),
   )
 }
 

@@ -1,5 +1,3 @@
-import type { NotificationType } from '../../persistence/models/notification.js'
-
 /** Mails about an account, which cannot be switched off. */
 export const ACCOUNT_MAIL_KINDS = [
   'confirm_sign_up',
@@ -61,11 +59,10 @@ export function isPreferenceKind(text: string): text is NoticeKind | StaffNotice
   return Object.hasOwn(PREFERENCE_DEFAULTS, text)
 }
 
-export function isAccountMail(kind: string): kind is AccountMailKind {
-  return (ACCOUNT_MAIL_KINDS as readonly string[]).includes(kind)
+export function isNoticeKind(text: string): text is NoticeKind {
+  return Object.hasOwn(NOTICE_DELIVERY, text)
 }
 
-/** The kind of the notice about a notification. */
-export function noticeKindOf(type: NotificationType): NoticeKind {
-  return type === 'commented_on_post' ? 'comment_on_post' : type
+export function isAccountMail(kind: string): kind is AccountMailKind {
+  return (ACCOUNT_MAIL_KINDS as readonly string[]).includes(kind)
 }

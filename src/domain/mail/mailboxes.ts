@@ -19,7 +19,7 @@ export function readMailbox(typed: string): string {
 }
 
 /** One form for each mailbox: lower case, without a tag, and without dots where the provider ignores them. */
-export function canonicalMailbox(address: string): string {
+function canonicalMailbox(address: string): string {
   const [local = '', domain = ''] = address.toLowerCase().split('@')
   const untagged = local.replace(/\+.*$/, '')
   const ignoresDots = domain === 'gmail.com' || domain === 'googlemail.com'

@@ -8,6 +8,7 @@ import {
   recordMailboxFault,
   recordSentMail,
 } from '../../persistence/mail/mails.js'
+import { recordDigest } from '../../persistence/mail/notices.js'
 import {
   recordTransportFailure,
   recordTransportSuccess,
@@ -82,6 +83,7 @@ async function finishSent(pod: Pod, work: MailWork): Promise<void> {
   const isBack = await inTransaction(pod, async (transaction) => {
     await work.finish(transaction)
     await recordSentMail(transaction, { id: mailId, userId })
+    if (kind === 'digest' && userId !== undefined) await recordDigest(transaction, userId, mailId)
     return recordTransportSuccess(transaction)
   })
   pod.log.info({ mail: mailId, kind }, 'mail sent')

@@ -13,6 +13,7 @@ import {
 import { type IdPage, type IdPageResult, readIdPage } from '../../persistence/sql/id-page.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
+import { enqueueStaffNotice } from '../mail/notices.js'
 import { findVisiblePerson } from '../people/visible-people.js'
 import { requireComment, requirePost } from '../posts/post-access.js'
 import { findTextFault } from '../posts/texts.js'
@@ -143,6 +144,8 @@ async function addReport(pod: Pod, { userId }: Viewer, text: string, target: Rep
       .increment('reportCount', 1)
       .increment('reporterCount', user.reportsMuted ? 0 : 1)
     await addCaseEvent(transaction, { caseId, event: 'reported', actorId: userId, at: createdAt })
+    if (!user.reportsMuted)
+      await enqueueStaffNotice(pod, transaction, 'someone_reported', snapshot.authorGuid ?? undefined)
     if (reopens) {
       await transaction('moderation_cases')
         .where({ id: caseId })

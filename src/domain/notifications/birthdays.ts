@@ -4,7 +4,7 @@ import { insertBirthdayNotifications } from '../../persistence/notifications/ins
 import type { Pod } from '../../pod/pod.js'
 import { enqueueAnnouncement } from './announcements.js'
 
-type BirthdayPod = Pick<Pod, 'db' | 'jobs' | 'now'>
+type BirthdayPod = Pick<Pod, 'config' | 'db' | 'jobs' | 'now'>
 
 /** Notifies users of the birthdays of mutual contacts, each once; returns the number of new notifications. */
 export async function notifyOfBirthdays(pod: BirthdayPod, day = currentDay(pod)): Promise<number> {

@@ -30,7 +30,7 @@ export async function followUp(
   )
   const posts = await publicPostsForLocalUsers(pod, transaction, records)
   await enqueueJobs(pod, transaction, [
-    ...newAnnouncementJobs({ notifications, posts: posts.map(({ id }) => id) }),
+    ...newAnnouncementJobs(pod, { notifications, posts: posts.map(({ id }) => id) }),
     ...participationIn(posts),
   ])
 }

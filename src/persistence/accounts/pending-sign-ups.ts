@@ -47,20 +47,22 @@ export async function isNamePending(db: Knex, username: string): Promise<boolean
   return (await pendingSignUps(db).where({ username }).first()) !== undefined
 }
 
+export interface UndecidedSignUp extends PendingSignUp {
+  /** Other sign-ups of its network that wait. */
+  readonly othersOfNetwork: number
+}
+
 /** The sign-ups that moderators decide about, newest first. */
-export async function listUndecidedSignUps(db: Knex, page: IdPage): Promise<IdPageResult<PendingSignUp>> {
-  return readIdPage<PendingSignUp>(undecided(db), page)
-}
-
-function undecided(db: Knex): Knex.QueryBuilder<PendingSignUp, PendingSignUp[]> {
-  return pendingSignUps(db).where({ needsApproval: true, decidedAt: null })
-}
-
-export async function countUndecidedSignUps(db: Knex): Promise<number> {
-  const row = await db('pending_sign_ups')
-    .whereRaw('expires_at > now() and needs_approval and decided_at is null')
-    .first(db.raw('count(*)::integer as count'))
-  return row.count
+export async function listUndecidedSignUps(db: Knex, page: IdPage): Promise<IdPageResult<UndecidedSignUp>> {
+  const others = `(
+    select count(*)::integer from pending_sign_ups as others
+    where others.network = pending_sign_ups.network and others.id <> pending_sign_ups.id and others.expires_at > now()
+  ) as others_of_network`
+  const rows = db('pending_sign_ups')
+    .whereRaw('expires_at > now()')
+    .where({ needsApproval: true, decidedAt: null })
+    .select(...columns, db.raw(others))
+  return readIdPage<UndecidedSignUp>(rows, page)
 }
 
 export interface SignUpLoad {

@@ -14,6 +14,7 @@ import { openStepUp } from './factors/step-up.js'
 import { OIDC_LIMITS } from './limits.js'
 import { confirmEmailRoutes } from './links/confirm-email.js'
 import { passwordResetRoutes } from './links/password-reset.js'
+import { unsubscribeRoutes } from './links/unsubscribe.js'
 import { OIDC_PATHS } from './paths.js'
 import { providerOf } from './provider.js'
 import { registrationRoutes } from './registration.js'
@@ -73,6 +74,7 @@ export const oidcRoutes: FastifyPluginAsync = async (app) => {
       signUpRoutes,
       passwordResetRoutes,
       confirmEmailRoutes,
+      unsubscribeRoutes,
       consentRoutes,
       revocationRoutes,
       startPageRoutes,

@@ -37,6 +37,7 @@ import { ListedPodSchema, PodSchema } from '../schemas/pods.js'
 import { Photo, Picture, Poll, Post, Root } from '../schemas/posts.js'
 import { queryText } from '../schemas/query-text.js'
 import { Like, Reshare } from '../schemas/reactions.js'
+import { SignUpSchema } from '../schemas/sign-ups.js'
 import { UserNoticeSchema } from '../schemas/user-notices.js'
 import { addCompression } from '../server/compression.js'
 import { DOCS_SCRIPT, DOCS_STYLE } from './docs-theme.js'
@@ -122,7 +123,7 @@ const NAMED_SCHEMAS = [
   ...[ActionSchema, AuditEntrySchema, ContentSchema, ListedCaseSchema, WholeCaseSchema, OwnReportSchema],
   UserNoticeSchema,
   ...[PodRuleSchema, PodPreviewSchema, ListedPodSchema, PodSchema],
-  ...[PodRuleImportSchema, OperationSchema, InvitationSchema],
+  ...[PodRuleImportSchema, OperationSchema, InvitationSchema, SignUpSchema],
   ...[ClusterSchema, WholeClusterSchema, CleanPreviewSchema],
   ...[QueueSchema, QueueJobSchema, QuarantinedSchema, DeadLetterSchema, TraceStepSchema],
 ]
@@ -172,6 +173,7 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Audit', description: 'Admin API: the log of all actions of moderators and admins.' },
         { name: 'Roles', description: 'Admin API: moderators and admins.' },
         { name: 'Invitations', description: 'Admin API: invitations to sign up.' },
+        { name: 'Sign-ups', description: 'Admin API: sign-ups that wait for a decision.' },
         { name: 'Operations', description: 'Admin API: long work in the background.' },
         { name: 'Filters', description: 'Admin API: filters for texts, links and tags.' },
         { name: 'Clusters', description: 'Admin API: waves of spam, and their cleaning.' },

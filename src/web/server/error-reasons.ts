@@ -101,6 +101,7 @@ export const ERROR_REASONS = {
   days_invalid: 'The number of days is out of range.',
   not_undoable: 'The action is final, or a later action has changed the same; `action_id` names that one.',
   not_remote: 'The account of this person is on this pod.',
+  sign_up_not_found: 'There is no such sign-up that waits for a decision.',
   invitation_not_found: 'There is no invitation with this number.',
   uses_invalid: 'The number of sign-ups is out of range.',
   note_invalid: 'The note is too long, or has characters that a text cannot have.',

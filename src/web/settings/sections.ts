@@ -10,6 +10,7 @@ export const SETTINGS_SECTIONS: readonly SettingsSection[] = [
   { path: '/settings/sharing', label: 'Sharing' },
   { path: '/settings/blocks', label: 'Blocked people' },
   { path: '/settings/email', label: 'E-mail address' },
+  { path: '/settings/mail', label: 'Mail' },
   { path: '/settings/password', label: 'Password' },
   { path: '/settings/two_factor', label: 'Second factor' },
   { path: '/settings/sessions', label: 'Browsers' },

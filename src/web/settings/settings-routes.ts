@@ -9,6 +9,7 @@ import { blockRoutes } from './blocks.js'
 import { confirmAccessRoutes } from './confirm-access.js'
 import { emailRoutes } from './email.js'
 import { exportPageRoutes } from './exports.js'
+import { mailRoutes } from './mail.js'
 import { noticeRoutes } from './notices.js'
 import { overviewRoutes } from './overview.js'
 import { passwordRoutes } from './password.js'
@@ -45,6 +46,7 @@ export const settingsRoutes: FastifyPluginAsync = async (app) => {
       sharingRoutes,
       blockRoutes,
       emailRoutes,
+      mailRoutes,
       passwordRoutes,
       sessionRoutes,
       applicationRoutes,

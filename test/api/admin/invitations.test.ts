@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { signUp } from '../../../src/domain/accounts/invitations.js'
+import { beginSignUp } from '../../../src/domain/accounts/sign-ups/begin-sign-up.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
 
@@ -94,5 +95,36 @@ describe('open sign-up', () => {
     expect(Number(full.headers['retry-after'])).toBeGreaterThan(86_000)
     const refused = signUp(api.pod, { username: 'late', password: 'a long enough password', invitation: undefined })
     await expect(refused).rejects.toMatchObject({ reason: 'sign_up_full' })
+  })
+})
+
+describe('a sign-up that waits', () => {
+  async function wait(username: string): Promise<void> {
+    const pod = { ...api.pod, config: { ...api.pod.config, signUpApproval: true, signUpsPerDay: 0 } }
+    await beginSignUp(pod, {
+      ...{ username, password: 'a long enough password', email: undefined, reason: `I am ${username}.` },
+      ...{ invitation: undefined, requestUid: undefined, network: '192.0.2.0/24', language: 'en' },
+    })
+  }
+
+  it('is listed with its reason and the others of its network, and decided alone or together', async () => {
+    for (const name of ['gus', 'hal', 'ida', 'joe']) await wait(name)
+    const { body: waiting } = await mod.get('/sign_ups')
+    expect(waiting).toMatchObject([
+      { username: 'joe', reason: 'I am joe.', network: '192.0.2.0/24', others_of_network: 3, email_confirmed: false },
+      { username: 'ida' },
+      { username: 'hal' },
+      { username: 'gus' },
+    ])
+    const [joe, ida, hal, gus] = waiting.map(({ id }: { id: number }) => id)
+    expect((await mod.post(`/sign_ups/${gus}/approve`, { reason })).body).toEqual({ opened: true })
+    expect((await mod.post(`/sign_ups/${gus}/approve`, { reason })).status).toBe(404)
+    expect((await mod.post(`/sign_ups/${hal}/reject`, { reason, message: 'No.' })).body).toEqual({ rejected: true })
+    expect((await mod.post(`/sign_ups/${ida}/reject`, {})).body).toMatchObject({ reason: 'reason_needed' })
+    expect((await mod.post('/sign_ups/decide', { ids: [joe, ida, gus], decision: 'approve', reason })).body).toEqual({
+      decided: [joe, ida],
+    })
+    expect((await mod.get('/sign_ups')).body).toEqual([])
+    expect((await mod.get('/audit?action=sign_up.reject')).body).toMatchObject([{ target: { label: 'hal' }, reason }])
   })
 })

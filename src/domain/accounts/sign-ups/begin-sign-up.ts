@@ -6,6 +6,7 @@ import { User } from '../../../persistence/models/user.js'
 import type { Pod } from '../../../pod/pod.js'
 import { enqueueMails } from '../../mail/enqueue-mail.js'
 import { mailboxMac, readMailbox } from '../../mail/mailboxes.js'
+import { enqueueStaffNotice } from '../../mail/notices.js'
 import { Refusal } from '../../refusals.js'
 import { type Account, ARGON2, findNewAccountRefusals, usernameTaken } from '../accounts.js'
 import { findSignUpRefusal, findUsableInvitation, signUp } from '../invitations.js'
@@ -95,6 +96,7 @@ export async function beginSignUp(pod: Pod, form: SignUpForm): Promise<SignUpRes
       })
       .returning('id')
     await transaction('sign_up_attempts').insert({ network: form.network })
+    if (needs.approval) await enqueueStaffNotice(pod, transaction, 'sign_up_waiting')
     if (needs.confirmation && email !== null) await enqueueConfirmation(pod, transaction, { id, email })
   })
   return { needs }

@@ -1,10 +1,17 @@
 import type { Knex } from 'knex'
-import { type PendingSignUp, pendingSignUps } from '../../../persistence/accounts/pending-sign-ups.js'
+import {
+  listUndecidedSignUps,
+  type PendingSignUp,
+  pendingSignUps,
+  type UndecidedSignUp,
+} from '../../../persistence/accounts/pending-sign-ups.js'
 import { isUniqueViolation } from '../../../persistence/database/errors.js'
 import { inTransaction } from '../../../persistence/database/transactions.js'
+import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
 import type { Pod } from '../../../pod/pod.js'
 import { enqueueAccountMail, enqueueMails } from '../../mail/enqueue-mail.js'
 import { type Actor, requirePower } from '../../moderation/actor.js'
+import { requireReason } from '../../moderation/record-action.js'
 import { recordOperation } from '../../operations/record-operation.js'
 import { Refusal } from '../../refusals.js'
 import { type Account, createAccount } from '../accounts.js'
@@ -75,7 +82,7 @@ export async function approveSignUp(
   pod: Pod,
   actor: Actor,
   id: number,
-  { reason }: { readonly reason: string },
+  { reason }: { readonly reason?: string | undefined },
 ): Promise<{ readonly opened: boolean }> {
   requirePower(actor, 'moderation')
   const row = await decide(pod, actor, id, { decision: 'approve', reason }, async (transaction) => {
@@ -96,7 +103,7 @@ export async function rejectSignUp(
   pod: Pod,
   actor: Actor,
   id: number,
-  { reason, answer }: { readonly reason: string; readonly answer?: string | undefined },
+  { reason, answer }: { readonly reason?: string | undefined; readonly answer?: string | undefined },
 ): Promise<void> {
   requirePower(actor, 'moderation')
   await decide(pod, actor, id, { decision: 'reject', reason }, async (transaction, { email, confirmedAt }) => {
@@ -111,16 +118,51 @@ export async function rejectSignUp(
   })
 }
 
+/** The sign-ups that wait for a decision, newest first. */
+export async function listSignUps(
+  { db }: Pick<Pod, 'db'>,
+  actor: Actor,
+  page: IdPage,
+): Promise<IdPageResult<UndecidedSignUp>> {
+  requirePower(actor, 'moderation')
+  return listUndecidedSignUps(db, page)
+}
+
+/** Decides several sign-ups, each in its own transaction. Those that do not wait any more are left out. */
+export async function decideSignUps(
+  pod: Pod,
+  actor: Actor,
+  ids: readonly number[],
+  decision: {
+    readonly decision: 'approve' | 'reject'
+    readonly reason?: string | undefined
+    readonly answer?: string | undefined
+  },
+): Promise<readonly number[]> {
+  requirePower(actor, 'moderation')
+  const decided: number[] = []
+  for (const id of new Set(ids)) {
+    try {
+      await (decision.decision === 'approve' ? approveSignUp : rejectSignUp)(pod, actor, id, decision)
+      decided.push(id)
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.reason !== 'sign_up_not_found') throw error
+    }
+  }
+  return decided
+}
+
 async function decide(
   pod: Pod,
   actor: Actor,
   id: number,
-  { decision, reason }: { readonly decision: 'approve' | 'reject'; readonly reason: string },
+  { decision, reason }: { readonly decision: 'approve' | 'reject'; readonly reason?: string | undefined },
   change: (transaction: Knex.Transaction, row: PendingSignUp) => Promise<void>,
 ): Promise<PendingSignUp> {
+  const given = requireReason({ reason })
   const found = await findWaiting(pod.db, id)
   const target = { type: 'sign_up', label: found.username ?? '' }
-  await recordOperation(pod, actor, { action: `sign_up.${decision}`, target, reason }, async (transaction) => {
+  await recordOperation(pod, actor, { action: `sign_up.${decision}`, target, reason: given }, async (transaction) => {
     const row = await findWaiting(transaction, id, true)
     await change(transaction, row)
     return { decision }

@@ -27,6 +27,7 @@ import { podRoutes } from './pods.js'
 import { quarantineRoutes } from './quarantine.js'
 import { queueRoutes } from './queues.js'
 import { roleRoutes } from './roles.js'
+import { signUpDecisionRoutes } from './sign-ups.js'
 import { traceRoutes } from './traces.js'
 
 /** The API for moderators and admins below `/api/admin/v1`. */
@@ -58,6 +59,7 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   await app.register(podRuleImportRoutes)
   await app.register(operationRoutes)
   await app.register(invitationRoutes)
+  await app.register(signUpDecisionRoutes)
   await app.register(podRoutes)
   await app.register(quarantineRoutes)
   await app.register(deadLetterRoutes)

@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { changeMailPreferences } from '../../src/domain/mail/mail-settings.js'
+import { enqueueDigests } from '../../src/domain/mail/notices.js'
+import { unsubscribeUrl } from '../../src/domain/mail/unsubscribe.js'
+import { confirmMailbox, runMails } from '../support/mail/mail-runs.js'
+import { startSmtpServer, type TestSmtpServer } from '../support/mail/smtp-server.js'
+import type { TestPerson } from '../support/people/local-users.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
+
+let smtp: TestSmtpServer
+let opened: TestPod
+let alice: TestPerson
+let bob: TestPerson
+let aliceId: number
+
+beforeAll(async () => {
+  smtp = await startSmtpServer()
+  opened = await buildPod({ environment: { SMTP_URL: smtp.url, MAIL_FROM: 'pod@pod.example', MAIL_LIMIT: '1000' } })
+  const people = await opened.people('alice', 'bob')
+  alice = people.alice
+  bob = people.bob
+  aliceId = await confirmMailbox(opened.pod, 'alice')
+  await opened.pod.db('users').where({ id: aliceId }).update({ timeZone: 'America/New_York' })
+})
+afterAll(async () => {
+  await opened.close()
+  await smtp.close()
+})
+beforeEach(async () => {
+  for (const table of ['outbox', 'mails', 'mail_preferences', 'notifications']) await opened.pod.db(table).delete()
+  smtp.mails.length = 0
+})
+
+async function post(body: string, fields: object = { public: true }): Promise<string> {
+  const answer = await alice.post('/api/v1/posts', { body, ...fields })
+  expect(answer.statusCode).toBe(200)
+  return answer.json().guid
+}
+
+const comment = (guid: string, body: string, by = bob) => by.post(`/api/v1/posts/${guid}/comments`, { body })
+const comments = (delivery: string) =>
+  changeMailPreferences(opened.pod, aliceId, { kinds: { comment_on_post: delivery } })
+
+describe('a notice at once', () => {
+  it('is one mail with the header of the thread while the notification is unread', async () => {
+    await comments('immediate')
+    const guid = await post('A post')
+    await comment(guid, 'A **public** answer')
+    const { rows } = await opened.pod.db.raw(
+      `select round(extract(epoch from sweep_at - now()))::integer as seconds from outbox where queue = 'mail'`,
+    )
+    expect(rows[0].seconds).toBeGreaterThan(100)
+    await runMails(opened.pod)
+    expect(smtp.mails).toMatchObject([
+      {
+        to: ['alice@mail.example'],
+        headers: { subject: 'bob@pod.example commented on your post', 'in-reply-to': `<${guid}@pod.example>` },
+        text: expect.stringContaining('A public answer'),
+      },
+    ])
+    for (const text of ['one', 'two', 'three']) await comment(guid, text)
+    await runMails(opened.pod)
+    expect(smtp.mails).toHaveLength(1)
+  })
+
+  it('is not sent for what was read, switched off, muted, or comes from a blocked person', async () => {
+    await comments('immediate')
+    const read = await post('Read')
+    await comment(read, 'x')
+    await opened.pod.db('notifications').update({ read: true })
+    await runMails(opened.pod)
+
+    await comment(await post('Off'), 'x')
+    await changeMailPreferences(opened.pod, aliceId, { enabled: false })
+    await runMails(opened.pod)
+    await changeMailPreferences(opened.pod, aliceId, { enabled: true })
+
+    await comment(await post('Blocked'), 'x')
+    await alice.post(`/api/v1/users/${bob.account.guid}/block`)
+    await runMails(opened.pod)
+    await alice.delete(`/api/v1/users/${bob.account.guid}/block`)
+    expect(smtp.mails).toEqual([])
+  })
+
+  it('has nothing of private texts: comments, messages and subjects', async () => {
+    await comments('immediate')
+    await alice.post(`/api/v1/aspects`, { name: 'Close' })
+    const [aspect] = (await alice.get('/api/v1/aspects')).json()
+    await alice.post(`/api/v1/aspects/${aspect.id}/contacts`, { person_guid: bob.account.guid })
+    const guid = await post('A private post', { public: false, aspects: [aspect.id] })
+    await comment(guid, 'sEcReT')
+    await bob.post(`/api/v1/aspects/${(await bob.get('/api/v1/aspects')).json()[0].id}/contacts`, {
+      person_guid: alice.account.guid,
+    })
+    const begun = await bob.post('/api/v1/conversations', {
+      ...{ subject: 'sEcReT2', body: 'sEcReT3', recipients: [alice.account.guid] },
+    })
+    expect(begun.statusCode).toBeLessThan(300)
+    await runMails(opened.pod)
+    expect(smtp.mails.map(({ headers }) => headers['subject'])).toEqual(
+      expect.arrayContaining(['bob@pod.example commented on your post', 'bob@pod.example sent you a message']),
+    )
+    for (const { source, text, html } of smtp.mails) expect(source + text + html).not.toContain('sEcReT')
+
+    const { guid: conversation } = begun.json()
+    const sent = smtp.mails.length
+    await bob.post(`/api/v1/conversations/${conversation}/messages`, { body: 'more' })
+    await runMails(opened.pod)
+    expect(smtp.mails).toHaveLength(sent)
+  })
+
+  it('has one recipient, whatever the name of a person has in it', async () => {
+    await comments('immediate')
+    await opened.pod.db('people').where({ guid: bob.account.guid }).update({ name: 'x\r\nBcc: v@example.org\u202e' })
+    await comment(await post('Names'), 'hello')
+    await runMails(opened.pod)
+    await opened.pod.db('people').where({ guid: bob.account.guid }).update({ name: '' })
+    expect(smtp.mails).toMatchObject([
+      { to: ['alice@mail.example'], headers: { subject: 'x Bcc: v@example.org commented on your post' } },
+    ])
+    expect(smtp.mails[0]?.headers).not.toHaveProperty('bcc')
+  })
+})
+
+describe('the daily digest', () => {
+  async function likePosts(count: number): Promise<void> {
+    for (let index = 0; index < count; index += 1) {
+      const guid = await post(`Post ${index}`)
+      await bob.post(`/api/v1/posts/${guid}/likes`)
+    }
+  }
+  const at = (time: string) => enqueueDigests({ ...opened.pod, now: () => new Date(time) })
+  const forget = () =>
+    opened.pod
+      .db('users')
+      .where({ id: aliceId })
+      .update({ digestOn: null, digestAt: opened.pod.db.raw(`now() - interval '1 hour'`) })
+
+  it('is one mail at the local hour with 30 lines and the number of the others, also with two workers', async () => {
+    await forget()
+    await likePosts(40)
+    await opened.pod.db('outbox').delete()
+    expect(await at('2026-07-01T11:59:00Z')).toBe(0)
+    const counts = await Promise.all([at('2026-07-01T12:01:00Z'), at('2026-07-01T12:01:00Z')])
+    expect(counts.toSorted()).toEqual([0, 1])
+    await runMails(opened.pod)
+    expect(smtp.mails).toHaveLength(1)
+    expect(smtp.mails[0]?.text.match(/liked your post/g)).toHaveLength(30)
+    expect(smtp.mails[0]?.text).toContain('10 more')
+
+    await at('2026-07-02T12:01:00Z')
+    await runMails(opened.pod)
+    expect(smtp.mails).toHaveLength(1)
+  })
+
+  it('comes once on the days on which the clock changes', async () => {
+    for (const [early, due, later] of [
+      ['2026-03-08T11:59:00Z', '2026-03-08T12:01:00Z', '2026-03-08T13:01:00Z'],
+      ['2026-11-01T12:59:00Z', '2026-11-01T13:01:00Z', '2026-11-01T14:01:00Z'],
+    ] as const) {
+      await forget()
+      await likePosts(1)
+      expect([await at(early), await at(due), await at(later)]).toEqual([0, 1, 0])
+    }
+  })
+})
+
+describe('the link to unsubscribe', () => {
+  it('ends the kind with a POST without cookie; a GET changes nothing; the header is one line', async () => {
+    await comments('immediate')
+    await comment(await post('Links'), 'hello')
+    await runMails(opened.pod)
+    const source = smtp.mails[0]?.source ?? ''
+    expect(source).toMatch(/^List-Unsubscribe: <https:\/\/pod\.example\/m\/[^>\s]{1,60}>\r$/m)
+    expect(source).toContain('List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n')
+    const path = /<https:\/\/pod\.example(\/m\/[^>]+)>/.exec(source)?.[1] ?? ''
+    const preference = () =>
+      opened.pod.db('mail_preferences').where({ userId: aliceId, kind: 'comment_on_post' }).first('delivery')
+
+    expect((await opened.inject(path)).statusCode).toBe(200)
+    expect(await preference()).toEqual({ delivery: 'immediate' })
+    const sent = await opened.inject({
+      ...{ method: 'POST', url: path, payload: 'List-Unsubscribe=One-Click' },
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })
+    expect(sent.statusCode).toBe(200)
+    expect(await preference()).toEqual({ delivery: 'never' })
+    expect((await opened.inject({ method: 'POST', url: `${path.slice(0, -1)}-` })).statusCode).toBe(404)
+  })
+
+  it('of a digest ends all daily kinds, until the address changes', async () => {
+    const url = unsubscribeUrl(opened.pod, { id: aliceId, email: 'alice@mail.example' }, 'digest') ?? ''
+    const path = new URL(url).pathname
+    expect((await opened.inject({ method: 'POST', url: path })).statusCode).toBe(200)
+    expect(await opened.pod.db('mail_preferences').where({ userId: aliceId })).toHaveLength(6)
+    await opened.pod.db('users').where({ id: aliceId }).update({ email: 'other@mail.example' })
+    expect((await opened.inject(path)).statusCode).toBe(404)
+    await opened.pod.db('users').where({ id: aliceId }).update({ email: 'alice@mail.example' })
+  })
+})
+
+it('tells moderators of reports with a number and a link, without text, and not about themselves', async () => {
+  await opened.people('carol')
+  await opened.pod.db('users').where({ username: 'carol' }).update({ role: 'moderator' })
+  await confirmMailbox(opened.pod, 'carol')
+  const guid = await post('Reported sEcReT')
+  await bob.post(`/api/v1/posts/${guid}/report`, { reason: 'sEcReT reason' })
+  await runMails(opened.pod)
+  expect(smtp.mails).toMatchObject([
+    { to: ['carol@mail.example'], text: expect.stringContaining('A new report waits') },
+  ])
+  expect(smtp.mails[0]?.source).not.toContain('sEcReT')
+})
