@@ -39,13 +39,11 @@ export async function changeMailPreferences(
     throw new Refusal('mail_kind_invalid', `The delivery of ${kind} is one of ${DELIVERIES.join(', ')}.`)
   }
   await inTransaction(pod, async (transaction) => {
-    await User.query(transaction)
-      .findById(userId)
-      .patch({
-        ...(enabled !== undefined && { mailEnabled: enabled }),
-        ...(digestHour !== undefined && { digestHour }),
-        id: userId,
-      })
+    const columns = {
+      ...(enabled !== undefined && { mailEnabled: enabled }),
+      ...(digestHour !== undefined && { digestHour }),
+    }
+    if (Object.keys(columns).length > 0) await User.query(transaction).findById(userId).patch(columns)
     const rows = Object.entries(kinds).map(([kind, delivery]) => ({ userId, kind, delivery }))
     if (rows.length > 0) await transaction('mail_preferences').insert(rows).onConflict(['userId', 'kind']).merge()
   })

@@ -192,6 +192,8 @@ export async function openSamplePages(): Promise<SamplePages> {
       profile: () => '/settings/profile',
       sharing: () => '/settings/sharing',
       blocks: () => '/settings/blocks',
+      email: () => '/settings/email',
+      mail: () => '/settings/mail',
       password: () => '/settings/password',
       'second factor': () => '/settings/two_factor',
       'set-up of the app': () => '/settings/two_factor/set_up',
