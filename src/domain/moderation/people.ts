@@ -18,14 +18,21 @@ import { type Actor, requireActionOn, requirePower } from './actor.js'
 import { lockLocalUser } from './find-local-user.js'
 import { auditContext, requireReason } from './record-action.js'
 
+/** Lists people. A search for an e-mail address is recorded in the audit log, without the address. */
 export async function listPeople(
-  { db }: Pick<Pod, 'db'>,
+  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
   actor: Actor,
   filter: PersonFilter,
   page: IdPage,
 ): Promise<IdPageResult<PersonRecord>> {
   requirePower(actor, 'moderation')
-  return listPersonRecords(db, filter, page)
+  if (filter.email !== undefined) {
+    const entry = { action: 'people.email_search', target: { type: 'people', guid: null, label: 'an e-mail address' } }
+    await inTransaction(pod, (transaction) =>
+      appendAuditEntry(transaction, { ...auditContext(actor), ...entry }, pod.now()),
+    )
+  }
+  return listPersonRecords(pod.db, filter, page)
 }
 
 export interface WholePersonRecord extends PersonRecord {

@@ -36,6 +36,10 @@ export interface PersonFilter {
   /** The host of the address. */
   readonly domain?: string | undefined
   readonly firstSeenAfter?: Date | undefined
+  /** The whole address of a local person, in any case. */
+  readonly email?: string | undefined
+  /** The number of an invitation. */
+  readonly invitedBy?: number | undefined
 }
 
 export interface PersonNote {
@@ -72,7 +76,7 @@ const NOTES_SHOWN = 50
 /** Lists people, the latest first. */
 export async function listPersonRecords(
   db: Knex,
-  { text, isLocal, state, role, domain, firstSeenAfter }: PersonFilter,
+  { text, isLocal, state, role, domain, firstSeenAfter, email, invitedBy }: PersonFilter,
   page: IdPage,
 ): Promise<IdPageResult<PersonRecord>> {
   const query = selectRecords(db)
@@ -87,6 +91,8 @@ export async function listPersonRecords(
   if (role !== undefined) query.where('users.role', role)
   if (domain !== undefined) query.whereRaw(`split_part(people.address, '@', 2) = ?`, [domain])
   if (firstSeenAfter !== undefined) query.where('people.createdAt', '>', firstSeenAfter)
+  if (email !== undefined) query.whereRaw('lower(users.email) = lower(?)', [email])
+  if (invitedBy !== undefined) query.where('users.invitationId', invitedBy)
   return readIdPage(query, page, 'people.id')
 }
 

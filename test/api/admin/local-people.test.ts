@@ -220,6 +220,21 @@ describe('a user who loses contacts by a rule for a pod', () => {
   })
 })
 
+it('people are found by e-mail address, which is in the audit log without the address, and by invitation', async () => {
+  const { kim } = await api.people('kim')
+  const [{ id } = { id: 0 }] = await api.pod
+    .db('invitations')
+    .insert({ codeHash: Buffer.alloc(32, 7), createdBy: 'mod', expiresAt: new Date() })
+    .returning('id')
+  await User.query(api.pod.db).where({ username: 'kim' }).patch({ email: 'Kim@mail.example', invitationId: id })
+
+  for (const filter of ['email=kim@MAIL.example', `invited_by=${id}`]) {
+    expect((await mod.get(`/people?${filter}`)).body).toMatchObject([{ guid: kim.guid }])
+  }
+  const entries = (await mod.get('/audit?action=people.email_search')).body
+  expect([entries.length, JSON.stringify(entries).includes('mail.example')]).toEqual([1, false])
+})
+
 it('a cleared profile is empty and is sent; a note is for other moderators', async () => {
   const { ida } = await api.people('ida')
   await ida.editProfile({ firstName: 'Buy', bio: 'Watches', tags: ['watches'], imageUrl: '/uploads/images/x.png' })

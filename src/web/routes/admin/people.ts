@@ -91,11 +91,15 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
           role: Type.Optional(Type.Enum(['moderator', 'admin'])),
           pod: Type.Optional(Type.String({ description: 'The host of the address.' })),
           first_seen_after: Type.Optional(Type.String()),
+          email: Type.Optional(
+            Type.String({ description: 'The whole address. The search is recorded in the audit log.' }),
+          ),
+          invited_by: Type.Optional(Type.Integer({ description: 'The number of an invitation.' })),
           ...cursorPaging,
         }),
         response: { 200: Type.Array(refTo(ListedPersonSchema), { description: 'The people.' }) },
       },
-      config: { scopes: ['moderation'], refusals: { role_needed: 403 } },
+      config: { scopes: ['moderation'], writes: true, refusals: { role_needed: 403 } },
     },
     async (request, reply) => {
       const {
@@ -105,6 +109,8 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         role,
         pod: domain,
         first_seen_after: after,
+        email,
+        invited_by: invitedBy,
         ...paging
       } = request.query
       const filter = {
@@ -113,9 +119,11 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         state: of,
         role,
         domain: domain?.toLowerCase(),
+        email,
+        invitedBy,
         firstSeenAfter: after === undefined ? undefined : readTime('first_seen_after', after),
       }
-      const page = await listPeople(app.pod, await actorOf(request, 'moderation'), filter, readIdPaging(paging))
+      const page = await listPeople(request.pod, await actorOf(request, 'moderation'), filter, readIdPaging(paging))
       linkIdPages(request, reply, page)
       return page.items.map((record) => presentPersonRecord(record, app.pod.config.url))
     },
