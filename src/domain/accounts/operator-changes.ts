@@ -14,7 +14,7 @@ import { endApplications } from './sessions.js'
 /** Changes of an account by its operator, each with an entry in the audit log. */
 type OperatorPod = Pick<Pod, 'db' | 'now' | 'claimedKey'>
 
-export async function findUserId({ db }: Pick<Pod, 'db'>, username: string): Promise<number> {
+async function findUserId({ db }: Pick<Pod, 'db'>, username: string): Promise<number> {
   const user = await User.byUsername(db, username)
   if (user === undefined) throw new Refusal('user_missing', `There is no local account named ${username}.`)
   return user.id

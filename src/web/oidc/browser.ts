@@ -34,7 +34,7 @@ export interface Browser {
 }
 
 /** How a person has signed in. */
-export interface Login {
+interface Login {
   readonly address: string
   readonly level: Level
   /** When the password or the passkey was given. Default: now. */

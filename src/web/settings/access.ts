@@ -20,7 +20,7 @@ declare module 'fastify' {
   }
 }
 
-export interface Member {
+interface Member {
   readonly account: AccountWithRole
   readonly session: SignedInSession
   readonly browser: Browser

@@ -7,9 +7,6 @@ export const FACTOR_LIMITS = {
   /** Wrong codes for an account in an hour, from all addresses. */
   wrongCodesPerHour: 20,
   recoveryCodes: 10,
-  passkeys: 10,
-  passkeyNameCharacters: 60,
-  challengeSeconds: 300,
   /** A change needs a password, and a code, that were given at most so long ago. */
   authenticatedSeconds: 600,
   /** Wrong attempts in the same time that end a session. */

@@ -174,13 +174,13 @@ export async function removeFactors(transaction: Knex.Transaction, userId: numbe
 }
 
 /** Staff that must have a second factor keeps the last one. */
-export function requireRemovable({ config }: Pick<Pod, 'config'>, { role }: Pick<FactorOwner, 'role'>): void {
+function requireRemovable({ config }: Pick<Pod, 'config'>, { role }: Pick<FactorOwner, 'role'>): void {
   if (config.staffSecondFactor && role !== null) {
     throw refusal('factor_needed', 'Your role needs a second factor. Add another one before you remove this one.')
   }
 }
 
-export async function lockSecrets(transaction: Knex.Transaction, userId: number): Promise<UserSecrets> {
+async function lockSecrets(transaction: Knex.Transaction, userId: number): Promise<UserSecrets> {
   return UserSecrets.query(transaction).findById(userId).forUpdate().throwIfNotFound()
 }
 
