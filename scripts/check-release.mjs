@@ -148,7 +148,7 @@ async function signUp(address) {
   for (const [, name, value] of html.matchAll(/<input[^>]*type="hidden"[^>]*name="([^"]+)"[^>]*value="([^"]*)"/g)) {
     fields.set(name, value)
   }
-  for (const name of ['password', 'password_confirmation']) fields.set(name, 'correct horse battery')
+  for (const name of ['password', 'password_again']) fields.set(name, 'correct horse battery')
   fields.set('username', 'alice')
   const cookie = page.headers
     .getSetCookie()
