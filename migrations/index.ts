@@ -71,6 +71,7 @@ import { secondFactors } from './0164-second-factors.js'
 import { exports } from './0175-exports.js'
 import { migrationEnvelopes } from './0176-migration-envelopes.js'
 import { powerOfActions } from './0180-power-of-actions.js'
+import { endedSessions } from './0185-ended-sessions.js'
 import type { Migration } from './migration.js'
 
 /**
@@ -151,4 +152,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0175-exports', exports],
   ['0176-migration-envelopes', migrationEnvelopes],
   ['0180-power-of-actions', powerOfActions],
+  ['0185-ended-sessions', endedSessions],
 ])

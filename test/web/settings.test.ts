@@ -213,6 +213,28 @@ describe('a change that needs a proof', () => {
 })
 
 describe('sessions and applications', () => {
+  it.each([
+    ['all others', {}, '/settings/sessions/others'],
+    ['one', 'uid', '/settings/sessions'],
+  ] as const)(
+    'that have ended (%s) stay ended, although a request that has read one stores it again',
+    async (_which, fields, path) => {
+      const [here, there] = [await pod.signedIn('adm'), await pod.signedIn('adm')]
+      const stored = await pod.pod.db('oidc_records').where({ model: 'Session' })
+      await here.visit('/settings/sessions')
+      const [, uid = ''] = /name="uid" value="([^"]+)"/.exec(here.page.body) ?? []
+      await here.submit(fields === 'uid' ? { uid } : fields, path)
+
+      const rows = stored.map((row) => ({ ...row, payload: JSON.stringify(row.payload) }))
+      await pod.pod.db('oidc_records').insert(rows).onConflict(['model', 'id_hash']).ignore()
+
+      await there.visit('/settings')
+      expect(there.url.pathname).toBe('/users/sign_in')
+      await here.visit('/settings')
+      expect(here.url.pathname).toBe('/settings')
+    },
+  )
+
   it('end one browser while this one stays; an authorization in between keeps one line (case 24)', async () => {
     const client = await registerTestClient(pod.app)
     const [here, there] = [await pod.signedIn('mod'), await pod.signedIn('mod')]

@@ -101,6 +101,7 @@ const expiredRows = {
   passkey_challenges: 'expires_at < now()',
   wrong_codes: `at < now() - interval '1 day'`,
   // A browser that was not used for so long counts as a new one.
+  ended_sessions: `ended_at < now() - interval '15 days'`, // no session lives longer
   browser_sessions: `last_used_at < now() - interval '90 days'`,
   // Anyone may register a client; these were never authorized.
   clients: `created_at < now() - interval '30 days'

@@ -46,6 +46,7 @@ export async function listBrowserSessions(db: Knex, userId: number): Promise<rea
         .where('expiresAt', '>', db.fn.now())
         .whereRaw('oidc_records.uid = browser_sessions.uid'),
     )
+    .whereRaw('not exists (select from ended_sessions where ended_sessions.uid = browser_sessions.uid)')
     .orderBy([
       { column: 'lastUsedAt', order: 'desc' },
       { column: 'uid', order: 'asc' },
@@ -55,6 +56,10 @@ export async function listBrowserSessions(db: Knex, userId: number): Promise<rea
 
 /** Ends one session of a user. False: it has ended, or is not a session of this user. */
 export async function endBrowserSession(db: Knex, { userId, uid }: SessionOf): Promise<boolean> {
+  await db.raw(
+    `insert into ended_sessions (uid) select uid from browser_sessions where user_id = ? and uid = ? on conflict do nothing`,
+    [userId, uid],
+  )
   const ended = await db('oidc_records')
     .where({ model: 'Session', uid })
     .whereExists(db('browser_sessions').where({ userId, uid }))

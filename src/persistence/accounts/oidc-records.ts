@@ -30,6 +30,7 @@ export async function findRecord(
   const record: { readonly payload: Record<string, unknown> } | undefined = await db('oidc_records')
     .where({ model: kind, ...by })
     .where('expiresAt', '>', db.fn.now())
+    .whereRaw('not exists (select from ended_sessions where ended_sessions.uid = oidc_records.uid)')
     .first('payload')
   return record?.payload
 }
@@ -52,6 +53,7 @@ export async function trimInteractions(db: Knex, kept: number): Promise<number> 
  * with the requests that began in it. Sign-ins that wait for their second step end, too.
  */
 export async function deleteSessions(db: Knex, address: string, exceptUid?: string): Promise<void> {
+  await db.raw(markEnded, { address, exceptUid: exceptUid ?? null })
   await db.raw(
     `delete from oidc_records
      where (model = 'Session' and payload ->> 'accountId' = :address and uid is distinct from :exceptUid::text)
@@ -70,3 +72,20 @@ export async function deleteSessions(db: Knex, address: string, exceptUid?: stri
 export async function deleteRecord(db: Knex, kind: RecordKind, idHash: Buffer): Promise<void> {
   await db('oidc_records').where({ model: kind, idHash }).delete()
 }
+
+/**
+ * Marks sessions as ended, also those that a request is just storing under another id: a request that has read a session may store it
+ * again, and no later request finds it.
+ */
+const markEnded = `
+  insert into ended_sessions (uid)
+  select uid from (
+    select uid from oidc_records where model = 'Session' and payload ->> 'accountId' = :address
+    union
+    select browser_sessions.uid from browser_sessions
+    join users on users.id = browser_sessions.user_id join people on people.id = users.person_id
+    where people.address = :address and browser_sessions.last_used_at > now() - interval '15 days'
+  ) as sessions
+  where uid is not null and uid is distinct from :exceptUid::text
+  order by uid
+  on conflict do nothing`
