@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { resetPassword } from '../../src/domain/accounts/accounts.js'
+import { closeUser, resetPassword } from '../../src/domain/accounts/accounts.js'
 import type { Scope } from '../../src/domain/accounts/scopes.js'
 import { deleteExpiredExports } from '../../src/domain/archives/exports.js'
 import { ARCHIVE_LIMITS } from '../../src/domain/archives/limits.js'
@@ -78,6 +78,33 @@ describe('exports', () => {
     await api.pod.db('exports').update({ kind: 'archive' })
 
     expect((await alice.get(`/user/exports/${body.id}/file`)).body).toMatchObject({ reason: 'page_only' })
+    expect((await alice.delete(`/user/exports/${body.id}`)).body).toMatchObject({ reason: 'page_only' })
+    expect(await state(body.id)).toBe('ready')
+  })
+
+  it('have one entry an hour in the audit log for their downloads, and none for one that failed', async () => {
+    const { body } = await request('copy')
+    await make()
+    const entries = () => api.pod.db('audit_entries').whereRaw(`after ->> 'export' = ?`, [body.id])
+    for (let count = 1; count <= 3; count += 1) expect((await download(body.id)).statusCode).toBe(200)
+    expect(await entries()).toHaveLength(1)
+
+    await api.pod.db('exports').update({ downloadedAt: new Date(Date.now() - 3_700_000) })
+    await api.pod.pictures.deleteExports([body.id])
+    expect((await download(body.id)).statusCode).toBe(410)
+    expect(await entries()).toHaveLength(1)
+  })
+
+  it('of a closed account are gone with its data', async () => {
+    const { eve } = api
+    const { body } = await eve.post('/user/exports', { kind: 'copy' })
+    await make()
+    const waiting = (await eve.post('/user/exports', { kind: 'photos' })).body.id
+    await closeUser(api.pod, 'eve')
+
+    await deleteExpiredExports(api.pod)
+    await make()
+    for (const id of [body.id, waiting]) expect(await api.pod.pictures.openExport(id)).toBeUndefined()
   })
 
   it('of another person do not exist', async () => {

@@ -202,6 +202,7 @@ export async function closeNow(
   await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash: null })
   await deleteAuthorizations(transaction, user.id)
   await deleteSessions(transaction, personOf(user).address)
+  await endExportsOf(transaction, user.id)
   await removeFactors(transaction, user.id)
   await transaction('browser_sessions').where({ userId: user.id }).delete()
   await emptyPeople(transaction, [user.personId], closedAt)

@@ -10,6 +10,7 @@ import {
   insertExport,
   markDeleted,
   markExpired,
+  noteDownload,
 } from '../../persistence/archives/exports.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Person } from '../../persistence/models/person.js'
@@ -22,7 +23,13 @@ import { ARCHIVE_LIMITS } from './limits.js'
 
 export { EXPORT_KINDS, type Export, type ExportKind, exportFile }
 
-type ExportRefusal = 'export_not_found' | 'export_running' | 'export_not_ready' | 'export_expired' | 'too_many_exports'
+type ExportRefusal =
+  | 'page_only'
+  | 'export_not_found'
+  | 'export_running'
+  | 'export_not_ready'
+  | 'export_expired'
+  | 'too_many_exports'
 
 const DAY_MS = 24 * 60 * 60 * 1_000
 
@@ -71,14 +78,18 @@ export async function readFinishedExport(pod: Pick<Pod, 'db' | 'now'>, viewer: V
   return found
 }
 
-/** Notes in the audit log that a person downloads an export: who has it can read everything, or even act as the person. */
+/**
+ * Notes in the audit log that a person downloads an export: who has it can read everything, or even act as the person. One entry an
+ * hour: a download may come in many parts.
+ */
 export async function recordDownload(
   pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
   viewer: Viewer,
-  { uid, kind }: Export,
+  { id, uid, kind }: Export,
   via: 'api' | 'console',
 ): Promise<void> {
   await inTransaction(pod, async (transaction) => {
+    if (!(await noteDownload(transaction, id, pod.now()))) return
     const person = await Person.query(transaction).findById(viewer.personId).throwIfNotFound()
     const entry = {
       actor: { guid: person.guid, name: person.address, role: 'member' as const },
@@ -92,10 +103,22 @@ export async function recordDownload(
 }
 
 /** Deletes an export with its file; a running one ends. */
-export async function deleteExport(pod: Pick<Pod, 'db' | 'pictures'>, viewer: Viewer, uid: string): Promise<void> {
+export async function deleteExport(
+  pod: Pick<Pod, 'db' | 'pictures'>,
+  viewer: Viewer,
+  uid: string,
+  via: 'api' | 'console',
+): Promise<void> {
   const found = await readExport(pod, viewer, uid)
+  if (via === 'api') requireCopy(found)
   await pod.pictures.deleteExports([exportFile(found)])
   await markDeleted(pod.db, found.id)
+}
+
+/** Throws for an export with the private key: no token requests, reads or deletes it. */
+export function requireCopy({ kind }: Pick<Export, 'kind'>): void {
+  if (kind !== 'archive') return
+  throw new Refusal<ExportRefusal>('page_only', 'The archive with the private key is on the page only.')
 }
 
 const EXPIRED_AT_ONCE = 100

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { exportFile } from '../../domain/archives/exports.js'
 import { ARCHIVE_LIMITS } from '../../domain/archives/limits.js'
-import { hasCode, messageOf } from '../../errors/thrown.js'
+import { hasCode } from '../../errors/thrown.js'
 import {
   claimExport,
   completeExport,
@@ -23,7 +23,7 @@ const CLAIM = { deadAfterSeconds: ARCHIVE_LIMITS.exportWorkerSeconds, attempts: 
 
 /** Makes the exports that wait, one after the other. An interrupted export begins again, on any worker. */
 export async function makeWaitingExports(pod: Pod, stopping: AbortSignal): Promise<void> {
-  await failDeadExports(pod.db, CLAIM)
+  await pod.pictures.deleteExports((await failDeadExports(pod.db, CLAIM)).map(exportFile))
   while (!stopping.aborted) {
     const claimed = await claimExport(pod.db, CLAIM)
     if (claimed === undefined) return
@@ -59,7 +59,7 @@ async function makeExport(pod: Pod, claimed: Export, stopping: AbortSignal): Pro
     if (stopping.aborted || notes.unwanted.aborted) return
     const isFull = hasCode(error, 'ENOSPC')
     pod.log.error({ err: error, export: id, kind }, 'export failed')
-    await failExport(pod.db, id, isFull ? 'no_space' : messageOf(error).slice(0, 200), pod.now())
+    await failExport(pod.db, id, isFull ? 'no_space' : 'internal_error', pod.now())
   } finally {
     notes.stop()
   }

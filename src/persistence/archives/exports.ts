@@ -63,6 +63,16 @@ export async function findRecentExports(
     .orderBy('id')
 }
 
+/** Notes a download; false: there was one within the last hour. */
+export async function noteDownload(db: Knex, id: number, at: Date): Promise<boolean> {
+  const { rowCount } = await db.raw(
+    `update exports set downloaded_at = :at
+     where id = :id and (downloaded_at is null or downloaded_at < :at::timestamptz - interval '1 hour')`,
+    { id, at },
+  )
+  return rowCount > 0
+}
+
 /** Its owner no longer sees the export; it counts for the limit of the day. */
 export async function markDeleted(db: Knex, id: number): Promise<void> {
   await db('exports').where({ id }).update({ deleted: true })
@@ -86,17 +96,18 @@ export async function claimExport(
   return rows[0]
 }
 
-/** Fails exports whose workers have died too often; returns how many. */
+/** Fails exports whose workers have died too often, and returns them: their drafts have to go. */
 export async function failDeadExports(
   db: Knex,
   { deadAfterSeconds, attempts }: { readonly deadAfterSeconds: number; readonly attempts: number },
-): Promise<number> {
-  const { rowCount } = await db.raw(
+): Promise<readonly Pick<Export, 'uid'>[]> {
+  const { rows } = await db.raw(
     `update exports set state = 'failed', error = 'interrupted', finished_at = now()
-     where state = 'running' and alive_at < now() - make_interval(secs => ?) and attempts >= ?`,
+     where state = 'running' and alive_at < now() - make_interval(secs => ?) and attempts >= ?
+     returning uid`,
     [deadAfterSeconds, attempts],
   )
-  return rowCount
+  return rows
 }
 
 /** Notes how far an export is; false: it is no longer wanted. */
@@ -131,9 +142,13 @@ export async function failExport(db: Knex, id: number, error: string, finishedAt
   await db('exports').where({ id, state: 'running' }).update({ state: 'failed', error, finishedAt })
 }
 
-/** Ready exports of accounts whose files have to go: their time is over. */
+/** Exports whose files have to go: their time is over, or their owner has deleted them. */
 export async function findExpiredExports(db: Knex, now: Date, limit: number): Promise<readonly Export[]> {
-  return db<Export>('exports').where({ state: 'ready' }).where('expiresAt', '<=', now).orderBy('id').limit(limit)
+  return db('exports')
+    .where((over) => over.where({ state: 'ready' }).where('expiresAt', '<=', now))
+    .orWhere((unwanted) => unwanted.where({ deleted: true }).whereNotIn('state', ['failed', 'expired']))
+    .orderBy('id')
+    .limit(limit)
 }
 
 export async function markExpired(db: Knex, ids: readonly number[]): Promise<void> {

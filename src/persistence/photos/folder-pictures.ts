@@ -91,7 +91,9 @@ export function openFolderPictures(uploadsDir: string): PictureStorage {
         'the stream closes it',
       ),
     async deleteExports(names) {
-      for (const name of names) await rm(join(exports, name), { force: true })
+      for (const name of names) {
+        for (const file of [name, `${name}.draft`]) await rm(join(exports, file), { force: true })
+      }
     },
   }
 }

@@ -34,7 +34,7 @@ export interface PictureStorage {
   /** Stores a written draft, which is gone then. Exports are never published. */
   storeExport(name: string, draft: ExportDraft): Promise<void>
   openExport(name: string, range?: ByteRange): Promise<Readable | undefined>
-  /** Missing exports are not an error. */
+  /** Deletes exports with their drafts. Missing ones are not an error. */
   deleteExports(names: readonly string[]): Promise<void>
 
   /** An address at which the store itself serves the picture for some minutes. Undefined: it cannot, or has no such picture. */

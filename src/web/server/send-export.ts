@@ -1,13 +1,20 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Export, exportFile } from '../../domain/archives/exports.js'
+import type { Viewer } from '../../domain/accounts/viewers.js'
+import { type Export, exportFile, recordDownload } from '../../domain/archives/exports.js'
 import { beginFile } from './byte-range.js'
 import { RequestFault } from './request-faults.js'
 
 /** Answers with the file of a finished export. */
-export async function sendExport(request: FastifyRequest, reply: FastifyReply, found: Export): Promise<FastifyReply> {
+export async function sendExport(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  found: Export,
+  { viewer, via }: { readonly viewer: Viewer; readonly via: 'api' | 'console' },
+): Promise<FastifyReply> {
   const range = beginFile(request, reply, found.bytes ?? 0)
   const stream = await request.server.pod.pictures.openExport(exportFile(found), range)
   if (stream === undefined) throw new RequestFault(410, 'The file of this export is deleted.')
+  await recordDownload(request.server.pod, viewer, found, via)
   const day = found.createdAt.toISOString().slice(0, 10)
   const name = found.kind === 'photos' ? `photos_${day}.zip` : `data_${day}.json.gz`
   return reply

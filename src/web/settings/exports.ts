@@ -5,7 +5,6 @@ import {
   type ExportKind,
   listExports,
   readFinishedExport,
-  recordDownload,
   requestExport,
 } from '../../domain/archives/exports.js'
 import { formText } from '../oidc/form-text.js'
@@ -66,7 +65,7 @@ export const exportPageRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.post(DELETE, withProof, async (request, reply) => {
-    await deleteExport(pod, request.member.viewer, formText(request, 'id') ?? '')
+    await deleteExport(pod, request.member.viewer, formText(request, 'id') ?? '', 'console')
     return reply.redirect(`${PATH}?notice=export_deleted`, 303)
   })
 
@@ -79,8 +78,7 @@ export const exportPageRoutes: FastifyPluginAsync = async (app) => {
     async (request, reply) => {
       const { viewer } = request.member
       const found = await readFinishedExport(pod, viewer, request.params.id)
-      await recordDownload(pod, viewer, found, 'console')
-      return sendExport(request, reply, found)
+      return sendExport(request, reply, found, { viewer, via: 'console' })
     },
   )
 }

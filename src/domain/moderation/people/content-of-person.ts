@@ -24,6 +24,7 @@ import { type Actor, requireActionOn, requirePower, SYSTEM_ACTOR } from '../acto
 import { contentIds, findContent } from '../find-content.js'
 import { personNotFound } from '../find-local-user.js'
 import type { ContentActionOptions } from '../hide-content.js'
+import { MODERATION_LIMITS } from '../limits.js'
 import { giveNotice } from '../notices/give-notice.js'
 import { type ActionOutcome, recordAction, requireReason } from '../record-action.js'
 import { tombstonesFor } from '../remove-content.js'
@@ -79,6 +80,8 @@ async function startChange(
     const inForce = await findActionInForce(transaction, { kind, targetType: 'person', targetGuid: guid })
     const total = inForce === undefined ? await countPublicContent(transaction, person.id) : 0
     if (total === 0) return { changed: false }
+    const power = total > MODERATION_LIMITS.cleanedByModerator ? 'administration' : 'moderation'
+    requirePower(actor, power)
     const label = user?.username ?? person.address
     if (kind === 'remove_content' && confirm !== label) {
       throw new Refusal('confirmation_needed', `Set confirm to ${label} to remove all public posts and comments.`, {
@@ -92,6 +95,7 @@ async function startChange(
       reason,
       caseId: options.caseId,
       undo: { possible: true, ...loses },
+      power,
       after: { posts_and_comments: total },
       details: { userId: user?.id ?? null, personId: person.id, tombstones: [] },
       effect: async (actionId) => {

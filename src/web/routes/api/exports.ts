@@ -7,8 +7,8 @@ import {
   listExports,
   readExport,
   readFinishedExport,
-  recordDownload,
   requestExport,
+  requireCopy,
 } from '../../../domain/archives/exports.js'
 import { Refusal } from '../../../domain/refusals.js'
 import { tooMany } from '../../limits/rate-limit.js'
@@ -27,7 +27,7 @@ const ExportSchema = Type.Object(
     bytes: nullable(Type.Integer()),
     sha256: nullable(Type.String({ description: 'Of the file.' })),
     left_out: Type.Integer({ description: 'Comments, likes and votes of others whose signature is missing.' }),
-    error: nullable(Type.String({ description: '`no_space`, `interrupted` or a sentence.' })),
+    error: nullable(Type.String({ description: '`no_space`, `interrupted` or `internal_error`.' })),
     created_at: Timestamp,
     finished_at: nullable(Timestamp),
     expires_at: nullable(Timestamp),
@@ -67,8 +67,7 @@ export const exportRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async ({ viewer, body }, reply) => {
-      if (body.kind === 'archive')
-        throw new Refusal('page_only', 'The archive with the private key is on the page only.')
+      requireCopy(body)
       const made = await limited(requestExport(app.pod, viewer, body.kind))
       return reply.code(202).send(presentExport(made))
     },
@@ -132,10 +131,8 @@ export const exportRoutes: FastifyPluginAsyncTypebox = async (app) => {
         params: { export_id: id },
       } = request
       const found = await readFinishedExport(app.pod, viewer, id)
-      if (found.kind === 'archive')
-        throw new Refusal('page_only', 'The archive with the private key is on the page only.')
-      await recordDownload(app.pod, viewer, found, 'api')
-      return sendExport(request, reply, found)
+      requireCopy(found)
+      return sendExport(request, reply, found, { viewer, via: 'api' })
     },
   )
 
@@ -150,10 +147,10 @@ export const exportRoutes: FastifyPluginAsyncTypebox = async (app) => {
         params,
         response: { 204: Type.Null({ description: 'The export is deleted.' }) },
       },
-      config: { scopes: [...scopes], refusals: missing },
+      config: { scopes: [...scopes], refusals: { ...missing, page_only: 403 } },
     },
     async ({ viewer, params: { export_id: id } }, reply) => {
-      await deleteExport(app.pod, viewer, id)
+      await deleteExport(app.pod, viewer, id, 'api')
       return reply.code(204).send(null)
     },
   )
