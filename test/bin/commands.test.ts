@@ -68,26 +68,6 @@ describe('the commands', { timeout: 60_000 }, () => {
       })
     })
 
-    it('archive export writes an archive and the photos to new files, and an audit entry for each', async () => {
-      const [out, photos] = [join(place.folder, 'alice.json.gz'), join(place.folder, 'alice.zip')]
-      const written = await json('archive', 'export', 'alice', '--out', out, '--photos', photos)
-
-      const kinds = await open.db('audit_entries').where({ action: 'archive.export' }).orderBy('id').pluck('after')
-      expect(kinds).toEqual([{ kind: 'archive' }, { kind: 'photos' }])
-      expect(written).toEqual([
-        {
-          kind: 'archive',
-          file: out,
-          bytes: expect.any(Number),
-          sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
-          left_out: 0,
-        },
-        { kind: 'photos', file: photos, bytes: expect.any(Number), sha256: expect.any(String), left_out: 0 },
-      ])
-      const again = await failure('archive', 'export', 'alice', '--out', out)
-      expect(again).toEqual({ code: 1, stderr: `The file ${out} exists already.` })
-    })
-
     it('list and show print the accounts', async () => {
       expect(await json('user', 'list', '--limit', '1')).toMatchObject([
         { username: 'alice', role: 'none', closed_at: null },
@@ -128,6 +108,26 @@ describe('the commands', { timeout: 60_000 }, () => {
       const { stdout } = await pod(['audit', 'export', '--format', 'csv'], settings)
       expect(stdout.split('\r\n')).toHaveLength(4)
       expect(await failure('audit', 'show', '99')).toMatchObject({ code: 1 })
+    })
+
+    it('archive export writes an archive and the photos to new files, and an audit entry for each', async () => {
+      const [out, photos] = [join(place.folder, 'alice.json.gz'), join(place.folder, 'alice.zip')]
+      const written = await json('archive', 'export', 'alice', '--out', out, '--photos', photos)
+
+      const kinds = await open.db('audit_entries').where({ action: 'archive.export' }).orderBy('id').pluck('after')
+      expect(kinds).toEqual([{ kind: 'archive' }, { kind: 'photos' }])
+      expect(written).toEqual([
+        {
+          kind: 'archive',
+          file: out,
+          bytes: expect.any(Number),
+          sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+          left_out: 0,
+        },
+        { kind: 'photos', file: photos, bytes: expect.any(Number), sha256: expect.any(String), left_out: 0 },
+      ])
+      const again = await failure('archive', 'export', 'alice', '--out', out)
+      expect(again).toEqual({ code: 1, stderr: `The file ${out} exists already.` })
     })
 
     it('shows and ends sessions, and removes second factors, with audit entries', async () => {

@@ -43,7 +43,7 @@ const SCHEDULED_PRUNE_MS = 20_000
 /** PostgreSQL loses no schedule, and each check costs a request for each of them. */
 const LOOK_AFTER_EVERY = { redis: 10_000, postgresql: 60_000 }
 
-const schedules: readonly Schedule[] = [
+export const maintenanceSchedules: readonly Schedule[] = [
   { job: pruneJob, every: 600_000 },
   { job: checkPodsJob, every: 60_000 },
   { job: birthdaysJob, every: 60_000 },
@@ -187,14 +187,14 @@ export function keepSchedules(pod: Pod): { stop(): Promise<void> } {
     LOOK_AFTER_EVERY[pod.config.redisUrl === undefined ? 'postgresql' : 'redis'],
     async () => {
       try {
-        if (await pod.jobs.keepSchedules('maintenance', schedules)) await sweepAllNow(pod.db)
+        if (await pod.jobs.keepSchedules('maintenance', maintenanceSchedules)) await sweepAllNow(pod.db)
       } catch (err) {
         pod.log.debug({ err }, 'schedules not checked')
       }
     },
   )
   const othersEnded = pod.jobs
-    .endOtherSchedules('maintenance', schedules)
+    .endOtherSchedules('maintenance', maintenanceSchedules)
     .catch((err) => pod.log.debug({ err }, 'old schedules not removed'))
   return {
     async stop() {
