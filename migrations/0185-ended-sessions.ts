@@ -7,7 +7,7 @@ export const endedSessions: Migration = {
       -- no later request finds it. A session is stored under changing ids, and its uid stays.
       create table ended_sessions (
         uid text collate "C" primary key,
-        ended_at timestamptz(3) not null default now()
+        ended_at timestamptz(3) not null default date_trunc('milliseconds', now())
       )
     `)
   },

@@ -1,3 +1,5 @@
+import { isUrl } from '../protocol/is-url.js'
+
 /** How the pod sends mail. */
 export interface MailSettings {
   /** An smtp or smtps address, with user and password. */
@@ -53,7 +55,7 @@ export function readMailSettings(given: MailVariables, faults: string[]): MailSe
 }
 
 function isSmtpUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false
+  if (!isUrl(text)) return false
   const { protocol, hostname } = new URL(text)
   return ['smtp:', 'smtps:'].includes(protocol) && hostname !== ''
 }

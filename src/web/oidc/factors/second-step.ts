@@ -94,7 +94,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
       return show(reply.code(422), browser, step, errorOf('The code is wrong, or was used already.'))
     }
     const before = await browser.signedIn()
-    // Only the code was asked for: the password keeps its age.
+    // Only the code was required: the password keeps its age.
     const isOnlyCode = before?.address === step.address && asksOnlyForFactor(interaction)
     if (!(await finishSecondStep(pod, id))) return reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
     const login = {
