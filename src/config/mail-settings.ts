@@ -1,5 +1,3 @@
-import { isUrl } from '../protocol/is-url.js'
-
 /** How the pod sends mail. */
 export interface MailSettings {
   /** An smtp or smtps address, with user and password. */
@@ -55,9 +53,12 @@ export function readMailSettings(given: MailVariables, faults: string[]): MailSe
 }
 
 function isSmtpUrl(text: string): boolean {
-  if (!isUrl(text)) return false
-  const { protocol, hostname } = new URL(text)
-  return ['smtp:', 'smtps:'].includes(protocol) && hostname !== ''
+  try {
+    const { protocol, hostname } = new URL(text)
+    return ['smtp:', 'smtps:'].includes(protocol) && hostname !== ''
+  } catch {
+    return false
+  }
 }
 
 function readDkim(given: MailVariables, faults: string[]): MailSettings['dkim'] {
