@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkCode } from '../../src/domain/accounts/factors/second-factor.js'
+import { beginSecondStep, findSecondStep } from '../../src/domain/accounts/factors/second-step.js'
 import { findTotpStep, readBase32, totpCode, totpUrl, writeBase32 } from '../../src/domain/accounts/factors/totp.js'
+import { signIn } from '../../src/domain/accounts/sign-in.js'
 import { mintToken } from '../../src/domain/accounts/tokens.js'
 import { openBrowser, type TestBrowser } from '../support/browser/scriptless-browser.js'
 import { allow, CALLBACK, codeIn, POD, registerTestClient, type TestOidcClient } from '../support/http/oidc-client.js'
@@ -97,6 +99,9 @@ describe('codes', () => {
     const step = Math.floor(at.getTime() / 30_000)
     const found = [-2, -1, 0, 1, 2].map((off) => findTotpStep(secret, totpCode(readBase32(secret), step + off), at))
     expect(found).toEqual([undefined, step - 1, step, step + 1, undefined])
+    expect(['１２３４５６', '12345６', '', '1234567'].map((code) => findTotpStep(secret, code, at))).toEqual(
+      Array(4).fill(undefined),
+    )
     expect(secret).toBe('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ')
     expect(totpUrl(secret, { issuer: 'A & B', label: 'a@b.example' })).toContain(
       'otpauth://totp/A%20%26%20B%3Aa%40b.example?secret=GEZ',
@@ -210,6 +215,31 @@ describe('the authenticator app', () => {
   })
 })
 
+describe('a sign-in', () => {
+  it('is not confirmed if a second factor was turned on after its password was checked', async () => {
+    const late = await signIn(pod.pod, ACCOUNTS.dan.username, ACCOUNTS.dan.password)
+    expect(late?.needsFactor).toBe(false)
+    await withFactor(async (_factor, browser) => {
+      expect(await late?.confirm()).toBe(false)
+      expect((await browser.visit('/settings')).body).toContain('<h1>Sign in</h1>')
+    })
+  })
+
+  it('is not confirmed, and has no second step, if the password has changed', async () => {
+    await withFactor(async () => {
+      const id = await userId()
+      const late = await signIn(pod.pod, ACCOUNTS.dan.username, ACCOUNTS.dan.password)
+      const { passwordHash } = await pod.pod.db('userSecrets').where({ userId: id }).first()
+      await pod.pod.db('userSecrets').where({ userId: id }).update({ passwordHash: 'another' })
+      const first = { passwordAt: pod.pod.now() }
+      const step = await beginSecondStep(pod.pod, { userId: id, first, requestUid: undefined, returnTo: undefined })
+      expect(await late?.confirm()).toBe(false)
+      expect(await findSecondStep(pod.pod, step)).toBeUndefined()
+      await pod.pod.db('userSecrets').where({ userId: id }).update({ passwordHash })
+    })
+  })
+})
+
 describe('a client', () => {
   it('gets its code after both steps, with the methods in the ID token (case 20)', async () => {
     await withFactor(async ({ secret }) => {
@@ -244,6 +274,28 @@ describe('a client', () => {
 
       const claims = await claimsFor(codeIn(browser.url))
       expect(claims).toMatchObject({ acr: '2', auth_time: authenticatedAt.getTime() / 1_000 })
+    })
+  })
+
+  it('gets no session for the code alone: a step without the password needs its session', async () => {
+    await withFactor(async ({ secret }, browser) => {
+      await browser.visit(client.address({ acr_values: '2' }))
+      expect(browser.url.pathname).toBe('/users/sign_in/second_factor')
+      const request = browser.url.searchParams.get('request') ?? ''
+      const cookies = [...browser.cookies].filter(([name]) => !name.startsWith('pod_session'))
+      expect(cookies.length).toBeLessThan(browser.cookies.size)
+      const fields = { form: browser.cookies.get('pod_form') ?? '', request, code: nextCode(secret) }
+      const answer = await pod.inject({
+        method: 'POST',
+        url: '/users/sign_in/second_factor',
+        headers: {
+          cookie: cookies.map(([name, value]) => `${name}=${value}`).join('; '),
+          'content-type': 'application/x-www-form-urlencoded',
+        },
+        payload: new URLSearchParams(fields).toString(),
+      })
+      expect(answer.headers.location).toBe(`/users/sign_in?request=${request}`)
+      expect(await checkCode(pod.pod, await userId(), fields.code)).toBe('right')
     })
   })
 

@@ -194,6 +194,23 @@ describe('a change that needs a proof', () => {
     })
   })
 
+  it('counts an attempt before the password is checked, and ends the session with the eleventh', async () => {
+    const browser = await pod.signedIn('adm')
+    const { id } = await userRow('adm')
+    const session = () => pod.pod.db('browserSessions').where({ uid }).first()
+    const { uid } = await pod.pod.db('browserSessions').where({ userId: id }).first('uid')
+    const attempt = async (wrongProofs: number) => {
+      await pod.pod.db('browserSessions').where({ uid }).update({ wrongProofs, wrongProofsSince: pod.pod.now() })
+      await browser.visit('/users/confirm_access')
+      await browser.submit({ current_password: 'the password of adm' })
+    }
+    await attempt(9)
+    expect([browser.url.pathname, (await session()).wrongProofs]).toEqual(['/settings', 9])
+    await attempt(10)
+    expect(browser.url.pathname).toBe('/users/sign_in')
+    expect((await pod.pod.db('endedSessions').where({ uid })).length).toBe(1)
+  })
+
   it('keeps the fields of the form without its secrets, and bound to the session', async () => {
     const browser = await pod.signedIn('dan')
     await browser.visit('/settings/password')

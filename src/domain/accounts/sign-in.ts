@@ -4,6 +4,7 @@ import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { User, UserSecrets } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { ARGON2 } from './accounts.js'
+import { findFactors, hasFactor } from './factors/second-factor.js'
 
 /** Reads a username from what was typed into the sign-in form. A local address is accepted too. */
 export function normaliseUsername(pod: Pick<Pod, 'config'>, typed: string): string {
@@ -14,7 +15,11 @@ export function normaliseUsername(pod: Pick<Pod, 'config'>, typed: string): stri
 export interface SignIn {
   readonly userId: number
   readonly address: string
-  /** To be called after the session is stored. False if the password has changed meanwhile; then all sessions are deleted. */
+  readonly needsFactor: boolean
+  /**
+   * To be called after the session, or the second step, is stored. False if the password has changed meanwhile, or a second factor was
+   * turned on that the sign-in did not require; then all sessions and second steps are deleted.
+   */
   confirm(): Promise<boolean>
 }
 
@@ -32,7 +37,16 @@ export async function signIn(
   await user.$query(pod.db).patch({ lastSignInAt: pod.now() })
   const { address } = user.person
   const { id: userId } = user
-  return { userId, address, confirm: () => confirmPassword(pod, { userId, address, passwordHash }) }
+  const needsFactor = hasFactor(await findFactors(pod.db, userId))
+  return {
+    ...{ userId, address, needsFactor },
+    async confirm() {
+      if (!(await confirmPassword(pod, { userId, address, passwordHash }))) return false
+      if (needsFactor || !hasFactor(await findFactors(pod.db, userId))) return true
+      await deleteSessions(pod.db, address)
+      return false
+    },
+  }
 }
 
 /** False if the password has changed; then all sessions are deleted. */

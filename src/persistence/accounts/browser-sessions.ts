@@ -72,8 +72,8 @@ interface SessionOf {
   readonly uid: string
 }
 
-/** Counts a wrong password or code of a session. Returns how many there were in `seconds`. */
-export async function countWrongAttempt(
+/** Counts an attempt of a session as wrong before it is checked. Returns how many there were in `seconds`; infinitely many: it has ended. */
+export async function countAttempt(
   db: Knex,
   { uid, at, seconds }: { readonly uid: string; readonly at: Date; readonly seconds: number },
 ): Promise<number> {
@@ -85,5 +85,10 @@ export async function countWrongAttempt(
      where uid = :uid returning wrong_proofs as times`,
     { uid, at, seconds },
   )
-  return rows[0]?.times ?? 1
+  return rows[0]?.times ?? Number.POSITIVE_INFINITY
+}
+
+/** Subtracts an attempt that was right. */
+export async function forgetAttempt(db: Knex, uid: string): Promise<void> {
+  await db('browser_sessions').where({ uid }).where('wrongProofs', '>', 0).decrement('wrongProofs', 1)
 }

@@ -2,8 +2,8 @@ import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import { findActiveUser } from '../../domain/accounts/authorizations.js'
 import { findClient } from '../../domain/accounts/clients.js'
 import { findFactors, hasFactor } from '../../domain/accounts/factors/second-factor.js'
-import { beginSecondStep } from '../../domain/accounts/factors/second-step.js'
-import { normaliseUsername, signIn } from '../../domain/accounts/sign-in.js'
+import { beginSecondStep, type FirstFactor } from '../../domain/accounts/factors/second-step.js'
+import { normaliseUsername, type SignIn, signIn } from '../../domain/accounts/sign-in.js'
 import { findPendingState } from '../../domain/accounts/sign-ups/pending-state.js'
 import { mustConfirmNotices } from '../../domain/moderation/notices/user-notices.js'
 import { limitAddresses } from '../limits/address-limit.js'
@@ -24,6 +24,11 @@ interface Destination {
   /** The pending request of a client. */
   readonly uid: string | undefined
   readonly returnTo: string | undefined
+}
+
+interface BegunStep {
+  readonly userId: number
+  readonly first: FirstFactor
 }
 
 interface Attempt {
@@ -74,21 +79,23 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
       return reply.redirect(returnTo ?? '/', 303)
     }
     const missing = uid === undefined ? undefined : await findMissingFactor(browser, uid)
-    if (missing !== undefined) return beginStep(reply, browser, missing, { uid, returnTo })
+    if (missing !== undefined) return reply.redirect(await beginStep(browser, missing, { uid, returnTo }), 303)
     return show(reply, browser, { uid, returnTo })
   })
 
   /** The signed-in user from whom a client asks for nothing but the second factor. */
-  async function findMissingFactor(browser: Browser, uid: string): Promise<number | undefined> {
+  async function findMissingFactor(browser: Browser, uid: string): Promise<BegunStep | undefined> {
     if (!asksOnlyForFactor(await browser.request(uid))) return undefined
-    const address = await browser.address()
-    const user = address === undefined ? undefined : await findActiveUser(pod, address)
-    return user && hasFactor(await findFactors(pod.db, user.id)) ? user.id : undefined
+    const session = await browser.signedIn()
+    const user = session && (await findActiveUser(pod, session.address))
+    if (!user || !hasFactor(await findFactors(pod.db, user.id))) return undefined
+    return { userId: user.id, first: { sessionUid: session.uid } }
   }
 
-  async function beginStep(reply: FastifyReply, browser: Browser, userId: number, { uid, returnTo }: Destination) {
-    browser.keepSecondStep(await beginSecondStep(pod, { userId, requestUid: uid, returnTo }))
-    return reply.redirect(withRequest(OIDC_PATHS.secondStep, uid), 303)
+  /** Returns the path of the second step. */
+  async function beginStep(browser: Browser, step: BegunStep, { uid, returnTo }: Destination): Promise<string> {
+    browser.keepSecondStep(await beginSecondStep(pod, { ...step, requestUid: uid, returnTo }))
+    return withRequest(OIDC_PATHS.secondStep, uid)
   }
 
   app.post(OIDC_PATHS.signIn, { config, schema, ...limited }, async (request, reply) => {
@@ -117,14 +124,14 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
       })
     }
     const interaction = uid === undefined ? undefined : await browser.request(uid)
+    const passwordAt = pod.now()
+    const continueAfterPassword = ({ userId, address, needsFactor }: SignIn) =>
+      needsFactor
+        ? beginStep(browser, { userId, first: { passwordAt } }, destination)
+        : browser.signIn({ address, level: 'password' }, interaction, returnTo)
 
     const signedIn = await signIn(pod, username, password)
-    if (signedIn !== undefined && hasFactor(await findFactors(pod.db, signedIn.userId))) {
-      wrongPasswords.forget(request.ip, username)
-      return beginStep(reply, browser, signedIn.userId, destination)
-    }
-    const target =
-      signedIn && (await browser.signIn({ address: signedIn.address, level: 'password' }, interaction, returnTo))
+    const target = signedIn && (await continueAfterPassword(signedIn))
     if (signedIn === undefined || target === undefined || !(await signedIn.confirm())) {
       const waitsFor = target === undefined ? await findPendingState(pod, username, password) : undefined
       if (waitsFor !== undefined) {
@@ -137,7 +144,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
       return show(reply.code(422), browser, destination, { username, errors })
     }
     wrongPasswords.forget(request.ip, username)
-    const hasNotices = interaction === undefined && (await mustConfirmNotices(pod, signedIn.address))
+    const hasNotices = !signedIn.needsFactor && !interaction && (await mustConfirmNotices(pod, signedIn.address))
     return reply.redirect(hasNotices ? noticesPath(returnTo) : target, 303)
   })
 

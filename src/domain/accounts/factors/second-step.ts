@@ -6,13 +6,17 @@ import { confirmPassword, mayHaveAccess } from '../sign-in.js'
 import { hashToken } from '../token-hash.js'
 import { FACTOR_LIMITS } from './limits.js'
 
-/** A sign-in whose password was right, and whose second factor is missing. */
+/** How a second step began: with the password, or in a session that lacks only the second factor. */
+export type FirstFactor = { readonly passwordAt: Date } | { readonly sessionUid: string }
+
+/** A sign-in whose password was right, or a session, whose second factor is missing. */
 export interface SecondStep {
   readonly userId: number
   readonly address: string
   /** The authorization request that it continues. */
   readonly requestUid: string | null
   readonly returnTo: string | null
+  readonly first: FirstFactor
   /** To be called after the session is stored. False if the password has changed meanwhile; then all sessions are deleted. */
   confirm(): Promise<boolean>
 }
@@ -20,7 +24,12 @@ export interface SecondStep {
 /** Stores a sign-in until its second step. Returns its id, which is a secret of the browser. */
 export async function beginSecondStep(
   pod: Pick<Pod, 'db' | 'now'>,
-  step: { readonly userId: number; readonly requestUid: string | undefined; readonly returnTo: string | undefined },
+  step: {
+    readonly userId: number
+    readonly first: FirstFactor
+    readonly requestUid: string | undefined
+    readonly returnTo: string | undefined
+  },
 ): Promise<string> {
   const id = randomBytes(32).toString('base64url')
   await pod.db('second_steps').insert({
@@ -28,6 +37,7 @@ export async function beginSecondStep(
     userId: step.userId,
     requestUid: step.requestUid ?? null,
     returnTo: step.returnTo ?? null,
+    ...step.first,
     expiresAt: new Date(pod.now().getTime() + FACTOR_LIMITS.secondStepSeconds * 1_000),
   })
   return id
@@ -35,14 +45,21 @@ export async function beginSecondStep(
 
 /** Undefined: it is unknown, has expired or has failed too often, or its account is closed or locked. */
 export async function findSecondStep(pod: Pick<Pod, 'db' | 'now'>, id: string): Promise<SecondStep | undefined> {
-  const row = await openSteps(pod.db, id, pod.now()).first('userId', 'requestUid', 'returnTo')
+  const row = await openSteps(pod.db, id, pod.now()).first(
+    'userId',
+    'requestUid',
+    'returnTo',
+    'passwordAt',
+    'sessionUid',
+  )
   const user = row && (await User.query(pod.db).findById(row.userId).withGraphFetched('[person, secrets]'))
   const passwordHash = user?.secrets?.passwordHash
-  if (!user?.person || !passwordHash || !mayHaveAccess(user)) return undefined
+  const first = row && firstFactorOf(row)
+  if (!first || !user?.person || !passwordHash || !mayHaveAccess(user)) return undefined
   const userId = user.id
   const { address } = user.person
   return {
-    ...{ userId, address, requestUid: row.requestUid, returnTo: row.returnTo },
+    ...{ userId, address, requestUid: row.requestUid, returnTo: row.returnTo, first },
     confirm: () => confirmPassword(pod, { userId, address, passwordHash }),
   }
 }
@@ -59,6 +76,16 @@ export async function finishSecondStep({ db }: Pick<Pod, 'db'>, id: string): Pro
       .where({ idHash: hashToken(id) })
       .delete()) === 1
   )
+}
+
+function firstFactorOf({ passwordAt, sessionUid }: FirstFactorColumns): FirstFactor | undefined {
+  if (passwordAt !== null) return { passwordAt }
+  return sessionUid === null ? undefined : { sessionUid }
+}
+
+interface FirstFactorColumns {
+  readonly passwordAt: Date | null
+  readonly sessionUid: string | null
 }
 
 function openSteps(db: Knex, id: string, now: Date) {

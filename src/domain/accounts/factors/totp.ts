@@ -12,6 +12,7 @@ export function makeTotpSecret(): string {
 
 /** The step of the clock that the code belongs to: the current one, the one before or after. Undefined: the code is wrong. */
 export function findTotpStep(secret: string, code: string, now: Date): number | undefined {
+  if (!/^[0-9]{6}$/.test(code)) return undefined
   const key = readBase32(secret)
   const current = Math.floor(now.getTime() / 1_000 / STEP_SECONDS)
   return [current, current - 1, current + 1].find((step) => isSame(totpCode(key, step), code))
@@ -49,5 +50,6 @@ export function readBase32(text: string): Buffer {
 }
 
 function isSame(code: string, given: string): boolean {
-  return code.length === given.length && timingSafeEqual(Buffer.from(code), Buffer.from(given))
+  const [one, other] = [Buffer.from(code), Buffer.from(given)]
+  return one.length === other.length && timingSafeEqual(one, other)
 }

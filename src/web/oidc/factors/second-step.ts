@@ -15,7 +15,6 @@ import { RequestFault } from '../../server/request-faults.js'
 import { type Browser, browserOf } from '../browser.js'
 import { formText } from '../form-text.js'
 import { OIDC_PATHS } from '../paths.js'
-import { asksOnlyForFactor } from '../policy.js'
 import { withRequest } from '../sign-in.js'
 
 /** The second step of a sign-in: only its success makes a session or continues the request of a client. */
@@ -27,7 +26,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
 
   /**
    * The step of this browser. A newer sign-in in the same browser replaces it, so the page has to name the same request of a client:
-   * otherwise a code could end in the request of another application.
+   * otherwise a code could end in the request of another application. A step without the password counts only with its session.
    */
   async function findStep(browser: Browser, uid: string | undefined): Promise<SecondStep | undefined> {
     const id = browser.secondStep()
@@ -35,7 +34,8 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
     if (step !== undefined && step.requestUid !== (uid ?? null)) {
       throw new RequestFault(400, 'This page has expired. Please go back to the application and start again.')
     }
-    return step
+    if (step === undefined || 'passwordAt' in step.first) return step
+    return (await browser.signedIn())?.uid === step.first.sessionUid ? step : undefined
   }
 
   async function show(reply: FastifyReply, browser: Browser, step: SecondStep, error?: FormError) {
@@ -93,20 +93,27 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
       countSignInFailure('credentials')
       return show(reply.code(422), browser, step, errorOf('The code is wrong, or was used already.'))
     }
-    const before = await browser.signedIn()
-    // Only the code was required: the password keeps its age.
-    const isOnlyCode = before?.address === step.address && asksOnlyForFactor(interaction)
-    if (!(await finishSecondStep(pod, id))) return reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
-    const login = {
-      address: step.address,
-      level: 'code',
-      ...(isOnlyCode && { authenticatedAt: before.authenticatedAt }),
-    } as const
+    // If only the code was required, the password keeps its age.
+    const { first } = step
+    const authenticatedAt = 'passwordAt' in first ? first.passwordAt : await findTimeOfPassword(browser, step, first)
+    if (authenticatedAt === undefined || !(await finishSecondStep(pod, id)))
+      return reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
+    const login = { address: step.address, level: 'code', authenticatedAt } as const
     const target = await browser.signIn(login, interaction, step.returnTo ?? undefined)
     browser.forgetSecondStep()
     if (!(await step.confirm())) throw new RequestFault(403, 'The password has changed. Please sign in again.')
     return reply.redirect(target, 303)
   }
+}
+
+/** Undefined: the session has ended meanwhile, or has another account now. */
+async function findTimeOfPassword(
+  browser: Browser,
+  { address }: SecondStep,
+  { sessionUid }: { readonly sessionUid: string },
+): Promise<Date | undefined> {
+  const session = await browser.signedIn()
+  return session?.uid === sessionUid && session.address === address ? session.authenticatedAt : undefined
 }
 
 interface GivenCode {

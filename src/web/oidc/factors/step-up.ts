@@ -4,7 +4,7 @@ import { FACTOR_LIMITS } from '../../../domain/accounts/factors/limits.js'
 import { type ReauthenticationOutcome, reauthenticate } from '../../../domain/accounts/factors/reauthenticate.js'
 import { findFactors, hasFactor } from '../../../domain/accounts/factors/second-factor.js'
 import { hashToken } from '../../../domain/accounts/token-hash.js'
-import { countWrongAttempt } from '../../../persistence/accounts/browser-sessions.js'
+import { countAttempt, endBrowserSession, forgetAttempt } from '../../../persistence/accounts/browser-sessions.js'
 import { insertKeptForm, type KeptForm } from '../../../persistence/accounts/kept-forms.js'
 import { countRateLimited, countSignInFailure } from '../../limits/rejection-metrics.js'
 import { confirmAccessPage } from '../../pages/accounts/confirm-access-page.js'
@@ -57,6 +57,12 @@ const SECRET = /password|code|secret|^passkey$/
 export function openStepUp({ pod }: FastifyInstance): StepUp {
   const wrongPasswords = openWrongPasswords(() => pod.now())
 
+  async function endSession(reply: FastifyReply, { session, browser, account }: SignedInPerson): Promise<FastifyReply> {
+    await endBrowserSession(pod.db, { userId: account.userId, uid: session.uid })
+    await browser.signOut()
+    return reply.redirect(OIDC_PATHS.signIn, 303)
+  }
+
   const stepUp: StepUp = {
     async require(request, reply, person) {
       const age = pod.now().getTime() - person.session.authenticatedAt.getTime()
@@ -72,13 +78,16 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
     },
 
     async check(request, reply, person, form) {
-      const { session, browser, account } = person
+      const { session, account } = person
       const wait = wrongPasswords.waitFor(request.ip, account.username)
       if (wait !== undefined) {
         countRateLimited('wrong_passwords')
         reply.code(wait.status).headers(wait.headers)
         return stepUp.show(reply, person, { form, error: errorAt('current_password', wait.message) })
       }
+      const attempt = { uid: session.uid, at: pod.now(), seconds: FACTOR_LIMITS.authenticatedSeconds }
+      const attempts = await countAttempt(pod.db, attempt)
+      if (attempts > FACTOR_LIMITS.wrongAttempts) return endSession(reply, person)
       const password = formText(request, 'current_password') ?? ''
       const outcome = await reauthenticate(pod, account.userId, {
         password,
@@ -86,16 +95,13 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
       })
       if (outcome === 'password_right' || outcome === 'code_right') {
         wrongPasswords.forget(request.ip, account.username)
+        await forgetAttempt(pod.db, session.uid)
         await session.recordAuthentication(outcome === 'code_right' ? 'code' : 'password')
         return undefined
       }
       if (outcome === 'password_wrong') wrongPasswords.count(request.ip, account.username)
       countSignInFailure('credentials')
-      const wrong = { uid: session.uid, at: pod.now(), seconds: FACTOR_LIMITS.authenticatedSeconds }
-      if ((await countWrongAttempt(pod.db, wrong)) >= FACTOR_LIMITS.wrongAttempts) {
-        await browser.signOut()
-        return reply.redirect(OIDC_PATHS.signIn, 303)
-      }
+      if (attempts >= FACTOR_LIMITS.wrongAttempts) return endSession(reply, person)
       reply.code(outcome === 'too_many_codes' ? 429 : 422)
       return stepUp.show(reply, person, { form, error: ERRORS[outcome] })
     },
