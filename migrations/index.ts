@@ -72,6 +72,7 @@ import { exports } from './0175-exports.js'
 import { migrationEnvelopes } from './0176-migration-envelopes.js'
 import { powerOfActions } from './0180-power-of-actions.js'
 import { endedSessions } from './0185-ended-sessions.js'
+import { emailUndos } from './0186-email-undos.js'
 import { originOfSecondSteps } from './0188-origin-of-second-steps.js'
 import { exportDownloads } from './0190-export-downloads.js'
 import type { Migration } from './migration.js'
@@ -155,6 +156,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0176-migration-envelopes', migrationEnvelopes],
   ['0180-power-of-actions', powerOfActions],
   ['0185-ended-sessions', endedSessions],
+  ['0186-email-undos', emailUndos],
   ['0188-origin-of-second-steps', originOfSecondSteps],
   ['0190-export-downloads', exportDownloads],
 ])

@@ -256,6 +256,8 @@ export interface MailData {
   readonly kind: string
   readonly userId?: number | undefined
   readonly signUpId?: number | undefined
+  /** In `email_undos`. */
+  readonly undoId?: number | undefined
   readonly notificationId?: number | undefined
   readonly conversationId?: number | undefined
 }

@@ -20,7 +20,7 @@ beforeAll(async () => {
     log: log.log,
     environment: { SMTP_URL: smtp.url, MAIL_FROM: 'pod@pod.example', SIGN_IN_LIMIT: '0' },
   })
-  const names = ['alice', 'bob', 'carol', 'dan', 'erin', 'frank'] as const
+  const names = ['alice', 'bob', 'carol', 'dan', 'erin', 'frank', 'gina', 'henry', 'ida', 'jack'] as const
   await opened.people(...names)
   for (const name of names) await confirmMailbox(opened.pod, name)
 })
@@ -93,6 +93,8 @@ describe('a reset of the password', () => {
     expect(page.body).toContain('Set a new password')
     expect((await browser().visit(older)).body).toContain('not valid any more')
     expect((await setPassword(newer, 'short')).body).toContain('at least 10 characters')
+    for (const own of ['dan@pod.example', 'DAN@mail.example'])
+      expect((await setPassword(newer, own)).body).toContain('not your name or address')
     expect((await setPassword(newer, 'another horse battery')).body).toContain('Your password has changed')
     expect((await browser().visit(newer)).body).toContain('not valid any more')
 
@@ -117,6 +119,26 @@ describe('a reset of the password', () => {
     expect(await opened.pod.db('outbox').where({ queue: 'mail' })).toEqual([])
   })
 
+  it('has ten new passwords an hour from a network address, and looks for the token before it hashes', async () => {
+    const reader = browser()
+    await requestReset('nobody', reader)
+    const form = reader.cookies.get('pod_form') ?? ''
+    const cookie = [...reader.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const typed = { form, token: 'x', password: 'short', password_again: 'short' }
+    const statuses = []
+    for (let n = 0; n < 11; n += 1) {
+      const answer = await opened.inject({
+        method: 'POST',
+        url: '/users/password/edit',
+        payload: new URLSearchParams(typed).toString(),
+        headers: { cookie, 'content-type': 'application/x-www-form-urlencoded' },
+      })
+      expect(answer.body).not.toContain('at least 10 characters')
+      statuses.push(answer.statusCode)
+    }
+    expect(statuses).toEqual([...Array.from({ length: 10 }, () => 422), 429])
+  })
+
   it('needs a form of this browser', async () => {
     const answer = await opened.inject({
       method: 'POST',
@@ -139,6 +161,18 @@ describe('a change of the e-mail address', () => {
   async function change(reader: TestBrowser, email: string) {
     await reader.visit('/settings/email')
     return reader.submit({ email }, '/settings/email')
+  }
+
+  async function press(link: string): Promise<string> {
+    const reader = browser()
+    await reader.visit(link)
+    return (await reader.submit({})).body
+  }
+
+  async function signedIn(username: string): Promise<TestBrowser> {
+    const reader = browser()
+    expect(await signIn(username, passwordOf(username), reader)).toBe(true)
+    return reader
   }
 
   it('sends two mails, counts after the confirmation, and can be undone', async () => {
@@ -166,11 +200,85 @@ describe('a change of the e-mail address', () => {
       unconfirmedEmail: null,
     })
 
+    const { alice: application } = await opened.people('alice')
+    expect((await application.get('/api/v1/user')).statusCode).toBe(200)
     await reader.visit(undo)
     expect((await reader.submit({})).body).toContain('restored')
     expect((await findEmail(opened.pod, 'alice')).email).toBe('alice@mail.example')
     expect((await alice.visit('/settings')).body).toContain('<h1>Sign in</h1>')
+    expect((await application.get('/api/v1/user')).statusCode).toBe(401)
     expect(await signIn('alice', passwordOf('alice'))).toBe(false)
+  })
+
+  it('can be undone after a second change and a reset by the new mailbox', async () => {
+    const thief = await signedIn('gina')
+    await change(thief, 'thief1@mail.example')
+    await runMails(opened.pod)
+    const undo = linkTo('gina@mail.example')
+    expect(await press(linkTo('thief1@mail.example'))).toContain('is confirmed')
+    await change(thief, 'thief2@mail.example')
+    await runMails(opened.pod)
+    const undoOfThief = linkTo('thief1@mail.example')
+    await requestReset('gina')
+    await runMails(opened.pod)
+    const taken = await setPassword(linkTo('thief1@mail.example'), 'a thief with a battery')
+    expect(taken.body).toContain('Your password has changed')
+
+    expect(await press(undo)).toContain('restored')
+    expect(await findEmail(opened.pod, 'gina')).toMatchObject({ email: 'gina@mail.example', unconfirmedEmail: null })
+    expect(await press(undoOfThief)).toContain('not valid any more')
+  })
+
+  it('ends with a new password: a mail that waits is not sent', async () => {
+    const here = await signedIn('henry')
+    await change(here, 'late@mail.example')
+    await runMails(opened.pod)
+    const confirmation = linkTo('late@mail.example')
+    await change(here, 'later@mail.example')
+    await here.visit('/settings/password')
+    const typed = { password: 'another horse battery', password_again: 'another horse battery' }
+    expect((await here.submit(typed, '/settings/password')).body).toContain('Your new password is set')
+    await runMails(opened.pod)
+    expect(linkTo('later@mail.example')).toBe('no link')
+
+    await change(here, 'late@mail.example')
+    await requestReset('henry')
+    await opened.pod.db('outbox').where({ name: 'send-mail' }).update({ queue: 'maintenance' })
+    await runMails(opened.pod)
+    await setPassword(linkTo('henry@mail.example'), 'a third horse battery')
+    await opened.pod.db('outbox').where({ name: 'send-mail' }).update({ queue: 'mail' })
+    await runMails(opened.pod)
+    expect(linkTo('late@mail.example')).toBe(confirmation)
+    expect(await press(confirmation)).toContain('not valid any more')
+    expect((await findEmail(opened.pod, 'henry')).unconfirmedEmail).toBeNull()
+  })
+
+  it('sends five confirmations a day to a mailbox, and twenty mails for a user', async () => {
+    const ida = await signedIn('ida')
+    for (let n = 0; n < 7; n += 1) expect((await change(ida, `Stranger+${n}@mail.example`)).statusCode).toBe(200)
+    await change(ida, 'stranger@mail.example')
+    await runMails(opened.pod)
+    const toStranger = () => smtp.mails.filter(({ to }) => /^stranger/i.test(to[0] ?? '')).length
+    expect(toStranger()).toBe(5)
+    await change(ida, 'stranger@mail.example')
+    for (let n = 0; n < 7; n += 1) await change(ida, `other${n}@mail.example`)
+    const { id: userId } = await opened.pod.db('users').where({ username: 'ida' }).first('id')
+    expect(await opened.pod.db('mails').where({ userId })).toHaveLength(20)
+    await runMails(opened.pod)
+    expect(toStranger()).toBe(5)
+    expect(linkTo('other6@mail.example')).toBe('no link')
+    expect((await findEmail(opened.pod, 'ida')).unconfirmedEmail).toBe('other6@mail.example')
+  })
+
+  it('ends the links to reset the password that went to the old address', async () => {
+    const jack = await signedIn('jack')
+    await requestReset('jack')
+    await runMails(opened.pod)
+    const old = linkTo('jack@mail.example')
+    await change(jack, 'jack2@mail.example')
+    await runMails(opened.pod)
+    expect(await press(linkTo('jack2@mail.example'))).toContain('is confirmed')
+    expect((await browser().visit(old)).body).toContain('not valid any more')
   })
 
   it('does not tell that another account has the address; its link is not valid', async () => {

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { hashToken } from './token-hash.js'
 
-export type TokenPurpose = 'password_reset' | 'confirm_email' | 'undo_email'
+export type TokenPurpose = 'password_reset' | 'confirm_email'
 
 /** Hours for which a token is valid. */
-export const TOKEN_HOURS: Readonly<Record<TokenPurpose, number>> = {
+export const TOKEN_HOURS: Readonly<Record<TokenPurpose | 'undo_email', number>> = {
   password_reset: 2,
   confirm_email: 24,
   undo_email: 72,
@@ -15,7 +15,7 @@ export interface AccountToken {
   readonly id: number
   readonly userId: number
   readonly purpose: TokenPurpose
-  /** The address that the token confirms or restores. */
+  /** The address that the token confirms. */
   readonly email: string | null
 }
 
@@ -65,4 +65,56 @@ function selectValid(db: Knex, purpose: TokenPurpose, text: string) {
   return db('account_tokens')
     .where({ purpose, tokenHash: hashToken(text) })
     .whereRaw('expires_at > now()')
+}
+
+/** An address that a user had, and can restore. */
+export interface EmailUndo {
+  readonly id: number
+  readonly userId: number
+  readonly email: string
+}
+
+/** Keeps an address that is to be replaced, each address once. The worker makes the token when it sends the mail. */
+export async function keepEmailUndo(transaction: Knex.Transaction, userId: number, email: string): Promise<number> {
+  await transaction('email_undos').where({ userId }).whereRaw('expires_at <= now()').delete()
+  const [{ id }] = await transaction('email_undos')
+    .insert({ userId, email, tokenHash: hashToken(newToken()), expiresAt: endOfUndo(transaction) })
+    .onConflict(['userId', 'email'])
+    .merge(['expiresAt'])
+    .returning('id')
+  return id
+}
+
+/** Makes the token for the mail to the replaced address. Without an id it is the address that was replaced last. */
+export async function issueUndoToken(
+  db: Knex,
+  { userId, undoId }: { readonly userId: number; readonly undoId: number | undefined },
+): Promise<{ readonly email: string; readonly token: string } | undefined> {
+  const row = await db('email_undos')
+    .where({ userId, ...(undoId !== undefined && { id: undoId }) })
+    .orderBy('id', 'desc')
+    .first('id')
+  if (row === undefined) return undefined
+  const token = newToken()
+  const [undo] = await db('email_undos')
+    .where({ id: row.id })
+    .update({ tokenHash: hashToken(token), expiresAt: endOfUndo(db) })
+    .returning('email')
+  return undo && { email: undo.email, token }
+}
+
+/** Uses an undo. Those of later addresses end with it, those of earlier ones stay. */
+export async function useEmailUndo(transaction: Knex.Transaction, text: string): Promise<EmailUndo | undefined> {
+  const [used] = await transaction('email_undos')
+    .where({ tokenHash: hashToken(text) })
+    .whereRaw('expires_at > now()')
+    .delete()
+    .returning(['id', 'userId', 'email'])
+  if (used !== undefined)
+    await transaction('email_undos').where({ userId: used.userId }).where('id', '>', used.id).delete()
+  return used
+}
+
+function endOfUndo(db: Knex): Knex.Raw {
+  return db.raw(`date_trunc('milliseconds', now()) + make_interval(hours => ?)`, [TOKEN_HOURS.undo_email])
 }

@@ -61,7 +61,7 @@ export async function createUser(
   also?: (transaction: Knex.Transaction, user: User) => Promise<void>,
 ): Promise<Account> {
   requireUsername(pod, username)
-  requirePassword(password, username)
+  requirePassword(password, { username, email: null })
   return createAccount(pod, { username, passwordHash: await hash(password, ARGON2) }, also)
 }
 
@@ -143,7 +143,7 @@ export async function resetPassword(
   password: string,
   { keepsApplications = false }: { readonly keepsApplications?: boolean } = {},
 ): Promise<void> {
-  requirePassword(password)
+  requirePassword(password, (await User.byUsername(pod.db, username)) ?? { username, email: null })
   const passwordHash = await hash(password, ARGON2)
   await changeOpenUser(pod, username, async (transaction, user) => {
     await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash })
@@ -151,9 +151,15 @@ export async function resetPassword(
     await deleteSessions(transaction, personOf(user).address)
     if (keepsApplications) await deleteUnusedCodes(transaction, user.id)
     else await deleteAuthorizations(transaction, user.id)
-    await transaction('account_tokens').where({ userId: user.id }).delete()
+    await endMailLinks(transaction, user.id)
     await enqueueAccountMail(pod, transaction, 'password_changed', user.id)
   })
+}
+
+/** Ends the links in mails to a user, and a change of the address that is not confirmed. An undo of a change stays. */
+export async function endMailLinks(transaction: Knex.Transaction, userId: number): Promise<void> {
+  await transaction('account_tokens').where({ userId }).delete()
+  await User.query(transaction).findById(userId).patch({ unconfirmedEmail: null })
 }
 
 /** Ends the sessions of a user in browsers, and live streams whose account is locked. Tokens stay, so that an undo restores them. */
@@ -263,7 +269,7 @@ export async function findNewAccountRefusals(
   const isTaken = async () =>
     (await User.byUsername(pod.db, username)) !== undefined || (await isNamePending(pod.db, username))
   const ofUsername = usernameRefusal(pod, username) ?? ((await isTaken()) ? usernameTaken(username) : undefined)
-  return [ofUsername, passwordRefusal(password, username)].filter((found) => found !== undefined)
+  return [ofUsername, passwordRefusal(password, { username, email: null })].filter((found) => found !== undefined)
 }
 
 function requireUsername(pod: Pod, username: string): void {
@@ -288,15 +294,18 @@ async function requireUnchangedHost(pod: Pod): Promise<void> {
   if (trouble !== undefined) throw refusal('host_changed', trouble)
 }
 
-export function requirePassword(password: string, username?: string): void {
-  const refused = passwordRefusal(password, username)
+/** The person whose password it is to be: it must not be one of these names. */
+type PasswordOwner = Pick<User, 'username' | 'email'>
+
+export function requirePassword(password: string, owner: PasswordOwner): void {
+  const refused = passwordRefusal(password, owner)
   if (refused) throw refused
 }
 
-function passwordRefusal(password: string, username?: string): Refusal<AccountRefusal> | undefined {
+function passwordRefusal(password: string, { username, email }: PasswordOwner): Refusal<AccountRefusal> | undefined {
   const lower = password.toLowerCase()
   if (COMMON_PASSWORDS.has(lower)) return refusal('password_invalid', 'This password is one of the most used ones.')
-  if (username !== undefined && (lower === username || lower.startsWith(`${username}@`))) {
+  if (lower === username || lower.startsWith(`${username}@`) || lower === email?.toLowerCase()) {
     return refusal('password_invalid', 'Choose a password that is not your name or address.')
   }
   const longEnough = [...password].length >= TEXT_LIMITS.passwordCharacters

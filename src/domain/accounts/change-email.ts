@@ -1,24 +1,28 @@
 import type { Knex } from 'knex'
-import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { isUniqueViolation } from '../../persistence/database/errors.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
+import { countMailsOfMailbox, countMailsOfUser } from '../../persistence/mail/mails.js'
 import { User, UserSecrets } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { enqueueMails } from '../mail/enqueue-mail.js'
-import { readMailbox } from '../mail/mailboxes.js'
+import { MAIL_LIMITS } from '../mail/limits.js'
+import { mailboxMac, readMailbox } from '../mail/mailboxes.js'
 import type { Actor } from '../moderation/actor.js'
 import { recordOperation } from '../operations/record-operation.js'
 import { Refusal } from '../refusals.js'
-import { type AccountToken, issueToken, useToken } from './account-tokens.js'
-import { changeOpenUser } from './accounts.js'
+import { keepEmailUndo, useEmailUndo, useToken } from './account-tokens.js'
+import { changeOpenUser, endAllAccess } from './accounts.js'
+import { ACCOUNT_LIMITS } from './limits.js'
 import { tokenInvalid } from './password-reset.js'
+
+const DAY_SECONDS = 86_400
 
 /**
  * Begins the change of an e-mail address: a mail to the new one has the link that confirms it, and a mail to the old one undoes the
- * change. Until then the old address stays. Whether somebody else uses the address is not revealed.
+ * change. Until then the old address stays. Whether somebody else uses the address is not revealed. Beyond the limits nothing is sent.
  */
 export async function requestEmailChange(
-  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'claimedKey' | 'secrets'>,
   userId: number,
   typed: string,
 ): Promise<void> {
@@ -27,19 +31,33 @@ export async function requestEmailChange(
     const user = await User.query(transaction).findById(userId).forUpdate().throwIfNotFound()
     await user.$query(transaction).patch({ unconfirmedEmail: email })
     if (pod.config.mail === undefined) return
-    const hasOld = user.email !== null && user.emailConfirmedAt !== null
-    // The row keeps the address to restore; the worker replaces its token when it sends the mail.
-    if (hasOld) await issueToken(transaction, { userId, purpose: 'undo_email', email: user.email })
+    const mailbox = mailboxMac(pod, email)
+    if (!(await maySendChangeMails(transaction, userId, mailbox))) return
+    const old = user.emailConfirmedAt === null ? null : user.email
+    const undoId = old === null ? undefined : await keepEmailUndo(transaction, userId, old)
     await enqueueMails(pod, transaction, [
-      { kind: 'confirm_email', userId },
-      ...(hasOld ? [{ kind: 'email_changing', userId }] : []),
+      { kind: 'confirm_email', userId, mailbox },
+      ...(undoId === undefined ? [] : [{ kind: 'email_changing', userId, undoId }]),
     ])
   })
 }
 
+/** Counts mails to a mailbox of all users one after the other. The row of the user is locked. */
+async function maySendChangeMails(transaction: Knex.Transaction, userId: number, mailbox: Buffer): Promise<boolean> {
+  await transaction.raw(`select pg_advisory_xact_lock(hashtextextended('mailbox ' || ?, 0))`, [mailbox.toString('hex')])
+  const toMailbox = await countMailsOfMailbox(transaction, mailbox, DAY_SECONDS)
+  if (toMailbox >= MAIL_LIMITS.confirmationsPerDay) return false
+  const kinds = ['confirm_email', 'email_changing']
+  const ofUser = await countMailsOfUser(transaction, userId, { kinds, seconds: DAY_SECONDS })
+  return ofUser < ACCOUNT_LIMITS.emailChangeMails
+}
+
 /** Confirms the mailbox of a token. Of two accounts with one address, the second is refused. */
 export async function confirmEmail(pod: Pick<Pod, 'db' | 'claimedKey'>, token: string): Promise<void> {
-  await changeByToken(pod, 'confirm_email', token, async (transaction, { userId, email }) => {
+  await refuseTakenAddress(pod, async (transaction) => {
+    const used = await useToken(transaction, 'confirm_email', token)
+    if (used === undefined) throw tokenInvalid()
+    const { userId, email } = used
     const user = await User.query(transaction).findById(userId)
     if (user === undefined || user.closedAt !== null || email === null || user.unconfirmedEmail !== email)
       throw tokenInvalid()
@@ -47,40 +65,41 @@ export async function confirmEmail(pod: Pick<Pod, 'db' | 'claimedKey'>, token: s
   })
 }
 
-/** Restores the old address, ends the sessions, and asks for a new password by a mail to the old address. */
+/** Restores the old address, ends all access, and asks for a new password by a mail to the old address. */
 export async function undoEmailChange(
   pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'claimedKey'>,
   token: string,
 ): Promise<void> {
-  await changeByToken(pod, 'undo_email', token, async (transaction, { userId, email }) => {
+  await refuseTakenAddress(pod, async (transaction) => {
+    const used = await useEmailUndo(transaction, token)
+    if (used === undefined) throw tokenInvalid()
+    const { userId, email } = used
     const user = await User.query(transaction).findById(userId).withGraphFetched('person')
-    if (!user?.person || user.closedAt !== null || email === null) throw tokenInvalid()
+    if (!user?.person || user.closedAt !== null) throw tokenInvalid()
     await setConfirmedEmail(transaction, userId, email)
     await UserSecrets.query(transaction).findById(userId).patch({ passwordHash: null })
     await transaction('account_tokens').where({ userId }).delete()
-    await deleteSessions(transaction, user.person.address)
+    await endAllAccess(transaction, { userId, address: user.person.address })
     await enqueueMails(pod, transaction, [{ kind: 'password_reset', userId }])
   })
 }
 
-async function changeByToken(
+/** An address that another account has taken meanwhile makes the link invalid. */
+async function refuseTakenAddress(
   pod: Pick<Pod, 'db' | 'claimedKey'>,
-  purpose: 'confirm_email' | 'undo_email',
-  token: string,
-  change: (transaction: Knex.Transaction, token: AccountToken) => Promise<void>,
+  change: (transaction: Knex.Transaction) => Promise<void>,
 ): Promise<void> {
   try {
-    await inTransaction(pod, async (transaction) => {
-      const used = await useToken(transaction, purpose, token)
-      if (used === undefined) throw tokenInvalid()
-      await change(transaction, used)
-    })
+    await inTransaction(pod, change)
   } catch (error) {
     throw isUniqueViolation(error, 'users_email') ? tokenInvalid() : error
   }
 }
 
-/** The address is no longer the unconfirmed one of anybody. Its mailbox works, so that notices begin again. */
+/**
+ * The address is no longer the unconfirmed one of anybody, and links to reset the password that went to the old one end. Its mailbox
+ * works, so that notices begin again.
+ */
 async function setConfirmedEmail(transaction: Knex.Transaction, userId: number, email: string): Promise<void> {
   await transaction('users')
     .where({ id: userId })
@@ -94,6 +113,7 @@ async function setConfirmedEmail(transaction: Knex.Transaction, userId: number, 
       mailState: 'ok',
     })
   await transaction('mail_faults').where({ userId }).delete()
+  await transaction('account_tokens').where({ userId, purpose: 'password_reset' }).delete()
   await transaction('users').whereRaw('lower(unconfirmed_email) = lower(?)', [email]).update({ unconfirmedEmail: null })
 }
 

@@ -1,10 +1,10 @@
 import { hash } from '@node-rs/argon2'
 import { deleteUnusedCodes } from '../../persistence/accounts/issued-tokens.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
-import { UserSecrets } from '../../persistence/models/user.js'
+import { User, UserSecrets } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { enqueueAccountMail } from '../mail/enqueue-mail.js'
-import { ARGON2, requirePassword } from './accounts.js'
+import { ARGON2, endMailLinks, requirePassword } from './accounts.js'
 import type { FactorOwner } from './factors/second-factor.js'
 import { endApplications, endOtherSessions } from './sessions.js'
 
@@ -14,10 +14,11 @@ export async function changePassword(
   { userId, address, sessionUid }: Omit<FactorOwner, 'role'>,
   { password, endsApplications }: { readonly password: string; readonly endsApplications: boolean },
 ): Promise<void> {
-  requirePassword(password)
+  requirePassword(password, await User.query(pod.db).findById(userId).throwIfNotFound())
   const passwordHash = await hash(password, ARGON2)
   await inTransaction(pod, async (transaction) => {
     await UserSecrets.query(transaction).findById(userId).patch({ passwordHash })
+    await endMailLinks(transaction, userId)
     await endOtherSessions(transaction, { address, sessionUid })
     await deleteUnusedCodes(transaction, userId)
     if (endsApplications) await endApplications(transaction, userId)

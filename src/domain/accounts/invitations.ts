@@ -6,6 +6,7 @@ import { Invitation } from '../../persistence/models/invitation.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { enqueueMails } from '../mail/enqueue-mail.js'
+import { mailboxMac } from '../mail/mailboxes.js'
 import { Refusal } from '../refusals.js'
 import { type Account, createUser } from './accounts.js'
 import { hashToken } from './token-hash.js'
@@ -71,7 +72,11 @@ export async function signUp(
     await User.query(transaction)
       .findById(user.id)
       .patch({ signedUpAt: raw(`date_trunc('milliseconds', now())`), unconfirmedEmail: email })
-    if (email !== null) await enqueueMails(pod, transaction, [{ kind: 'confirm_email', userId: user.id }])
+    if (email !== null) {
+      await enqueueMails(pod, transaction, [
+        { kind: 'confirm_email', userId: user.id, mailbox: mailboxMac(pod, email) },
+      ])
+    }
     if (invitation === undefined || pod.config.registrations === 'open') return
     await useInvitation(transaction, user.id, { codeHash: hashToken(invitation) })
   })

@@ -19,6 +19,8 @@ export const ACCOUNT_LIMITS = {
   /** Pending sign-ups of one network in a day, and in all. */
   signUpsOfNetwork: 5,
   pendingSignUps: 1_000,
+  /** Mails about changes of the e-mail address of one user in a day: to the new address and to the old one. */
+  emailChangeMails: 20,
   /** Mails with the link of one sign-up, and the minutes between two of them. */
   confirmationMails: 5,
   confirmationMinutes: 5,

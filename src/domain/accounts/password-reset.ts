@@ -11,8 +11,8 @@ import { enqueueAccountMail } from '../mail/enqueue-mail.js'
 import type { Actor } from '../moderation/actor.js'
 import { recordOperation } from '../operations/record-operation.js'
 import { Refusal } from '../refusals.js'
-import { issueToken, useToken } from './account-tokens.js'
-import { ARGON2, endAllAccess, requirePassword } from './accounts.js'
+import { findToken, issueToken, useToken } from './account-tokens.js'
+import { ARGON2, endAllAccess, endMailLinks, requirePassword } from './accounts.js'
 import { ACCOUNT_LIMITS } from './limits.js'
 import { normaliseUsername } from './sign-in.js'
 
@@ -68,7 +68,11 @@ async function findForReset(pod: Pick<Pod, 'config'>, db: Knex, typed: string): 
 
 /** Sets the password of the account of a token, and ends all its access: sessions, applications and other tokens. */
 export async function resetPasswordByToken(pod: Pod, token: string, password: string): Promise<void> {
-  requirePassword(password)
+  // An unknown token costs no hash.
+  const found = await findToken(pod.db, 'password_reset', token)
+  const owner = found && (await User.query(pod.db).findById(found.userId))
+  if (owner === undefined) throw tokenInvalid()
+  requirePassword(password, owner)
   const passwordHash = await hash(password, ARGON2)
   await inTransaction(pod, async (transaction) => {
     const used = await useToken(transaction, 'password_reset', token)
@@ -76,7 +80,7 @@ export async function resetPasswordByToken(pod: Pod, token: string, password: st
     if (!user?.person || user.closedAt !== null || user.lockedAt !== null) throw tokenInvalid()
     await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash })
     await endAllAccess(transaction, { userId: user.id, address: user.person.address })
-    await transaction('account_tokens').where({ userId: user.id }).delete()
+    await endMailLinks(transaction, user.id)
     await enqueueAccountMail(pod, transaction, 'password_changed', user.id)
   })
 }

@@ -2,10 +2,11 @@ import type { MailData } from '../../jobs/definitions.js'
 import { countMailsOfUser } from '../../persistence/mail/mails.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
-import { issueToken, TOKEN_HOURS, type TokenPurpose } from '../accounts/account-tokens.js'
+import { issueToken, issueUndoToken, TOKEN_HOURS, type TokenPurpose } from '../accounts/account-tokens.js'
 import type { ComposedMail } from './compose-mail.js'
 import { MAIL_LIMITS } from './limits.js'
 import { ACCOUNT_MAIL_KINDS, type AccountMailKind } from './mail-kinds.js'
+import { mailboxMac } from './mailboxes.js'
 import { type AccountMailFacts, mailTexts } from './texts/mail-texts.js'
 import { writeMail } from './write-mail.js'
 
@@ -13,7 +14,7 @@ type AccountMail = MailData & { readonly kind: AccountMailKind }
 
 /** Mails with a token, which end with it, and the page of the token. */
 const TOKEN_MAILS: Readonly<
-  Partial<Record<AccountMailKind, { readonly purpose: TokenPurpose; readonly path: string }>>
+  Partial<Record<AccountMailKind, { readonly purpose: TokenPurpose | 'undo_email'; readonly path: string }>>
 > = {
   password_reset: { purpose: 'password_reset', path: '/users/password/edit' },
   confirm_email: { purpose: 'confirm_email', path: '/users/confirm_email' },
@@ -37,9 +38,9 @@ export async function composeAccountMail(pod: Pod, mail: AccountMail): Promise<C
   if (user?.person === undefined || user.closedAt !== null || user.lockedAt !== null) return undefined
   if (await isSuppressed(pod, user)) return undefined
   const link = TOKEN_MAILS[kind]
-  const email = await recipientOf(pod, user, kind)
-  if (email === undefined) return undefined
-  const token = link && (await issueToken(pod.db, { userId: user.id, purpose: link.purpose, email }))
+  const recipient = await findRecipient(pod, user, mail)
+  if (recipient === undefined) return undefined
+  const { email, token } = recipient
   return {
     to: email,
     ...writeAccountMail(pod, kind, user.language, {
@@ -64,14 +65,27 @@ export function writeAccountMail(
   })
 }
 
-/** The notice of a change goes to the address that is to be replaced. */
-async function recipientOf({ db }: Pick<Pod, 'db'>, user: User, kind: AccountMailKind): Promise<string | undefined> {
-  if (kind === 'confirm_email') return user.unconfirmedEmail ?? undefined
-  if (kind === 'email_changing') {
-    const undo = await db('account_tokens').where({ userId: user.id, purpose: 'undo_email' }).first('email')
-    return undo?.email
-  }
-  return user.emailConfirmedAt === null ? undefined : (user.email ?? undefined)
+/** The address of a mail, with the token of its link. The notice of a change goes to the address that is to be replaced. */
+async function findRecipient(
+  pod: Pick<Pod, 'db' | 'secrets'>,
+  user: User,
+  { kind, mailId, undoId }: AccountMail,
+): Promise<{ readonly email: string; readonly token?: string } | undefined> {
+  const userId = user.id
+  const purpose = TOKEN_MAILS[kind]?.purpose
+  if (purpose === 'undo_email') return issueUndoToken(pod.db, { userId, undoId })
+  const confirmed = user.emailConfirmedAt === null ? null : user.email
+  const email = purpose === 'confirm_email' ? user.unconfirmedEmail : confirmed
+  if (email === null) return undefined
+  if (purpose === undefined) return { email }
+  if (purpose === 'confirm_email' && !(await isForMailbox(pod, mailId, email))) return undefined
+  return { email, token: await issueToken(pod.db, { userId, purpose, email }) }
+}
+
+/** A mail that was counted for another mailbox is not sent to this one: the address has been replaced again. */
+async function isForMailbox({ db, secrets }: Pick<Pod, 'db' | 'secrets'>, id: number, email: string): Promise<boolean> {
+  const row = await db('mails').where({ id }).first('mailbox')
+  return row?.mailbox == null || mailboxMac({ secrets }, email).equals(row.mailbox)
 }
 
 /** A mailbox that seems not to exist gets one mail a day. */

@@ -80,6 +80,7 @@ const deleteData: readonly string[] = [
   `delete from hidden_posts where user_id in ${selectUserIds}`,
   `delete from muted_posts where user_id in ${selectUserIds}`,
   `delete from account_tokens where user_id in ${selectUserIds}`,
+  `delete from email_undos where user_id in ${selectUserIds}`,
   `delete from mail_preferences where user_id in ${selectUserIds}`,
   `delete from mail_faults where user_id in ${selectUserIds}`,
   `update users set

@@ -10,6 +10,7 @@ import { inTransaction } from '../../../persistence/database/transactions.js'
 import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
 import type { Pod } from '../../../pod/pod.js'
 import { enqueueAccountMail, enqueueMails } from '../../mail/enqueue-mail.js'
+import { mailboxMac } from '../../mail/mailboxes.js'
 import { type Actor, requirePower } from '../../moderation/actor.js'
 import { requireReason } from '../../moderation/record-action.js'
 import { recordOperation } from '../../operations/record-operation.js'
@@ -72,7 +73,9 @@ async function openAccount(
     })
     if (invitationId !== null) await useInvitation(transaction, user.id, { id: invitationId })
     if (email !== null && !isConfirmed)
-      await enqueueMails(pod, transaction, [{ kind: 'confirm_email', userId: user.id }])
+      await enqueueMails(pod, transaction, [
+        { kind: 'confirm_email', userId: user.id, mailbox: mailboxMac(pod, email) },
+      ])
     await also(transaction, user.id)
   })
 }

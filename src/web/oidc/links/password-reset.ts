@@ -30,6 +30,14 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
     now: () => pod.now(),
   })
 
+  const limitNewPasswords = openRateLimit({
+    limit: 'password_resets',
+    times: ACCOUNT_LIMITS.resetsOfAddress,
+    perSeconds: HOUR_SECONDS,
+    sources: OIDC_LIMITS.sources,
+    now: () => pod.now(),
+  })
+
   /** False: the address has requested too many. Nothing tells it. */
   function isWithinLimit(ip: string): boolean {
     try {
@@ -96,6 +104,7 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
       const errors = [{ field: 'password_again', message: 'The two passwords are not the same.' }]
       return show(reply, { ...facts, errors })
     }
+    limitNewPasswords(request.ip)
     try {
       await resetPasswordByToken(pod, token, password)
     } catch (error) {
