@@ -139,9 +139,12 @@ describe('a sign-up with confirmation', () => {
   })
 
   it('has five sign-ups of a network in a day', async () => {
-    const reader = browser()
-    for (const name of ['n1', 'n2', 'n3', 'n4', 'n5']) expect((await signUp(name, {}, reader)).statusCode).toBe(200)
-    const sixth = await signUp('n6', {}, reader)
+    const address = '203.0.113.9'
+    const names = Array.from({ length: 8 }, (_, n) => `n${n}`)
+    const visitors = names.map((name) => signUp(name, {}, openBrowser(opened.app, opened.pod.config.url, address)))
+    const statuses = (await Promise.all(visitors)).map(({ statusCode }) => statusCode)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(5)
+    const sixth = await signUp('n9', {}, openBrowser(opened.app, opened.pod.config.url, address))
     expect([sixth.statusCode, sixth.headers['retry-after']]).toEqual([503, '3600'])
   })
 })
@@ -200,6 +203,23 @@ describe('a sign-up with approval', () => {
       text: expect.stringContaining('We are full.'),
     })
     expect((await send('judy', { reason: 'Again.' })).statusCode).toBe(200)
+  })
+
+  it('opens by the decision if the mailbox is confirmed while a moderator decides', async () => {
+    await moderated.pod.db('pending_sign_ups').delete()
+    await send('lea', { reason: 'I sing.' })
+    await runMails(moderated.pod)
+    const reader = openBrowser(moderated.app, moderated.pod.config.url)
+    await reader.visit(link())
+    const id = await idOf('lea')
+    const [{ opened: isOpen }, page] = await Promise.all([
+      approveSignUp(moderated.pod, COMMAND_ACTOR, id, { reason: 'ok' }),
+      reader.submit({}),
+    ])
+    expect(isOpen).not.toBe(page.body.includes('Your account is open'))
+    expect(await moderated.pod.db('users').where({ username: 'lea' }).first('email')).toEqual({
+      email: 'lea@mail.example',
+    })
   })
 
   it('is skipped with an invitation', async () => {

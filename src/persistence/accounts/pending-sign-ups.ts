@@ -42,6 +42,11 @@ export async function lockUsername(transaction: Knex.Transaction, username: stri
   await transaction.raw(`select pg_advisory_xact_lock(hashtextextended('username ' || ?, 0))`, [username])
 }
 
+/** Takes a lock on the sign-ups of a network until the transaction ends, so that their limit counts simultaneous ones. */
+export async function lockNetwork(transaction: Knex.Transaction, network: string): Promise<void> {
+  await transaction.raw(`select pg_advisory_xact_lock(hashtextextended('sign-up network ' || ?, 0))`, [network])
+}
+
 /** Whether a pending sign-up reserves the name. */
 export async function isNamePending(db: Knex, username: string): Promise<boolean> {
   return (await pendingSignUps(db).where({ username }).first()) !== undefined

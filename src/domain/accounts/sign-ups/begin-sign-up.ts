@@ -1,6 +1,11 @@
 import { hash } from '@node-rs/argon2'
 import type { Knex } from 'knex'
-import { countSignUps, isNamePending, lockUsername } from '../../../persistence/accounts/pending-sign-ups.js'
+import {
+  countSignUps,
+  isNamePending,
+  lockNetwork,
+  lockUsername,
+} from '../../../persistence/accounts/pending-sign-ups.js'
 import { inTransaction } from '../../../persistence/database/transactions.js'
 import { User } from '../../../persistence/models/user.js'
 import type { Pod } from '../../../pod/pod.js'
@@ -80,6 +85,7 @@ export async function beginSignUp(pod: Pod, form: SignUpForm): Promise<SignUpRes
   const passwordHash = await hash(form.password, ARGON2)
   const invitation = form.invitation === undefined ? undefined : await findUsableInvitation(pod, form.invitation)
   await inTransaction(pod, async (transaction) => {
+    await lockNetwork(transaction, form.network)
     await requireRoom(pod, transaction, form.network, needs.approval)
     await lockUsername(transaction, form.username)
     await transaction('pending_sign_ups').where({ username: form.username }).whereRaw('expires_at <= now()').delete()

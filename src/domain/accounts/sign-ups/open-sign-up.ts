@@ -60,11 +60,12 @@ async function openAccount(
 ): Promise<Account> {
   const row = await pendingSignUps(pod.db).where({ id }).first()
   if (row === undefined || row.username === null || row.passwordHash === null) throw signUpMissing()
+  if (row.needsConfirmation && row.confirmedAt === null) throw signUpMissing()
   const { username, passwordHash, language, email, invitationId, network } = row
   return createAccount(pod, { username, passwordHash, language, pendingId: id }, async (transaction, user) => {
     const ended = await transaction('pending_sign_ups').where({ id }).delete()
     if (ended === 0) throw signUpMissing()
-    const isConfirmed = email !== null && (row.confirmedAt !== null || row.needsConfirmation)
+    const isConfirmed = email !== null && row.confirmedAt !== null
     await user.$query(transaction).patch({
       signedUpAt: pod.now(),
       signUpNetwork: network,
@@ -165,12 +166,14 @@ async function decide(
   const given = requireReason({ reason })
   const found = await findWaiting(pod.db, id)
   const target = { type: 'sign_up', label: found.username ?? '' }
+  let locked = found
   await recordOperation(pod, actor, { action: `sign_up.${decision}`, target, reason: given }, async (transaction) => {
-    const row = await findWaiting(transaction, id, true)
-    await change(transaction, row)
+    // A confirmation may have changed the row since it was read.
+    locked = await findWaiting(transaction, id, true)
+    await change(transaction, locked)
     return { decision }
   })
-  return found
+  return locked
 }
 
 async function findWaiting(db: Knex, id: number, isLocking = false): Promise<PendingSignUp> {
