@@ -215,6 +215,26 @@ describe('the authenticator app', () => {
   })
 })
 
+describe('a secret that is not confirmed', () => {
+  it('is replaced at the next visit, kept after a wrong code, and cleared by a new password', async () => {
+    const browser = await pod.signedIn('dan')
+    const secret = () => /<code>([A-Z2-7 ]+)<\/code>/.exec(browser.page.body)?.[1]
+    await browser.visit('/settings/two_factor/set_up')
+    const first = secret()
+    await browser.visit('/settings/two_factor/set_up')
+    const second = secret()
+    await browser.submit({ code: '000000' })
+    expect([first === second, secret()]).toEqual([false, second])
+    await browser.visit('/settings/password')
+    await browser.submit({ password: ACCOUNTS.dan.password, password_again: ACCOUNTS.dan.password })
+    const row = await pod.pod
+      .db('userSecrets')
+      .where({ userId: await userId() })
+      .first()
+    expect(row.sealedTotpSecret).toBeNull()
+  })
+})
+
 describe('a sign-in', () => {
   it('is not confirmed if a second factor was turned on after its password was checked', async () => {
     const late = await signIn(pod.pod, ACCOUNTS.dan.username, ACCOUNTS.dan.password)

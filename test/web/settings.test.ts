@@ -219,6 +219,9 @@ describe('a change that needs a proof', () => {
       expect(browser.url.pathname).toBe('/users/confirm_access')
       expect(browser.page.body).toContain('name="end_applications" value="true"')
       expect(browser.page.body).not.toContain('a new password')
+      expect(browser.page.body.match(/name="form"/g)).toHaveLength(1)
+      const kept = await pod.pod.db('keptForms').first()
+      expect(kept.fields).toEqual({ end_applications: 'true' })
       const page = `${browser.url.pathname}${browser.url.search}`
       expect((await dan.visit(page)).body).not.toContain('end_applications')
 

@@ -12,12 +12,14 @@ interface FormKey {
   readonly sessionUid: string
 }
 
+/** Keeps a form in place of an earlier one of the same session. */
 export async function insertKeptForm(
   db: Knex,
   { idHash, sessionUid }: FormKey,
   { path, fields }: KeptForm,
   seconds: number,
 ): Promise<void> {
+  await db('kept_forms').where({ sessionUid }).delete()
   await db('kept_forms').insert({
     idHash,
     sessionUid,

@@ -55,7 +55,7 @@ export function isRead(method: string): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-function openWriteLimit(pod: Pick<Pod, 'config' | 'now'>): RateLimit<number> {
+export function openWriteLimit(pod: Pick<Pod, 'config' | 'now'>): RateLimit<number> {
   const { perSeconds, users } = WRITE_LIMITS
   return openRateLimitOf({
     limit: 'writes',

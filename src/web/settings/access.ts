@@ -3,6 +3,8 @@ import type { FactorOwner } from '../../domain/accounts/factors/second-factor.js
 import { ALL_SCOPES } from '../../domain/accounts/scopes.js'
 import { type AccountWithRole, findAccountWithRole } from '../../domain/accounts/staff.js'
 import type { Viewer } from '../../domain/accounts/viewers.js'
+import type { RateLimit } from '../limits/rate-limit.js'
+import { openWriteLimit } from '../limits/write-limit.js'
 import { type Browser, browserOf, type SignedInSession } from '../oidc/browser.js'
 import { formText } from '../oidc/form-text.js'
 import { OIDC_PATHS } from '../oidc/paths.js'
@@ -60,11 +62,16 @@ export function addMemberAccess(app: FastifyInstance): void {
     }
   })
 
+  let countWrite: RateLimit<number> | undefined
   app.addHook('preHandler', async (request, reply) => {
     const { member: needed, checksForm } = request.routeOptions.config
     if (needed === undefined) return
     const { member } = request
-    if (request.method === 'POST' && !checksForm) member.browser.checkForm(formText(request, 'form'))
+    if (request.method === 'POST' && !checksForm) member.session.checkForm(formText(request, 'form'))
+    if (request.method === 'POST') {
+      countWrite ??= openWriteLimit(app.pod)
+      countWrite(member.owner.userId)
+    }
     if (needed === 'proof') return app.stepUp.require(request, reply, member)
   })
 }

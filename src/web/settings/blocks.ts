@@ -66,7 +66,7 @@ ${settingsForm(
       return redirectWithNotice(request, reply, 'unblocked')
     }
     const address = (formText(request, 'network_id') ?? '').trim().toLowerCase().replace(/^@/, '')
-    await discoverSearchedPerson(pod, address)
+    await app.remoteSearch.runIfFree(viewer.userId, () => discoverSearchedPerson(pod, address))
     const person = await Person.byAddress(pod.db, address)
     const errors = await changeOrErrors(REFUSALS, () => blockPerson(pod, viewer, person?.guid ?? ''))
     return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'blocked')

@@ -113,8 +113,8 @@ ${settingsForm(
   // The token is in the query, so that the file is read only if it is right.
   const withFile = { ...route, config: { ...route.config, checksForm: true } } as const
   app.post(PICTURE, withFile, async (request, reply) => {
-    const { browser, viewer } = request.member
-    browser.checkForm(queryText(request, 'form'))
+    const { session, viewer } = request.member
+    session.checkForm(queryText(request, 'form'))
     extendTimeLimit(request.raw)
     const errors = await changeOrErrors(UPLOAD_REFUSALS, async () => {
       const { file } = await readUploadForm(request)
@@ -125,7 +125,7 @@ ${settingsForm(
 
   function pictureCard(request: FastifyRequest, profile: Profile, error: string | undefined) {
     const hasPicture = profile.imageUrl !== null
-    const token = request.member.browser.formToken()
+    const token = request.member.session.formToken
     return html`<section class="card"><h2>Picture</h2>
 <p><img class="face large" src="${presentAvatar(profile, pod.config.url).medium}" alt="Your picture" width="88" height="88"></p>
 <form method="post" action="${PICTURE}?form=${token}" enctype="multipart/form-data">

@@ -61,14 +61,14 @@ ${content}
     )
 }
 
-/** A form that makes a change. It has the token of the browser. */
+/** A form that makes a change. It has the token of the session. */
 export function settingsForm(
   request: FastifyRequest,
   content: MarkupValue,
   action = pathOf(request.originalUrl),
 ): Markup {
   return html`<form method="post" action="${action}" novalidate>
-<input type="hidden" name="form" value="${request.member.browser.formToken()}">
+<input type="hidden" name="form" value="${request.member.session.formToken}">
 ${content}</form>\n`
 }
 

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { addRemoteSearch } from '../limits/remote-search.js'
 import { OIDC_LIMITS } from '../oidc/limits.js'
 import { OIDC_PATHS } from '../oidc/paths.js'
 import { addBodyReaders } from '../server/bodies.js'
@@ -41,6 +42,7 @@ export const settingsRoutes: FastifyPluginAsync = async (app) => {
       route.bodyLimit = OIDC_LIMITS.settingsBodyBytes
     })
     addMemberAccess(pages)
+    addRemoteSearch(pages)
     for (const routes of [
       overviewRoutes,
       sharingRoutes,

@@ -38,7 +38,7 @@ export const twoFactorRoutes: FastifyPluginAsync = async (app) => {
 
   async function showSetUp(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
     const { userId, address } = request.member.account
-    const secret = await findOrMakeTotpSecret(pod, userId)
+    const secret = await findOrMakeTotpSecret(pod, userId, { keeps: errors.length > 0 })
     return sendSettingsPage(request, reply, {
       title: 'Set up the authenticator app',
       errors,

@@ -97,15 +97,19 @@ async function useTotpCode(
   return accepted === 1
 }
 
-/** Makes the secret of an authenticator app, or returns the one that is not confirmed yet. Nothing is on before `confirmTotp`. */
+/**
+ * Makes the secret of an authenticator app, also in place of one that is not confirmed; `keeps`: returns that one. Nothing is on before
+ * `confirmTotp`.
+ */
 export async function findOrMakeTotpSecret(
   pod: Pick<Pod, 'db' | 'secrets' | 'claimedKey'>,
   userId: number,
+  { keeps }: { readonly keeps: boolean },
 ): Promise<string> {
   return inTransaction(pod, async (transaction) => {
     const { sealedTotpSecret, totpConfirmedAt } = await lockSecrets(transaction, userId)
     if (totpConfirmedAt !== null) throw refusal('totp_on', 'The authenticator app is set up already.')
-    if (sealedTotpSecret !== null) return pod.secrets.unseal(sealedTotpSecret, ownerOf(userId))
+    if (keeps && sealedTotpSecret !== null) return pod.secrets.unseal(sealedTotpSecret, ownerOf(userId))
     const secret = makeTotpSecret()
     await UserSecrets.query(transaction)
       .findById(userId)
@@ -164,6 +168,11 @@ export async function renewRecoveryCodes(
     await endOtherSessions(transaction, owner)
     return replaceRecoveryCodes(transaction, owner.userId)
   })
+}
+
+/** Forgets a secret that is not confirmed: whoever saw it must not share it with the owner of a new password. */
+export async function forgetPendingTotp(transaction: Knex.Transaction, userId: number): Promise<void> {
+  await UserSecrets.query(transaction).findById(userId).whereNull('totpConfirmedAt').patch({ sealedTotpSecret: null })
 }
 
 /** Removes all factors of an account, for somebody who has lost them. */

@@ -51,8 +51,9 @@ interface ConfirmAccess {
   readonly error?: { readonly field: string; readonly message: string } | undefined
 }
 
-/** Password and code, and fields that no page keeps. */
-const SECRET = /password|code|secret|^passkey$/
+/** Password and code, the form token, and fields that no page keeps. */
+const NOT_KEPT = /password|code|secret|^passkey$|^form$/
+const MOST_KEPT_BYTES = 64 * 1024
 
 export function openStepUp({ pod }: FastifyInstance): StepUp {
   const wrongPasswords = openWrongPasswords(() => pod.now())
@@ -106,7 +107,7 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
       return stepUp.show(reply, person, { form, error: ERRORS[outcome] })
     },
 
-    async show(reply, { browser, account, session }, { form, error }) {
+    async show(reply, { account, session }, { form, error }) {
       return reply
         .type('text/html; charset=utf-8')
         .header('content-security-policy', formPolicy({ leadsToClient: false }))
@@ -114,7 +115,7 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
           confirmAccessPage({
             podName: pod.config.podName,
             address: session.address,
-            formToken: browser.formToken(),
+            formToken: session.formToken,
             action: form.path,
             fields: form.fields,
             needsCode: hasFactor(await findFactors(pod.db, account.userId)),
@@ -145,12 +146,13 @@ function confirmPath(returnTo: string, form?: string): string {
 
 function fieldsWithoutSecrets(body: unknown): KeptForm['fields'] {
   if (typeof body !== 'object' || body === null) return {}
-  return Object.fromEntries(
+  const fields = Object.fromEntries(
     Object.entries(body).flatMap(([name, value]): [string, string | string[]][] => {
-      if (SECRET.test(name)) return []
+      if (NOT_KEPT.test(name)) return []
       if (typeof value === 'string') return [[name, value]]
       const texts = Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
       return texts.length === 0 ? [] : [[name, texts]]
     }),
   )
+  return Buffer.byteLength(JSON.stringify(fields)) > MOST_KEPT_BYTES ? {} : fields
 }
