@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { newGuid } from '../../src/domain/new-guid.js'
@@ -58,6 +59,7 @@ async function openPools(): Promise<Pools> {
     conversation_guid: [],
     message_guid: [],
     notification_id: [],
+    export_id: [],
     aspect_id: [],
   }
 }
@@ -82,6 +84,7 @@ async function renew(): Promise<void> {
   pools.conversation_guid[place] = guid
   pools.message_guid[place] = (await bob.post(`/conversations/${guid}/messages`, { body: 'Hello Alice' })).body.guid
   pools.photo_guid[place] = await newPhoto()
+  pools.export_id[place] = await newExport()
   pools.aspect_id[place] = await newAspect(place)
   await alice.post('/tag_followings', { name: pools.tag[place] })
 }
@@ -123,6 +126,20 @@ async function newPhoto(): Promise<string> {
   return photo.guid
 }
 
+/** A finished export of two days ago, so that others can be requested. */
+async function newExport(): Promise<string> {
+  const { db, pictures } = api.pod
+  const uid = newGuid()
+  const path = await pictures.exportDraft(uid)
+  await writeFile(path, 'PK')
+  await pictures.storeExport(uid, { path, bytes: 2, sha256: '' })
+  const { userId } = api.alice.viewer
+  await db('exports').where({ userId }).whereNotIn('uid', pools.export_id).delete()
+  const createdAt = new Date(Date.now() - 2 * 86_400_000)
+  await db('exports').insert({ uid, userId, kind: 'photos', state: 'ready', bytes: 2, createdAt })
+  return uid
+}
+
 /** In every other one is who stands in the same place of the people. */
 async function newAspect(place: number): Promise<number> {
   const { id } = (await api.alice.post('/aspects', { name: `Aspect ${renewed}` })).body
@@ -138,7 +155,7 @@ it(
     const requests = fc.oneof(...requestsOf(document))
     const together = fc.array(requests, { minLength: AT_ONCE, maxLength: AT_ONCE })
 
-    const seed = SEED === undefined ? 20_261_125 : Number(SEED)
+    const seed = SEED === undefined ? 20_261_126 : Number(SEED)
     const answered = fc
       .asyncProperty(together, async (all) => {
         await Promise.all(all.map(async (request) => keep(answers, request, await send(request))))
@@ -154,7 +171,7 @@ it(
     )
     const never = (statuses: readonly number[]) =>
       calls.filter(({ name }) => !statuses.some((status) => answers.get(name)?.has(status)))
-    expect(never([200, 201, 204]).map(({ name }) => name)).toEqual([])
+    expect(never([200, 201, 202, 204]).map(({ name }) => name)).toEqual([])
     expect(never([400, 422]).filter(({ operation }) => takesSomething(operation))).toEqual([])
   },
   30 * 60_000,

@@ -12,6 +12,7 @@ export type PoolName =
   | 'message_guid'
   | 'notification_id'
   | 'aspect_id'
+  | 'export_id'
   | 'tag'
   | 'tokens'
 
@@ -72,6 +73,7 @@ const byName: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   post_guid: known('post_guid'),
   comment_guid: known('comment_guid'),
   photo_guid: known('photo_guid'),
+  export_id: known('export_id'),
   message_guid: known('message_guid'),
   photos: few('photo_guid'),
   poll_answer: known('poll_answer'),

@@ -27,7 +27,7 @@ describe('headers', () => {
       expect(response.headers['access-control-allow-origin']).toBe('*')
       expect(response.headers['access-control-allow-methods']).toContain('PATCH')
       expect(response.headers['access-control-allow-headers']).toBe(
-        'Authorization, Content-Type, Accept, If-None-Match, Idempotency-Key, Last-Event-ID',
+        'Authorization, Content-Type, Accept, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID',
       )
       expect(response.headers['access-control-allow-credentials']).toBeUndefined()
     })
