@@ -293,6 +293,13 @@ describe('a change of the e-mail address', () => {
   })
 })
 
+it('signs in with a confirmed e-mail address, and not with an unconfirmed one', async () => {
+  expect(await signIn('FRANK@mail.example', 'another horse battery')).toBe(true)
+  await opened.pod.db('users').where({ username: 'frank' }).update({ emailConfirmedAt: null })
+  expect(await signIn('frank@mail.example', 'another horse battery')).toBe(false)
+  expect(await signIn('frank@pod.example', 'another horse battery')).toBe(true)
+})
+
 it('leaves no address, token or subject in the request log', () => {
   const text = JSON.stringify(log.lines)
   expect(text).not.toContain('mail.example')

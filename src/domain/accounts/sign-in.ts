@@ -29,7 +29,7 @@ export async function signIn(
   username: string,
   password: string,
 ): Promise<SignIn | undefined> {
-  const user = await User.byUsername(pod.db, username)
+  const user = await findByName(pod.db, username)
   const secrets = user && (await UserSecrets.query(pod.db).findById(user.id))
   const passwordHash = secrets?.passwordHash
   const isRight = await verify(passwordHash ?? (await hashForUnknownUsers()), password).catch(() => false)
@@ -47,6 +47,16 @@ export async function signIn(
       return false
     },
   }
+}
+
+/** What has an `@` is a confirmed e-mail address: `normaliseUsername` has removed the host of this pod. */
+async function findByName(db: Pod['db'], name: string): Promise<User | undefined> {
+  if (!name.includes('@')) return User.byUsername(db, name)
+  return User.query(db)
+    .whereRaw('lower(email) = ?', [name])
+    .whereNotNull('emailConfirmedAt')
+    .withGraphFetched('person')
+    .first()
 }
 
 /** False if the password has changed; then all sessions are deleted. */
