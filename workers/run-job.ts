@@ -76,7 +76,7 @@ async function runJob(pod: Pod, { handlers, deadline, stopping }: RunnerOptions,
 }
 
 /** The pod with the trace of a job, for its rows and its log lines. */
-export function tracedPod(pod: Pod, { trace }: Pick<JobContext, 'trace'>): Pod {
+function tracedPod(pod: Pod, { trace }: Pick<JobContext, 'trace'>): Pod {
   return trace === undefined ? pod : { ...pod, trace, log: pod.log.child({ trace }) }
 }
 

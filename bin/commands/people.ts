@@ -12,7 +12,7 @@ import {
   resetPassword,
 } from '../../src/domain/accounts/accounts.js'
 import { findEmail, setEmail } from '../../src/domain/accounts/change-email.js'
-import { createResetLink } from '../../src/domain/accounts/password-reset.js'
+import { createResetLink } from '../../src/domain/accounts/passwords/password-reset.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { changeRole as setRole } from '../../src/domain/moderation/change-role.js'
 import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'

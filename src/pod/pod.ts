@@ -134,4 +134,4 @@ export interface Secrets {
   mac(text: string, purpose: MacPurpose): Buffer
 }
 
-export type MacPurpose = 'mailbox' | 'unsubscribe' | 'bounce' | 'form time'
+type MacPurpose = 'mailbox' | 'unsubscribe' | 'bounce' | 'form time'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { findEmail } from '../../src/domain/accounts/change-email.js'
-import { createResetLink } from '../../src/domain/accounts/password-reset.js'
+import { createResetLink } from '../../src/domain/accounts/passwords/password-reset.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { openRecordedLog } from '../support/assertions/recorded-log.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'

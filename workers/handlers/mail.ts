@@ -1,4 +1,4 @@
-import { startPasswordReset } from '../../src/domain/accounts/password-reset.js'
+import { startPasswordReset } from '../../src/domain/accounts/passwords/password-reset.js'
 import { enqueueNotices } from '../../src/domain/mail/notices.js'
 import { MailUnsent, sendMail } from '../../src/domain/mail/send-mail.js'
 import type { Handlers, noticesJob, resetPasswordJob, sendMailJob } from '../../src/jobs/definitions.js'

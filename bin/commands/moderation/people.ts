@@ -116,22 +116,7 @@ export function moderatedPeopleCommands(program: Command): void {
       options.dryRun ? showPreview(name, options) : act(close, 'closed, or will be')(name, options),
     )
 
-  const hide: Run = (pod, actor, { guid, options: { reason } }) => hideContentOfPerson(pod, actor, guid, { reason })
-  command('hide-content', 'Hides the public posts and comments of a person, in the background.').action(
-    act(hide, 'hidden with posts and comments, or will be'),
-  )
-
-  const remove: Run = (pod, actor, { guid, address, options: { reason, yes } }) =>
-    removeContentOfPerson(pod, actor, guid, { reason, confirm: yes ? labelOf(pod, address) : undefined })
-  command('remove-content', 'Removes the public posts and comments of a person, in the background.')
-    .option('--yes', 'confirm')
-    .action(act(remove, 'cleared of posts and comments, or will be'))
-
-  const purge: Run = (pod, actor, { guid, address, options: { reason, yes } }) =>
-    purgePerson(pod, actor, guid, { reason, confirm: yes ? address : undefined })
-  command('purge', 'Deletes the content of a blocked remote person, in the background.')
-    .option('--yes', 'confirm')
-    .action(act(purge, 'purged, or will be'))
+  addContentCommands(command)
 
   const end: Run = (pod, actor, { guid, options: { reason } }) => endSessions(pod, actor, guid, { reason })
   command('end-sessions', 'Ends sessions, tokens and live streams of a local account.').action(act(end, 'signed out'))
@@ -165,6 +150,26 @@ export function moderatedPeopleCommands(program: Command): void {
       .option('--json', 'print JSON')
       .addHelpText('after', `\nExample:\n  pod people ${name} alice@pod.example --reason "Spam"`)
   }
+}
+
+/** What happens to everything that a person has written. */
+function addContentCommands(command: (name: string, description: string) => Command): void {
+  const hide: Run = (pod, actor, { guid, options: { reason } }) => hideContentOfPerson(pod, actor, guid, { reason })
+  command('hide-content', 'Hides the public posts and comments of a person, in the background.').action(
+    act(hide, 'hidden with posts and comments, or will be'),
+  )
+
+  const remove: Run = (pod, actor, { guid, address, options: { reason, yes } }) =>
+    removeContentOfPerson(pod, actor, guid, { reason, confirm: yes ? labelOf(pod, address) : undefined })
+  command('remove-content', 'Removes the public posts and comments of a person, in the background.')
+    .option('--yes', 'confirm')
+    .action(act(remove, 'cleared of posts and comments, or will be'))
+
+  const purge: Run = (pod, actor, { guid, address, options: { reason, yes } }) =>
+    purgePerson(pod, actor, guid, { reason, confirm: yes ? address : undefined })
+  command('purge', 'Deletes the content of a blocked remote person, in the background.')
+    .option('--yes', 'confirm')
+    .action(act(purge, 'purged, or will be'))
 }
 
 /** The label of a local person is the user name. */

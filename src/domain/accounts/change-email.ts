@@ -13,7 +13,7 @@ import { Refusal } from '../refusals.js'
 import { keepEmailUndo, useEmailUndo, useToken } from './account-tokens.js'
 import { changeOpenUser, endAllAccess } from './accounts.js'
 import { ACCOUNT_LIMITS } from './limits.js'
-import { tokenInvalid } from './password-reset.js'
+import { tokenInvalid } from './passwords/password-reset.js'
 
 const DAY_SECONDS = 86_400
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-export interface Counted {
+interface Counted {
   readonly count: number
 }
 

@@ -42,7 +42,7 @@ export interface PictureStorage {
 }
 
 /** An export in a local file. */
-export interface ExportDraft {
+interface ExportDraft {
   readonly path: string
   readonly bytes: number
   /** Hexadecimal. */

@@ -70,6 +70,12 @@ async function finish(interaction: Interaction): Promise<string> {
   return new URL(interaction.returnTo).pathname // only the path: cookies belong to the host name that the browser used
 }
 
+/** False: the session in which the request began has ended, or has another account now. */
+async function isOfSession({ Session }: Provider, { session: begun }: Interaction): Promise<boolean> {
+  if (begun?.uid === undefined) return true
+  return (await Session.findByUid(begun.uid))?.accountId === begun.accountId
+}
+
 export async function browserOf(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<Browser> {
   const provider = await app.provider()
   const context = provider.createContext(request.raw, reply.raw)
@@ -106,12 +112,6 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
     const { loginTs: ts, ...account } = loginClaims(app.pod.now(), login)
     interaction.result = { ...interaction.lastSubmission, login: { ...account, ts } }
     return finish(interaction)
-  }
-
-  /** False: the session in which the request began has ended, or has another account now. */
-  async function isOfSession({ session: begun }: Interaction): Promise<boolean> {
-    if (begun?.uid === undefined) return true
-    return (await provider.Session.findByUid(begun.uid))?.accountId === begun.accountId
   }
 
   return {
@@ -165,7 +165,7 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
     },
     async request(uid) {
       const interaction = hasBegunRequest(cookies, uid) ? await provider.Interaction.find(uid) : undefined
-      if (interaction !== undefined && (await isOfSession(interaction))) return interaction
+      if (interaction !== undefined && (await isOfSession(provider, interaction))) return interaction
       throw new RequestFault(400, 'This page has expired. Please go back to the application and start again.')
     },
     async decide(interaction, result) {

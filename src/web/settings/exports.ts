@@ -10,7 +10,7 @@ import {
 import { formText } from '../oidc/form-text.js'
 import { html, type Markup, trusted } from '../pages/markup.js'
 import { timeHtml } from '../pages/time.js'
-import { sendExport } from '../server/send-export.js'
+import { sendExport } from '../uploads/send-export.js'
 import { redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
 import { changeOrErrors } from './try-change.js'
 

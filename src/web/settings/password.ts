@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { changePassword } from '../../domain/accounts/change-password.js'
+import { changePassword } from '../../domain/accounts/passwords/change-password.js'
 import { formText } from '../oidc/form-text.js'
 import { checkBox } from '../pages/controls.js'
 import { field } from '../pages/forms.js'

@@ -18,7 +18,7 @@ import { Refusal } from '../../refusals.js'
 import { type Account, createAccount } from '../accounts.js'
 import { useInvitation } from '../invitations.js'
 import { ACCOUNT_LIMITS } from '../limits.js'
-import { tokenInvalid } from '../password-reset.js'
+import { tokenInvalid } from '../passwords/password-reset.js'
 import { hashToken } from '../token-hash.js'
 
 export type ConfirmedSignUp =

@@ -22,7 +22,7 @@ declare module 'fastify' {
 }
 
 /** The signed-in person who has to authenticate again. */
-export interface SignedInPerson {
+interface SignedInPerson {
   readonly session: SignedInSession
   readonly browser: Browser
   readonly account: { readonly userId: number; readonly username: string }

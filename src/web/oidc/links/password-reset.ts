@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import { findToken } from '../../../domain/accounts/account-tokens.js'
 import { ACCOUNT_LIMITS } from '../../../domain/accounts/limits.js'
-import { requestPasswordReset, resetPasswordByToken } from '../../../domain/accounts/password-reset.js'
+import { requestPasswordReset, resetPasswordByToken } from '../../../domain/accounts/passwords/password-reset.js'
 import { Refusal } from '../../../domain/refusals.js'
 import { openRateLimit } from '../../limits/rate-limit.js'
 import { linkPage, newPasswordPage, requestResetPage } from '../../pages/accounts/link-pages.js'

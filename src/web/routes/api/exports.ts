@@ -15,7 +15,7 @@ import { tooMany } from '../../limits/rate-limit.js'
 import { presentExport } from '../../presenters/exports.js'
 import { Timestamp } from '../../schemas/formats.js'
 import { nullable, refTo } from '../../schemas/references.js'
-import { sendExport } from '../../server/send-export.js'
+import { sendExport } from '../../uploads/send-export.js'
 
 const ExportSchema = Type.Object(
   {

@@ -6,14 +6,14 @@ import {
   readQuarantinedPayload,
   releaseQuarantine,
   replayQuarantine,
-} from '../../src/domain/operations/quarantine.js'
-import { countQuarantined } from '../../src/persistence/inbound/quarantine.js'
-import { presentQuarantined } from '../../src/web/presenters/operations.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
-import { CommandError } from '../command-error.js'
-import { readCount } from '../options.js'
-import { print, printable, table } from '../output.js'
-import { withPod } from '../with-pod.js'
+} from '../../../src/domain/operations/quarantine.js'
+import { countQuarantined } from '../../../src/persistence/inbound/quarantine.js'
+import { presentQuarantined } from '../../../src/web/presenters/operations.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { CommandError } from '../../command-error.js'
+import { readCount } from '../../options.js'
+import { print, printable, table } from '../../output.js'
+import { withPod } from '../../with-pod.js'
 
 interface FilterOptions extends ActorOptions {
   readonly fault?: string

@@ -1,16 +1,16 @@
 import type { FastifyRequest } from 'fastify'
-import type { ImportPart } from '../../../domain/moderation/pods/pod-rule-imports.js'
+import type { ImportPart } from '../../../../domain/moderation/pods/pod-rule-imports.js'
 import {
   IMPORT_VERDICTS,
   type ImportRow,
   type StoredImportRow,
-} from '../../../persistence/moderation/pod-rule-imports.js'
-import { neighbourLinks } from '../../pages/list-navigation.js'
-import { html, type Markup } from '../../pages/markup.js'
-import type { ConsolePage } from '../console-page.js'
-import { actionForm, checkbox, choicesOf, filterForm, reasonField, select } from '../form-parts.js'
-import { count, time } from '../quantities.js'
-import { factList, listCard } from '../tables.js'
+} from '../../../../persistence/moderation/pod-rule-imports.js'
+import { neighbourLinks } from '../../../pages/list-navigation.js'
+import { html, type Markup } from '../../../pages/markup.js'
+import type { ConsolePage } from '../../console-page.js'
+import { actionForm, checkbox, choicesOf, filterForm, reasonField, select } from '../../form-parts.js'
+import { count, time } from '../../quantities.js'
+import { factList, listCard } from '../../tables.js'
 
 export const IMPORT_MODES = ['keep', 'stricter', 'replace'] as const
 export const ROWS_SHOWN = 200

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
-import { readTrace } from '../../src/domain/operations/traces.js'
-import { presentTraceStep } from '../../src/web/presenters/operations.js'
-import { type OutputOptions, print, printable, table } from '../output.js'
-import { withPod } from '../with-pod.js'
+import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
+import { readTrace } from '../../../src/domain/operations/traces.js'
+import { presentTraceStep } from '../../../src/web/presenters/operations.js'
+import { type OutputOptions, print, printable, table } from '../../output.js'
+import { withPod } from '../../with-pod.js'
 
 export function traceCommand(program: Command): void {
   program

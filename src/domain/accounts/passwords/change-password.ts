@@ -1,12 +1,12 @@
 import { hash } from '@node-rs/argon2'
-import { deleteUnusedCodes } from '../../persistence/accounts/issued-tokens.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
-import { User, UserSecrets } from '../../persistence/models/user.js'
-import type { Pod } from '../../pod/pod.js'
-import { enqueueAccountMail } from '../mail/enqueue-mail.js'
-import { ARGON2, endMailLinks, requirePassword } from './accounts.js'
-import { type FactorOwner, forgetPendingTotp } from './factors/second-factor.js'
-import { endApplications, endOtherSessions } from './sessions.js'
+import { deleteUnusedCodes } from '../../../persistence/accounts/issued-tokens.js'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import { User, UserSecrets } from '../../../persistence/models/user.js'
+import type { Pod } from '../../../pod/pod.js'
+import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
+import { ARGON2, endMailLinks, requirePassword } from '../accounts.js'
+import { type FactorOwner, forgetPendingTotp } from '../factors/second-factor.js'
+import { endApplications, endOtherSessions } from '../sessions.js'
 
 /** Sets a new password for a signed-in user. The other sessions end, and the access of applications if wanted. */
 export async function changePassword(

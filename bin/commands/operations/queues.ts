@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import type { Actor } from '../../src/domain/moderation/actor.js'
+import type { Actor } from '../../../src/domain/moderation/actor.js'
 import {
   type ConfirmedQueueChange,
   discardJobs,
@@ -11,17 +11,17 @@ import {
   promoteJobs,
   type QueueOverview,
   resumeQueue,
-} from '../../src/domain/operations/queues.js'
-import { JOB_STATES, type JobState } from '../../src/jobs/queues/inspect-queues.js'
-import { QUEUES, type QueueName } from '../../src/jobs/queues/queue-names.js'
-import type { Pod } from '../../src/pod/pod.js'
-import { presentQueue, presentQueueJob } from '../../src/web/presenters/operations.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
-import { CommandError } from '../command-error.js'
-import { readCount, readTime } from '../options.js'
-import { type OutputOptions, print, printable, table } from '../output.js'
-import { queueAnswers } from '../queue-answers.js'
-import { withPod } from '../with-pod.js'
+} from '../../../src/domain/operations/queues.js'
+import { JOB_STATES, type JobState } from '../../../src/jobs/queues/inspect-queues.js'
+import { QUEUES, type QueueName } from '../../../src/jobs/queues/queue-names.js'
+import type { Pod } from '../../../src/pod/pod.js'
+import { presentQueue, presentQueueJob } from '../../../src/web/presenters/operations.js'
+import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { CommandError } from '../../command-error.js'
+import { readCount, readTime } from '../../options.js'
+import { type OutputOptions, print, printable, table } from '../../output.js'
+import { queueAnswers } from '../../queue-answers.js'
+import { withPod } from '../../with-pod.js'
 
 const SHOWN = 50
 

@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify'
-import { type ListedPodRule, POD_RULE_STATES, type PodRule } from '../../../persistence/moderation/pod-rules.js'
-import { html, type Markup } from '../../pages/markup.js'
-import { previewList } from '../actions.js'
-import type { ConsolePage } from '../console-page.js'
-import { actionForm, checkbox, choicesOf, reasonField, select, textField } from '../form-parts.js'
-import { time } from '../quantities.js'
-import { factList, stateWord } from '../tables.js'
+import { type ListedPodRule, POD_RULE_STATES, type PodRule } from '../../../../persistence/moderation/pod-rules.js'
+import { html, type Markup } from '../../../pages/markup.js'
+import { previewList } from '../../actions.js'
+import type { ConsolePage } from '../../console-page.js'
+import { actionForm, checkbox, choicesOf, reasonField, select, textField } from '../../form-parts.js'
+import { time } from '../../quantities.js'
+import { factList, stateWord } from '../../tables.js'
 
 const STATE_LOOKS = { normal: 'good', limited: 'warn', blocked: 'bad' } as const
 

@@ -1,23 +1,23 @@
 import multipart from '@fastify/multipart'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { MODERATION_LIMITS } from '../../../domain/moderation/limits.js'
+import { MODERATION_LIMITS } from '../../../../domain/moderation/limits.js'
 import {
   applyImport,
   listLatestImports,
   planImport,
   readImportPart,
   undoImport,
-} from '../../../domain/moderation/pods/pod-rule-imports.js'
-import { Refusal } from '../../../domain/refusals.js'
-import { IMPORT_VERDICTS } from '../../../persistence/moderation/pod-rule-imports.js'
-import { formText } from '../../oidc/form-text.js'
-import { html } from '../../pages/markup.js'
-import { queryText } from '../../schemas/query-text.js'
-import { addFormAction, pageAt } from '../actions.js'
-import { sendConsolePage } from '../console-page.js'
-import { formChoice, formTexts, pathId } from '../form-fields.js'
-import { time } from '../quantities.js'
-import { listCard } from '../tables.js'
+} from '../../../../domain/moderation/pods/pod-rule-imports.js'
+import { Refusal } from '../../../../domain/refusals.js'
+import { IMPORT_VERDICTS } from '../../../../persistence/moderation/pod-rule-imports.js'
+import { formText } from '../../../oidc/form-text.js'
+import { html } from '../../../pages/markup.js'
+import { queryText } from '../../../schemas/query-text.js'
+import { addFormAction, pageAt } from '../../actions.js'
+import { sendConsolePage } from '../../console-page.js'
+import { formChoice, formTexts, pathId } from '../../form-fields.js'
+import { time } from '../../quantities.js'
+import { listCard } from '../../tables.js'
 import { IMPORT_MODES, importForm, planPage, ROWS_SHOWN } from './pod-rule-import-page.js'
 
 const { importBytes } = MODERATION_LIMITS

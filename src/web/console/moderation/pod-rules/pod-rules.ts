@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { hasPower } from '../../../domain/accounts/role-powers.js'
-import { exportPodRules } from '../../../domain/moderation/pods/pod-rule-lists.js'
+import { hasPower } from '../../../../domain/accounts/role-powers.js'
+import { exportPodRules } from '../../../../domain/moderation/pods/pod-rule-lists.js'
 import {
   changePodRule,
   deletePodRule,
@@ -9,19 +9,19 @@ import {
   previewPodRule,
   readRule,
   setPodRule,
-} from '../../../domain/moderation/pods/pod-rules.js'
-import { type ListedPodRule, POD_RULE_STATES } from '../../../persistence/moderation/pod-rules.js'
-import { formText } from '../../oidc/form-text.js'
-import { html } from '../../pages/markup.js'
-import { queryText } from '../../schemas/query-text.js'
-import { addFormAction, pageAt, previewList } from '../actions.js'
-import { sendConsolePage } from '../console-page.js'
-import { formChoice, formNumber, formTime, isTicked, pathId } from '../form-fields.js'
-import { choicesOf, filterForm, select, textField } from '../form-parts.js'
-import { idNavigation, idPageIn } from '../pager.js'
-import { count, time } from '../quantities.js'
-import { listCard } from '../tables.js'
-import { readActionOptions } from './case-form.js'
+} from '../../../../domain/moderation/pods/pod-rules.js'
+import { type ListedPodRule, POD_RULE_STATES } from '../../../../persistence/moderation/pod-rules.js'
+import { formText } from '../../../oidc/form-text.js'
+import { html } from '../../../pages/markup.js'
+import { queryText } from '../../../schemas/query-text.js'
+import { addFormAction, pageAt, previewList } from '../../actions.js'
+import { sendConsolePage } from '../../console-page.js'
+import { formChoice, formNumber, formTime, isTicked, pathId } from '../../form-fields.js'
+import { choicesOf, filterForm, select, textField } from '../../form-parts.js'
+import { idNavigation, idPageIn } from '../../pager.js'
+import { count, time } from '../../quantities.js'
+import { listCard } from '../../tables.js'
+import { readActionOptions } from '../case-form.js'
 import { newRuleForm, rulePage, ruleState } from './pod-rule-page.js'
 
 /** `/admin/rules`: rules for pods, by domain. */

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../domain/accounts/viewers.js'
 import { type Export, exportFile, recordDownload } from '../../domain/archives/exports.js'
-import { beginFile } from './byte-range.js'
-import { RequestFault } from './request-faults.js'
+import { beginFile } from '../server/byte-range.js'
+import { RequestFault } from '../server/request-faults.js'
 
 /** Answers with the file of a finished export. */
 export async function sendExport(

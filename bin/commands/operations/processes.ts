@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
-import { listRunningProcesses } from '../../src/domain/operations/machine.js'
-import { presentProcess } from '../../src/web/presenters/operations.js'
-import { type OutputOptions, print, printable, table } from '../output.js'
-import { withPod } from '../with-pod.js'
+import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
+import { listRunningProcesses } from '../../../src/domain/operations/machine.js'
+import { presentProcess } from '../../../src/web/presenters/operations.js'
+import { type OutputOptions, print, printable, table } from '../../output.js'
+import { withPod } from '../../with-pod.js'
 
 export function processCommands(program: Command): void {
   program
