@@ -2,19 +2,19 @@ import { loadPrivateKey } from '../../domain/accounts/private-keys.js'
 import { inChunks } from '../../jobs/chunks.js'
 import {
   type ArchivedPod,
-  findArchivedContacts,
+  archivedContacts,
   findArchivedLists,
   findFollowerPods,
 } from '../../persistence/archives/archived-account.js'
 import {
   type ArchivedPost,
   type ArchivedRelayableKind,
-  findArchivedPosts,
+  archivedPostIds,
+  archivedPosts,
   ownRelayableGuids,
-  type PostCursor,
   subscribedPostGuids,
 } from '../../persistence/archives/archived-content.js'
-import { Photo } from '../../persistence/models/photo.js'
+import { archivedPhotos } from '../../persistence/archives/archived-photos.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { entityToJson } from '../../protocol/entities/entity-json.js'
@@ -112,7 +112,7 @@ class ArchiveSections {
   othersRelayables() {
     const { personId } = this.#owner
     return this.#section('others_relayables', async function* (this: ArchiveSections) {
-      for await (const posts of this.#postPages()) {
+      for await (const posts of archivedPostIds(this.#source.db, this.#postsQuery())) {
         for (const chunk of inChunks(posts, POSTS_AT_ONCE)) {
           const query = { postIds: chunk.map(({ id }) => id), personId, limit: PAGE }
           yield* archiveOthersRelayables(this.#source, query, (count) => this.#options.countLeftOut?.(count))
@@ -124,8 +124,7 @@ class ArchiveSections {
   #contacts() {
     const userId = this.#owner.user.id
     return this.#section('contacts', async function* (this: ArchiveSections) {
-      for (let after = 0; ; ) {
-        const page = await findArchivedContacts(this.#source.db, userId, after, PAGE)
+      for await (const page of archivedContacts(this.#source.db, userId, PAGE)) {
         yield page.map(({ address, guid, name, publicKey, sharing, receiving, aspects }) => ({
           sharing,
           receiving,
@@ -137,9 +136,6 @@ class ArchiveSections {
           public_key: publicKey,
           contact_groups_membership: aspects,
         }))
-        const last = page.at(-1)
-        if (last === undefined || page.length < PAGE) return
-        after = last.id
       }
     })
   }
@@ -148,7 +144,7 @@ class ArchiveSections {
     return this.#section('posts', async function* (this: ArchiveSections) {
       const { db, config } = this.#source
       const followers = await findFollowerPods(db, this.#owner.user.id)
-      for await (const rows of this.#postPages()) {
+      for await (const rows of archivedPosts(db, this.#postsQuery())) {
         const entities = await postEntities(
           this.#source,
           rows.map(({ guid }) => guid),
@@ -178,35 +174,17 @@ class ArchiveSections {
     return this.#section('photos', async function* (this: ArchiveSections) {
       const { personId, address } = this.#owner
       const picture = (await profileEntity(this.#source, personId))?.image_url
-      for (let after = 0; ; ) {
-        const page = await Photo.query(this.#source.db)
-          .where({ authorId: personId, postId: null, pending: false })
-          .where('id', '>', after)
-          .orderBy('id')
-          .limit(PAGE)
+      for await (const page of archivedPhotos(this.#source.db, { authorId: personId, postId: null }, PAGE)) {
         yield page.map((photo) => ({
           ...entityToJson(photoEntityOf(this.#source, photo, { author: address, postGuid: undefined })),
           ...(picture?.endsWith(photo.name) && { profile_photo: true }),
         }))
-        const last = page.at(-1)
-        if (last === undefined || page.length < PAGE) return
-        after = last.id
       }
     })
   }
 
-  async *#postPages(): AsyncGenerator<readonly ArchivedPost[]> {
-    for (let after: PostCursor = { createdAt: new Date(0), id: 0 }; ; ) {
-      const page = await findArchivedPosts(this.#source.db, this.#owner.personId, {
-        after,
-        upTo: this.#options.upTo,
-        limit: PAGE,
-      })
-      if (page.length > 0) yield page
-      const last = page.at(-1)
-      if (last === undefined || page.length < PAGE) return
-      after = last
-    }
+  #postsQuery() {
+    return { personId: this.#owner.personId, upTo: this.#options.upTo, limit: PAGE }
   }
 
   /** A streamed array that reports its progress and stops when the export is stopped. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import yazl from 'yazl'
-import { Photo } from '../../persistence/models/photo.js'
+import { archivedPhotos } from '../../persistence/archives/archived-photos.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 
@@ -43,12 +43,7 @@ async function addPhotos(
   const user = await User.byUsername(db, username)
   if (user === undefined) throw new Error(`There is no account ${username}.`)
   let done = 0
-  for (let after = 0; ; ) {
-    const page = await Photo.query(db)
-      .where({ authorId: user.personId, remotePath: null, pending: false })
-      .where('id', '>', after)
-      .orderBy('id')
-      .limit(PAGE)
+  for await (const page of archivedPhotos(db, { authorId: user.personId, remotePath: null }, PAGE)) {
     for (const { name, createdAt } of page) {
       if ((await pictures.find(name)) === undefined) continue
       const picture = (await pictures.open(name)) ?? Readable.from([]) // deleted meanwhile
@@ -57,9 +52,6 @@ async function addPhotos(
       done += 1
       reportProgress('photos', done)
     }
-    const last = page.at(-1)
-    if (last === undefined || page.length < PAGE) return
-    after = last.id
   }
 }
 

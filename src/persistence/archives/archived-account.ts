@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { pagesBehind } from '../sql/pages-behind.js'
 
 /** A contact of a user with the names of the aspects, in their order. */
 export interface ArchivedContact {
@@ -12,25 +13,27 @@ export interface ArchivedContact {
   readonly aspects: readonly string[]
 }
 
-/** The contacts after an id, in the order of their ids. */
-export async function findArchivedContacts(
-  db: Knex,
-  userId: number,
-  after: number,
-  limit: number,
-): Promise<readonly ArchivedContact[]> {
-  const { rows } = await db.raw(
-    `select contacts.id, people.address, people.guid, people.name, people.public_key as "publicKey",
-       contacts.sharing, contacts.receiving,
-       array(select aspects.name from aspect_memberships
-             join aspects on aspects.id = aspect_memberships.aspect_id
-             where aspect_memberships.contact_id = contacts.id order by aspects.position, aspects.id) as aspects
-     from contacts join people on people.id = contacts.person_id
-     where contacts.user_id = ? and contacts.id > ?
-     order by contacts.id limit ?`,
-    [userId, after, limit],
-  )
-  return rows
+/** The contacts page by page, in the order of their ids. */
+export function archivedContacts(db: Knex, userId: number, limit: number): AsyncGenerator<readonly ArchivedContact[]> {
+  return pagesBehind({
+    size: limit,
+    start: 0,
+    positionOf: ({ id }: ArchivedContact) => id,
+    async read(behind) {
+      const { rows } = await db.raw(
+        `select contacts.id, people.address, people.guid, people.name, people.public_key as "publicKey",
+           contacts.sharing, contacts.receiving,
+           array(select aspects.name from aspect_memberships
+                 join aspects on aspects.id = aspect_memberships.aspect_id
+                 where aspect_memberships.contact_id = contacts.id order by aspects.position, aspects.id) as aspects
+         from contacts join people on people.id = contacts.person_id
+         where contacts.user_id = ? and contacts.id > ?
+         order by contacts.id limit ?`,
+        [userId, behind, limit],
+      )
+      return rows
+    },
+  })
 }
 
 /** Lists that are short enough to be read at once. */

@@ -1,17 +1,11 @@
 import type { Knex } from 'knex'
+import { pagesBehind } from '../sql/pages-behind.js'
 import type { ArchivedPod } from './archived-account.js'
-
-/** The last row of a page: the next page begins after it. */
-export interface PostCursor {
-  readonly createdAt: Date
-  readonly id: number
-}
 
 /** A post of the archive, with what stands beside its entity. */
 export interface ArchivedPost {
   readonly id: number
   readonly guid: string
-  readonly type: 'StatusMessage' | 'Reshare'
   readonly public: boolean
   readonly createdAt: Date
   readonly aspects: readonly string[]
@@ -21,14 +15,46 @@ export interface ArchivedPost {
   readonly readers: readonly string[]
 }
 
-/** The posts of a person, oldest first. Posts that come after `upTo` are left out. */
-export async function findArchivedPosts(
+interface PostsQuery {
+  readonly personId: number
+  /** Later posts are left out. */
+  readonly upTo: Date
+  readonly limit: number
+}
+
+/** The posts of a person page by page, the oldest first. */
+export function archivedPosts(db: Knex, query: PostsQuery): AsyncGenerator<readonly ArchivedPost[]> {
+  return postPages(db, query, `, guid, public, ${BESIDE_POST}`)
+}
+
+/** The same posts for a reader who needs no more than their ids. */
+export function archivedPostIds(db: Knex, query: PostsQuery): AsyncGenerator<readonly Pick<ArchivedPost, 'id'>[]> {
+  return postPages(db, query)
+}
+
+function postPages<Row extends Pick<ArchivedPost, 'id' | 'createdAt'>>(
   db: Knex,
-  personId: number,
-  { after, upTo, limit }: { readonly after: PostCursor; readonly upTo: Date; readonly limit: number },
-): Promise<readonly ArchivedPost[]> {
-  const { rows } = await db.raw(
-    `select posts.id, posts.guid, posts.type, posts.public, posts.created_at as "createdAt",
+  { personId, upTo, limit }: PostsQuery,
+  moreColumns = '',
+): AsyncGenerator<readonly Row[]> {
+  return pagesBehind({
+    size: limit,
+    start: { createdAt: new Date(0), id: 0 },
+    positionOf: ({ createdAt, id }: Row) => ({ createdAt, id }),
+    async read(behind) {
+      const { rows } = await db.raw(
+        `select id, created_at as "createdAt"${moreColumns}
+         from posts
+         where author_id = ? and (created_at, id) > (?, ?) and created_at <= ?
+         order by created_at, id limit ?`,
+        [personId, behind.createdAt, behind.id, upTo, limit],
+      )
+      return rows
+    },
+  })
+}
+
+const BESIDE_POST = `
        array(select aspects.name from post_aspects join aspects on aspects.id = post_aspects.aspect_id
              where post_aspects.post_id = posts.id order by aspects.position, aspects.id) as aspects,
        case when posts.public then coalesce((
@@ -45,14 +71,7 @@ export async function findArchivedPosts(
          join contacts on contacts.id = aspect_memberships.contact_id
          join people member on member.id = contacts.person_id
          where post_aspects.post_id = posts.id
-         order by 1) end as readers
-     from posts
-     where author_id = ? and (created_at, id) > (?, ?) and created_at <= ?
-     order by created_at, id limit ?`,
-    [personId, after.createdAt, after.id, upTo, limit],
-  )
-  return rows
-}
+         order by 1) end as readers`
 
 const OWN_RELAYABLES = {
   comment: { table: 'comments', parent: 'post_id' },
@@ -71,18 +90,20 @@ export async function* ownRelayableGuids(
   limit: number,
 ): AsyncGenerator<readonly string[]> {
   const { table, parent } = OWN_RELAYABLES[kind]
-  for (let after = [0, 0]; ; ) {
-    const { rows } = await db.raw(
-      `select guid, ${parent} as parent, id from ${table}
-       where author_id = ? and (${parent}, id) > (?, ?) order by ${parent}, id limit ?`,
-      [personId, ...after, limit],
-    )
-    const page: readonly { readonly guid: string; readonly parent: number; readonly id: number }[] = rows
-    if (page.length > 0) yield page.map(({ guid }) => guid)
-    const last = page.at(-1)
-    if (last === undefined || page.length < limit) return
-    after = [last.parent, last.id]
-  }
+  const pages = pagesBehind({
+    size: limit,
+    start: [0, 0],
+    positionOf: (row: { readonly guid: string; readonly parent: number; readonly id: number }) => [row.parent, row.id],
+    async read(behind) {
+      const { rows } = await db.raw(
+        `select guid, ${parent} as parent, id from ${table}
+         where author_id = ? and (${parent}, id) > (?, ?) order by ${parent}, id limit ?`,
+        [personId, ...behind, limit],
+      )
+      return rows
+    },
+  })
+  for await (const page of pages) yield page.map(({ guid }) => guid)
 }
 
 /** Guids of the posts of others in which a person takes part, page by page. */
@@ -91,20 +112,22 @@ export async function* subscribedPostGuids(
   personId: number,
   limit: number,
 ): AsyncGenerator<readonly string[]> {
-  for (let after = 0; ; ) {
-    const { rows } = await db.raw(
-      `select posts.guid, posts.id
-       from participations join posts on posts.id = participations.post_id
-       where participations.author_id = ? and participations.post_id > ? and posts.author_id <> participations.author_id
-       order by participations.post_id limit ?`,
-      [personId, after, limit],
-    )
-    const page: readonly { readonly guid: string; readonly id: number }[] = rows
-    if (page.length > 0) yield page.map(({ guid }) => guid)
-    const last = page.at(-1)
-    if (last === undefined || page.length < limit) return
-    after = last.id
-  }
+  const pages = pagesBehind({
+    size: limit,
+    start: 0,
+    positionOf: (row: { readonly guid: string; readonly id: number }) => row.id,
+    async read(behind) {
+      const { rows } = await db.raw(
+        `select posts.guid, posts.id
+         from participations join posts on posts.id = participations.post_id
+         where participations.author_id = ? and participations.post_id > ? and posts.author_id <> participations.author_id
+         order by participations.post_id limit ?`,
+        [personId, behind, limit],
+      )
+      return rows
+    },
+  })
+  for await (const page of pages) yield page.map(({ guid }) => guid)
 }
 
 /** What stands below posts, comments and polls: the table, the column with the id of the thing, and the order of its index. */
