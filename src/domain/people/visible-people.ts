@@ -29,7 +29,8 @@ export async function findVisiblePerson(pod: Pick<Pod, 'db'>, viewer: Viewer, gu
   const own = person?.id === viewer.personId
   const showsRelationship = viewer.scopes.has('contacts:read')
   const visibilityCondition = own || showsRelationship || person?.profile.searchable
-  if (person === undefined || person.closed || !visibilityCondition) throw await movedOrNotFound(pod, guid)
+  if (person?.closed) throw await movedOrNotFound(pod, guid)
+  if (person === undefined || !visibilityCondition) throw personNotFound()
 
   const { publicDetails } = person.profile
   const trusted = own ? viewer.scopes.has('profile:read_private') : person.relationship.sharing

@@ -29,14 +29,21 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
   const config = { public: true } as const
   const schema = { hide: true }
 
-  async function findPerson(guid: string): Promise<Person> {
-    return requireOpen(isGuid(guid) ? await findKnownPerson(pod, { guid }) : undefined)
+  async function findByGuid(guid: string): Promise<Person | undefined> {
+    return isGuid(guid) ? findKnownPerson(pod, { guid }) : undefined
+  }
+  const findPerson = async (guid: string) => requireOpen(await findByGuid(guid))
+
+  /** The account of a person who has moved is closed. */
+  async function findMove(person: Person | undefined): Promise<MovedPerson | undefined> {
+    return person === undefined || person.closedAt === null ? undefined : findMovedLocalPerson(pod, person)
   }
 
   app.get<ByGuid>('/people/:guid', { config, schema }, async (request, reply) => {
-    const moved = await findMovedLocalPerson(pod, { guid: request.params.guid })
+    const found = await findByGuid(request.params.guid)
+    const moved = await findMove(found)
     if (moved !== undefined) return answerMoved(request, reply, moved)
-    const person = await findPerson(request.params.guid)
+    const person = requireOpen(found)
     if (person.podId !== null) {
       const origin = person.pod && podOrigin(person.pod)
       if (!origin) throw unknownPerson()
@@ -74,8 +81,9 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
 
   // Read by pods that have just met the person.
   app.get<ByGuid>('/people/:guid/stream', { config, schema }, async (request, reply) => {
-    if ((await findMovedLocalPerson(pod, { guid: request.params.guid })) !== undefined) return []
-    const person = await findPerson(request.params.guid)
+    const found = await findByGuid(request.params.guid)
+    if ((await findMove(found)) !== undefined) return []
+    const person = requireOpen(found)
     if (person.podId !== null) throw unknownPerson()
     const posts = await listPublicPosts(pod, person.id, readMaxTime(queryText(request, 'max_time')))
     return reply.type('application/json; charset=utf-8').send(posts.map(presentStreamItem))
