@@ -115,34 +115,20 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
 
 /** Checks each minute whether the daily backup is due. */
 function keepBackupsMade(pod: Pod): { stop(): Promise<void> } {
-  const stopping = new AbortController()
   const program = new URL(`../bin/pod${extname(import.meta.url)}`, import.meta.url)
-  const checks = runPeriodically(60_000, () => makeDueBackup(pod, program, stopping.signal))
-  return {
-    stop() {
-      stopping.abort()
-      return checks.stop()
-    },
-  }
+  return runPeriodically(60_000, (stopping) => makeDueBackup(pod, program, stopping))
 }
 
 /** Looks for exports to make, and for those whose time is over. */
 function keepExportsMade(pod: Pod): { stop(): Promise<void> } {
-  const stopping = new AbortController()
-  const looks = runPeriodically(LOOK_FOR_EXPORTS_EVERY, async () => {
+  return runPeriodically(LOOK_FOR_EXPORTS_EVERY, async (stopping) => {
     try {
-      await makeWaitingExports(pod, stopping.signal)
+      await makeWaitingExports(pod, stopping)
       await deleteExpiredExports(pod)
     } catch (err) {
       pod.log.debug({ err }, 'exports not read') // an outage has its own log lines
     }
   })
-  return {
-    stop() {
-      stopping.abort()
-      return looks.stop()
-    },
-  }
 }
 
 /** An unavailable queue does not stop the process: the workers start when it answers. */

@@ -1,9 +1,13 @@
-/** Runs a function now and at an interval, one run at a time. The function handles its own errors. */
-export function runPeriodically(every: number, run: () => Promise<void>): { stop(): Promise<void> } {
+/** Runs a function now and at an interval, one run at a time. The function handles its own errors; `stopping` asks it to end early. */
+export function runPeriodically(
+  every: number,
+  run: (stopping: AbortSignal) => Promise<void>,
+): { stop(): Promise<void> } {
+  const stopping = new AbortController()
   let underWay: Promise<void> | undefined
 
   function turn(): void {
-    underWay ??= run().finally(() => {
+    underWay ??= run(stopping.signal).finally(() => {
       underWay = undefined
     })
   }
@@ -14,6 +18,7 @@ export function runPeriodically(every: number, run: () => Promise<void>): { stop
     /** Resolves when the last run has ended. */
     async stop() {
       clearInterval(timer)
+      stopping.abort()
       await underWay
     },
   }

@@ -10,7 +10,7 @@ import type { ClientApiDialect } from '../persistence/models/client.js'
 import type { PictureStorage } from '../persistence/photos/picture-storage.js'
 import type { S3Settings } from '../persistence/s3/s3-client.js'
 import { isUrl } from '../protocol/is-url.js'
-import { type MailSettings, readMailSettings } from './mail-settings.js'
+import { type MailSettings, type MailVariables, readMailSettings } from './mail-settings.js'
 import { withSettingFiles } from './setting-files.js'
 
 /** Where a server listens: an address and a port, or a socket path. */
@@ -166,7 +166,7 @@ export class SettingsError extends StartError {
   }
 }
 
-interface Environment {
+interface Environment extends MailVariables {
   readonly POD_URL?: string
   readonly PORT: number
   readonly HOST: string
@@ -215,14 +215,6 @@ interface Environment {
   readonly SIGN_UPS_PER_DAY: number
   readonly CLOSE_GRACE_DAYS: number
   readonly REPORT_EVIDENCE_DAYS: number
-  readonly SMTP_URL?: string
-  readonly MAIL_FROM?: string
-  readonly MAIL_REPLY_TO?: string
-  readonly MAIL_BOUNCE_ADDRESS?: string
-  readonly MAIL_LIMIT: number
-  readonly DKIM_DOMAIN?: string
-  readonly DKIM_SELECTOR?: string
-  readonly DKIM_KEY_FILE?: string
   readonly SIGN_UP_CONFIRMATION?: 'on' | 'off'
   readonly SIGN_UP_APPROVAL: 'on' | 'off'
   readonly SIGN_UP_BACKLOG: number

@@ -11,7 +11,7 @@ export interface MailSettings {
   readonly dkim: { readonly domain: string; readonly selector: string; readonly keyFile: string } | undefined
 }
 
-interface MailVariables {
+export interface MailVariables {
   readonly SMTP_URL?: string
   readonly MAIL_FROM?: string
   readonly MAIL_REPLY_TO?: string

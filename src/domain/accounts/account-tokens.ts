@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
+import { databaseTimeIn } from '../../persistence/sql/database-time.js'
 import { hashToken } from './token-hash.js'
 
 export type TokenPurpose = 'password_reset' | 'confirm_email'
@@ -34,7 +35,7 @@ export async function issueToken(
   await db('account_tokens')
     .insert({
       ...{ userId, purpose, email, tokenHash: hashToken(text) },
-      expiresAt: db.raw(`date_trunc('milliseconds', now()) + make_interval(hours => ?)`, [hours]),
+      expiresAt: databaseTimeIn(db, { hours }),
     })
     .onConflict(['userId', 'purpose'])
     .merge()
@@ -116,5 +117,5 @@ export async function useEmailUndo(transaction: Knex.Transaction, text: string):
 }
 
 function endOfUndo(db: Knex): Knex.Raw {
-  return db.raw(`date_trunc('milliseconds', now()) + make_interval(hours => ?)`, [TOKEN_HOURS.undo_email])
+  return databaseTimeIn(db, { hours: TOKEN_HOURS.undo_email })
 }

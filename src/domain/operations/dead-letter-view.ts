@@ -23,10 +23,7 @@ export async function readDeadLetterDetails(
   actor: Actor,
   id: string,
 ): Promise<DeadLetterView> {
-  requirePower(actor, 'administration')
-  const found = await showDeadLetter(pod, id)
-  if (found === undefined) throw new Refusal('dead_letter_not_found', 'There is no such dead letter.')
-  return { ...viewOf(found), entityXml: null }
+  return { ...viewOf(await requireDeadLetter(pod, actor, id)), entityXml: null }
 }
 
 /** The same with the public entity; the audit log records the access. */
@@ -35,11 +32,16 @@ export async function readDeadLetterPayload(
   actor: Actor,
   id: string,
 ): Promise<DeadLetterView> {
+  const found = await requireDeadLetter(pod, actor, id)
+  await recordOperation(pod, actor, { action: 'dead_letters.payload', target: { type: 'dead_letters', label: id } })
+  return viewOf(found)
+}
+
+async function requireDeadLetter(pod: Pick<Pod, 'db' | 'jobs'>, actor: Actor, id: string): Promise<DeadLetterDetails> {
   requirePower(actor, 'administration')
   const found = await showDeadLetter(pod, id)
   if (found === undefined) throw new Refusal('dead_letter_not_found', 'There is no such dead letter.')
-  await recordOperation(pod, actor, { action: 'dead_letters.payload', target: { type: 'dead_letters', label: id } })
-  return viewOf(found)
+  return found
 }
 
 function viewOf({ payload, isPublic, data, ...deadLetter }: DeadLetterDetails): DeadLetterView {

@@ -9,7 +9,7 @@ import { pipeline } from 'node:stream/promises'
 import { StartError } from '../../errors/start-error.js'
 import { messageOf } from '../../errors/thrown.js'
 import type { S3Client, S3File } from '../s3/s3-client.js'
-import type { PictureStorage } from './picture-storage.js'
+import type { ByteRange, PictureStorage } from './picture-storage.js'
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   jpg: 'image/jpeg',
@@ -31,6 +31,12 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
     const body = await s3.get(key, range)
     if (body === undefined) return undefined
     return body.stream === null ? Buffer.alloc(0) : buffer(body.stream)
+  }
+
+  async function openObject(key: string, range?: ByteRange): Promise<Readable | undefined> {
+    const body = await s3.get(key, range && `bytes=${range.start}-${range.end}`)
+    if (body === undefined) return undefined
+    return body.stream === null ? Readable.from([]) : Readable.fromWeb(body.stream as never)
   }
 
   async function write(name: string, bytes: Buffer): Promise<void> {
@@ -93,11 +99,7 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
       const found = await s3.head(imageKey(name))
       return found && { bytes: found.bytes, etag: found.etag, sha256: found.sha256 }
     },
-    async open(name, range) {
-      const body = await s3.get(imageKey(name), range && `bytes=${range.start}-${range.end}`)
-      if (body === undefined) return undefined
-      return body.stream === null ? Readable.from([]) : Readable.fromWeb(body.stream as never)
-    },
+    open: (name, range) => openObject(imageKey(name), range),
     async delete(names) {
       await Promise.all(names.map((name) => s3.remove(imageKey(name))))
     },
@@ -112,11 +114,7 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
       await s3.put(exportKey(name), { bytes, sha256, open: () => createReadStream(path) })
       await rm(path)
     },
-    async openExport(name, range) {
-      const body = await s3.get(exportKey(name), range && `bytes=${range.start}-${range.end}`)
-      if (body === undefined) return undefined
-      return body.stream === null ? Readable.from([]) : Readable.fromWeb(body.stream as never)
-    },
+    openExport: (name, range) => openObject(exportKey(name), range),
     async deleteExports(names) {
       for (const name of names) await s3.remove(exportKey(name))
     },

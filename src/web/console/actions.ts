@@ -82,15 +82,13 @@ function statusOf(reason: string): number {
 }
 
 const CONFLICTS: ReadonlySet<string> = new Set([
-  ...[
-    'bad_transition',
-    'taken_by_other',
-    'not_undoable',
-    'last_admin',
-    'operation_running',
-    'podmin_account',
-    'confirmation_needed',
-  ],
+  'bad_transition',
+  'taken_by_other',
+  'not_undoable',
+  'last_admin',
+  'operation_running',
+  'podmin_account',
+  'confirmation_needed',
 ])
 
 /** Shows the form and what has changed since it was opened. Nothing is done. */

@@ -36,7 +36,7 @@ const SCOPES = new Set(ALL_SCOPES.filter((scope) => scope !== 'moderation' && sc
 
 /**
  * Checks every request to a route with `member`. Visitors are sent to the sign-in page and back. A change needs the form token of the
- * browser, and routes with `proof` need a recent proof of who the person is.
+ * session, and routes with `proof` need a recent authentication.
  */
 export function addMemberAccess(app: FastifyInstance): void {
   app.decorateRequest('signedInMember', undefined)

@@ -8,6 +8,7 @@ import {
 } from '../../../persistence/accounts/pending-sign-ups.js'
 import { inTransaction } from '../../../persistence/database/transactions.js'
 import { User } from '../../../persistence/models/user.js'
+import { databaseTimeIn } from '../../../persistence/sql/database-time.js'
 import type { Pod } from '../../../pod/pod.js'
 import { enqueueMails } from '../../mail/enqueue-mail.js'
 import { mailboxMac, readMailbox } from '../../mail/mailboxes.js'
@@ -98,7 +99,7 @@ export async function beginSignUp(pod: Pod, form: SignUpForm): Promise<SignUpRes
         ...{ needsConfirmation: needs.confirmation, needsApproval: needs.approval, network: form.network },
         invitationId: invitation?.id ?? null,
         requestUid: form.requestUid ?? null,
-        expiresAt: transaction.raw(`date_trunc('milliseconds', now()) + make_interval(days => ?)`, [days]),
+        expiresAt: databaseTimeIn(transaction, { days }),
       })
       .returning('id')
     await transaction('sign_up_attempts').insert({ network: form.network })

@@ -7,6 +7,7 @@ import {
 } from '../../../persistence/accounts/pending-sign-ups.js'
 import { isUniqueViolation } from '../../../persistence/database/errors.js'
 import { inTransaction } from '../../../persistence/database/transactions.js'
+import { databaseTimeIn } from '../../../persistence/sql/database-time.js'
 import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
 import type { Pod } from '../../../pod/pod.js'
 import { enqueueAccountMail, enqueueMails } from '../../mail/enqueue-mail.js'
@@ -40,7 +41,10 @@ export async function confirmSignUp(pod: Pod, token: string): Promise<ConfirmedS
       .update({
         confirmedAt: transaction.raw(`date_trunc('milliseconds', now())`),
         // While it waits for a decision, the link has had its use.
-        ...(isWaiting && { tokenHash: null, expiresAt: daysFromNow(transaction, ACCOUNT_LIMITS.undecidedDays) }),
+        ...(isWaiting && {
+          tokenHash: null,
+          expiresAt: databaseTimeIn(transaction, { days: ACCOUNT_LIMITS.undecidedDays }),
+        }),
       })
     return isWaiting ? undefined : found
   })
@@ -94,7 +98,7 @@ export async function approveSignUp(
       .where({ id })
       .update({
         decidedAt: transaction.raw('now()'),
-        expiresAt: daysFromNow(transaction, ACCOUNT_LIMITS.undecidedDays),
+        expiresAt: databaseTimeIn(transaction, { days: ACCOUNT_LIMITS.undecidedDays }),
       })
   })
   if (row.needsConfirmation && row.confirmedAt === null) return { opened: false }
@@ -116,7 +120,7 @@ export async function rejectSignUp(
     await rows.update({
       ...{ username: null, passwordHash: null, tokenHash: null, reason: null, answer: answer ?? null },
       decidedAt: transaction.raw('now()'),
-      expiresAt: daysFromNow(transaction, 1),
+      expiresAt: databaseTimeIn(transaction, { days: 1 }),
     })
     await enqueueMails(pod, transaction, [{ kind: 'sign_up_rejected', signUpId: id }])
   })
@@ -187,8 +191,4 @@ async function findWaiting(db: Knex, id: number, isLocking = false): Promise<Pen
 
 function signUpMissing(): Refusal {
   return new Refusal('sign_up_not_found', 'There is no such sign-up that waits for a decision.')
-}
-
-function daysFromNow(db: Knex, days: number): Knex.Raw {
-  return db.raw(`date_trunc('milliseconds', now()) + make_interval(days => ?)`, [days])
 }

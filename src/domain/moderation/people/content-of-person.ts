@@ -133,30 +133,22 @@ const ROWS_AT_ONCE = 500
 /** Each retraction takes some ten statements. */
 const REMOVED_AT_ONCE = 50
 
-const NOTHING = { done: 0, skipped: 0 }
-
 /** Hides, removes and shows content of a person. The target is the action: once it is undone, the rest stays as it is. */
 export const personContentOperations: Readonly<Record<string, OperationWork>> = {
   [OPERATION_OF.hide_content]: {
     async runChunk(_pod, transaction, { target }) {
-      const action = await lockActionInForce(transaction, target)
-      if (action === undefined) return NOTHING
-      const { personId } = action.details as unknown as PersonContentDetails
-      const items = await findContentToChange(transaction, personId, action.id, ROWS_AT_ONCE)
+      const { actionId, items } = await findNextItems(transaction, target, ROWS_AT_ONCE)
       const ids = (wanted: string) => items.flatMap(({ type, id }) => (type === wanted ? [id] : []))
-      await hideContentRows(transaction, action.id, { postIds: ids('post'), commentIds: ids('comment') })
+      await hideContentRows(transaction, actionId, { postIds: ids('post'), commentIds: ids('comment') })
       return { done: items.length, skipped: 0 }
     },
     complete,
   },
   [OPERATION_OF.remove_content]: {
     async runChunk(pod, transaction, { target }) {
-      const action = await lockActionInForce(transaction, target)
-      if (action === undefined) return NOTHING
-      const { personId } = action.details as unknown as PersonContentDetails
-      const items = await findContentToChange(transaction, personId, action.id, REMOVED_AT_ONCE)
+      const { actionId, items } = await findNextItems(transaction, target, REMOVED_AT_ONCE)
       for (const { type, guid } of items.toSorted((one, other) => (one.guid < other.guid ? -1 : 1))) {
-        await removeItem(pod, transaction, action.id, { type, guid })
+        await removeItem(pod, transaction, actionId, { type, guid })
       }
       return { done: items.length, skipped: 0 }
     },
@@ -173,9 +165,13 @@ export const personContentOperations: Readonly<Record<string, OperationWork>> = 
 /** The action has its entry in the audit log. */
 async function complete(): Promise<void> {}
 
-async function lockActionInForce(transaction: Knex.Transaction, id: string): Promise<ActionRow | undefined> {
-  const action = await lockAction(transaction, Number(id))
-  return action?.undoneById === null ? action : undefined
+/** Locks an action and finds what it changes next; nothing once it is undone. */
+async function findNextItems(transaction: Knex.Transaction, id: string, limit: number) {
+  const actionId = Number(id)
+  const action = await lockAction(transaction, actionId)
+  if (action?.undoneById !== null) return { actionId, items: [] }
+  const { personId } = action.details as unknown as PersonContentDetails
+  return { actionId, items: await findContentToChange(transaction, personId, actionId, limit) }
 }
 
 async function removeItem(

@@ -61,21 +61,26 @@ ${forms(request, target, String(items[0]?.id ?? 0))}`,
           : pathText(request, 'guid'),
     })
 
-  add('hide', {
-    ...{ power: 'moderation', title: 'Hide the content', notice: 'hidden' },
-    async run(request, confirm) {
+  /** The content, its author and its case change with one form. */
+  const runWithAuthorAndCase =
+    (change: typeof hideContent | typeof removeContent): FormAction['run'] =>
+    async (request, confirm) => {
       await actOnAuthorIfChosen(pod, request, confirm)
-      await hideContent(pod, request.console.actor, targetOfForm(request), readActionOptions(request))
+      await change(pod, request.console.actor, targetOfForm(request), readActionOptions(request))
       await resolveCaseIfTicked(pod, request)
-    },
+    }
+
+  add('hide', {
+    power: 'moderation',
+    title: 'Hide the content',
+    notice: 'hidden',
+    run: runWithAuthorAndCase(hideContent),
   })
   add('remove', {
-    ...{ power: 'moderation', title: 'Remove the content', notice: 'removed' },
-    async run(request, confirm) {
-      await actOnAuthorIfChosen(pod, request, confirm)
-      await removeContent(pod, request.console.actor, targetOfForm(request), readActionOptions(request))
-      await resolveCaseIfTicked(pod, request)
-    },
+    power: 'moderation',
+    title: 'Remove the content',
+    notice: 'removed',
+    run: runWithAuthorAndCase(removeContent),
   })
   add('purge', {
     ...{ power: 'administration', title: 'Delete the content for good', notice: 'purged' },
