@@ -78,7 +78,17 @@ function cutTexts(xml: string): string {
 }
 
 /** Fields whose text is no secret. In the data of jobs that fetch, addresses of people on other pods are too. */
-const SHOWN = new Set(['record', 'type', 'guid', 'verb', 'recipientGuid', 'acceptedAt', 'use', 'things', 'postGuids'])
+const SHOWN = new Set([
+  'record',
+  'type',
+  'guid',
+  'verb',
+  'recipientGuid',
+  'acceptedAt',
+  'use',
+  'entityKeys',
+  'postGuids',
+])
 const SHOWN_OF_FETCHES = new Set(['address', 'author', 'from', 'orFrom', 'host'])
 
 /** Numbers and known fields are shown; of all other texts only their length, because a job may have a token or an e-mail address. */

@@ -171,6 +171,19 @@ describe('dead letters', () => {
     ])
   })
 
+  it('show which entities a job of waiting messages is about', async () => {
+    const entityKeys = [`post:${'a'.repeat(32)}`]
+    const row = { queue: 'maintenance', name: 'wake-waiting', data: JSON.stringify({ entityKeys, fault: 'x' }) }
+    const [{ id }] = await api.pod
+      .db('outbox')
+      .insert({ ...row, failedAt: new Date() })
+      .returning('id')
+
+    const headers = { authorization: `Bearer ${adm.token}` }
+    const { body } = await api.app.inject({ url: `/api/admin/v1/dead_letters/outbox-${id}/payload`, headers })
+    expect(body).toContain(JSON.stringify({ entityKeys }).slice(0, -1))
+  })
+
   it('are listed with the same number of statements, however many there are', async () => {
     await seed()
     const statements = () => statementsDuring(() => list('?per_page=1'))
