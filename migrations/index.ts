@@ -68,6 +68,7 @@ import { pendingSignUps } from './0157-pending-sign-ups.js'
 import { noticeMails } from './0158-notice-mails.js'
 import { browserSessions } from './0163-browser-sessions.js'
 import { secondFactors } from './0164-second-factors.js'
+import { knownBrowsers } from './0168-known-browsers.js'
 import { exports } from './0175-exports.js'
 import { migrationEnvelopes } from './0176-migration-envelopes.js'
 import { powerOfActions } from './0180-power-of-actions.js'
@@ -152,6 +153,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0158-notice-mails', noticeMails],
   ['0163-browser-sessions', browserSessions],
   ['0164-second-factors', secondFactors],
+  ['0168-known-browsers', knownBrowsers],
   ['0175-exports', exports],
   ['0176-migration-envelopes', migrationEnvelopes],
   ['0180-power-of-actions', powerOfActions],

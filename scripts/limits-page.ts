@@ -332,6 +332,7 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     typedBytes: 'the rest is left out',
     unconfirmedDays: 'the name is free',
     undecidedDays: 'the name is free',
+    knownBrowserDays: 'a sign-in sends a mail',
     signUpsOfNetwork: '503',
     pendingSignUps: '503',
     confirmationMails: 'no mail',

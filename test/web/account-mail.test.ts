@@ -1,7 +1,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { findEmail } from '../../src/domain/accounts/change-email.js'
+import {
+  checkCode,
+  confirmTotp,
+  findOrMakeTotpSecret,
+  renewRecoveryCodes,
+  turnTotpOff,
+} from '../../src/domain/accounts/factors/second-factor.js'
+import { readBase32, totpCode } from '../../src/domain/accounts/factors/totp.js'
 import { createResetLink } from '../../src/domain/accounts/passwords/password-reset.js'
+import { recordDownload, requestExport } from '../../src/domain/archives/exports.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
+import { makeWaitingExports } from '../../src/federation/archives/make-exports.js'
 import { openRecordedLog } from '../support/assertions/recorded-log.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { openBrowser, type TestBrowser } from '../support/browser/scriptless-browser.js'
@@ -20,7 +30,20 @@ beforeAll(async () => {
     log: log.log,
     environment: { SMTP_URL: smtp.url, MAIL_FROM: 'pod@pod.example', SIGN_IN_LIMIT: '0' },
   })
-  const names = ['alice', 'bob', 'carol', 'dan', 'erin', 'frank', 'gina', 'henry', 'ida', 'jack'] as const
+  const names = [
+    'alice',
+    'bob',
+    'carol',
+    'dan',
+    'erin',
+    'frank',
+    'gina',
+    'henry',
+    'ida',
+    'jack',
+    'kate',
+    'liam',
+  ] as const
   await opened.people(...names)
   for (const name of names) await confirmMailbox(opened.pod, name)
 })
@@ -103,7 +126,9 @@ describe('a reset of the password', () => {
     expect(await signIn('dan', passwordOf('dan'))).toBe(false)
     expect(await signIn('dan', 'another horse battery')).toBe(true)
     await runMails(opened.pod)
-    expect(smtp.mails.at(-1)?.headers['subject']).toContain('password of your account')
+    expect(smtp.mails.map(({ headers }) => headers['subject'])).toContainEqual(
+      expect.stringContaining('password of your account'),
+    )
   })
 
   it('has three mails an hour for an account, and ten requests for a network address; beyond them nothing is sent', async () => {
@@ -291,6 +316,81 @@ describe('a change of the e-mail address', () => {
     await reader.visit(linkTo('DAN@mail.example'))
     expect((await reader.submit({})).body).toContain('not valid any more')
   })
+})
+
+describe('a mail about the safety of the account', () => {
+  const kinds = () => smtp.mails.map(({ to, headers }) => [to[0], headers['subject']])
+  const clock = () => opened.pod.now().getTime()
+
+  it('reports a sign-in in a browser that was not used for 90 days, and not the first browser of all', async () => {
+    const { db } = opened.pod
+    const known = browser()
+    const signInAgain = async () => {
+      await known.visit('/')
+      if (known.page.body.includes('action="/users/sign_out"')) await known.submit({}, '/users/sign_out')
+      expect(await signIn('kate', passwordOf('kate'), known)).toBe(true)
+    }
+    await signInAgain()
+    await signInAgain()
+    await runMails(opened.pod)
+    expect(kinds()).toEqual([])
+    expect(JSON.stringify(await db('known_browsers'))).not.toContain(known.cookies.get('pod_browser') ?? 'no cookie')
+
+    expect(await signIn('kate', passwordOf('kate'))).toBe(true)
+    await runMails(opened.pod)
+    expect(kinds()).toEqual([['kate@mail.example', expect.stringContaining('New sign-in')]])
+    const { id: userId } = await db('users').where({ username: 'kate' }).first('id')
+    await db('known_browsers')
+      .where({ userId })
+      .update({ seenAt: new Date(clock() - 91 * 86_400_000) })
+    await signInAgain()
+    await runMails(opened.pod)
+    expect(kinds()).toHaveLength(2)
+    expect(await db('known_browsers').where({ userId })).toHaveLength(1)
+  })
+
+  it('reports changes of the second factor, and how many recovery codes remain (case 15)', async () => {
+    const { pod } = opened
+    const { id: userId, personId } = await pod.db('users').where({ username: 'liam' }).first()
+    const owner = { userId, address: 'liam@pod.example', role: null, sessionUid: 'none' }
+    const secret = await findOrMakeTotpSecret(pod, userId, { keeps: false })
+    await confirmTotp(pod, owner, totpCode(readBase32(secret), Math.floor(clock() / 30_000)))
+    const [code = ''] = await renewRecoveryCodes(pod, owner)
+    expect(await checkCode(pod, userId, code.toLowerCase())).toBe('right')
+    expect(await checkCode(pod, userId, code)).toBe('wrong')
+    await runMails(pod)
+    await turnTotpOff(pod, owner)
+    await recordDownload(pod, { userId, personId, scopes: new Set() }, await finishedExport(userId), 'console')
+    await runMails(pod)
+
+    expect(smtp.mails.map(({ headers }) => headers['subject'])).toEqual([
+      expect.stringContaining('is on'),
+      expect.stringContaining('New recovery codes'),
+      expect.stringContaining('A recovery code was used'),
+      expect.stringContaining('is off'),
+      expect.stringContaining('was downloaded'),
+    ])
+    expect(smtp.mails[2]?.text).toContain('that remain: 9.')
+  })
+
+  it('reports an export that is ready, with a link to the page and none to the file', async () => {
+    const { pod } = opened
+    const { id: userId, personId } = await pod.db('users').where({ username: 'liam' }).first()
+    await requestExport(pod, { userId, personId, scopes: new Set() }, 'copy')
+    await makeWaitingExports(pod, AbortSignal.timeout(60_000))
+    await runMails(pod)
+
+    expect(kinds()).toEqual([['liam@mail.example', expect.stringContaining('is ready')]])
+    expect(smtp.mails[0]?.text).toMatch(/https:\/\/pod\.example\/settings\/export\s/)
+  })
+
+  async function finishedExport(userId: number) {
+    const [row] = await opened.pod
+      .db('exports')
+      .insert({ uid: 'finished', userId, kind: 'photos', state: 'ready', createdAt: opened.pod.now() })
+      .returning('*')
+    return row
+  }
 })
 
 it('signs in with a confirmed e-mail address, and not with an unconfirmed one', async () => {

@@ -29,6 +29,8 @@ export const ACCOUNT_LIMITS = {
   /** Seconds between the form of a sign-up and its sending. */
   formSecondsLeast: 3,
   formSecondsMost: 86_400,
+  /** Days without a sign-in after which a browser counts as new. */
+  knownBrowserDays: 90,
   /** Bytes of a name or address that is typed to reset a password. */
   typedBytes: 255,
 } as const

@@ -4,6 +4,7 @@ import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { User } from '../../persistence/models/user.js'
 import { type AuditValues, appendAuditEntry } from '../../persistence/moderation/audit-log.js'
 import type { Pod } from '../../pod/pod.js'
+import { enqueueAccountMail } from '../mail/enqueue-mail.js'
 import { COMMAND_ACTOR } from '../moderation/actor.js'
 import { auditContext } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
@@ -12,7 +13,7 @@ import { type Factors, findFactors, removeFactors } from './factors/second-facto
 import { endApplications } from './sessions.js'
 
 /** Changes of an account by its operator, each with an entry in the audit log. */
-type OperatorPod = Pick<Pod, 'db' | 'now' | 'claimedKey'>
+type OperatorPod = Pick<Pod, 'db' | 'now' | 'config' | 'jobs' | 'claimedKey'>
 
 async function findUserId({ db }: Pick<Pod, 'db'>, username: string): Promise<number> {
   const user = await User.byUsername(db, username)
@@ -46,6 +47,7 @@ export async function removeFactorsOf(pod: OperatorPod, username: string): Promi
   await changeAsOperator(pod, username, 'user.two_factor', async (transaction, { id, person }) => {
     const { totp, passkeys } = await findFactors(transaction, id)
     await removeFactors(transaction, id)
+    await enqueueAccountMail(pod, transaction, 'second_factor_off', id)
     await deleteSessions(transaction, person.address)
     return { totp, passkeys }
   })

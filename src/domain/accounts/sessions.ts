@@ -5,13 +5,38 @@ import {
   endBrowserSession,
   listBrowserSessions,
 } from '../../persistence/accounts/browser-sessions.js'
+import { noteKnownBrowser } from '../../persistence/accounts/known-browsers.js'
 import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Authorization } from '../../persistence/models/access-token.js'
+import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
+import { enqueueAccountMail } from '../mail/enqueue-mail.js'
+import { ACCOUNT_LIMITS } from './limits.js'
+import { hashToken } from './token-hash.js'
 
 export async function listSessions({ db }: Pick<Pod, 'db'>, userId: number): Promise<readonly BrowserSession[]> {
   return listBrowserSessions(db, userId)
+}
+
+/** Notes a sign-in. A mail reports it if the browser is new to the account, except the first browser of all. */
+export async function noteSignIn(
+  pod: Pick<Pod, 'db' | 'now' | 'jobs' | 'config' | 'claimedKey'>,
+  address: string,
+  browserId: string,
+): Promise<void> {
+  await inTransaction(pod, async (transaction) => {
+    const user = await User.query(transaction)
+      .joinRelated('person')
+      .where({ 'person.address': address })
+      .select('users.id')
+      .forNoKeyUpdate()
+      .first()
+    if (user === undefined) return
+    const browser = { userId: user.id, browserHash: hashToken(`${user.id} ${browserId}`) }
+    const isNew = await noteKnownBrowser(transaction, browser, { at: pod.now(), days: ACCOUNT_LIMITS.knownBrowserDays })
+    if (isNew) await enqueueAccountMail(pod, transaction, 'new_sign_in', user.id)
+  })
 }
 
 /** Ends one session of a user in a browser. A session that has ended, or belongs to somebody else, is no error. */

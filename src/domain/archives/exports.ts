@@ -17,6 +17,7 @@ import { Person } from '../../persistence/models/person.js'
 import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
+import { enqueueAccountMail } from '../mail/enqueue-mail.js'
 import { newGuid } from '../new-guid.js'
 import { Refusal } from '../refusals.js'
 import { ARCHIVE_LIMITS } from './limits.js'
@@ -79,11 +80,11 @@ export async function readFinishedExport(pod: Pick<Pod, 'db' | 'now'>, viewer: V
 }
 
 /**
- * Notes in the audit log that a person downloads an export: who has it can read everything, or even act as the person. One entry an
- * hour: a download may come in many parts.
+ * Notes in the audit log that a person downloads an export, and sends a mail: who has it can read everything, or even act as the
+ * person. One entry and mail an hour: a download may come in many parts.
  */
 export async function recordDownload(
-  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'now' | 'claimedKey' | 'jobs' | 'config'>,
   viewer: Viewer,
   { id, uid, kind }: Export,
   via: 'api' | 'console',
@@ -99,6 +100,7 @@ export async function recordDownload(
       after: { kind, export: uid },
     }
     await appendAuditEntry(transaction, entry, pod.now())
+    await enqueueAccountMail(pod, transaction, 'archive_downloaded', viewer.userId)
   })
 }
 

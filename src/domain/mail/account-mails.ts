@@ -3,6 +3,7 @@ import { countMailsOfUser } from '../../persistence/mail/mails.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { issueToken, issueUndoToken, TOKEN_HOURS, type TokenPurpose } from '../accounts/account-tokens.js'
+import { findFactors } from '../accounts/factors/second-factor.js'
 import type { ComposedMail } from './compose-mail.js'
 import { MAIL_LIMITS } from './limits.js'
 import { ACCOUNT_MAIL_KINDS, type AccountMailKind } from './mail-kinds.js'
@@ -22,7 +23,11 @@ const TOKEN_MAILS: Readonly<
 }
 
 /** Pages to which mails without a token lead. */
-const PAGES: Readonly<Partial<Record<AccountMailKind, string>>> = { moderation_notice: '/settings/notices' }
+const PAGES: Readonly<Partial<Record<AccountMailKind, string>>> = {
+  moderation_notice: '/settings/notices',
+  account_closing: '/settings/close',
+  archive_ready: '/settings/export',
+}
 
 /** Seconds after which a mail is of no use any more; undefined: it is sent as long as attempts remain. */
 export function lifetimeOf(kind: AccountMailKind): number | undefined {
@@ -44,10 +49,21 @@ export async function composeAccountMail(pod: Pod, mail: AccountMail): Promise<C
   return {
     to: email,
     ...writeAccountMail(pod, kind, user.language, {
-      facts: { account: user.person.address, address: user.unconfirmedEmail ?? user.email ?? undefined },
+      facts: {
+        account: user.person.address,
+        address: user.unconfirmedEmail ?? user.email ?? undefined,
+        count: kind === 'recovery_code_used' ? (await findFactors(pod.db, user.id)).recoveryCodesLeft : undefined,
+        day: closingDay(user),
+      },
       path: link === undefined ? PAGES[kind] : `${link.path}?token=${token}`,
     }),
   }
+}
+
+function closingDay({ closeAt, language, timeZone }: User): string | undefined {
+  return closeAt === null
+    ? undefined
+    : new Intl.DateTimeFormat(language, { dateStyle: 'long', timeZone }).format(closeAt)
 }
 
 /** The words of an account mail, in the language of its reader. */

@@ -17,6 +17,9 @@ export const ACCOUNT_MAIL_KINDS = [
   'passkey_removed',
   'passkey_refused',
   'moderation_notice',
+  'account_closing',
+  'archive_ready',
+  'archive_downloaded',
 ] as const
 
 export type AccountMailKind = (typeof ACCOUNT_MAIL_KINDS)[number]

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { exportFile } from '../../domain/archives/exports.js'
 import { ARCHIVE_LIMITS } from '../../domain/archives/limits.js'
+import { enqueueAccountMail } from '../../domain/mail/enqueue-mail.js'
 import { hasCode } from '../../errors/thrown.js'
 import {
   claimExport,
@@ -51,7 +52,11 @@ async function makeExport(pod: Pod, claimed: Export, stopping: AbortSignal): Pro
     const finishedAt = pod.now()
     const expiresAt = new Date(finishedAt.getTime() + ARCHIVE_LIMITS.exportDays * DAY_MS)
     const facts = { bytes, sha256, leftOut, finishedAt, expiresAt }
-    const isWanted = await inTransaction(pod, (transaction) => completeExport(transaction, claimed, facts))
+    const isWanted = await inTransaction(pod, async (transaction) => {
+      if (!(await completeExport(transaction, claimed, facts))) return false
+      await enqueueAccountMail(pod, transaction, 'archive_ready', claimed.userId)
+      return true
+    })
     if (!isWanted) await pod.pictures.deleteExports([exportFile(claimed)])
     pod.log.info({ export: id, kind, bytes, ms: Math.round(performance.now() - started) }, 'export made')
   } catch (error) {

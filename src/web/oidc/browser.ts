@@ -2,6 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Provider } from 'oidc-provider'
 import { findActiveUser } from '../../domain/accounts/authorizations.js'
+import { noteSignIn } from '../../domain/accounts/sessions.js'
 import { RequestFault } from '../server/request-faults.js'
 import { OIDC_LIMITS } from './limits.js'
 import { hasBegunRequest } from './request-cookies.js'
@@ -58,6 +59,8 @@ export interface SignedInSession {
 
 const FORM_COOKIE = 'pod_form'
 const STEP_COOKIE = 'pod_second_step'
+/** Tells a browser from others after its sessions have ended. */
+const BROWSER_COOKIE = 'pod_browser'
 const COOKIE = { httpOnly: true, sameSite: 'lax', signed: true, path: '/' } as const
 
 function loginClaims(now: Date, { address, level, authenticatedAt = now }: Login) {
@@ -114,6 +117,12 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
     return finish(interaction)
   }
 
+  function keepBrowserId(): string {
+    const id = cookies.get(BROWSER_COOKIE, COOKIE) ?? randomBytes(32).toString('base64url')
+    cookies.set(BROWSER_COOKIE, id, { ...COOKIE, maxAge: OIDC_LIMITS.browserCookieSeconds * 1_000 })
+    return id
+  }
+
   return {
     async address() {
       const found = await session()
@@ -123,9 +132,10 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
       return accountId
     },
     async signIn(login, interaction, returnTo = '/') {
-      if (interaction) return continueAs(interaction, login)
-      await begin(login)
-      return returnTo
+      const target = interaction ? await continueAs(interaction, login) : returnTo
+      if (!interaction) await begin(login)
+      await noteSignIn(app.pod, login.address, keepBrowserId())
+      return target
     },
     keepSecondStep: (id) => void cookies.set(STEP_COOKIE, id, COOKIE),
     secondStep: () => cookies.get(STEP_COOKIE, COOKIE),

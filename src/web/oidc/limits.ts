@@ -22,6 +22,8 @@ export const OIDC_LIMITS = {
   /** `state`, and `nonce`. */
   stateBytes: 1_024,
   sessionSeconds: 14 * 86_400,
+  /** Browsers keep no cookie for longer. */
+  browserCookieSeconds: 400 * 86_400,
   /** The periods of the settings that limit one network address. */
   signInsPerSeconds: 300,
   clientsPerSeconds: 3_600,

@@ -1,6 +1,5 @@
-import type { Pod } from '../../../pod/pod.js'
 import { isPassword } from '../sign-in.js'
-import { checkCode, findFactors, hasFactor } from './second-factor.js'
+import { checkCode, type FactorPod, findFactors, hasFactor } from './second-factor.js'
 
 export type ReauthenticationOutcome =
   | 'password_right'
@@ -11,7 +10,7 @@ export type ReauthenticationOutcome =
 
 /** Checks the password, and the code if the account has a second factor. The code is used up only if the password is right. */
 export async function reauthenticate(
-  pod: Pick<Pod, 'db' | 'now' | 'secrets' | 'claimedKey'>,
+  pod: FactorPod,
   userId: number,
   { password, code }: { readonly password: string; readonly code: string },
 ): Promise<ReauthenticationOutcome> {

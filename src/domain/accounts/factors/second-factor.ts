@@ -3,6 +3,7 @@ import { inTransaction } from '../../../persistence/database/transactions.js'
 import type { Role } from '../../../persistence/models/user.js'
 import { UserSecrets } from '../../../persistence/models/user.js'
 import type { Pod, SecretOwner } from '../../../pod/pod.js'
+import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
 import { Refusal } from '../../refusals.js'
 import { endOtherSessions } from '../sessions.js'
 import { FACTOR_LIMITS } from './limits.js'
@@ -23,6 +24,9 @@ export interface FactorOwner {
   readonly role: Role | null
   readonly sessionUid: string
 }
+
+/** What a change of factors needs, with a mail about it. */
+export type FactorPod = Pick<Pod, 'db' | 'now' | 'secrets' | 'config' | 'jobs' | 'claimedKey'>
 
 type FactorRefusal = 'code_wrong' | 'factor_needed' | 'totp_on' | 'totp_off'
 
@@ -57,18 +61,17 @@ export async function lacksStaffFactor(
  * Checks a code of the authenticator app, or a recovery code, and uses it up. The lock on the secrets counts wrong codes of all
  * processes one after the other.
  */
-export async function checkCode(
-  pod: Pick<Pod, 'db' | 'now' | 'secrets' | 'claimedKey'>,
-  userId: number,
-  typed: string,
-): Promise<CodeCheck> {
+export async function checkCode(pod: FactorPod, userId: number, typed: string): Promise<CodeCheck> {
   const at = pod.now()
   return inTransaction(pod, async (transaction) => {
     const secrets = await UserSecrets.query(transaction).findById(userId).forUpdate()
     if (secrets === undefined) return 'wrong'
     if (await hasTooManyWrongCodes(transaction, userId, at)) return 'too_many'
     if (await useTotpCode(pod, transaction, secrets, typed)) return 'right'
-    if (await useRecoveryCode(transaction, { userId, typed, at })) return 'right'
+    if (await useRecoveryCode(transaction, { userId, typed, at })) {
+      await enqueueAccountMail(pod, transaction, 'recovery_code_used', userId)
+      return 'right'
+    }
     await transaction('wrong_codes').insert({ userId, at })
     return 'wrong'
   })
@@ -119,11 +122,7 @@ export async function findOrMakeTotpSecret(
 }
 
 /** Turns the authenticator app on with its first code. Returns the recovery codes. The other sessions end. */
-export async function confirmTotp(
-  pod: Pick<Pod, 'db' | 'now' | 'secrets' | 'claimedKey'>,
-  owner: FactorOwner,
-  code: string,
-): Promise<readonly string[]> {
+export async function confirmTotp(pod: FactorPod, owner: FactorOwner, code: string): Promise<readonly string[]> {
   const { userId } = owner
   return inTransaction(pod, async (transaction) => {
     const { sealedTotpSecret, totpConfirmedAt } = await lockSecrets(transaction, userId)
@@ -138,12 +137,13 @@ export async function confirmTotp(
     }
     await UserSecrets.query(transaction).findById(userId).patch({ totpConfirmedAt: pod.now(), totpLastStep: step })
     await endOtherSessions(transaction, owner)
+    await enqueueAccountMail(pod, transaction, 'second_factor_on', userId)
     return replaceRecoveryCodes(transaction, userId)
   })
 }
 
 /** Turns the authenticator app off. Without a passkey, the recovery codes go as well. */
-export async function turnTotpOff(pod: Pick<Pod, 'db' | 'config' | 'claimedKey'>, owner: FactorOwner): Promise<void> {
+export async function turnTotpOff(pod: FactorPod, owner: FactorOwner): Promise<void> {
   const { userId } = owner
   await inTransaction(pod, async (transaction) => {
     const { totpConfirmedAt } = await lockSecrets(transaction, userId)
@@ -153,19 +153,18 @@ export async function turnTotpOff(pod: Pick<Pod, 'db' | 'config' | 'claimedKey'>
     await clearTotp(transaction, userId)
     if (passkeys === 0) await transaction('recovery_codes').where({ userId }).delete()
     await endOtherSessions(transaction, owner)
+    await enqueueAccountMail(pod, transaction, 'second_factor_off', userId)
   })
 }
 
-export async function renewRecoveryCodes(
-  pod: Pick<Pod, 'db' | 'claimedKey'>,
-  owner: FactorOwner,
-): Promise<readonly string[]> {
+export async function renewRecoveryCodes(pod: FactorPod, owner: FactorOwner): Promise<readonly string[]> {
   return inTransaction(pod, async (transaction) => {
     await lockSecrets(transaction, owner.userId)
     if (!hasFactor(await findFactors(transaction, owner.userId))) {
       throw refusal('totp_off', 'Recovery codes need an authenticator app or a passkey.')
     }
     await endOtherSessions(transaction, owner)
+    await enqueueAccountMail(pod, transaction, 'recovery_codes_new', owner.userId)
     return replaceRecoveryCodes(transaction, owner.userId)
   })
 }

@@ -126,6 +126,23 @@ export const ENGLISH: MailTexts = {
       subject: `A passkey was refused on ${pod}`,
       paragraphs: [`A passkey of ${account} was refused, because it may have been copied. Remove it in the settings.`],
     }),
+    account_closing: ({ pod, account, day = '' }) => ({
+      subject: `Your account on ${pod} is being closed`,
+      paragraphs: [
+        `The account ${account} is closed for good on ${day}. Until then nothing is deleted: to keep the account, sign in.`,
+        NOT_YOU,
+      ],
+      action: 'Keep the account',
+    }),
+    archive_ready: ({ pod, account }) => ({
+      subject: `Your export from ${pod} is ready`,
+      paragraphs: [`The export of ${account} is ready. It is kept for 14 days.`, NOT_YOU],
+      action: 'Download it',
+    }),
+    archive_downloaded: ({ pod, account }) => ({
+      subject: `An export of your account on ${pod} was downloaded`,
+      paragraphs: [`An export of ${account} was downloaded. Whoever has the file can read what is in it.`, NOT_YOU],
+    }),
   },
   notice: {
     mentioned: notice(sentences.mentioned),

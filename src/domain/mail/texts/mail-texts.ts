@@ -19,6 +19,8 @@ export interface AccountMailFacts {
   /** What a moderator wants to say. */
   readonly note?: string | undefined
   readonly count?: number | undefined
+  /** The day on which the account is closed, in the language of its reader. */
+  readonly day?: string | undefined
 }
 
 /** What a notice says: nothing of a private text. */
