@@ -13,6 +13,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 const project = resolve(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'pod-check-release-'))
 const START_LIMIT_MS = 180_000
+/** The pod refuses a form that is sent sooner than a person can fill it in. */
+const FORM_MS = 4_000
 /** Without the settings of the caller. */
 const environment = { PATH: process.env.PATH, HOME: process.env.HOME, LANG: 'C.UTF-8' }
 
@@ -154,6 +156,7 @@ async function signUp(address) {
     .getSetCookie()
     .map((each) => each.split(';')[0])
     .join('; ')
+  await pause(FORM_MS)
   const answer = await fetch(`${address}/users/sign_up`, {
     ...{ method: 'POST', body: fields, redirect: 'manual' },
     headers: { cookie, origin: address },

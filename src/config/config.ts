@@ -53,6 +53,8 @@ export interface Config {
   readonly s3: S3Settings | undefined
   /** Whether this pod serves pictures of the S3 store itself, or redirects to it. */
   readonly s3Delivery: 'proxy' | 'redirect'
+  /** Where clients and pages load pictures from; ends in a slash. Not set: from this pod. */
+  readonly uploadsBaseUrl: string | undefined
   /** The largest picture that may be uploaded. */
   readonly photoBytes: number
   /** Content with one text, link, photo or set of mentions in an hour, by so many authors, is a cluster … */
@@ -191,6 +193,7 @@ interface Environment extends MailVariables {
   readonly S3_SECRET_ACCESS_KEY?: string
   readonly S3_PATH_STYLE?: 'true' | 'false'
   readonly S3_DELIVERY: 'proxy' | 'redirect'
+  readonly UPLOADS_BASE_URL?: string
   readonly PHOTO_BYTES: number
   readonly PHOTO_QUOTA: number
   readonly POD_BYTES_PER_DAY: number
@@ -297,6 +300,7 @@ const settings = {
   S3_SECRET_ACCESS_KEY: { type: 'string', description: 'the secret of an access key' },
   S3_PATH_STYLE: { type: 'string', enum: ['true', 'false'], description: 'true or false' },
   S3_DELIVERY: { type: 'string', enum: ['proxy', 'redirect'], default: 'proxy', description: 'proxy or redirect' },
+  UPLOADS_BASE_URL: { type: 'string', description: 'an http or https address' },
   PHOTO_BYTES: {
     type: 'integer',
     minimum: 64 * 2 ** 10,
@@ -504,6 +508,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
   const allowPrivateAddresses = readAllowPrivate(given.ALLOW_PRIVATE_ADDRESSES, faults)
   checkAddress('UPDATE_CHECK_URL', given.UPDATE_CHECK_URL, ['http:', 'https:'], faults)
   const s3 = readS3(given, faults)
+  const uploadsBaseUrl = readUploadsBaseUrl(given.UPLOADS_BASE_URL, faults)
   const backupS3 = readBackupS3(given, faults)
   const trustProxy = readTrustProxy(given.TRUST_PROXY, faults)
   const consoleNetworks = readNetworkList('ADMIN_CONSOLE_NETWORKS', given.ADMIN_CONSOLE_NETWORKS, faults)
@@ -534,6 +539,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     uploadsFallback: given.UPLOADS_FALLBACK,
     s3,
     s3Delivery: given.S3_DELIVERY,
+    uploadsBaseUrl,
     photoBytes: given.PHOTO_BYTES,
     photoQuota: given.PHOTO_QUOTA,
     podBytesPerDay: given.POD_BYTES_PER_DAY,
@@ -698,6 +704,22 @@ function readS3(given: Environment, faults: string[]): S3Settings | undefined {
     secretAccessKey: secret,
     pathStyle: given.S3_PATH_STYLE === undefined ? endpoint !== undefined : given.S3_PATH_STYLE === 'true',
   }
+}
+
+/** An address without a path has the pictures under the path of this pod. */
+function readUploadsBaseUrl(text: string | undefined, faults: string[]): string | undefined {
+  if (text === undefined) return undefined
+  const url = isUrl(text) ? new URL(text) : undefined
+  if (
+    url === undefined ||
+    !['http:', 'https:'].includes(url.protocol) ||
+    `${url.search}${url.hash}${url.username}` !== ''
+  ) {
+    faults.push('UPLOADS_BASE_URL must be an address like https://cdn.example or https://cdn.example/pod/images.')
+    return undefined
+  }
+  if (url.pathname === '/') return `${url.origin}/uploads/images/`
+  return url.href.replace(/\/*$/, '/')
 }
 
 function readBackupS3(given: Environment, faults: string[]): Config['backupS3'] {

@@ -48,6 +48,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
     S3_PATH_STYLE: s3 === undefined ? null : String(s3.pathStyle),
   }),
   s3Delivery: (delivery) => ({ S3_DELIVERY: delivery }),
+  uploadsBaseUrl: (address) => ({ UPLOADS_BASE_URL: address ?? null }),
   photoBytes: (bytes) => ({ PHOTO_BYTES: bytes }),
   photoQuota: (bytes) => ({ PHOTO_QUOTA: bytes }),
   podBytesPerDay: (bytes) => ({ POD_BYTES_PER_DAY: bytes }),

@@ -12,6 +12,7 @@ import { checkPictures, movePictures } from '../../src/domain/photos/move-pictur
 import { removeOrphanedFiles } from '../../src/domain/photos/orphaned-files.js'
 import { listPhotoFiles } from '../../src/domain/photos/photos.js'
 import { uploadPhoto } from '../../src/domain/photos/uploads.js'
+import { photoEntity } from '../../src/federation/outbound/post-entities.js'
 import { keepHeartbeat } from '../../src/jobs/operations/heartbeat.js'
 import { registerStorageMetrics } from '../../src/operations/storage-metrics.js'
 import { openFolderPictures } from '../../src/persistence/photos/folder-pictures.js'
@@ -21,8 +22,16 @@ import type { PictureStorage } from '../../src/persistence/photos/picture-storag
 import { photoHandlers } from '../../workers/handlers/photos.js'
 import { plain } from '../support/files/pictures.js'
 import { viewerOf } from '../support/people/local-users.js'
-import { type PhotoPod, startPhotoPod } from '../support/pods/photo-pod.js'
+import { type PhotoPod, pictureField, startPhotoPod } from '../support/pods/photo-pod.js'
 import { type S3Store, startS3Store } from '../support/s3/s3-store.js'
+
+/** Members of the answers about a user and a post. */
+interface CdnAnswer {
+  readonly guid: string
+  readonly avatar: { readonly large: string }
+  readonly author: { readonly guid: string; readonly avatar: string }
+  readonly photos: readonly { readonly sizes: { readonly raw: string; readonly small: string } }[]
+}
 
 const signal = new AbortController().signal
 const work = { dryRun: false, deleteSource: false, signal, report: () => undefined }
@@ -104,6 +113,49 @@ describe('pictures in an S3 store', () => {
       200,
       (await get(name)).rawPayload.length,
     ])
+  })
+
+  it('are named at the CDN in API responses and on pages, and at the pod for other pods', async () => {
+    const environment = {
+      ...store.environment,
+      ...{ S3_PREFIX: 'cdn/', S3_DELIVERY: 'redirect', UPLOADS_BASE_URL: 'https://cdn.example/pod' },
+    }
+    await using other = await startPhotoPod({ environment })
+    other.startWorkers()
+    const { alice } = other
+    const call = async (method: 'GET' | 'POST', path: string, body?: object) =>
+      (await other.call({ method, path, token: alice.token, ...(body && { body }) })).body as never as CdnAnswer
+    const picture = await plain(40, 20).png().toBuffer()
+    const parts = (use: string) => [pictureField(picture), { name: use, value: 'true' }]
+    const { guid: photo } = (await other.post(alice, parts('pending'))).body as never as CdnAnswer
+    await other.post(alice, parts('set_profile_photo'))
+
+    const post = await call('POST', '/posts', { body: 'A picture', public: true, photos: [photo] })
+
+    const name = String(post.photos[0]?.sizes.raw).replace('https://cdn.example/pod/', '')
+    expect(post.photos[0]?.sizes.small).toBe(`https://cdn.example/pod/thumb_small_${name}`)
+    const { avatar } = await call('GET', '/user')
+    expect([avatar.large, post.author.avatar].map((url) => url.slice(0, 36))).toEqual([
+      'https://cdn.example/pod/thumb_large_',
+      'https://cdn.example/pod/thumb_medium',
+    ])
+    const page = await other.app.inject(`/posts/${post.guid}`)
+    expect(page.body).toContain(`<img src="https://cdn.example/pod/scaled_full_${name}"`)
+    expect(page.body).toContain(`<img class="face" src="${post.author.avatar}"`)
+    expect(page.headers['content-security-policy']).toContain(`img-src 'self' https://cdn.example;`)
+    const redirect = await other.app.inject(`/uploads/images/${name}`)
+    expect([redirect.statusCode, redirect.headers.location, redirect.headers['cache-control']]).toEqual([
+      302,
+      `https://cdn.example/pod/${name}`,
+      'public, max-age=86400',
+    ])
+
+    const { url } = other.pod.config
+    expect((await other.app.inject(`/hcard/users/${post.author.guid}`)).body).toContain(`${url}/uploads/images/thumb_`)
+    expect(await photoEntity(other.pod, photo)).toMatchObject({ remote_photo_path: `${url}/uploads/images/` })
+    const withBase = (address: string) => readConfig({ UPLOADS_BASE_URL: address }).uploadsBaseUrl
+    expect(withBase('https://cdn.example')).toBe('https://cdn.example/uploads/images/')
+    expect(() => withBase('cdn.example')).toThrow('UPLOADS_BASE_URL must be an address')
   })
 
   it('are answered with 503 while the store is away, and everything else works', async () => {

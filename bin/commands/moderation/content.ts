@@ -68,7 +68,7 @@ const undo: Run = (pod, actor, { type, guid }, options) =>
 async function show(type: ContentTarget['type'], guid: string, options: ContentOptions): Promise<void> {
   const target = { type, guid }
   const shown = await withPod(async (pod) =>
-    presentContent(target, await showContent(pod, await actorOf(pod, options, 'moderation'), target), pod.config.url),
+    presentContent(target, await showContent(pod, await actorOf(pod, options, 'moderation'), target), pod.config),
   )
   const facts = [
     ['author', shown.author.network_id],

@@ -186,7 +186,7 @@ function readEnd(text: string): Date {
 async function list({ q: text, state, limit, ...options }: ListOptions): Promise<void> {
   const people = await withPod(async (pod) => {
     const { items } = await listPeople(pod, await actorOf(pod, options, 'moderation'), { text, state }, { limit })
-    return items.map((record) => presentPersonRecord(record, pod.config.url))
+    return items.map((record) => presentPersonRecord(record, pod.config))
   })
   const rows = people.map((person) => [person.network_id, person.state, person.role, person.first_seen_at])
   print(options, people, [
@@ -198,10 +198,7 @@ async function list({ q: text, state, limit, ...options }: ListOptions): Promise
 async function show(name: string, options: PersonOptions): Promise<void> {
   const person = await withPod(async (pod) => {
     const actor = await actorOf(pod, options, 'moderation')
-    return presentWholePersonRecord(
-      await readPerson(pod, actor, (await findPersonGuid(pod, name)).guid),
-      pod.config.url,
-    )
+    return presentWholePersonRecord(await readPerson(pod, actor, (await findPersonGuid(pod, name)).guid), pod.config)
   })
   const facts = [
     ['address', person.network_id],

@@ -87,7 +87,7 @@ async function list({ state, limit, ...options }: ListOptions): Promise<void> {
   const cases = await withPod(async (pod) => {
     const actor = await actorOf(pod, options, 'moderation')
     const { items } = await listModerationCases(pod, actor, { states: state }, { offset: 0, limit })
-    return items.map((each) => presentListedCase(each, pod.config.url))
+    return items.map((each) => presentListedCase(each, pod.config))
   })
   const rows = cases.map(({ id, state: now, target, reporter_count: reporters, first_reported_at: since }) => [
     String(id),
@@ -105,7 +105,7 @@ async function list({ state, limit, ...options }: ListOptions): Promise<void> {
 
 async function show(id: number, options: ActorOptions): Promise<void> {
   const shown = await withPod(async (pod) =>
-    presentWholeCase(await readModerationCase(pod, await actorOf(pod, options, 'moderation'), id), pod.config.url),
+    presentWholeCase(await readModerationCase(pod, await actorOf(pod, options, 'moderation'), id), pod.config),
   )
   const { target, reports, history } = shown
   const facts = [

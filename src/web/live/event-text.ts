@@ -35,9 +35,9 @@ function dataOf(event: LiveEvent, context: DialectContext): object {
     case 'notification':
       return presentNotification(event.notification, context)
     case 'message':
-      return { ...presentMessage(event.message, context.url), conversation_guid: event.message.conversationGuid }
+      return { ...presentMessage(event.message, context.addresses), conversation_guid: event.message.conversationGuid }
     case 'post':
-      return presentPost(event.post, context.url)
+      return presentPost(event.post, context.addresses)
   }
 }
 

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
+import type { Config } from '../../config/config.js'
 import { escapeHtml } from '../../protocol/escape-html.js'
+import type { PodAddresses } from '../presenters/picture-urls.js'
 import { PAGE_STYLE } from './page-style.js'
 
 export { escapeHtml }
@@ -22,6 +24,9 @@ export function policyOf(rules: Readonly<Record<string, string>>): string {
     .map(([rule, sources]) => `${rule} ${sources}`)
     .join('; ')
 }
+
+/** What pages need to know of the pod, and no more: it is copied into the thread that renders them. */
+export type PagePod = PodAddresses & Pick<Config, 'podName'>
 
 export interface Page {
   readonly title: string

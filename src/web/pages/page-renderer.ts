@@ -28,7 +28,8 @@ export interface PageRenderer {
 }
 
 export function openPageRenderer(pod: Pick<Pod, 'db' | 'config'>): PageRenderer {
-  const { url, podName } = pod.config
+  const { url, podName, uploadsBaseUrl } = pod.config
+  const described = { url, podName, uploadsBaseUrl }
   const threads = new Piscina({
     filename: threadFile,
     minThreads: 0,
@@ -58,17 +59,17 @@ export function openPageRenderer(pod: Pick<Pod, 'db' | 'config'>): PageRenderer 
     async postPage(facts) {
       const { shared, comments } = facts
       const texts = [(shared.root ?? shared).post.text, ...comments.items.map(({ text }) => text)]
-      return run('renderPostPage', { facts, named: await namedIn(texts), pod: { url, podName } })
+      return run('renderPostPage', { facts, named: await namedIn(texts), pod: described })
     },
     async personPage(facts) {
       const named = await namedIn([facts.profile.bio, ...textsOf(facts.posts)])
-      return run('renderPersonPage', { facts, named, pod: { url, podName } })
+      return run('renderPersonPage', { facts, named, pod: described })
     },
     async personFeed(facts) {
-      return run('renderPersonFeed', { facts, named: await namedIn(textsOf(facts.posts)), pod: { url, podName } })
+      return run('renderPersonFeed', { facts, named: await namedIn(textsOf(facts.posts)), pod: described })
     },
     async postListPage(facts) {
-      return run('renderPostListPage', { facts, named: await namedIn(textsOf(facts.posts)), pod: { url, podName } })
+      return run('renderPostListPage', { facts, named: await namedIn(textsOf(facts.posts)), pod: described })
     },
     close: () => threads.destroy(),
   }

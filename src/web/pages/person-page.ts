@@ -7,7 +7,7 @@ import { type Names, tagPath, writeExcerpt } from '../text/write-html.js'
 import { feedUrl } from './feed.js'
 import { followForm } from './follow-page.js'
 import { type PreviewImage, pageHead } from './head.js'
-import { escapeHtml, page } from './html.js'
+import { escapeHtml, type PagePod, page } from './html.js'
 import { pageLinks, positionQuery } from './list-pages.js'
 import { face, ownPath } from './people.js'
 import { postCard } from './post-card.js'
@@ -25,10 +25,8 @@ export interface PersonPageFacts {
 const BELOW_HEADING = 3
 
 /** The public page of a local person. */
-export function personPage(
-  { person, profile, posts, list, position, names }: PersonPageFacts,
-  { url, podName }: { readonly url: string; readonly podName: string },
-): string {
+export function personPage({ person, profile, posts, list, position, names }: PersonPageFacts, pod: PagePod): string {
+  const { url, podName } = pod
   const name = presentName(person)
   const path = `/people/${person.guid}`
   const bio = profile.publicDetails ? profile.bio : ''
@@ -48,7 +46,7 @@ export function personPage(
     }),
     content: [
       `<section class="card">
-<header class="by profile">${face(person, url, 'large')}<div>
+<header class="by profile">${face(person, pod, 'large')}<div>
 <h1><bdi>${escapeHtml(name)}</bdi></h1>
 <p><code>${escapeHtml(person.address)}</code></p>
 ${tagLine(profile)}</div></header>
@@ -56,7 +54,7 @@ ${bio.trim() === '' ? '' : `<div class="text" dir="auto">\n${writeExcerpt(bio, n
 ${followForm(person)}
 </section>`,
       `<h2 class="list-title">${position === undefined ? 'Public posts' : 'More public posts'}</h2>`,
-      ...posts.map((post) => postCard(post, { podUrl: url, names, excerpt: true, topLevel: BELOW_HEADING })),
+      ...posts.map((post) => postCard(post, { pod, names, excerpt: true, topLevel: BELOW_HEADING })),
       ...(posts.length === 0 ? [`<p class="soft">${noPosts(position)}</p>`] : []),
       pageLinks({ path, list, position, first: 'newest', noun: 'posts' }),
     ]

@@ -4,14 +4,15 @@ import type { Photo } from '../../persistence/models/photo.js'
 import type { Poll } from '../../persistence/models/poll.js'
 import type { Post } from '../../persistence/models/post.js'
 import { presentName } from '../presenters/people.js'
+import type { PodAddresses } from '../presenters/picture-urls.js'
 import { isNsfw } from '../presenters/posts.js'
 import { type Names, writeExcerpt, writeHtml } from '../text/write-html.js'
 import { escapeHtml } from './html.js'
-import { face, ownPath, personLink } from './people.js'
+import { face, ownPath, ownPictureSource, personLink } from './people.js'
 import { timeHtml } from './time.js'
 
 export interface CardContext {
-  readonly podUrl: string
+  readonly pod: PodAddresses
   readonly names: Names
   /** Shortens a long text and links to the rest. */
   readonly excerpt?: boolean
@@ -27,8 +28,8 @@ ${shared.post.type === 'Reshare' ? original(shared.root, context) : content(shar
 ${counters(shared.post)}</article>`
 }
 
-function byLine({ post, author }: PublicPost, { podUrl }: CardContext): string {
-  return `<header class="by">${face(author, podUrl)}<div>
+function byLine({ post, author }: PublicPost, { pod }: CardContext): string {
+  return `<header class="by">${face(author, pod)}<div>
 <p>${personLink(author)}</p>
 <p class="small"><a class="soft" href="/posts/${escapeHtml(post.guid)}">${timeHtml(post.createdAt)}</a></p>
 </div></header>`
@@ -53,7 +54,7 @@ function contentParts({ post, author }: PublicPost, context: CardContext): strin
   const { photos = [], poll, location } = post
   const parts = [
     post.text.trim() === '' ? '' : textHtml(post, context),
-    photosHtml(photos, presentName(author), context.podUrl),
+    photosHtml(photos, presentName(author), context.pod),
     poll ? pollHtml(poll) : '',
     location
       ? `<p class="soft small"><span aria-hidden="true">📍</span> <bdi>${escapeHtml(location.address)}</bdi></p>`
@@ -72,32 +73,35 @@ function textHtml({ guid, text }: Post, { names, excerpt = false, topLevel }: Ca
   return `<div class="text" dir="auto">\n${html}${more}\n</div>`
 }
 
-function photosHtml(all: readonly Photo[], by: string, podUrl: string): string {
+function photosHtml(all: readonly Photo[], by: string, pod: PodAddresses): string {
   const pictures = all.filter(hasWebUrl)
   if (pictures.length === 0) return ''
   const html = pictures.map((photo, index) => {
     const number = pictures.length === 1 ? '' : ` ${index + 1} of ${pictures.length}`
-    return photoHtml(photo, `Photo${number} by ${by}`, podUrl)
+    return photoHtml(photo, `Photo${number} by ${by}`, pod)
   })
   return `<div class="photos">${html.join('')}</div>`
 }
 
 /** The path of the large size of a photo. Undefined: another server has it. */
 export function largePicturePath(photo: Photo, podUrl: string): string | undefined {
-  const name = `${PHOTO_SIZE_PREFIXES.large}${encodeURIComponent(photo.name)}`
-  return ownPath(photoBaseUrl(photo, podUrl) + name, podUrl)
+  return ownPath(largePictureUrl(photo, podUrl), podUrl)
+}
+
+function largePictureUrl(photo: Photo, podUrl: string): string {
+  return `${photoBaseUrl(photo, podUrl)}${PHOTO_SIZE_PREFIXES.large}${encodeURIComponent(photo.name)}`
 }
 
 /** A photo on another server is linked: loading it would tell that server who reads this page. */
-function photoHtml(photo: Photo, fallback: string, podUrl: string): string {
-  const path = largePicturePath(photo, podUrl)
-  const original = photoBaseUrl(photo, podUrl) + encodeURIComponent(photo.name)
+function photoHtml(photo: Photo, fallback: string, pod: PodAddresses): string {
+  const source = ownPictureSource(largePictureUrl(photo, pod.url), pod)
+  const original = photoBaseUrl(photo, pod.url) + encodeURIComponent(photo.name)
   const description = photo.text?.trim() || fallback
-  if (path === undefined) {
+  if (source === undefined) {
     return `<a href="${escapeHtml(original)}" rel="nofollow ugc noopener"><span aria-hidden="true">🖼</span> <bdi>${escapeHtml(description)}</bdi></a>`
   }
   const size = photo.width && photo.height ? ` width="${photo.width}" height="${photo.height}"` : ''
-  return `<a href="${escapeHtml(ownPath(original, podUrl) ?? path)}"><img src="${escapeHtml(path)}" alt="${escapeHtml(description)}"${size} loading="lazy"></a>`
+  return `<a href="${escapeHtml(ownPictureSource(original, pod) ?? source)}"><img src="${escapeHtml(source)}" alt="${escapeHtml(description)}"${size} loading="lazy"></a>`
 }
 
 function pollHtml({ question, answers = [] }: Poll): string {

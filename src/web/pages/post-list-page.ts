@@ -2,7 +2,7 @@ import type { ListPage, PagePosition, PublicPost } from '../../domain/posts/publ
 import type { Post } from '../../persistence/models/post.js'
 import type { Names } from '../text/write-html.js'
 import { pageHead } from './head.js'
-import { escapeHtml, page } from './html.js'
+import { escapeHtml, type PagePod, page } from './html.js'
 import { pageLinks, positionQuery } from './list-pages.js'
 import { postCard } from './post-card.js'
 
@@ -17,10 +17,8 @@ export interface PostListFacts {
 }
 
 /** A page of public posts of many people: those with a tag, or all. Search engines find the posts on the pages of their authors. */
-export function postListPage(
-  { tag, path, posts, list, position, names }: PostListFacts,
-  { url, podName }: { readonly url: string; readonly podName: string },
-): string {
+export function postListPage({ tag, path, posts, list, position, names }: PostListFacts, pod: PagePod): string {
+  const { url, podName } = pod
   const title = tag === undefined ? 'Public posts' : `#${tag}`
   const introduction =
     tag === undefined ? 'Public posts of people on this pod and on other pods.' : 'Public posts with this tag.'
@@ -38,7 +36,7 @@ export function postListPage(
     }),
     content: [
       `<section class="card"><h1 dir="auto">${escapeHtml(title)}</h1>\n<p class="soft">${introduction}</p></section>`,
-      ...posts.map((post) => postCard(post, { podUrl: url, names, excerpt: true })),
+      ...posts.map((post) => postCard(post, { pod, names, excerpt: true })),
       ...(posts.length === 0 ? [`<p class="soft">${noPosts(tag, position)}</p>`] : []),
       pageLinks({ path, list, position, first: 'newest', noun: 'posts' }),
     ]

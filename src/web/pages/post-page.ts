@@ -5,7 +5,7 @@ import { isNsfw, postTitle } from '../presenters/posts.js'
 import { summaryOf } from '../text/plain-text.js'
 import { type Names, writeExcerpt } from '../text/write-html.js'
 import { type PreviewImage, pageHead } from './head.js'
-import { escapeHtml, page } from './html.js'
+import { escapeHtml, type PagePod, page } from './html.js'
 import { pageLinks } from './list-pages.js'
 import { face, personLink } from './people.js'
 import { countOf, largePicturePath, postCard } from './post-card.js'
@@ -19,10 +19,8 @@ export interface PostPageFacts {
 }
 
 /** A public post with a page of its comments. */
-export function postPage(
-  { shared, comments, position, names }: PostPageFacts,
-  { url, podName }: { readonly url: string; readonly podName: string },
-): string {
+export function postPage({ shared, comments, position, names }: PostPageFacts, pod: PagePod): string {
+  const { url, podName } = pod
   const { post, author, root } = shared
   const title = postTitle(shared)
   const hidden = isNsfw(shared)
@@ -44,8 +42,8 @@ export function postPage(
     content: [
       // The card shows the author first; for screen readers the page begins with its title.
       `<h1 class="for-readers" dir="auto">${escapeHtml(title)}</h1>`,
-      postCard(shared, { podUrl: url, names }),
-      commentSection(shared, comments, position, { podUrl: url, names }),
+      postCard(shared, { pod, names }),
+      commentSection(shared, comments, position, { pod, names }),
       `<p class="soft small">To reply, search for <code>${escapeHtml(author.address)}</code> on your own pod.</p>`,
     ]
       .filter((part) => part !== '')
@@ -63,7 +61,7 @@ function firstPicture(shared: PublicPost, podUrl: string): PreviewImage | undefi
 }
 
 interface Context {
-  readonly podUrl: string
+  readonly pod: PagePod
   readonly names: Names
 }
 
@@ -87,10 +85,10 @@ ${links}</section>`
 /** Comments stand below the heading that counts them. */
 const BELOW_HEADING = 3
 
-function commentHtml({ guid, author, text, createdAt }: Comment, { podUrl, names }: Context): string {
+function commentHtml({ guid, author, text, createdAt }: Comment, { pod, names }: Context): string {
   if (author === undefined) return ''
   return `<article class="comment" id="${escapeHtml(guid)}">
-<header class="by">${face(author, podUrl)}<div>
+<header class="by">${face(author, pod)}<div>
 <p>${personLink(author)}</p>
 <p class="small"><a class="soft" href="#${escapeHtml(guid)}">${timeHtml(createdAt)}</a></p>
 </div></header>

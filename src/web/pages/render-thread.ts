@@ -1,16 +1,11 @@
 import { readLinks, readMentions } from '../../protocol/mentions.js'
 import type { Names } from '../text/write-html.js'
 import { type FeedFacts, personFeed } from './feed.js'
+import type { PagePod } from './html.js'
 import { type NamedEntities, namesFrom } from './names.js'
 import { type PersonPageFacts, personPage } from './person-page.js'
 import { type PostListFacts, postListPage } from './post-list-page.js'
 import { type PostPageFacts, postPage } from './post-page.js'
-
-/** The settings that pages need, and no more: each task is copied into the thread. */
-interface PodFacts {
-  readonly url: string
-  readonly podName: string
-}
 
 /** Exported functions are the tasks of the thread (page-renderer.ts). */
 export function findNames(texts: readonly string[]): {
@@ -33,10 +28,10 @@ type WithoutNames<Facts> = Omit<Facts, 'names'>
 interface RenderTask<Facts> {
   readonly facts: Facts
   readonly named: NamedEntities
-  readonly pod: PodFacts
+  readonly pod: PagePod
 }
 
 /** Functions cannot be copied into the thread, so the names are made here. */
-function taskOf<Facts extends object>(write: (facts: Facts & { readonly names: Names }, pod: PodFacts) => string) {
+function taskOf<Facts extends object>(write: (facts: Facts & { readonly names: Names }, pod: PagePod) => string) {
   return ({ facts, named, pod }: RenderTask<Facts>): string => write({ ...facts, names: namesFrom(named) }, pod)
 }

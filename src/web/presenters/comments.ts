@@ -4,27 +4,34 @@ import type { DialectContext } from '../api/dialect.js'
 import type { Comment, NewComment } from '../schemas/comments.js'
 import { HIDDEN } from './moderation.js'
 import { presentPersonSummary } from './people.js'
+import type { PodAddresses } from './picture-urls.js'
 
-export function presentComment(comment: ListedComment, podUrl: string): Static<typeof Comment> {
+export function presentComment(comment: ListedComment, addresses: PodAddresses): Static<typeof Comment> {
   const { own, likesCount } = comment
-  return Object.assign(presentWritten(comment, podUrl), {
+  return Object.assign(presentWritten(comment, addresses), {
     interactions: { liked: own.liked, likes_count: likesCount },
     reported: own.reported,
   })
 }
 
 /** The response to the author of a new comment. */
-export function presentNewComment(comment: ListedComment, { url, dialect }: DialectContext): Static<typeof NewComment> {
-  return dialect === 'diaspora' ? presentComment(comment, url) : presentWritten(comment, url)
+export function presentNewComment(
+  comment: ListedComment,
+  { addresses, dialect }: DialectContext,
+): Static<typeof NewComment> {
+  return dialect === 'diaspora' ? presentComment(comment, addresses) : presentWritten(comment, addresses)
 }
 
-function presentWritten({ guid, createdAt, author, text, mentionedPeople, isHidden }: ListedComment, podUrl: string) {
+function presentWritten(
+  { guid, createdAt, author, text, mentionedPeople, isHidden }: ListedComment,
+  addresses: PodAddresses,
+) {
   return {
     guid,
     created_at: createdAt.toISOString(),
-    author: presentPersonSummary(author, podUrl),
+    author: presentPersonSummary(author, addresses),
     body: text,
-    mentioned_people: mentionedPeople.map((person) => presentPersonSummary(person, podUrl)),
+    mentioned_people: mentionedPeople.map((person) => presentPersonSummary(person, addresses)),
     ...(isHidden && { moderation: HIDDEN }),
   }
 }

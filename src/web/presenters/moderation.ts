@@ -5,11 +5,12 @@ import type { ActionRow } from '../../persistence/moderation/actions.js'
 import type { OwnReport } from '../../persistence/moderation/cases.js'
 import type { PersonRecord } from '../../persistence/moderation/people-records.js'
 import { presentPersonSummary } from './people.js'
+import type { PodAddresses } from './picture-urls.js'
 
 /** For the author of hidden content, who alone is shown it. */
 export const HIDDEN = { hidden: true, text: 'A moderator of this pod has hidden this. Only you can see it.' } as const
 
-export function presentListedCase(listed: ListedCase, podUrl: string) {
+export function presentListedCase(listed: ListedCase, addresses: PodAddresses) {
   const { targetType: type, targetGuid: guid, targetCreatedAt } = listed
   return {
     id: listed.id,
@@ -18,9 +19,9 @@ export function presentListedCase(listed: ListedCase, podUrl: string) {
     target: {
       type,
       guid,
-      author: presentAuthor(listed, podUrl),
+      author: presentAuthor(listed, addresses),
       public: listed.public,
-      url: urlOf(listed, podUrl),
+      url: urlOf(listed, addresses),
       created_at: targetCreatedAt?.toISOString() ?? null,
       deleted: listed.targetDeleted,
       parent: listed.parentGuid,
@@ -36,8 +37,8 @@ export function presentListedCase(listed: ListedCase, podUrl: string) {
   }
 }
 
-export function presentWholeCase(whole: WholeCase, podUrl: string) {
-  const { target, ...listed } = presentListedCase(whole, podUrl)
+export function presentWholeCase(whole: WholeCase, addresses: PodAddresses) {
+  const { target, ...listed } = presentListedCase(whole, addresses)
   return {
     ...listed,
     target: { ...target, text: whole.text },
@@ -65,11 +66,11 @@ export function presentWholeCase(whole: WholeCase, podUrl: string) {
   }
 }
 
-export function presentContent({ type, guid }: ContentTarget, found: FoundContent, podUrl: string) {
+export function presentContent({ type, guid }: ContentTarget, found: FoundContent, addresses: PodAddresses) {
   return {
     type,
     guid,
-    author: presentPersonSummary(found.author, podUrl),
+    author: presentPersonSummary(found.author, addresses),
     public: found.public,
     created_at: found.createdAt.toISOString(),
     text: found.text,
@@ -79,9 +80,9 @@ export function presentContent({ type, guid }: ContentTarget, found: FoundConten
   }
 }
 
-export function presentPersonRecord(record: PersonRecord, podUrl: string) {
+export function presentPersonRecord(record: PersonRecord, addresses: PodAddresses) {
   return {
-    ...presentPersonSummary(record, podUrl),
+    ...presentPersonSummary(record, addresses),
     local: record.isLocal,
     state: record.state,
     role: record.role ?? 'none',
@@ -96,9 +97,12 @@ export function presentPersonRecord(record: PersonRecord, podUrl: string) {
   }
 }
 
-export function presentWholePersonRecord({ counts, notes, warnings, ...record }: WholePersonRecord, podUrl: string) {
+export function presentWholePersonRecord(
+  { counts, notes, warnings, ...record }: WholePersonRecord,
+  addresses: PodAddresses,
+) {
   const presentedNotes = notes.map(({ actor, text, createdAt }) => ({ at: createdAt.toISOString(), actor, text }))
-  return { ...presentPersonRecord(record, podUrl), counts, warnings, notes: presentedNotes }
+  return { ...presentPersonRecord(record, addresses), counts, warnings, notes: presentedNotes }
 }
 
 export function presentAction(action: ActionRow) {
@@ -127,16 +131,19 @@ export function presentOwnReport({ createdAt, targetType, targetGuid, isClosed }
 
 function presentAuthor(
   { authorGuid: guid, authorAddress: address, authorName, authorAvatarUrl }: ListedCase,
-  podUrl: string,
+  addresses: PodAddresses,
 ) {
   if (guid === null || address === null) return null
-  return presentPersonSummary({ guid, address, name: authorName ?? '', avatarUrl: authorAvatarUrl }, podUrl)
+  return presentPersonSummary({ guid, address, name: authorName ?? '', avatarUrl: authorAvatarUrl }, addresses)
 }
 
 /** The page of public things; private ones have none. */
-function urlOf({ targetType, targetGuid, parentGuid, public: isPublic, authorGuid }: ListedCase, podUrl: string) {
+function urlOf(
+  { targetType, targetGuid, parentGuid, public: isPublic, authorGuid }: ListedCase,
+  { url }: PodAddresses,
+) {
   if (!isPublic) return null
-  if (targetType === 'post') return `${podUrl}/posts/${targetGuid}`
-  if (targetType === 'comment') return `${podUrl}/posts/${parentGuid}#${targetGuid}`
-  return targetType === 'person' ? `${podUrl}/people/${authorGuid}` : null
+  if (targetType === 'post') return `${url}/posts/${targetGuid}`
+  if (targetType === 'comment') return `${url}/posts/${parentGuid}#${targetGuid}`
+  return targetType === 'person' ? `${url}/people/${authorGuid}` : null
 }

@@ -7,16 +7,16 @@ import { presentPersonSummary } from './people.js'
 
 export function presentNotification(
   { guid, type, read, createdAt, target, actors }: ListedNotification,
-  { url, dialect }: DialectContext,
+  { addresses, dialect }: DialectContext,
 ): Static<typeof Notification> {
   const presented: Static<typeof Notification> = {
     guid,
     type: type === 'commented_on_post' && dialect === 'diaspora' ? COMMENTED_IN_DIASPORA : type,
     read,
     created_at: createdAt.toISOString(),
-    event_creators: actors.map((person) => presentPersonSummary(person, url)),
+    event_creators: actors.map((person) => presentPersonSummary(person, addresses)),
   }
-  if (target) presented.target = { guid: target.guid, author: presentPersonSummary(target.author, url) }
+  if (target) presented.target = { guid: target.guid, author: presentPersonSummary(target.author, addresses) }
   return presented
 }
 

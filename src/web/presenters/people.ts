@@ -3,21 +3,21 @@ import type { ShownUnreadCounts } from '../../domain/notifications/unread-counts
 import type { OwnProfile as OwnProfileFacts } from '../../domain/people/people.js'
 import type { VisiblePerson } from '../../domain/people/visible-people.js'
 import type { Person, Profile } from '../../persistence/models/person.js'
-import { isUrl } from '../../protocol/is-url.js'
 import type { OtherPerson, OwnProfile, PersonSummary } from '../schemas/people.js'
+import { type PodAddresses, pictureUrl } from './picture-urls.js'
 
 /** The picture of people without one. Other pods recognise `user/default` in the URL and store no copy. */
 export const DEFAULT_AVATAR_PATH = '/images/user/default.png'
 
 export function presentOwnProfile(
   { person, profile, showsDetails }: OwnProfileFacts,
-  podUrl: string,
+  addresses: PodAddresses,
 ): Static<typeof OwnProfile> {
   return {
     ...presentNames(person),
     ...presentSettings(profile),
     ...(showsDetails ? presentDetails(profile) : WITHHELD),
-    avatar: presentAvatar(profile, podUrl),
+    avatar: presentAvatar(profile, addresses),
     tags: profile.tags,
   }
 }
@@ -33,13 +33,13 @@ export function presentUnreadCounts(counts: ShownUnreadCounts) {
 }
 
 /** Hidden details are absent from the profile of another person, and null in the viewer's own profile. */
-export function presentPerson(shown: VisiblePerson, podUrl: string): Static<typeof OtherPerson> {
+export function presentPerson(shown: VisiblePerson, addresses: PodAddresses): Static<typeof OtherPerson> {
   const { person, profile, isOwn: own, showsDetails, showsRelationship, relationship, aspects, blocked } = shown
   return {
     ...presentNames(person),
     ...(own && { ...presentSettings(profile), ...WITHHELD }),
     ...(showsDetails && presentDetails(profile)),
-    avatar: presentAvatar(profile, podUrl),
+    avatar: presentAvatar(profile, addresses),
     tags: profile.tags,
     blocked,
     relationship: showsRelationship ? relationship : null,
@@ -73,7 +73,7 @@ export function presentName(person: Pick<Person, 'name' | 'address'>): string {
 /** The short form of a person, as part of other objects. */
 export function presentPersonSummary(
   person: Pick<Person, 'guid' | 'address' | 'name' | 'avatarUrl'>,
-  podUrl: string,
+  addresses: PodAddresses,
 ): Static<typeof PersonSummary> {
   // Written out, because a page has dozens of people and spreading an object costs ten times as much.
   return {
@@ -81,25 +81,18 @@ export function presentPersonSummary(
     network_id: person.address,
     diaspora_id: person.address,
     name: presentName(person),
-    avatar: absoluteUrl(person.avatarUrl, podUrl) ?? `${podUrl}${DEFAULT_AVATAR_PATH}`,
+    avatar: pictureUrl(person.avatarUrl, addresses) ?? `${addresses.url}${DEFAULT_AVATAR_PATH}`,
   }
 }
 
 type Images = Pick<Profile, 'imageUrl' | 'imageUrlMedium' | 'imageUrlSmall'>
 
-export function presentAvatar(images: Images, podUrl: string): Static<typeof OwnProfile>['avatar'] {
-  const large = absoluteUrl(images.imageUrl, podUrl) ?? `${podUrl}${DEFAULT_AVATAR_PATH}`
+export function presentAvatar(images: Images, addresses: PodAddresses): Static<typeof OwnProfile>['avatar'] {
+  const large = pictureUrl(images.imageUrl, addresses) ?? `${addresses.url}${DEFAULT_AVATAR_PATH}`
   return {
     large,
-    medium: absoluteUrl(images.imageUrlMedium, podUrl) ?? large,
-    small: absoluteUrl(images.imageUrlSmall, podUrl) ?? large,
+    medium: pictureUrl(images.imageUrlMedium, addresses) ?? large,
+    small: pictureUrl(images.imageUrlSmall, addresses) ?? large,
     raw: large,
   }
-}
-
-/** The URL of a picture; undefined unless it is http(s). Remote pods may send any text. */
-function absoluteUrl(url: string | null, podUrl: string): string | undefined {
-  if (url === null || url.trim() === '' || !isUrl(url, podUrl)) return undefined
-  const parsed = new URL(url, podUrl)
-  return parsed.protocol === 'https:' || parsed.protocol === 'http:' ? parsed.href : undefined
 }

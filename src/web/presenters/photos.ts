@@ -1,15 +1,16 @@
 import type { Static } from 'typebox'
-import { hasWebUrl, PHOTO_SIZE_PREFIXES, photoBaseUrl } from '../../domain/photos/photos.js'
+import { hasWebUrl, PHOTO_SIZE_PREFIXES } from '../../domain/photos/photos.js'
 import type { Photo as StoredPhoto } from '../../persistence/models/photo.js'
 import type { ListedPhoto } from '../../persistence/photos/list-photos.js'
 import { isUrl } from '../../protocol/is-url.js'
 import type { Photo, Picture } from '../schemas/posts.js'
+import { ownPicturesUrl, type PodAddresses } from './picture-urls.js'
 
 export type PhotoFacts = Pick<StoredPhoto, 'name' | 'remotePath' | 'height' | 'width' | 'text'>
 
 /** Undefined: the URL that the other pod sent is invalid. */
-export function presentPhoto(photo: ListedPhoto, podUrl: string): Static<typeof Photo> | undefined {
-  const picture = presentPicture(photo, podUrl)
+export function presentPhoto(photo: ListedPhoto, addresses: PodAddresses): Static<typeof Photo> | undefined {
+  const picture = presentPicture(photo, addresses)
   if (picture === undefined) return undefined
   const { guid, createdAt, postGuid } = photo
   const presented = Object.assign({ guid, created_at: createdAt.toISOString() }, picture)
@@ -17,9 +18,9 @@ export function presentPhoto(photo: ListedPhoto, podUrl: string): Static<typeof 
 }
 
 /** A photo as part of a post. Undefined: the URL is invalid. */
-export function presentPicture(photo: PhotoFacts, podUrl: string): Static<typeof Picture> | undefined {
+export function presentPicture(photo: PhotoFacts, addresses: PodAddresses): Static<typeof Picture> | undefined {
   if (!hasWebUrl(photo)) return undefined
-  const urlOf = urlOfSizes(photo, podUrl)
+  const urlOf = urlOfSizes(photo, addresses)
   const [raw, large, medium, small] = [urlOf('raw'), urlOf('large'), urlOf('medium'), urlOf('small')]
   if (raw === undefined || large === undefined || medium === undefined || small === undefined) return undefined
   const picture: Static<typeof Picture> = {
@@ -34,9 +35,12 @@ export function presentPicture(photo: PhotoFacts, podUrl: string): Static<typeof
 const PLAIN_NAME = /^[\w-][\w.-]*$/
 
 /** Builds the URLs of the sizes. For a plain name the URL of the folder is parsed once, else the URL of each size. */
-function urlOfSizes(photo: PhotoFacts, podUrl: string): (size: keyof typeof PHOTO_SIZE_PREFIXES) => string | undefined {
+function urlOfSizes(
+  photo: PhotoFacts,
+  addresses: PodAddresses,
+): (size: keyof typeof PHOTO_SIZE_PREFIXES) => string | undefined {
   const { name } = photo
-  const folder = photoBaseUrl(photo, podUrl)
+  const folder = photo.remotePath ?? ownPicturesUrl(addresses)
   const folderUrl = folder.endsWith('/') && PLAIN_NAME.test(name) ? normaliseUrl(folder) : undefined
   return (size) =>
     folderUrl === undefined

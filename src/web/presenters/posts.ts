@@ -9,21 +9,22 @@ import { type NameOf, titleOf } from '../text/plain-text.js'
 import { HIDDEN } from './moderation.js'
 import { presentName, presentPersonSummary } from './people.js'
 import { type PhotoFacts, presentPicture } from './photos.js'
+import type { PodAddresses } from './picture-urls.js'
 
 /** A post for a local user. A reshare has the content of its root. */
-export function presentPost(post: ListedPost, podUrl: string): Static<typeof PostSchema> {
+export function presentPost(post: ListedPost, addresses: PodAddresses): Static<typeof PostSchema> {
   const { root } = post
-  const presented = presentListed(post, podUrl)
-  return root ? Object.assign(presented, { root: presentListed(root, podUrl) }) : presented
+  const presented = presentListed(post, addresses)
+  return root ? Object.assign(presented, { root: presentListed(root, addresses) }) : presented
 }
 
 /** `Object.assign` instead of spreading, which was the largest cost of a list of posts. */
-function presentListed(post: ListedPost, podUrl: string): Static<typeof RootSchema> {
+function presentListed(post: ListedPost, addresses: PodAddresses): Static<typeof RootSchema> {
   const { author, root, own, providerDisplayName } = post
   const shown = root ?? post
   const presented: Static<typeof RootSchema> = Object.assign(
-    presentOwnMembers(post, author, podUrl),
-    presentContent(shown, podUrl),
+    presentOwnMembers(post, author, addresses),
+    presentContent(shown, addresses),
     {
       title: titleOrPhrase(shown, shown.author),
       nsfw: isMarkedNsfw(shown, shown.author.nsfw),
@@ -55,16 +56,16 @@ export function presentStreamItem({ post, author }: PublicPost) {
 }
 
 /** A public post as JSON for anonymous requests. */
-export function presentPublicPost(shared: PublicPost, podUrl: string): object {
+export function presentPublicPost(shared: PublicPost, addresses: PodAddresses): object {
   const { post, author, root } = shared
   const shown = (root ?? shared).post
   return {
-    ...presentOwnMembers(post, author, podUrl),
-    ...presentContent(shown, podUrl),
+    ...presentOwnMembers(post, author, addresses),
+    ...presentContent(shown, addresses),
     title: postTitle(shared),
     nsfw: isNsfw(shared),
     ...(shown.poll && { poll: presentPoll(shown.poll) }),
-    ...(root && { root: presentPublicPost(root, podUrl) }),
+    ...(root && { root: presentPublicPost(root, addresses) }),
   }
 }
 
@@ -103,14 +104,14 @@ function isMarkedNsfw({ type, text }: Pick<StoredPost, 'type' | 'text'>, isAutho
 function presentOwnMembers(
   post: Pick<StoredPost, 'guid' | 'createdAt' | 'public' | 'type' | 'commentsCount' | 'likesCount' | 'resharesCount'>,
   author: Parameters<typeof presentPersonSummary>[0],
-  podUrl: string,
+  addresses: PodAddresses,
 ) {
   return {
     guid: post.guid,
     created_at: post.createdAt.toISOString(),
     public: post.public,
     post_type: post.type,
-    author: presentPersonSummary(author, podUrl),
+    author: presentPersonSummary(author, addresses),
     interaction_counters: { comments: post.commentsCount, likes: post.likesCount, reshares: post.resharesCount },
   }
 }
@@ -122,11 +123,14 @@ interface Content {
   readonly location?: Pick<Location, 'address' | 'lat' | 'lng'> | null
 }
 
-function presentContent({ text, mentionedPeople = [], photos = [], location = null }: Content, podUrl: string) {
+function presentContent(
+  { text, mentionedPeople = [], photos = [], location = null }: Content,
+  addresses: PodAddresses,
+) {
   const content = {
     body: text,
-    mentioned_people: mentionedPeople.map((person) => presentPersonSummary(person, podUrl)),
-    photos: photos.flatMap((photo) => presentPicture(photo, podUrl) ?? []),
+    mentioned_people: mentionedPeople.map((person) => presentPersonSummary(person, addresses)),
+    photos: photos.flatMap((photo) => presentPicture(photo, addresses) ?? []),
   }
   return Object.assign(content, presentLocation(location))
 }

@@ -110,7 +110,7 @@ export async function buildApp(
     publicApp.setNotFoundHandler(answerNotFound)
     addRequestLog(publicApp)
     metrics?.watch(publicApp)
-    addHeaders(publicApp, { https: pod.config.url.startsWith('https:') })
+    addHeaders(publicApp, { https: pod.config.url.startsWith('https:'), picturesUrl: pod.config.uploadsBaseUrl })
     publicApp.addHook('onRequest', ({ originalUrl, routeOptions }, _reply, done) => {
       if (originalUrl.length > limits.urlBytes) return done(new RequestFault(414, 'The address is too long.'))
       if (app.isUnderPressure() && !routeOptions.config.evenIfBusy) return done(tooBusy(limits.retryAfterSeconds))

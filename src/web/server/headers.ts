@@ -46,7 +46,10 @@ const CORS_PREFLIGHT = {
 }
 
 /** Sets the request id, the protection, cache and CORS headers of every response. */
-export function addHeaders(app: FastifyInstance, { https }: { readonly https: boolean }): void {
+export function addHeaders(
+  app: FastifyInstance,
+  { https, picturesUrl }: { readonly https: boolean; readonly picturesUrl: string | undefined },
+): void {
   const common = https ? { ...PROTECTION, 'strict-transport-security': `max-age=${A_YEAR}` } : PROTECTION
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(common).header('x-request-id', request.id)
@@ -55,7 +58,19 @@ export function addHeaders(app: FastifyInstance, { https }: { readonly https: bo
     if (isPrivate(pathOf(request.url))) reply.header('cache-control', 'private, no-store')
     done()
   })
+  if (picturesUrl !== undefined) allowPicturesFrom(app, new URL(picturesUrl).origin)
   allowOtherOrigins(app)
+}
+
+/** Pages may show pictures of the origin, also pages whose route has a policy of its own. */
+function allowPicturesFrom(app: FastifyInstance, origin: string): void {
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    const policy = reply.getHeader('content-security-policy')
+    if (typeof policy === 'string') {
+      reply.header('content-security-policy', policy.replace(/img-src 'self'/, `$& ${origin}`))
+    }
+    done(null, payload)
+  })
 }
 
 /** Adds a header of the request to `Vary`: the response depends on it. */

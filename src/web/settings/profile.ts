@@ -127,7 +127,7 @@ ${settingsForm(
     const hasPicture = profile.imageUrl !== null
     const token = request.member.session.formToken
     return html`<section class="card"><h2>Picture</h2>
-<p><img class="face large" src="${presentAvatar(profile, pod.config.url).medium}" alt="Your picture" width="88" height="88"></p>
+<p><img class="face large" src="${presentAvatar(profile, pod.config).medium}" alt="Your picture" width="88" height="88"></p>
 <form method="post" action="${PICTURE}?form=${token}" enctype="multipart/form-data">
 <p class="field"><label for="image">New picture</label>${error !== undefined && html`<span class="wrong" id="image-error">${error}</span>`}
 <input id="image" name="image" type="file" accept="image/jpeg,image/png,image/gif,image/webp" required${error !== undefined && html` aria-invalid="true" aria-describedby="image-error"`}></p>

@@ -115,7 +115,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
       }
       const cases = await listModerationCases(app.pod, await actorOf(request, 'moderation'), filter, page)
       linkOffsetPages(request, reply, page, cases)
-      return cases.items.map((each) => presentListedCase(each, app.pod.config.url))
+      return cases.items.map((each) => presentListedCase(each, app.pod.config))
     },
   )
 
@@ -136,7 +136,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) =>
       presentWholeCase(
         await readModerationCase(request.pod, await actorOf(request, 'moderation'), request.params.id),
-        app.pod.config.url,
+        app.pod.config,
       ),
   )
 

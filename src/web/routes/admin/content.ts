@@ -43,7 +43,7 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       async (request) => {
         const target = { type, guid: request.params.guid }
         const actor = await actorOf(request, 'moderation')
-        return presentContent(target, await showContent(request.pod, actor, target), app.pod.config.url)
+        return presentContent(target, await showContent(request.pod, actor, target), app.pod.config)
       },
     )
 

@@ -125,7 +125,7 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       }
       const page = await listPeople(request.pod, await actorOf(request, 'moderation'), filter, readIdPaging(paging))
       linkIdPages(request, reply, page)
-      return page.items.map((record) => presentPersonRecord(record, app.pod.config.url))
+      return page.items.map((record) => presentPersonRecord(record, app.pod.config))
     },
   )
 
@@ -145,7 +145,7 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) =>
       presentWholePersonRecord(
         await readPerson(app.pod, await actorOf(request, 'moderation'), request.params.guid),
-        app.pod.config.url,
+        app.pod.config,
       ),
   )
 

@@ -44,7 +44,7 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       )
       const comments = await readList(request, (pod) => listComments(pod, request.viewer, postGuid, page))
       linkTimePages(request, reply, page, comments, { order: 'oldest first' })
-      return comments.items.map((comment) => presentComment(comment, app.pod.config.url))
+      return comments.items.map((comment) => presentComment(comment, app.pod.config))
     },
   )
 

@@ -54,7 +54,7 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
         return { page, contacts: await listContactsInAspect(pod, id, page) }
       })
       linkIndexPages(request, reply, page, contacts)
-      return contacts.items.map((person) => presentPersonSummary(person, app.pod.config.url))
+      return contacts.items.map((person) => presentPersonSummary(person, app.pod.config))
     },
   )
 
@@ -138,7 +138,7 @@ export const contactRoutes: FastifyPluginAsyncTypebox = async (app) => {
         return { page, contacts: await listContacts(pod, request.viewer, page) }
       })
       linkIndexPages(request, reply, page, contacts)
-      return contacts.items.map((person) => presentPersonSummary(person, app.pod.config.url))
+      return contacts.items.map((person) => presentPersonSummary(person, app.pod.config))
     },
   )
 }

@@ -61,7 +61,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const filter = { ...page, ...readOnlyAfter(request.query), ...readOnlyUnread(request.query) }
       const conversations = await readList(request, (pod) => listConversations(pod, request.viewer, filter))
       linkTimePages(request, reply, page, conversations)
-      return conversations.items.map((conversation) => presentConversation(conversation, app.pod.config.url))
+      return conversations.items.map((conversation) => presentConversation(conversation, app.pod.config))
     },
   )
 
@@ -114,7 +114,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const conversation = await findConversation(request.pod, request.viewer, request.params.guid)
-      return presentConversation(conversation, app.pod.config.url)
+      return presentConversation(conversation, app.pod.config)
     },
   )
 
@@ -183,7 +183,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       )
       const messages = await readList(request, (pod) => listMessages(pod, request.viewer, guid, filter))
       linkIndexPages(request, reply, filter, messages)
-      return messages.items.map((message) => presentMessage(message, app.pod.config.url))
+      return messages.items.map((message) => presentMessage(message, app.pod.config))
     },
   )
 
@@ -205,7 +205,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { guid: conversationGuid } = request.params
       const message = await createMessage(request.pod, request.viewer, { conversationGuid, text: request.body.body })
-      return reply.code(201).send(presentMessage(message, app.pod.config.url))
+      return reply.code(201).send(presentMessage(message, app.pod.config))
     },
   )
 }

@@ -58,7 +58,7 @@ export const likeRoutes: FastifyPluginAsyncTypebox = async (app) => {
           return { page, likes: await listLikes(pod, request.viewer, target, page) }
         })
         linkIndexPages(request, reply, page, likes)
-        return likes.items.map((like) => presentLike(like, app.pod.config.url))
+        return likes.items.map((like) => presentLike(like, app.pod.config))
       },
     )
 

@@ -72,7 +72,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       const page = readTimePage(request)
       const photos = await readList(request, (pod) => listOwnPhotos(pod, request.viewer, page))
       linkTimePages(request, reply, page, photos)
-      return photos.items.flatMap((photo) => presentPhoto(photo, app.pod.config.url) ?? [])
+      return photos.items.flatMap((photo) => presentPhoto(photo, app.pod.config) ?? [])
     },
   )
 
@@ -229,7 +229,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
   }
 
   function present(photo: ListedPhoto) {
-    const presented = presentPhoto(photo, app.pod.config.url)
+    const presented = presentPhoto(photo, app.pod.config)
     if (presented === undefined)
       throw new RequestFault(404, 'This photo does not exist, or you may not see it.', { reason: 'photo_not_found' })
     return presented

@@ -29,7 +29,7 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const post = await findVisiblePost(request.pod, request.viewer, request.params.post_guid)
-      return presentPost(post, app.pod.config.url)
+      return presentPost(post, app.pod.config)
     },
   )
 
@@ -63,7 +63,7 @@ export const postRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { guid } = await publishPost(request.pod, request.viewer, readNewPost(request.body))
-      return presentPost(await findCreatedPost(request.pod, request.viewer, guid), app.pod.config.url)
+      return presentPost(await findCreatedPost(request.pod, request.viewer, guid), app.pod.config)
     },
   )
 

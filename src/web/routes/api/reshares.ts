@@ -38,7 +38,7 @@ export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
         return { page, reshares: await listReshares(pod, request.viewer, post, page) }
       })
       linkIndexPages(request, reply, page, reshares)
-      return reshares.items.map((reshare) => presentReshare(reshare, app.pod.config.url))
+      return reshares.items.map((reshare) => presentReshare(reshare, app.pod.config))
     },
   )
 
@@ -61,7 +61,7 @@ export const reshareRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { guid } = await createReshare(request.pod, request.viewer, request.params.post_guid)
-      return presentPost(await findCreatedPost(request.pod, request.viewer, guid), app.pod.config.url)
+      return presentPost(await findCreatedPost(request.pod, request.viewer, guid), app.pod.config)
     },
   )
 }

@@ -51,11 +51,11 @@ export const searchPostsRoutes: FastifyPluginAsyncTypebox = async (app) => {
       }
       if (query !== undefined) {
         const post = await openPost(request, query)
-        return post === undefined ? [] : [presentPost(post, app.pod.config.url)]
+        return post === undefined ? [] : [presentPost(post, app.pod.config)]
       }
       const posts = await readList(request, (pod) => searchPosts(pod, request.viewer, tag ?? '', page))
       linkTimePages(request, reply, page, posts)
-      return posts.items.map((post) => presentPost(post, app.pod.config.url))
+      return posts.items.map((post) => presentPost(post, app.pod.config))
     },
   )
 }

@@ -80,7 +80,7 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const isAddress = 'nameOrAddress' in resolved && resolved.nameOrAddress.includes('@')
       const people = isAddress ? await search(app.pod) : await readList(request, search)
       linkIndexPages(request, reply, page, people)
-      return people.items.map((person) => presentPersonSummary(person, app.pod.config.url))
+      return people.items.map((person) => presentPersonSummary(person, app.pod.config))
     },
   )
 

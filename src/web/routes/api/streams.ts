@@ -123,7 +123,7 @@ function send(
   keyOf?: SimpleStream['keyOf'],
 ) {
   linkTimePages(request, reply, page, posts, { onlyNext: true, ...(keyOf && { keyOf }) })
-  return posts.items.map((post) => presentPost(post, request.server.pod.config.url))
+  return posts.items.map((post) => presentPost(post, request.server.pod.config))
 }
 
 function readAspectIds(text: string): readonly number[] {

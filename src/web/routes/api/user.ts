@@ -28,7 +28,7 @@ const changes = Type.Object({
 
 export const userRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const present = (profile: OwnProfileFacts, counts: ShownUnreadCounts) => ({
-    ...presentOwnProfile(profile, app.pod.config.url),
+    ...presentOwnProfile(profile, app.pod.config),
     ...presentUnreadCounts(counts),
   })
 

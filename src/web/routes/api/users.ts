@@ -48,7 +48,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       return presentPerson(
         await findVisiblePerson(request.pod, request.viewer, request.params.person_guid),
-        app.pod.config.url,
+        app.pod.config,
       )
     },
   )
@@ -77,7 +77,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
       )
       const posts = await readList(request, (pod) => listVisiblePosts(pod, request.viewer, author, page))
       linkTimePages(request, reply, page, posts)
-      return posts.items.map((post) => presentPost(post, app.pod.config.url))
+      return posts.items.map((post) => presentPost(post, app.pod.config))
     },
   )
 
@@ -104,7 +104,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
       )
       const photos = await readList(request, (pod) => listVisiblePhotos(pod, request.viewer, author, page))
       linkTimePages(request, reply, page, photos)
-      return photos.items.flatMap((photo) => presentPhoto(photo, app.pod.config.url) ?? [])
+      return photos.items.flatMap((photo) => presentPhoto(photo, app.pod.config) ?? [])
     },
   )
 
@@ -125,7 +125,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const page = readIndexPage(request)
       const blocks = await readList(request, (pod) => listBlocks(pod, request.viewer, page))
       linkIndexPages(request, reply, page, blocks)
-      return blocks.items.map((person) => presentPersonSummary(person, app.pod.config.url))
+      return blocks.items.map((person) => presentPersonSummary(person, app.pod.config))
     },
   )
 

@@ -35,7 +35,7 @@ export const discoveryRoutes: FastifyPluginAsync = async (app) => {
     const { guid } = request.params
     const card = (await findLocalCard(app.pod, guid)) ?? (await cardOfMoved(app.pod, guid))
     if (card === undefined) throw personNotFound()
-    const { large, medium, small } = presentAvatar(card, url)
+    const { large, medium, small } = presentAvatar(card, { url, uploadsBaseUrl: undefined })
     const hcard = writeHcard({
       guid: card.guid,
       publicKey: card.publicKey,

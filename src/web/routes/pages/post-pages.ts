@@ -38,7 +38,7 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
     if (shared === undefined) throw noPost()
     reply.header('vary', 'accept')
     if (wantsJson(request)) {
-      return reply.type('application/json; charset=utf-8').send(presentPublicPost(shared, pod.config.url))
+      return reply.type('application/json; charset=utf-8').send(presentPublicPost(shared, pod.config))
     }
     const comment = queryText(request, 'comment')
     const position = isGuid(comment ?? '')

@@ -9,6 +9,8 @@ const A_YEAR = 365 * 86_400
 
 /** Browsers keep a redirect to the store for ten minutes; its address is valid for fifteen. */
 const LINK_SECONDS = 600
+/** A redirect to the address of UPLOADS_BASE_URL, which does not expire. */
+const A_DAY = 86_400
 
 /** A file name that this pod generates, with or without a size prefix: no folder, no leading dot, one dot. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,199}\.(jpe?g|png|gif|webp)$/
@@ -48,6 +50,10 @@ export const uploadRoutes: FastifyPluginAsync = async (app) => {
       if (mediaType === undefined) throw noPicture()
       if (await isFileOfHiddenPhoto(app.pod.db, name)) throw noPicture()
       const link = config.s3Delivery === 'redirect' ? await pictures.linkTo?.(name) : undefined
+      if (link !== undefined && config.uploadsBaseUrl !== undefined)
+        return reply
+          .header('cache-control', `public, max-age=${A_DAY}`)
+          .redirect(`${config.uploadsBaseUrl}${name}`, 302)
       // Shorter than the address is valid.
       if (link !== undefined)
         return reply.header('cache-control', `private, max-age=${LINK_SECONDS}`).redirect(link, 302)
