@@ -1,6 +1,10 @@
 import { Client } from 'pg'
 import { makeDataFolder } from '../embedded-postgres/data-folder.js'
-import { findRunningEmbeddedPostgres, startEmbeddedPostgres } from '../embedded-postgres/embedded-postgres.js'
+import {
+  findRunningEmbeddedPostgres,
+  ServerOwnedError,
+  startEmbeddedPostgres,
+} from '../embedded-postgres/embedded-postgres.js'
 import type { Config } from '../src/config/config.js'
 import { StartError } from '../src/errors/start-error.js'
 import { migrateQueue } from '../src/jobs/queues/queue-schema.js'
@@ -27,8 +31,7 @@ export async function borrowDatabase(config: Config): Promise<BorrowedDatabase> 
       const running = await findRunningEmbeddedPostgres(config.dataDir)
       return running === undefined ? await beHost(config.dataDir) : await beGuest(running.url)
     } catch (error) {
-      // The server has ended, or another process has started it meanwhile.
-      if (attempt === ATTEMPTS || (error instanceof StartError && !(await isRunning(config)))) throw error
+      if (attempt === ATTEMPTS || !(await isPassing(error, config))) throw error
     }
   }
 }
@@ -80,6 +83,13 @@ async function connect(url: string): Promise<Client> {
   client.on('error', () => undefined) // the next statement reports the error
   await client.connect()
   return client
+}
+
+/** True if another process has started the server, or the server has ended, since it was looked up. */
+async function isPassing(error: unknown, config: Config): Promise<boolean> {
+  // The owner may have stopped the server after it refused this process: nothing runs then, and that is no reason to give up.
+  if (error instanceof ServerOwnedError || !(error instanceof StartError)) return true
+  return isRunning(config)
 }
 
 async function isRunning(config: Config): Promise<boolean> {

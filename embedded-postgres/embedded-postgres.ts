@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { hasCluster, readCluster } from './cluster.js'
 import { makeDataFolder } from './data-folder.js'
-import { EmbeddedPostgresError } from './errors.js'
+import { EmbeddedPostgresError, ServerOwnedError } from './errors.js'
 import { findRunning, launch, type Running, type ServerOptions } from './launch.js'
 import { refuseMovedDatabase } from './moved.js'
 import { findPostmaster } from './postmaster.js'
@@ -9,7 +9,7 @@ import { applicationLogin, prepareDatabase, superuserUrl, urlOf } from './roles.
 import { becomeOwner, openSession, untilGone } from './session.js'
 import { stopServer } from './stop.js'
 
-export { EmbeddedPostgresError, hasCluster as hasEmbeddedPostgres }
+export { EmbeddedPostgresError, hasCluster as hasEmbeddedPostgres, ServerOwnedError }
 
 /** A running embedded PostgreSQL, started by this or another process. */
 export interface RunningServer {

@@ -4,3 +4,6 @@ import { StartError } from '../src/errors/start-error.js'
 export class EmbeddedPostgresError extends StartError {
   override name = 'EmbeddedPostgresError'
 }
+
+/** Another process owns the server of the data folder. */
+export class ServerOwnedError extends EmbeddedPostgresError {}

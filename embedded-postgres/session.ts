@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { Client } from 'pg'
 import { hasCode, messageOf } from '../src/errors/thrown.js'
 import { type Cluster, SUPERUSER } from './cluster.js'
-import { EmbeddedPostgresError } from './errors.js'
+import { EmbeddedPostgresError, ServerOwnedError } from './errors.js'
 import { isPostmaster } from './postmaster.js'
 import { type Login, superuserLogin } from './roles.js'
 
@@ -76,7 +76,7 @@ export async function becomeOwner({ client }: Session, dataDir: string): Promise
     const owner = hasCode(error, LOCK_NOT_AVAILABLE) ? await ownerOf(client).catch(() => undefined) : undefined
     await client.end().catch(() => undefined)
     if (owner === undefined) throw error
-    throw new EmbeddedPostgresError(
+    throw new ServerOwnedError(
       `A pod is running on ${dataDir} already (${owner}): stop it first, or give this one a DATA_DIR and a PORT of its own.`,
     )
   }
