@@ -10,6 +10,7 @@ import { memoryFolder } from '../support/files/memory-folder.js'
 
 const PROGRAM = fileURLToPath(new URL('../../dist/bin/pod.js', import.meta.url))
 const NO_ENV_FILE_HERE = fileURLToPath(new URL('.', import.meta.url))
+const SHORT_KEYS = fileURLToPath(new URL('../support/processes/short-keys.cjs', import.meta.url))
 const LONGEST_COMMAND = 60_000
 
 /** Environment of the program; variables of this shell or test run are excluded. */
@@ -147,7 +148,14 @@ function launch(words: readonly string[], settings: Settings, cwd = NO_ENV_FILE_
   if (!existsSync(PROGRAM)) throw new Error(`${PROGRAM} is missing: compile it first, with "npm run build".`)
   return spawn(process.execPath, [PROGRAM, ...words], {
     cwd,
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], PORT: '0', ADMIN_LISTEN: '127.0.0.1:0', ...settings },
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      NODE_OPTIONS: `--require ${SHORT_KEYS}`,
+      PORT: '0',
+      ADMIN_LISTEN: '127.0.0.1:0',
+      ...settings,
+    },
     stdio: 'pipe',
     // Like a command in a terminal: the leader of its own group, which is what Ctrl-C reaches.
     detached: true,

@@ -6,13 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { administer, createTestDatabase } from '../support/databases/test-database.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
-
-const entry = fileURLToPath(new URL('../../src/server.ts', import.meta.url))
+import { programOf } from '../support/processes/pod-process.js'
 
 interface Ready {
   readonly ready: true
@@ -46,7 +44,9 @@ describe('the web process', () => {
       ADMIN_LISTEN: '127.0.0.1:0',
       ...settings,
     }
-    const child = fork(entry, { cwd: folder, env, execArgv: ['--import', import.meta.resolve('tsx')], silent: true })
+    const { entry, loaders } = programOf('web')
+    const execArgv = loaders.flatMap((module) => ['--import', module])
+    const child = fork(entry, { cwd: folder, env, execArgv, silent: true })
     children.push(child)
     const ended = once(child, 'exit')
     let errors = ''

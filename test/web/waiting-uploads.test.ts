@@ -12,7 +12,7 @@ import { photoRoutes } from '../../src/web/routes/api/photos.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { addBodyReaders } from '../../src/web/server/bodies.js'
 import type { HttpLimits } from '../../src/web/server/limits.js'
-import { addValidation } from '../../src/web/server/validation.js'
+import { addValidation } from '../../src/web/server/schemas/validation.js'
 import { buildPod, NO_EVENT_LOOP_LIMIT, type TestPod } from '../support/pods/build-pod.js'
 import { formOf, pictureField } from '../support/pods/photo-pod.js'
 

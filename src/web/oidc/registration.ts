@@ -11,7 +11,7 @@ import { Refusal } from '../../domain/refusals.js'
 import type { ClientApiDialect } from '../../persistence/models/client.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import { MalformedBody } from '../server/request-faults.js'
-import { InvalidRequest } from '../server/validation.js'
+import { InvalidRequest } from '../server/schemas/validation.js'
 import { OIDC_PATHS } from './paths.js'
 
 const text = { type: 'string', minLength: 1, maxLength: 2048 }

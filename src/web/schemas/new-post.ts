@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import type { NewPost as NewPostFacts } from '../../domain/posts/publish-post.js'
-import { InvalidRequest } from '../server/validation.js'
+import { InvalidRequest } from '../server/schemas/validation.js'
 import { BooleanField, readBoolean } from './booleans.js'
 import { readRowId } from './numbers.js'
 import { nullable } from './references.js'

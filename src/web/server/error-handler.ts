@@ -10,7 +10,7 @@ import { HTTP_LIMITS } from './limits.js'
 import { answersJson, isOpenIdConnect, isPrivate, pathOf } from './paths.js'
 import { MalformedBody, RequestFault } from './request-faults.js'
 import { noteFailure } from './request-log.js'
-import { InvalidRequest } from './validation.js'
+import { InvalidRequest } from './schemas/validation.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

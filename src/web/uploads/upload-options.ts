@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import type { NewPhoto } from '../../domain/photos/uploads.js'
 import { ALT_TEXT_LIMITS } from '../../persistence/photos/limits.js'
 import { BooleanField, readBoolean } from '../schemas/booleans.js'
-import { InvalidRequest } from '../server/validation.js'
+import { InvalidRequest } from '../server/schemas/validation.js'
 
 function flag(description: string) {
   return Type.Optional(Type.Unsafe<boolean | string>({ ...BooleanField, description }))

@@ -8,7 +8,15 @@ import { testLogLevel } from '../assertions/test-log.js'
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const entries = { web: 'src/server', worker: 'workers/main' } as const
 
-/** A process of a pod, as in the Procfile. It runs from source, or from the compiled files in the folder COMPILED_POD. */
+/** The program of a process, and what Node needs to run it: from source, or from the compiled files in the folder COMPILED_POD. */
+export function programOf(kind: keyof typeof entries): { readonly entry: string; readonly loaders: readonly string[] } {
+  const compiled = process.env['COMPILED_POD']
+  return compiled === undefined
+    ? { entry: join(root, `${entries[kind]}.ts`), loaders: [import.meta.resolve('tsx')] }
+    : { entry: join(compiled, `${entries[kind]}.js`), loaders: [] }
+}
+
+/** A process of a pod, as in the Procfile. */
 export interface PodProcess {
   readonly pid: number
   /** Of a web process: `http://127.0.0.1:40123`. */
@@ -32,9 +40,7 @@ export async function startPodProcess(
   folder: string,
   preloaded: readonly string[] = [],
 ): Promise<PodProcess> {
-  const compiled = process.env['COMPILED_POD']
-  const entry = compiled === undefined ? join(root, `${entries[kind]}.ts`) : join(compiled, `${entries[kind]}.js`)
-  const loaders = compiled === undefined ? [import.meta.resolve('tsx')] : []
+  const { entry, loaders } = programOf(kind)
   const child = fork(entry, {
     cwd: folder,
     env: { PATH: process.env['PATH'], DATA_DIR: folder, PORT: '0', ADMIN_LISTEN: '', ...settings },

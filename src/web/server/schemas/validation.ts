@@ -1,10 +1,10 @@
 import { Ajv, type AnySchema, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { fits } from '../../protocol/values.js'
-import { holdsPlainText } from '../schemas/storable-text.js'
-import type { ErrorReason } from './error-reasons.js'
-import { HTTP_LIMITS } from './limits.js'
-import { RequestFault } from './request-faults.js'
+import { fits } from '../../../protocol/values.js'
+import { holdsPlainText } from '../../schemas/storable-text.js'
+import type { ErrorReason } from '../error-reasons.js'
+import { HTTP_LIMITS } from '../limits.js'
+import { RequestFault } from '../request-faults.js'
 
 type InvalidReason = Extract<ErrorReason, 'field_missing' | 'field_invalid'>
 
@@ -57,7 +57,7 @@ export function addValidation(app: FastifyInstance, withoutSchema: WithoutSchema
  * cause as many errors.
  */
 function compile(ajv: Ajv, schema: AnySchema): FieldsValidator {
-  const validate = ajv.compile(schema)
+  const validate = compileOnce(ajv, schema)
   let validatorsOfFields: readonly ValidateFunction[] | undefined // compiled late: most schemas never meet a wrong field
 
   function check(value: unknown): boolean {
@@ -74,6 +74,18 @@ function compile(ajv: Ajv, schema: AnySchema): FieldsValidator {
 interface FieldsValidator {
   (value: unknown): boolean
   errors: ErrorObject[]
+}
+
+const compiledBy = new WeakMap<Ajv, Map<string, ValidateFunction>>()
+
+/** Equal schemas, as those of a page of a list, are compiled once. */
+function compileOnce(ajv: Ajv, schema: AnySchema): ValidateFunction {
+  const compiled = compiledBy.get(ajv) ?? new Map<string, ValidateFunction>()
+  compiledBy.set(ajv, compiled)
+  const key = JSON.stringify(schema)
+  const validate = compiled.get(key) ?? ajv.compile(schema)
+  compiled.set(key, validate)
+  return validate
 }
 
 /** One schema for each field of an object schema. */
