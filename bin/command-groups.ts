@@ -24,6 +24,7 @@ export const commandGroups: readonly CommandGroup[] = [
   { words: ['status', 'wait-idle'], load: async () => (await import('./commands/work.js')).workCommands },
   { words: ['queues'], load: async () => (await import('./commands/operations/queues.js')).queueCommands },
   { words: ['workers'], load: async () => (await import('./commands/operations/processes.js')).processCommands },
+  { words: ['checks'], load: async () => (await import('./commands/operations/checks.js')).checksCommand },
   { words: ['trace'], load: async () => (await import('./commands/operations/traces.js')).traceCommand },
   { words: ['quarantine'], load: async () => (await import('./commands/operations/quarantine.js')).quarantineCommands },
   { words: ['dead'], load: async () => (await import('./commands/operations/dead-letters.js')).deadLetterCommands },

@@ -66,6 +66,9 @@ import { traces } from './0150-traces.js'
 import { accountMail } from './0156-account-mail.js'
 import { pendingSignUps } from './0157-pending-sign-ups.js'
 import { noticeMails } from './0158-notice-mails.js'
+import { podActivity } from './0159-pod-activity.js'
+import { filterTotals } from './0160-filter-totals.js'
+import { checks } from './0161-checks.js'
 import { browserSessions } from './0163-browser-sessions.js'
 import { secondFactors } from './0164-second-factors.js'
 import { knownBrowsers } from './0168-known-browsers.js'
@@ -151,6 +154,9 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0156-account-mail', accountMail],
   ['0157-pending-sign-ups', pendingSignUps],
   ['0158-notice-mails', noticeMails],
+  ['0159-pod-activity', podActivity],
+  ['0160-filter-totals', filterTotals],
+  ['0161-checks', checks],
   ['0163-browser-sessions', browserSessions],
   ['0164-second-factors', secondFactors],
   ['0168-known-browsers', knownBrowsers],

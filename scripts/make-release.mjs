@@ -57,9 +57,17 @@ try {
   const named = namedVersions(packages, bundled, lock.packages[''].dependencies)
   const { devDependencies: _, scripts, private: __, allowScripts, ...description } = readJson('package.json')
   const { devDependencies: ___, ...root } = lock.packages['']
+  const commit = readCommit()
   const writeDescription = (more) => {
     const files = [...CONTENT, 'npm-shrinkwrap.json']
-    writeJson('package.json', { ...description, ...more, scripts: { start: scripts.start }, allowScripts, files })
+    writeJson('package.json', {
+      ...description,
+      ...more,
+      ...commit,
+      scripts: { start: scripts.start },
+      allowScripts,
+      files,
+    })
     const all = { '': { ...root, ...more }, ...Object.fromEntries(packages) }
     writeJson('npm-shrinkwrap.json', { ...lock, packages: all })
   }
@@ -86,6 +94,15 @@ try {
   for (const name of readdirSync(folder)) console.log(join(folder, name))
 } finally {
   rmSync(temporary, { recursive: true, force: true })
+}
+
+/** Shown by the metrics of the release. Without a repository it is left out. */
+function readCommit() {
+  try {
+    return { gitHead: execFileSync('git', ['rev-parse', 'HEAD'], { cwd: project, encoding: 'utf8' }).trim() }
+  } catch {
+    return {}
+  }
 }
 
 /** npm ignores the shrinkwrap of a package that is a file. So the package itself names the tested version of all others. */

@@ -29,7 +29,7 @@ async function startWeb(config: Config, { log }: RunningProcess): Promise<() => 
   registerStorageMetrics(metrics.registry, pod.pictures)
   const app = await buildApp(pod, { metrics })
   const figures = persistCounters(pod, metrics.registry)
-  const heartbeat = keepHeartbeat(pod, { kind: 'web' })
+  const heartbeat = keepHeartbeat(pod, { kind: 'web', podClock: () => pod.remote.readClock?.() })
   const filters = keepFiltersLoaded(pod)
   const operator = await buildOperatorApp({ log: pod.log, metrics, readiness: app.readiness })
 

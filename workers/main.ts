@@ -11,6 +11,7 @@ import { persistCounters } from '../src/jobs/operations/persisted-counters.js'
 import { registerWaitingMetrics } from '../src/jobs/waiting/waiting-metrics.js'
 import { makeDueBackup } from '../src/operations/backup/scheduled-backups.js'
 import { registerBackupMetrics } from '../src/operations/backup-metrics.js'
+import { runDueChecks } from '../src/operations/checks/run-checks.js'
 import { registerMailMetric } from '../src/operations/mail-metrics.js'
 import { openMetrics } from '../src/operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from '../src/operations/operator-server.js'
@@ -40,6 +41,8 @@ import { endWhenStuck } from './watchdog.js'
 
 /** One of all workers then makes the check of the day. */
 const CHECK_FOR_UPDATE_EVERY = 3_600_000
+/** The checks of six hours are made by one of all workers. */
+const LOOK_FOR_CHECKS_EVERY = 300_000
 /** An export is a private request of one person, and takes longer than jobs may. */
 const LOOK_FOR_EXPORTS_EVERY = 20_000
 
@@ -72,6 +75,9 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
   const updates = config.workerQueues.includes('maintenance')
     ? runPeriodically(CHECK_FOR_UPDATE_EVERY, () => checkForUpdate(pod))
     : undefined
+  const checks = config.workerQueues.includes('maintenance')
+    ? runPeriodically(LOOK_FOR_CHECKS_EVERY, () => runDueChecks(pod))
+    : undefined
   const backups = config.workerQueues.includes('maintenance') ? keepBackupsMade(pod) : undefined
   const metrics = openMetrics(pod)
   registerCryptoMetrics(metrics.registry, crypto)
@@ -88,6 +94,7 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
     kind: 'worker',
     queues: config.workerQueues,
     runningJobs: workers.runningJobs,
+    podClock: () => pod.remote.readClock?.(),
   })
   const filters = keepFiltersLoaded(pod)
   const operator = await buildOperatorApp({
@@ -103,7 +110,14 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
   return async () => {
     pod.log.info('worker stopping, running jobs finish')
     watchdog.stop()
-    await Promise.all([uploads?.stop(), backups?.stop(), exports?.stop(), updates?.stop(), workers.close()])
+    await Promise.all([
+      uploads?.stop(),
+      backups?.stop(),
+      exports?.stop(),
+      updates?.stop(),
+      checks?.stop(),
+      workers.close(),
+    ])
     await closeApp(operator, 0)
     await figures.close()
     filters.close()

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { blockHost, unblockHost } from '../../src/domain/moderation/pods/pod-rules.js'
 import { purgePod } from '../../src/domain/moderation/pods/pods.js'
-import { changePod, pausePod, resumePod } from '../../src/domain/operations/pods.js'
+import { changePod, pausePod, readPodActivity, resumePod } from '../../src/domain/operations/pods.js'
 import { probeKnownPod } from '../../src/federation/discovery/pod-checks.js'
 import { isThisPod } from '../../src/federation/discovery/pod-location.js'
 import { Pod as OtherPod, type PodHost } from '../../src/persistence/models/pod.js'
@@ -101,7 +101,20 @@ async function list({ state, ...options }: ListOptions): Promise<void> {
 }
 
 async function show(place: PodHost, options: OutputOptions): Promise<void> {
-  printPod(await withPod((pod) => known(pod, place)), options)
+  const { other, activity } = await withPod(async (pod) => {
+    const other = await known(pod, place)
+    return { other, activity: await readPodActivity(pod, other.id) }
+  })
+  const { days, latency } = activity
+  const rows = days.map(({ day, delivered, failed, received, refused }) => [
+    day,
+    ...[delivered, failed, received, refused].map(String),
+  ])
+  print(options, { ...present(other), delivery_ms: latency, days }, [
+    ...linesOf(other),
+    ...table([['delivery ms', `p50 ${latency.p50 ?? '-'}, p95 ${latency.p95 ?? '-'}`]]),
+    ...(rows.length === 0 ? [] : ['', ...table([['day', 'delivered', 'failed', 'received', 'refused'], ...rows])]),
+  ])
 }
 
 async function probe(place: PodHost, options: OutputOptions): Promise<void> {
@@ -187,8 +200,12 @@ async function known({ db }: Pod, place: PodHost): Promise<KnownPod> {
 }
 
 function printPod(pod: KnownPod, options: OutputOptions): void {
+  print(options, present(pod), linesOf(pod))
+}
+
+function linesOf(pod: KnownPod): readonly string[] {
   const rows = Object.entries(present(pod)).map(([name, value]) => [name.replaceAll('_', ' '), String(value ?? '-')])
-  print(options, present(pod), table(rows).map(printable))
+  return table(rows).map(printable)
 }
 
 function present(pod: KnownPod) {

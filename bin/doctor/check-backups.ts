@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Config } from '../../src/config/config.js'
+import { type Finding, ok, warn } from '../../src/domain/operations/finding.js'
 import { readRecipients } from '../../src/operations/backup/encryption.js'
 import { listBackups } from '../../src/operations/backup/list-backups.js'
 import { openRepository } from '../../src/operations/backup/repository.js'
-import { type Finding, ok, warn } from './finding.js'
 
 const OLD_HOURS = 26
 

@@ -3,13 +3,13 @@ import type { Config } from '../../src/config/config.js'
 import { readSoftware } from '../../src/config/software.js'
 import { findHostMismatch } from '../../src/domain/accounts/accounts.js'
 import { unsealPrivateKey } from '../../src/domain/accounts/private-keys.js'
+import { type Finding, fail, ok, warn } from '../../src/domain/operations/finding.js'
 import { findNewerRelease } from '../../src/domain/operations/newer-release.js'
 import { QUEUE_POOLS } from '../../src/jobs/queues/postgres-store.js'
 import { migrationStatus, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
 import { openSecrets, readSecretKey } from '../../src/pod/secrets.js'
 import { placeOf } from '../database-trouble.js'
-import { type Finding, fail, ok, warn } from './finding.js'
 
 const OLDEST_VERSION = 140_000
 const COLLATION_VERSIONS_SINCE = 150_000

@@ -3,10 +3,10 @@ import { rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../src/config/config.js'
 import { makeFolder } from '../../src/config/make-folder.js'
+import { type Finding, fail, ok, orFail, warn } from '../../src/domain/operations/finding.js'
 import { messageOf } from '../../src/errors/thrown.js'
 import { openPictureStorage } from '../../src/persistence/photos/open-pictures.js'
 import { readSecretKey, secretKeyFile } from '../../src/pod/secrets.js'
-import { type Finding, fail, ok, orFail, warn } from './finding.js'
 
 const SCARCE_BYTES = 2 ** 30
 const FULL_BYTES = 100 * 2 ** 20

@@ -1,9 +1,9 @@
+import { type Finding, fail, ok, warn } from '../../src/domain/operations/finding.js'
 import { findUnservedQueues } from '../../src/jobs/operations/probe-queues.js'
 import { queueFacts } from '../../src/jobs/operations/queue-facts.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { queueAnswers } from '../queue-answers.js'
-import { type Finding, fail, ok, warn } from './finding.js'
 
 const ANSWER_WITHIN = 10_000
 /** Older waiting work indicates a problem. */

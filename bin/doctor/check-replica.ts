@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 import type { Config } from '../../src/config/config.js'
+import { type Finding, ok, warn } from '../../src/domain/operations/finding.js'
 import { messageOf } from '../../src/errors/thrown.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
 import { compareReplicaPosition } from '../../src/persistence/database/read-replica.js'
 import { placeOf } from '../database-trouble.js'
-import { type Finding, ok, warn } from './finding.js'
 
 /** Checks the replica of DATABASE_READ_URL. The pod runs without it, so problems are warnings. */
 export async function checkReplica(

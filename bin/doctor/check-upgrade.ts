@@ -3,10 +3,10 @@ import type { Knex } from 'knex'
 import { migrations } from '../../migrations/index.js'
 import type { Config } from '../../src/config/config.js'
 import { readSoftware } from '../../src/config/software.js'
+import { type Finding, fail, ok, orFail, warn } from '../../src/domain/operations/finding.js'
 import { migrationStatus } from '../../src/persistence/database/database.js'
 import { readBackupFigures } from '../../src/persistence/operations/backup-runs.js'
 import { listProcesses } from '../../src/persistence/operations/processes.js'
-import { type Finding, fail, ok, orFail, warn } from './finding.js'
 
 const OLDEST_POSTGRESQL = 140_000
 const OLDEST_NODE = [20, 19] as const

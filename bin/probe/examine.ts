@@ -1,9 +1,9 @@
+import { type Finding, fail, ok } from '../../src/domain/operations/finding.js'
 import { savePodCheck } from '../../src/federation/discovery/pod-info.js'
 import { podHostOf } from '../../src/federation/discovery/pod-location.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
-import { type Finding, fail, ok } from '../doctor/finding.js'
 import { probePerson } from './probe-person.js'
 import { probePod } from './probe-pod.js'
 

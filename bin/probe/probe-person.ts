@@ -1,3 +1,4 @@
+import { type Finding, fail, ok, orFail, warn } from '../../src/domain/operations/finding.js'
 import { messageOf } from '../../src/errors/thrown.js'
 import { jrdTypes, webFingerUrl } from '../../src/federation/discovery/discover-person.js'
 import { homeUrlOf } from '../../src/federation/discovery/pod-location.js'
@@ -7,7 +8,6 @@ import { readHcard, readWebFinger } from '../../src/protocol/discovery/discovery
 import { readHcardFields } from '../../src/protocol/discovery/hcard-fields.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { isGuid, isName, isUrlWithPath } from '../../src/protocol/values.js'
-import { type Finding, fail, ok, orFail, warn } from '../doctor/finding.js'
 import { isGood, type ProbePod, sendRequest } from './send-request.js'
 
 export interface ProbedPerson {

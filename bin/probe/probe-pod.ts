@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { type Finding, fail, ok, warn } from '../../src/domain/operations/finding.js'
 import { checkPod, type PodCheck } from '../../src/federation/discovery/pod-info.js'
-import { type Finding, fail, ok, warn } from '../doctor/finding.js'
 import { isGood, type ProbePod, sendRequest } from './send-request.js'
 
 export interface ProbedPod {

@@ -149,6 +149,8 @@ export interface Config {
     readonly dead: number
     readonly tombstones: number
   }
+  /** Other pods with metrics of their own. */
+  readonly metricsPeers: number
   /** A JSON document with the newest version of the program; undefined: it is not read. */
   readonly updateCheckUrl: string | undefined
   /** No request to other pods leaves this copy of the pod, and its workers do only local work. */
@@ -237,6 +239,7 @@ interface Environment extends MailVariables {
   readonly RETENTION_DEAD_DAYS: number
   readonly RETENTION_TOMBSTONES_DAYS: number
   readonly ALLOW_PRIVATE_ADDRESSES?: string
+  readonly METRICS_PEERS: number
   readonly UPDATE_CHECK_URL?: string
   readonly ISOLATED: 'true' | 'false'
   readonly BACKUP_TO?: string
@@ -448,6 +451,7 @@ const settings = {
   // A retraction may come back from a pod that was away for long.
   RETENTION_TOMBSTONES_DAYS: retentionDays(400, 90),
   ALLOW_PRIVATE_ADDRESSES: { type: 'string', description: 'true, false or a list of host:port' },
+  METRICS_PEERS: { type: 'integer', minimum: 0, maximum: 1_000, default: 50, description: 'a number from 0 to 1000' },
   UPDATE_CHECK_URL: { type: 'string', description: 'an http or https address' },
   ISOLATED: { type: 'string', enum: ['true', 'false'], default: 'false', description: 'true or false' },
   BACKUP_TO: { type: 'string', minLength: 1, description: 'the path of a folder, or s3://bucket/prefix' },
@@ -568,6 +572,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     ...requestLimits(given),
     clientApiDialect: given.CLIENT_API_DIALECT,
     retention: retentionOf(given),
+    metricsPeers: given.METRICS_PEERS,
     updateCheckUrl: given.UPDATE_CHECK_URL,
     isolated: given.ISOLATED === 'true',
     allowPrivateAddresses,

@@ -102,6 +102,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
     RETENTION_DEAD_DAYS: dead,
     RETENTION_TOMBSTONES_DAYS: tombstones,
   }),
+  metricsPeers: (peers) => ({ METRICS_PEERS: peers }),
   updateCheckUrl: (url) => ({ UPDATE_CHECK_URL: url ?? null }),
   isolated: (isolated) => ({ ISOLATED: String(isolated) }),
   backupTo: (place) => ({ BACKUP_TO: place ?? null }),

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 /** Name and version of the pod's software, from package.json. */
@@ -20,6 +20,34 @@ export function readSoftware(): Software {
     ...(typeof url === 'string' && { repository: url }),
     ...(typeof homepage === 'string' && { homepage }),
   }
+}
+
+/** The commit of a release, or of the repository that the program runs from; undefined: unknown. */
+export function readCommit(): string | undefined {
+  const folder = projectFolder(import.meta.dirname)
+  const { gitHead } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  if (typeof gitHead === 'string' && gitHead !== '') return gitHead
+  try {
+    return readHead(join(folder, '.git'))
+  } catch {
+    return undefined
+  }
+}
+
+/** The commit of HEAD. In a worktree `.git` is a file that names the folder. */
+function readHead(path: string): string | undefined {
+  const folder = statSync(path).isFile() ? readLine(path).replace(/^gitdir: /, '') : path
+  const head = readLine(join(folder, 'HEAD'))
+  if (!head.startsWith('ref: ')) return head
+  const reference = head.slice('ref: '.length)
+  const common = existsSync(join(folder, 'commondir')) ? join(folder, readLine(join(folder, 'commondir'))) : folder
+  if (existsSync(join(common, reference))) return readLine(join(common, reference))
+  const packed = readFileSync(join(common, 'packed-refs'), 'utf8').split('\n')
+  return packed.find((line) => line.endsWith(` ${reference}`))?.split(' ')[0]
+}
+
+function readLine(path: string): string {
+  return readFileSync(path, 'utf8').trim()
 }
 
 /** The folder of package.json, found from any source or compiled file below it. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { readSoftware } from '../config/software.js'
+import { readCommit, readSoftware } from '../config/software.js'
 import { queueFacts } from '../jobs/operations/queue-facts.js'
 import type { Pod } from '../pod/pod.js'
 import { registerClosureMetrics } from '../web/limits/closure-counts.js'
@@ -83,10 +83,11 @@ function registerBuildInfo(registry: Registry, queueStore: string): void {
   const build = new Gauge({
     name: 'pod_build_info',
     help: 'What runs in this process.',
-    labelNames: ['software', 'version', 'node', 'queue_store'],
+    labelNames: ['software', 'version', 'commit', 'node', 'queue_store'],
     registers: [registry],
   })
-  build.set({ software: name, version, node: process.versions.node, queue_store: queueStore }, 1)
+  const commit = readCommit() ?? 'unknown'
+  build.set({ software: name, version, commit, node: process.versions.node, queue_store: queueStore }, 1)
 }
 
 type Facts = Awaited<ReturnType<typeof queueFacts>>

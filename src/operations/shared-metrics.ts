@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client'
+import { Counter, Gauge, type Registry } from 'prom-client'
 import { storageFacts } from '../domain/operations/storage.js'
 import { readPeerFacts, readSharedFacts, type SharedFacts } from '../persistence/operations/shared-facts.js'
 import type { Pod } from '../pod/pod.js'
@@ -7,8 +7,6 @@ import type { Pod } from '../pod/pod.js'
 const FACTS_KEPT_MS = 15_000
 /** The pods of the metrics are chosen each minute. */
 const PEERS_KEPT_MS = 60_000
-/** Pods with a series of their own. */
-const PEERS = 50
 
 type Pieces = Pick<Pod, 'db' | 'log' | 'config'>
 
@@ -22,12 +20,18 @@ export function openSharedMetrics(registry: Registry, pod: Pieces): () => Promis
     labelNames: ['store'],
     registers: [registry],
   })
+  const size = new Gauge({
+    name: 'pod_storage_size_bytes',
+    help: 'Size of the file system of a folder of this process.',
+    labelNames: ['store'],
+    registers: [registry],
+  })
   const facts = keptFor(FACTS_KEPT_MS, async () => {
     const begun = Date.now()
     const found = await readSharedFacts(pod.db)
     return { ...found, offset: (found.databaseClock - (begun + Date.now()) / 2) / 1_000 }
   })
-  const peers = keptFor(PEERS_KEPT_MS, () => readPeerFacts(pod.db, PEERS))
+  const peers = keptFor(PEERS_KEPT_MS, () => readPeerFacts(pod.db, pod.config.metricsPeers))
 
   return async () => {
     const [found, foundPeers, folders] = await Promise.all([
@@ -37,9 +41,12 @@ export function openSharedMetrics(registry: Registry, pod: Pieces): () => Promis
     ])
     writeFacts(found)
     writePeers(foundPeers ?? [])
-    free.reset()
-    for (const { folder, freeBytes } of folders)
-      if (freeBytes !== null) free.set({ store: storeOf(pod, folder) }, freeBytes)
+    for (const each of [free, size]) each.reset()
+    for (const { folder, freeBytes, totalBytes } of folders) {
+      const store = storeOf(pod, folder)
+      if (freeBytes !== null) free.set({ store }, freeBytes)
+      if (totalBytes !== null) size.set({ store }, totalBytes)
+    }
   }
 }
 
@@ -72,34 +79,49 @@ type Facts = SharedFacts & { readonly offset: number }
 function openFactGauges(registry: Registry): (facts: Facts | undefined) => void {
   const gauge = (name: string, help: string, ...labelNames: string[]) =>
     new Gauge({ name, help, labelNames, registers: [registry] })
+  const counter = (name: string, help: string) =>
+    new Counter({ name, help, labelNames: ['kind'], registers: [registry] })
   const processes = gauge('pod_processes', 'Processes with a heartbeat in the last 30 seconds.', 'kind', 'version')
   const paused = gauge('pod_queue_paused', 'Queues that an operator has paused.', 'queue')
+  const pauseLeft = gauge('pod_queue_pause_left_seconds', 'Until a pause ends; not there: it has no end.', 'queue')
   const dead = gauge('pod_dead_letters', 'Work that was given up, in rows of the database.', 'queue', 'fault')
   const quarantined = gauge('pod_quarantine_messages', 'Rejected messages that are kept.', 'fault')
   const cases = gauge('pod_cases_open', 'Cases that are open or taken.', 'kind')
   const oldestCase = gauge('pod_oldest_case_seconds', 'Age of the oldest open case.')
   const signUps = gauge('pod_sign_ups_pending', 'Sign-ups that wait for a moderator.')
-  const actions = gauge('pod_moderation_actions_total', 'Actions of moderators.', 'kind')
-  const hits = gauge('pod_filter_hits_total', 'Hits of filters in the last 30 days.', 'kind')
+  const oldestSignUp = gauge('pod_oldest_sign_up_seconds', 'How long the oldest sign-up waits for a moderator.')
+  const actions = counter('pod_moderation_actions_total', 'Actions of moderators.')
+  const hits = counter('pod_filter_hits_total', 'Hits of filters.')
   const clock = gauge('pod_clock_offset_seconds', 'How far the clock of the database is ahead of this process.')
+  const certificate = gauge('pod_certificate_expiry_seconds', 'Until the certificate of POD_URL ends.')
+  const connections = gauge('pod_db_server_connections', 'Connections of all programs to the server of the database.')
+  const maxConnections = gauge('pod_db_server_connections_limit', 'Connections that the server of the database allows.')
   const lag = gauge('pod_replication_lag_seconds', 'How far the slowest replica is behind.')
   const tables = gauge('pod_table_bytes', 'The largest tables with their indexes.', 'table')
-  const all = [processes, paused, dead, quarantined, cases, oldestCase, signUps, actions, hits, clock, lag, tables]
+  const optional = [oldestCase, signUps, oldestSignUp, clock, certificate, connections, maxConnections, lag]
+  const all = [processes, paused, pauseLeft, dead, quarantined, cases, actions, hits, tables, ...optional]
 
   return (facts) => {
     for (const each of all) each.reset()
-    for (const single of [oldestCase, signUps, clock, lag]) single.remove() // reset alone would say zero
+    for (const single of optional) single.remove() // reset alone would say zero
     if (facts === undefined) return
     for (const { kind, version, count } of facts.processes) processes.set({ kind, version }, count)
-    for (const queue of facts.pausedQueues) paused.set({ queue }, 1)
+    for (const { queue, left } of facts.pausedQueues) {
+      paused.set({ queue }, 1)
+      if (left !== null) pauseLeft.set({ queue }, left)
+    }
     for (const { queue, fault, count } of facts.deadLetters) dead.set({ queue, fault }, count)
     for (const { fault, count } of facts.quarantined) quarantined.set({ fault }, count)
     for (const { kind, count } of facts.casesOpen) cases.set({ kind }, count)
     oldestCase.set(facts.oldestCase ?? 0)
     signUps.set(facts.signUpsPending)
-    for (const { kind, count } of facts.moderationActions) actions.set({ kind }, count)
-    for (const { kind, count } of facts.filterHits) hits.set({ kind }, count)
+    oldestSignUp.set(facts.oldestSignUp ?? 0)
+    connections.set(facts.connections)
+    maxConnections.set(facts.maxConnections)
+    for (const { kind, count } of facts.moderationActions) actions.inc({ kind }, count)
+    for (const { kind, count } of facts.filterHits) hits.inc({ kind }, count)
     clock.set(facts.offset)
+    if (facts.certificateEnds !== null) certificate.set(facts.certificateEnds)
     if (facts.replicationLag !== null) lag.set(facts.replicationLag)
     for (const { table, bytes } of facts.tables) tables.set({ table }, bytes)
   }
@@ -110,14 +132,18 @@ function openPeerGauges(registry: Registry): (peers: Awaited<ReturnType<typeof r
   const waiting = gauge('pod_peer_waiting', 'Deliveries that wait for a pod; other: all pods without a series.')
   const oldest = gauge('pod_peer_oldest_seconds', 'Age of the oldest delivery that waits for a pod.')
   const failures = gauge('pod_peer_failures', 'Failed deliveries and checks of a pod since its last success.')
+  const received = gauge('pod_peer_received_hour', 'Messages of a pod in the last hour, to ten minutes.')
+  const delivered = gauge('pod_peer_delivered_hour', 'Deliveries to a pod in the last hour, to ten minutes.')
 
   return (peers) => {
-    for (const each of [waiting, oldest, failures]) each.reset()
+    for (const each of [waiting, oldest, failures, received, delivered]) each.reset()
     for (const { peer: name, ...facts } of peers) {
       const peer = name ?? 'other'
       waiting.set({ peer }, facts.waiting)
       oldest.set({ peer }, facts.oldest ?? 0)
       failures.set({ peer }, facts.failures)
+      received.set({ peer }, facts.received)
+      delivered.set({ peer }, facts.delivered)
     }
   }
 }

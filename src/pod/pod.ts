@@ -5,6 +5,7 @@ import type { Config } from '../config/config.js'
 import type { JobQueues } from '../jobs/queues/job-queues.js'
 import type { ClaimedKey } from '../persistence/accounts/idempotency-keys.js'
 import type { ReadReplica } from '../persistence/database/read-replica.js'
+import type { PodClock } from '../persistence/operations/processes.js'
 import type { PictureStorage } from '../persistence/photos/picture-storage.js'
 import type { ReadDocument, ReceivedDocument } from '../protocol/discovery/documents.js'
 import type { Relayable } from '../protocol/entities/relayables.js'
@@ -84,6 +85,8 @@ export interface RemotePods {
   get(url: string | URL, options: GetOptions): Promise<RemoteAnswer>
   /** Follows no redirect and reads no body. */
   post(url: string | URL, contentType: string, body: string | Buffer, options?: RequestOptions): Promise<DeliveryAnswer>
+  /** The clocks of the pods that have answered last. */
+  readClock?(): PodClock | undefined
 }
 
 interface RequestOptions {

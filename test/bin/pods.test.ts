@@ -71,7 +71,11 @@ describe('the commands about deliveries', { timeout: 60_000 }, () => {
       { pod: 'gone.example', state: 'asleep', last_error: 'no such name' },
     ])
     expect(await json('pods', 'list', '--state', 'asleep')).toMatchObject([{ pod: 'gone.example' }])
-    expect(await json('pods', 'show', 'quin@fine.example')).toMatchObject({ pod: 'fine.example', people: 1 })
+    await db('pod_days').insert({ podId: fine, day: db.raw('current_date'), delivered: 3, refused: 1 })
+    expect(await json('pods', 'show', 'quin@fine.example')).toMatchObject({
+      ...{ pod: 'fine.example', people: 1, delivery_ms: { p50: null, p95: null } },
+      days: [{ delivered: 3, failed: 0, received: 0, refused: 1 }],
+    })
     expect(await json('pods', 'show', 'http://away.example:3000/')).toMatchObject({ pod: 'away.example:3000' })
     const nobody = await pod(['pods', 'show', 'nobody.example'], settings)
     expect(nobody).toMatchObject({ code: 1, stderr: 'There is no known pod at nobody.example.\n' })

@@ -1,19 +1,28 @@
 import { readFileSync } from 'node:fs'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import { registerReceiveMetrics } from '../../src/federation/inbound/receive-metrics.js'
 import { registerDeliveryMetrics } from '../../src/federation/outbound/delivery-metrics.js'
+import { countReceived, savePodActivity } from '../../src/jobs/operations/pod-activity.js'
+import { registerBackupMetrics } from '../../src/operations/backup-metrics.js'
+import { registerMailMetric } from '../../src/operations/mail-metrics.js'
 import { openMetrics } from '../../src/operations/metrics.js'
 import { openSharedMetrics } from '../../src/operations/shared-metrics.js'
 import { registerJobMetrics } from '../../workers/job-metrics.js'
+import { registerCryptoMetrics } from '../../workers/threads/crypto-metrics.js'
+import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 let pod: TestPod
-let scraped: ReadonlySet<string>
+/** The labels of each exported metric. */
+let labelsOf: ReadonlyMap<string, readonly string[]>
+let text: string
 beforeAll(async () => {
   let metrics: ReturnType<typeof openMetrics> | undefined
   pod = await buildPod({
+    environment: { BACKUP_TO: '/nowhere', SMTP_URL: 'smtp://mail.example', MAIL_FROM: 'pod@pod.example' },
     metrics: {
       watch(app) {
         metrics = openMetrics(app.pod)
@@ -25,35 +34,88 @@ beforeAll(async () => {
   registerReceiveMetrics(metrics.registry)
   registerDeliveryMetrics(metrics.registry)
   registerJobMetrics(metrics.registry)
-  scraped = new Set(Array.from((await metrics.text()).matchAll(/^# TYPE (\S+)/gm), ([, name = '']) => name))
+  registerCryptoMetrics(metrics.registry, crypto)
+  registerBackupMetrics(metrics.registry, pod.pod)
+  registerMailMetric(metrics.registry, pod.pod)
+  text = await metrics.text()
+  const exported = (await metrics.registry.getMetricsAsJSON()).map(({ name }) => name)
+  labelsOf = new Map(exported.map((name) => [name, labelNamesOf(metrics?.registry.getSingleMetric(name))]))
 }, 60_000)
-afterAll(() => pod.close())
+afterAll(async () => {
+  await pod.close()
+  await crypto.close()
+})
+
+const crypto = openCryptoPool(1)
+
+/** The library keeps them in a field that its types do not name. */
+function labelNamesOf(metric: object | undefined): readonly string[] {
+  return (metric as { labelNames?: readonly string[] } | undefined)?.labelNames ?? []
+}
 
 function read(path: string): string {
   return readFileSync(new URL(`../../deploy/${path}`, import.meta.url), 'utf8')
 }
 
 function unknownMetricsIn(text: string): readonly string[] {
-  const names = Array.from(text.matchAll(/\bpod_[a-z_]+/g), ([name]) => name.replace(/_bucket$/, ''))
+  const names = Array.from(text.matchAll(/\bpod_[a-z_0-9]+/g), ([name]) => name.replace(/_bucket$/, ''))
   expect(names.length).toBeGreaterThan(5)
-  return [...new Set(names)].filter((name) => !scraped.has(name))
+  return [...new Set(names)].filter((name) => !labelsOf.has(name))
 }
+
+/** Labels in braces that their metric does not have. */
+function unknownLabelsIn(text: string): readonly string[] {
+  return Array.from(text.matchAll(/\b(pod_[a-z_0-9]+)\{([a-z_]+)/g), ([, name = '', label = '']) => {
+    return labelsOf.get(name.replace(/_bucket$/, ''))?.includes(label) ? [] : [`${name}{${label}}`]
+  }).flat()
+}
+
+/** The rules of the contract, in its order. */
+const ALERTS = {
+  page: [
+    ...['PodDown', 'DatabaseAway', 'QueueAway', 'InboundLate', 'InboundRefused', 'SweeperStopped', 'NoWorkers'],
+    ...['DiskLow', 'BackupOld'],
+  ],
+  ticket: [
+    ...['DeadLettersGrow', 'RefusedMany', 'DeliveriesOld', 'QueuePausedLong', 'ConnectionsLow', 'CryptoBusy'],
+    ...['CertificateEnds', 'ClockOff', 'ReplicaLag', 'SignInAttack', 'CasesWait', 'SignUpsWait'],
+  ],
+}
+
+it('has a rule for each condition that an operator must learn of', () => {
+  const { groups } = parse(read('prometheus/rules.yml'))
+  const rules: readonly { alert: string; labels: { severity: string } }[] = groups.flatMap(
+    ({ rules }: { rules: readonly object[] }) => rules,
+  )
+  for (const [severity, names] of Object.entries(ALERTS)) {
+    const found = rules.filter(({ labels }) => labels.severity === severity).map(({ alert }) => alert)
+    expect(found).toEqual(expect.arrayContaining(names))
+  }
+})
+
+it('exports the build with its commit, and totals as counters', () => {
+  expect(text).toMatch(/^pod_build_info\{software="diaspora-pod",version="[^"]+",commit="[0-9a-f]{40}",node="/m)
+  for (const name of ['pod_moderation_actions_total', 'pod_filter_hits_total', 'pod_rate_limited_total'])
+    expect(text).toContain(`# TYPE ${name} counter`)
+})
 
 it('every metric of the alert rules is exported', () => {
   const rules = read('prometheus/rules.yml')
   const count = (pattern: RegExp) => rules.match(pattern)?.length
 
   expect(unknownMetricsIn(rules)).toEqual([])
+  expect(unknownLabelsIn(rules)).toEqual([])
   expect(count(/^ {8}expr: /gm)).toBe(count(/^ {6}- alert: /gm))
   expect(count(/summary: /g)).toBe(count(/^ {6}- alert: /gm))
 })
 
 it('every metric of the dashboard is exported', () => {
-  const dashboard: { readonly panels: readonly { readonly targets: readonly { readonly expr: string }[] }[] } =
+  const dashboard: { readonly panels: readonly { readonly targets?: readonly { readonly expr: string }[] }[] } =
     JSON.parse(read('grafana/pod.json'))
-  const expressions = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
+  const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
 
   expect(unknownMetricsIn(expressions.join('\n'))).toEqual([])
+  expect(unknownLabelsIn(expressions.join('\n'))).toEqual([])
 })
 
 it('series of other pods are those of fifty pods and the sum of all others, for 5 000 pods (case 74)', async () => {
@@ -61,6 +123,9 @@ it('series of other pods are those of fifty pods and the sum of all others, for 
   await db.raw(
     `insert into pods (host, failures) select 'p' || number || '.example', number from generate_series(1, 5000) as number`,
   )
+  await db.raw(`insert into pods (host) values ('busy.example')`)
+  for (let count = 0; count < 6_000; count += 1) countReceived(db, 'busy.example', 'received')
+  await savePodActivity({ db })
   const registry = new Registry()
   const write = openSharedMetrics(registry, { db, log, config })
   const values = async () => {
@@ -74,7 +139,8 @@ it('series of other pods are those of fifty pods and the sum of all others, for 
 
   const found = Object.fromEntries(await values())
   expect(Object.keys(found)).toHaveLength(51)
-  expect(found).toMatchObject({ 'p5000.example': 5_000, 'p4951.example': 4_951, other: (4_950 * 4_951) / 2 })
+  expect(found).toMatchObject({ 'p5000.example': 5_000, 'p4952.example': 4_952, other: (4_951 * 4_952) / 2 })
+  expect(await registry.metrics()).toContain('pod_peer_received_hour{peer="busy.example"} 6000\n')
   expect(await statementsDuring(values)).toBe(0)
 })
 

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { newGuid } from '../../src/domain/new-guid.js'
+import { readPodActivity } from '../../src/domain/operations/pods.js'
 import { savePodCheck } from '../../src/federation/discovery/pod-info.js'
 import { deliver } from '../../src/federation/outbound/deliver.js'
 import type { DeliveryLimits } from '../../src/federation/outbound/limits.js'
+import { savePodActivity } from '../../src/jobs/operations/pod-activity.js'
 import { OutboundMessage } from '../../src/persistence/models/outbound-message.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
@@ -103,6 +105,20 @@ describe('a public delivery', () => {
       entity: { type: 'status_message', guid: entity.guid },
     })
     expect(await other.deliveries()).toEqual([])
+  })
+
+  it('counts for the day of its pod, with its duration', async () => {
+    const other = await otherPod()
+    for (const status of [202, 500]) {
+      other.answer(status)
+      await writeMessage(pod, { senderId: ann.id, entity: post(), pods: [other.id] })
+      await run(other.id)
+    }
+
+    await savePodActivity(pod)
+    const { days, latency } = await readPodActivity(pod, other.id)
+    expect(days).toEqual([{ day: expect.any(String), delivered: 1, failed: 1, received: 0, refused: 0 }])
+    expect(latency.p50).toBeLessThanOrEqual(latency.p95 ?? 0)
   })
 
   it('writes one log line for each round, with the outcomes and the duration', async () => {

@@ -2,8 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createUser } from '../../src/domain/accounts/accounts.js'
 import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { newGuid } from '../../src/domain/new-guid.js'
+import { readPodActivity } from '../../src/domain/operations/pods.js'
 import type { InboundMessage } from '../../src/federation/inbound/batch.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
+import { savePodActivity } from '../../src/jobs/operations/pod-activity.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import { Post } from '../../src/persistence/models/post.js'
@@ -68,6 +70,17 @@ const nothing = { waiting: [], rejected: [], ignored: 0 }
 const guids = () => pod.db('posts').orderBy('guid').pluck('guid')
 
 describe('a batch', () => {
+  it('counts received and rejected messages for the pods of their senders, once each', async () => {
+    const stranger = pod.fakePods.person('stranger@s.example')
+    const forged = message(envelopeOf({ ...remy, address: quin.address }, postBy(quin)))
+    await receive(...sent(postBy(quin), postBy(quin)), forged, message(envelopeOf(stranger, postBy(stranger))))
+
+    await savePodActivity(pod)
+    await savePodActivity(pod)
+    const { podId } = await pod.db('people').where({ address: quin.address }).first('podId')
+    expect((await readPodActivity(pod, podId)).days).toMatchObject([{ received: 2, refused: 1, delivered: 0 }])
+  })
+
   it('gives each of its messages its own outcome', async () => {
     const entities = [postBy(quin), postBy(remy), postBy(quin)]
     const unknownPerson = pod.fakePods.person('stranger@s.example')

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { registerReceiveMetrics } from '../../src/federation/inbound/receive-metrics.js'
 import { registerDeliveryMetrics } from '../../src/federation/outbound/delivery-metrics.js'
 import { PERSISTED_COUNTERS, persistCounters } from '../../src/jobs/operations/persisted-counters.js'
+import { countReceived } from '../../src/jobs/operations/pod-activity.js'
 import { recentActivity } from '../../src/jobs/operations/recent-activity.js'
 import { openMetrics } from '../../src/operations/metrics.js'
 import { buildApp } from '../../src/web/server/app.js'
@@ -70,6 +71,27 @@ describe('persisted counters of the processes', () => {
     takenIn.inc({ queue: 'inbound', end: 'stored' })
     await figures.close()
     expect((await recentActivity(pod)).takenIn.stored).toBe(6)
+  })
+
+  it('include those by pod, which are written later after an error', async () => {
+    const [{ id }] = await pod.db('pods').insert({ host: 'r.example', port: 3000 }).returning('id')
+    const { figures } = openProcess()
+    countReceived(pod.db, 'r.example:3000', 'received')
+    countReceived(pod.db, 'unknown.example', 'received')
+
+    await pod.db.raw('alter table pod_days rename to pod_days_away')
+    await figures.keep()
+    await pod.db.raw('alter table pod_days_away rename to pod_days')
+    countReceived(pod.db, 'r.example:3000', 'refused')
+    await figures.close()
+
+    expect(await pod.db('pod_days').select('pod_id', 'received', 'refused')).toEqual([
+      { podId: id, received: 1, refused: 1 },
+    ])
+    await pod.db('pod_days').update({ day: pod.db.raw('current_date - 15') })
+    await pod.db('pod_slots').update({ slot: pod.db.raw(`now() - interval '26 hours'`) })
+    await prune(pod)
+    expect(await pod.rows('pod_days', 'pod_slots')).toEqual([0, 0])
   })
 
   it('give rates over full minutes: messages of inbound queues, jobs of the other queues', async () => {

@@ -45,6 +45,7 @@ const PUBLIC = [
   '/fetch/:type/:guid',
   '/hcard/users/:guid',
   '/health/live',
+  '/health/proxy',
   '/health/ready',
   '/images/user/default.png',
   '/link',

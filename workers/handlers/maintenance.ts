@@ -121,6 +121,8 @@ const expiredRows = {
   )`,
   quarantine: `last_at < now() - interval '${QUARANTINE_LIMITS.days} days'`,
   pod_bytes: `day < current_date - 7`,
+  pod_days: `day < current_date - 14`,
+  pod_slots: `slot < now() - interval '25 hours'`,
   account_tokens: 'expires_at < now()',
   mails: `created_at < now() - interval '30 days'`,
   mail_faults: `at < now() - interval '${MAIL_LIMITS.faultDays} days'`,

@@ -16,12 +16,52 @@ const taskSeconds = new Histogram({
   registers: [],
 })
 
+const waitSeconds = new Histogram({
+  name: 'pod_crypto_wait_seconds',
+  help: 'How long tasks of the crypto threads waited for a free thread.',
+  buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  registers: [],
+})
+
 export function noteCryptoTask(task: string, ms: number): void {
   taskSeconds.observe({ task }, ms / 1_000)
 }
 
+/**
+ * Measures how long tasks wait for one of the threads. The pool starts them in the order in which they were added, and tells nobody
+ * when. The returned function is called when a task begins to wait; its result, when the task has ended.
+ */
+export function watchWaits(threads: number, observe = (ms: number) => waitSeconds.observe(ms / 1_000)) {
+  const waiting: { readonly since: number }[] = []
+  let running = 0
+
+  function startNext(): void {
+    const next = waiting.shift()
+    if (next === undefined) running -= 1
+    else observe(performance.now() - next.since)
+  }
+
+  return (): (() => void) => {
+    const task = { since: performance.now() }
+    if (running < threads) {
+      running += 1
+      observe(0)
+      return startNext
+    }
+    waiting.push(task)
+    return () => {
+      const place = waiting.indexOf(task)
+      if (place < 0) return startNext()
+      // It has waited until its deadline.
+      waiting.splice(place, 1)
+      observe(performance.now() - task.since)
+    }
+  }
+}
+
 export function registerCryptoMetrics(registry: Registry, pool: { load(): CryptoLoad }): void {
   registry.registerMetric(taskSeconds)
+  registry.registerMetric(waitSeconds)
   new Gauge({
     name: 'pod_crypto_tasks',
     help: 'Tasks of the crypto threads of this process: running, and waiting for a free thread.',

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
 import type { PodCrypto } from '../../src/pod/pod.js'
-import { type CryptoLoad, noteCryptoTask } from './crypto-metrics.js'
+import { type CryptoLoad, noteCryptoTask, watchWaits } from './crypto-metrics.js'
 import type * as tasks from './crypto-thread.js'
 import { inParts } from './in-parts.js'
 import { THREAD_LIMITS } from './limits.js'
@@ -54,6 +54,7 @@ export function openCryptoPool(
     resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: YOUNG_MB },
   })
 
+  const beginWait = watchWaits(threads)
   let closed = false
   let unfinished = 0
 
@@ -67,6 +68,7 @@ export function openCryptoPool(
     const signal = AbortSignal.timeout(within)
     const began = performance.now()
     unfinished += 1
+    const endTask = beginWait()
     try {
       return await pool.run(task, { name, signal })
     } catch (error) {
@@ -75,6 +77,7 @@ export function openCryptoPool(
       throw error
     } finally {
       unfinished -= 1
+      endTask()
       noteCryptoTask(name, performance.now() - began)
     }
   }

@@ -54,3 +54,8 @@ export async function testMail({ config }: Pick<Pod, 'config'>, address: string)
   const unused = { bounceTo: undefined, inReplyTo: undefined, unsubscribeUrl: undefined }
   return checkMailServer(config.mail, { ...written, ...unused, messageId, to: address, fromName: config.podName }, host)
 }
+
+/** Connects to the mail server and signs in, step by step. Without a mail server there is no step. */
+export async function connectToMailServer({ config }: Pick<Pod, 'config'>): Promise<readonly MailCheckStep[]> {
+  return config.mail === undefined ? [] : checkMailServer(config.mail, undefined, new URL(config.url).hostname)
+}

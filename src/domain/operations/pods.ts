@@ -1,6 +1,8 @@
+import { quantile } from '../../jobs/operations/quantile.js'
 import { enqueueDeliveriesAfterCommit } from '../../jobs/outbox/enqueue-deliveries.js'
 import { Pod as OtherPod, type PodHost } from '../../persistence/models/pod.js'
 import { type ListedPodRule, listRulesOfHost } from '../../persistence/moderation/pod-rules.js'
+import { LATENCY_BOUNDS, listPodDays, type PodDay, sumPodLatencies } from '../../persistence/operations/pod-activity.js'
 import { type ListedPod, listPodPage, type PodListFilter } from '../../persistence/operations/pod-pages.js'
 import { type KnownPod, listKnownPods } from '../../persistence/outbound/known-pods.js'
 import type { OffsetPage } from '../../persistence/sql/keyset-page.js'
@@ -29,6 +31,14 @@ export interface PodWithRules {
   readonly pod: KnownPod
   /** The rules for its host; the first one counts. */
   readonly rules: readonly ListedPodRule[]
+  readonly activity: PodActivityReport
+}
+
+export interface PodActivityReport {
+  /** The last 14 days (UTC), the latest first. */
+  readonly days: readonly PodDay[]
+  /** Milliseconds of a delivery in the last 24 hours. Null: there was none. */
+  readonly latency: { readonly p50: number | null; readonly p95: number | null }
 }
 
 /** Lists known pods. */
@@ -50,7 +60,17 @@ export async function readPod({ db }: Pick<Pod, 'db'>, actor: Actor, name: strin
   const place = { host: host?.toLowerCase() ?? '', port: Number(digits) }
   const [pod] = place.port > 65_535 ? [] : await listKnownPods(db, { place })
   if (pod === undefined) throw new Refusal('pod_not_found', 'No pod at this host is known.')
-  return { pod, rules: await listRulesOfHost(db, place) }
+  return { pod, rules: await listRulesOfHost(db, place), activity: await readPodActivity({ db }, pod.id) }
+}
+
+export async function readPodActivity({ db }: Pick<Pod, 'db'>, podId: number): Promise<PodActivityReport> {
+  const [days, counts] = await Promise.all([listPodDays(db, podId), sumPodLatencies(db, podId)])
+  const buckets = counts.map((count, index) => ({ bound: LATENCY_BOUNDS[index] ?? Number.POSITIVE_INFINITY, count }))
+  const rounded = (fraction: number) => {
+    const milliseconds = quantile(buckets, fraction)
+    return milliseconds === null ? null : Math.round(milliseconds)
+  }
+  return { days, latency: { p50: rounded(0.5), p95: rounded(0.95) } }
 }
 
 const MOST_PAUSE_MS = 14 * 86_400_000

@@ -9,6 +9,7 @@ import { answerSendersToClosedAccounts } from './answer-closed-accounts.js'
 import { authorise } from './authorise.js'
 import type { Arrival, IgnoredMessage, InboundMessage, RejectedMessage, StepResult, StoredRecord } from './batch.js'
 import { logBatch, logRejectedAndIgnored } from './batch-log.js'
+import { countSenders } from './count-senders.js'
 import { countDailyBytes, ignoreOverDailyBytes } from './daily-bytes.js'
 import { type FilteredArrivals, filterArrivals, recordFilteredArrivals } from './filter-arrivals.js'
 import { followUp } from './follow-up.js'
@@ -66,6 +67,7 @@ export async function receiveBatch(pod: Pod, messages: readonly InboundMessage[]
   const ignored = [...sorted.ignored, ...committed.ignored]
   const ends = { stored: committed.records.length, waiting, rejected, ignored, givenUp }
   countBatch(messages, ends)
+  countSenders(pod, opened, rejected)
   logBatch(pod.log, messages, ends, performance.now() - began)
   return { waiting, rejected, ignored, givenUp }
 }

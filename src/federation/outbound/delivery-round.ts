@@ -1,5 +1,7 @@
+import { countDelivery } from '../../jobs/operations/pod-activity.js'
 import type { DueDelivery, LeasedPod } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
+import { addressHostOf } from '../../protocol/address.js'
 import { podOrigin } from '../discovery/pod-origin.js'
 import { type DeliveryQueue, recordDelivery, recordDeliveryLatency } from './delivery-metrics.js'
 import type { DeliveryLimits } from './limits.js'
@@ -59,6 +61,7 @@ export async function sendDeliveries(
         const encryptedEnvelope = 'body' in delivery && !delivery.due.isPublic ? delivery.body : undefined
         attempts.push({ due: delivery.due, outcome, encryptedEnvelope })
         recordDelivery(leased.queue, outcome, ms)
+        countForPod(leased, outcome, ms)
         if (outcome.kind === 'arrived') recordDeliveryLatency(delivery.due)
       } finally {
         place.finish()
@@ -67,6 +70,12 @@ export async function sendDeliveries(
   }
   await Promise.all(Array.from({ length: Math.min(leased.limits.atOnce, sealed.length) }, sendOneByOne))
   return attempts
+}
+
+/** Outcomes that say nothing about the pod are not counted. */
+function countForPod({ pod, other }: LeasedDelivery, { kind }: DeliveryOutcome, ms: number): void {
+  if (kind === 'untried' || kind === 'unsealed') return
+  countDelivery(pod.db, addressHostOf(other), { arrived: kind === 'arrived', ms })
 }
 
 async function sendDelivery(

@@ -21,7 +21,7 @@ const faultsWorthPlainHttp: ReadonlySet<RemoteFault> = new Set(['net', 'ssl', 't
 export function openRemotePods(options: RemotePodsOptions): RemotePods & { close(): Promise<void> } {
   const { allowPrivate, log } = options
   const limits = { ...REMOTE_LIMITS, ...options.limits }
-  const { send, close } = openRemoteRequests({ ...options, limits })
+  const { send, clock, close } = openRemoteRequests({ ...options, limits })
   const following = { send, allowPrivate, limits }
   const warning = privateAddressesWarning(allowPrivate)
   if (warning !== undefined) log.warn(warning)
@@ -73,6 +73,8 @@ export function openRemotePods(options: RemotePodsOptions): RemotePods & { close
           readDeliveryAnswer(response, limits),
         )
       }),
+
+    readClock: clock.read,
 
     close,
   }

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
 import { type AllowPrivate, isPrivateHostAllowed } from '../../networks/private-hosts.js'
+import { type AnswerClock, openAnswerClock } from './answer-clock.js'
 import { checkedConnector, type Dial } from './connect.js'
 import type { Deadline } from './deadline.js'
 import type { RemoteLimits } from './limits.js'
@@ -40,8 +41,13 @@ export type SendRequest = <Answer>(
 ) => Promise<Answer>
 
 /** The connections and request slots of this process. */
-export function openRemoteRequests(options: RemoteRequestOptions): { send: SendRequest; close(): Promise<void> } {
+export function openRemoteRequests(options: RemoteRequestOptions): {
+  send: SendRequest
+  clock: AnswerClock
+  close(): Promise<void>
+} {
   const { allowPrivate, limits, log, userAgent } = options
+  const clock = openAnswerClock()
   const slots = openRequestSlots(limits, options.now ?? (() => performance.now()))
   const pending = openPendingOrigins()
   const agent = new Agent({
@@ -75,6 +81,7 @@ export function openRemoteRequests(options: RemoteRequestOptions): { send: SendR
         signal: deadline.signal,
       })
       log.debug({ pod: url.host, method, status: response.statusCode }, 'request to a pod answered')
+      clock.note(response.headers['date'])
       return await read(response)
     } catch (error) {
       throw toRemotePodError(error, `${url.host} broke off`)
@@ -88,6 +95,7 @@ export function openRemoteRequests(options: RemoteRequestOptions): { send: SendR
 
   return {
     send,
+    clock,
     /** Running requests fail as `busy`. */
     close: () => agent.destroy(new RemotePodError('busy', 'This process is about to end.')),
   }

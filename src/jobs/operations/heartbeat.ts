@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { readSoftware } from '../../config/software.js'
-import { beat, forgetProcess, type ProcessFacts, type RunningJob } from '../../persistence/operations/processes.js'
+import {
+  beat,
+  forgetProcess,
+  type PodClock,
+  type ProcessFacts,
+  type RunningJob,
+} from '../../persistence/operations/processes.js'
 import type { RequestedQueueState } from '../../persistence/operations/queue-controls.js'
 import { pictureStoresOf } from '../../persistence/photos/open-pictures.js'
 import type { Pod } from '../../pod/pod.js'
@@ -18,12 +24,13 @@ export interface HeartbeatOptions {
   /** Queues that this process serves, and pauses on request. */
   readonly queues?: readonly QueueName[]
   readonly runningJobs?: () => readonly RunningJob[]
+  readonly podClock?: () => PodClock | undefined
 }
 
 /** Shows this process to operators, and applies what they want of the queues. */
 export function keepHeartbeat(
   { config, db, jobs, log }: Pick<Pod, 'config' | 'db' | 'jobs' | 'log'>,
-  { kind, queues = [], runningJobs = () => [] }: HeartbeatOptions,
+  { kind, queues = [], runningJobs = () => [], podClock = () => undefined }: HeartbeatOptions,
 ): { readonly beatNow: () => Promise<void>; close(): Promise<void> } {
   const process_ = {
     id: randomUUID(),
@@ -41,6 +48,7 @@ export function keepHeartbeat(
     const now = performance.eventLoopUtilization()
     const busy = performance.eventLoopUtilization(now, utilization).utilization
     utilization = now
+    const clock = podClock()
     return {
       rssBytes: rss,
       heapBytes: heapUsed,
@@ -48,6 +56,7 @@ export function keepHeartbeat(
       queues,
       jobs: runningJobs().slice(0, JOBS_SHOWN),
       pictures: pictureStoresOf(config),
+      ...(clock && { podClock: clock }),
     }
   }
 

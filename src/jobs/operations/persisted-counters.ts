@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client'
 import { addFigures, type Figure } from '../../persistence/operations/figures.js'
 import type { Pod } from '../../pod/pod.js'
 import { singleFlight } from '../../throttling/single-flight.js'
+import { savePodActivity } from './pod-activity.js'
 
 /** Counters that other processes read. */
 export const PERSISTED_COUNTERS = {
@@ -17,7 +18,7 @@ export const PERSISTED_HISTOGRAMS = { wait: 'pod_job_wait_seconds', run: 'pod_jo
 
 const EVERY_MS = 5_000
 
-/** Adds the counts of this process to the database, every few seconds and at the end. After an error they are added later. */
+/** Adds the counts of this process, and those by pod, to the database, every few seconds and at the end. After an error they are added later. */
 export function persistCounters(
   { db, log }: Pick<Pod, 'db' | 'log'>,
   registry: Registry,
@@ -32,6 +33,7 @@ export function persistCounters(
     })
     await addFigures(db, changes)
     for (const figure of counted) persisted.set(keyOf(figure), figure.count)
+    await savePodActivity({ db })
   }
 
   /** Two at the same time would add the same counts twice. */

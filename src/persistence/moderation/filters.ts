@@ -169,6 +169,10 @@ export async function insertFilterHits(
      ), counted as (
        insert into filter_days (filter_id, day, hits) select id, cast(:at as date), hits from given
        on conflict (filter_id, day) do update set hits = filter_days.hits + excluded.hits
+     ), totals as (
+       insert into filter_totals (kind, hits)
+       select filters.kind, sum(given.hits) from given join filters using (id) group by filters.kind order by filters.kind
+       on conflict (kind) do update set hits = filter_totals.hits + excluded.hits
      )
      insert into filter_hits (
        filter_id, at, target_type, target_guid, author_address, field, excerpt, is_public, effect

@@ -15,6 +15,15 @@ export interface ProcessFacts {
   readonly jobs: readonly RunningJob[]
   /** Missing for processes of an earlier version. */
   readonly pictures?: PictureStores
+  /** Missing: no other pod has answered. */
+  readonly podClock?: PodClock
+}
+
+/** The clocks of other pods, by their last answers. */
+export interface PodClock {
+  /** Seconds that they are ahead of this machine, the median. */
+  readonly offset: number
+  readonly answers: number
 }
 
 export interface RunningJob {

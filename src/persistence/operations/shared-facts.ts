@@ -7,15 +7,23 @@ interface Counted {
 /** Figures that every process exports alike. */
 export interface SharedFacts {
   readonly processes: readonly (Counted & { readonly kind: string; readonly version: string })[]
-  readonly pausedQueues: readonly string[]
+  /** `left`: seconds until the pause ends; null: it has no end. */
+  readonly pausedQueues: readonly { readonly queue: string; readonly left: number | null }[]
   readonly deadLetters: readonly (Counted & { readonly queue: string; readonly fault: string })[]
   readonly quarantined: readonly (Counted & { readonly fault: string })[]
   readonly casesOpen: readonly (Counted & { readonly kind: string })[]
   /** Seconds; null: no case is open. */
   readonly oldestCase: number | null
   readonly signUpsPending: number
+  /** Seconds; null: no sign-up waits. */
+  readonly oldestSignUp: number | null
   readonly moderationActions: readonly (Counted & { readonly kind: string })[]
   readonly filterHits: readonly (Counted & { readonly kind: string })[]
+  /** Seconds; null: no check has seen a certificate. */
+  readonly certificateEnds: number | null
+  /** Of all programs to the server of the database. */
+  readonly connections: number
+  readonly maxConnections: number
   /** Seconds; null: no replica. */
   readonly replicationLag: number | null
   readonly tables: readonly { readonly table: string; readonly bytes: number }[]
@@ -31,29 +39,40 @@ export async function readSharedFacts(db: Knex): Promise<SharedFacts> {
   const { rows } = await db.raw(`
     select
       ${list(`select kind, version, count(*) from processes where seen_at > now() - interval '30 seconds' group by 1, 2`)} as processes,
-      ${list(`select queue from queue_controls where state = 'paused' order by 1`)} as paused,
+      ${list(pausedQueues)} as "pausedQueues",
       ${list(topFaults(deadLetters))} as "deadLetters",
       ${list(topFaults(`select '' as queue, fault, count(*) from quarantine group by 2`))} as quarantined,
       ${list(`select kind, count(*) from moderation_cases where state in ('open', 'taken') group by 1`)} as "casesOpen",
       (select extract(epoch from now() - min(first_reported_at)) from moderation_cases where state in ('open', 'taken')) as "oldestCase",
-      (select count(*) from pending_sign_ups where needs_approval and decided_at is null
-        and (not needs_confirmation or confirmed_at is not null)) as "signUpsPending",
+      (select count(*) from pending_sign_ups where ${UNDECIDED}) as "signUpsPending",
+      (select extract(epoch from now() - min(coalesce(confirmed_at, created_at))) from pending_sign_ups where ${UNDECIDED}) as "oldestSignUp",
+      (select extract(epoch from max(certificate_ends_at) - now()) from checks) as "certificateEnds",
+      (select count(*)::integer from pg_stat_activity where backend_type = 'client backend') as connections,
+      current_setting('max_connections')::integer as "maxConnections",
       ${list(`select kind, count(*) from moderation_actions group by 1`)} as "moderationActions",
-      ${list(`select kind, sum(hits) as count from filter_days join filters on filters.id = filter_id group by 1`)} as "filterHits",
+      ${list('select kind, hits as count from filter_totals')} as "filterHits",
       (select extract(epoch from max(replay_lag)) from pg_stat_replication) as "replicationLag",
       ${list(`select relname as table, pg_total_relation_size(relid) as bytes from pg_stat_user_tables
         where schemaname = 'public' order by 2 desc, 1 limit ${TABLES}`)} as tables,
       extract(epoch from clock_timestamp()) * 1000 as "databaseClock"`)
-  const [{ paused, oldestCase, signUpsPending, replicationLag, databaseClock, ...facts }] = rows
+  const [{ oldestCase, signUpsPending, oldestSignUp, certificateEnds, replicationLag, databaseClock, ...facts }] = rows
   return {
     ...facts,
-    pausedQueues: paused.map(({ queue }: { readonly queue: string }) => queue),
     oldestCase: numberOrNull(oldestCase),
     signUpsPending: Number(signUpsPending),
+    oldestSignUp: numberOrNull(oldestSignUp),
+    certificateEnds: numberOrNull(certificateEnds),
     replicationLag: numberOrNull(replicationLag),
     databaseClock: Number(databaseClock),
   }
 }
+
+/** SQL condition: the sign-up waits for a moderator. */
+const UNDECIDED = `needs_approval and decided_at is null and (not needs_confirmation or confirmed_at is not null)`
+
+const pausedQueues = `
+  select queue, extract(epoch from until - now())::float as left
+  from queue_controls where state = 'paused' and (until is null or until > now())`
 
 const deadLetters = `
   select queue, coalesce(data ->> 'fault', 'unknown') as fault, count(*) from outbox where failed_at is not null group by 1, 2
@@ -85,22 +104,34 @@ export interface PeerFacts {
   /** Seconds; null: nothing waits. */
   readonly oldest: number | null
   readonly failures: number
+  /** Messages and deliveries of the last hour. */
+  readonly received: number
+  readonly delivered: number
 }
 
-/** The pods for which most waits or that fail most, and the sum of all others. */
+/** The pods with the most waiting deliveries, failures and received messages, and the sum of all others. */
 export async function readPeerFacts(db: Knex, peers: number): Promise<readonly PeerFacts[]> {
   const { rows } = await db.raw(
     `with counted as (
        select pod_id, count(*) as waiting, min(created_at) as since from deliveries where state = 'waiting' group by pod_id
+     ), exchanged as (
+       select pod_id, sum(received) as received, sum(delivered) as delivered
+       from pod_slots where slot > now() - interval '1 hour' group by pod_id
      ), ranked as (
        select pods.host || case when pods.port = 443 then '' else ':' || pods.port end as name,
          coalesce(counted.waiting, 0) as waiting, counted.since, pods.failures,
-         row_number() over (order by coalesce(counted.waiting, 0) + pods.failures desc, pods.id) as place
-       from pods left join counted on counted.pod_id = pods.id
-       where counted.waiting > 0 or pods.failures > 0
+         coalesce(exchanged.received, 0) as received, coalesce(exchanged.delivered, 0) as delivered,
+         row_number() over (
+           order by coalesce(counted.waiting, 0) + pods.failures + coalesce(exchanged.received, 0) desc, pods.id
+         ) as place
+       from pods
+       left join counted on counted.pod_id = pods.id
+       left join exchanged on exchanged.pod_id = pods.id
+       where counted.waiting > 0 or pods.failures > 0 or exchanged.pod_id is not null
      )
      select case when place <= :peers then name end as peer, sum(waiting)::float as waiting,
-       extract(epoch from now() - min(since))::float as oldest, sum(failures)::float as failures
+       extract(epoch from now() - min(since))::float as oldest, sum(failures)::float as failures,
+       sum(received)::float as received, sum(delivered)::float as delivered
      from ranked group by 1`,
     { peers },
   )

@@ -9,6 +9,7 @@ import { deadLetterRoutes } from './dead-letters.js'
 import { deliveryRoutes } from './deliveries.js'
 import { addFormKeys } from './form-keys.js'
 import { CONSOLE_LIMITS } from './limits.js'
+import { checkRoutes } from './machine/checks.js'
 import { machineRoutes } from './machine/machine-pages.js'
 import { settingRoutes } from './machine/settings.js'
 import { auditRoutes } from './moderation/audit.js'
@@ -47,6 +48,7 @@ const OPERATION_PAGES = [
   quarantineRoutes,
   deliveryRoutes,
   machineRoutes,
+  checkRoutes,
   settingRoutes,
   traceRoutes,
 ]

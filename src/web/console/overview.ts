@@ -5,6 +5,7 @@ import { type ModerationOverview, readOverview } from '../../domain/moderation/c
 import { findNewerRelease } from '../../domain/operations/newer-release.js'
 import { isNearlyFull, storageFacts } from '../../domain/operations/storage.js'
 import { queueFacts } from '../../jobs/operations/queue-facts.js'
+import { listChecks } from '../../persistence/operations/checks.js'
 import { listProcesses } from '../../persistence/operations/processes.js'
 import { listRequestedStates } from '../../persistence/operations/queue-controls.js'
 import type { Pod } from '../../pod/pod.js'
@@ -63,11 +64,12 @@ interface Tile {
 async function readState(
   pod: Pick<Pod, 'db' | 'jobs' | 'config'>,
 ): Promise<{ readonly warnings: readonly Markup[]; readonly tiles: readonly Tile[] }> {
-  const [facts, processes, requestedStates, folders, newer] = await Promise.all([
+  const [facts, processes, requestedStates, folders, checks, newer] = await Promise.all([
     queueFacts(pod),
     listProcesses(pod.db),
     listRequestedStates(pod.db),
     storageFacts(pod),
+    listChecks(pod.db),
     findNewerRelease(pod, readSoftware().version),
   ])
   const queues = Object.entries(facts.queues ?? {})
@@ -77,6 +79,7 @@ async function readState(
   const stopped = requestedStates.filter(({ state }) => state !== 'running')
   const isSwept = facts.lastSweep !== null && facts.lastSweep < SWEPT_WITHIN
   const low = folders.filter(isNearlyFull)
+  const failed = checks.filter(({ state }) => state === 'fail')
   return {
     warnings: [
       ...(facts.queues === null ? [html`The queue store does not answer.`] : []),
@@ -87,6 +90,7 @@ async function readState(
       ...unserved.map((name) => html`<a href="/admin/queues/${name}">${name}</a> has waiting jobs and no worker.`),
       ...stopped.map(({ queue, state }) => html`<a href="/admin/queues/${queue}">${queue}</a> is ${state}.`),
       ...low.map(({ folder }) => html`<a href="/admin/storage"><bdi>${folder}</bdi></a> is nearly full.`),
+      ...failed.map(({ name }) => html`The <a href="/admin/checks">check</a> of ${name} has failed.`),
       ...(newer === undefined ? [] : [html`Version ${newer} of the program is available.`]),
     ],
     tiles: [

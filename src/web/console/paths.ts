@@ -27,5 +27,6 @@ export const CONSOLE_SECTIONS: readonly ConsoleSection[] = [
   { path: '/admin/workers', label: 'Processes', group: 'Operation', power: 'administration' },
   { path: '/admin/database', label: 'Database', group: 'Operation', power: 'administration' },
   { path: '/admin/storage', label: 'Storage', group: 'Operation', power: 'administration' },
+  { path: '/admin/checks', label: 'Checks', group: 'Operation', power: 'administration' },
   { path: '/admin/settings', label: 'Settings', group: 'Operation', power: 'administration' },
 ]

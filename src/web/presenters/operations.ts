@@ -4,6 +4,7 @@ import { isNearlyFull, type StorageFacts } from '../../domain/operations/storage
 import type { JobSummary } from '../../jobs/bullmq/job-summaries.js'
 import type { DeadLetter } from '../../jobs/dead-letters/dead-letter.js'
 import type { QuarantinedMessage } from '../../persistence/inbound/quarantine.js'
+import type { StoredCheck } from '../../persistence/operations/checks.js'
 import type { DatabaseFacts } from '../../persistence/operations/database-facts.js'
 import type { PodProcess } from '../../persistence/operations/processes.js'
 import type { TraceStep } from '../../persistence/operations/traces.js'
@@ -74,6 +75,16 @@ export function presentQuarantined(message: QuarantinedMessage) {
 
 export function presentDeadLetter({ createdAt, failedAt, ...deadLetter }: DeadLetter) {
   return { ...deadLetter, first_at: createdAt.toISOString(), last_at: failedAt.toISOString() }
+}
+
+export function presentCheck({ name, state, message, certificateEndsAt, checkedAt }: StoredCheck) {
+  return {
+    check: name,
+    state,
+    message,
+    certificate_ends_at: certificateEndsAt?.toISOString() ?? null,
+    checked_at: checkedAt.toISOString(),
+  }
 }
 
 export function presentProcess({ id, kind, host, pid, version, startedAt, seenAt, facts }: PodProcess) {

@@ -25,7 +25,7 @@ export function presentListedPod(pod: ListedPod, now: Date) {
   return { ...presentFields(pod, now), oldest_waiting_at: pod.oldestWaiting?.toISOString() ?? null }
 }
 
-export function presentPod({ pod, rules }: PodWithRules, now: Date) {
+export function presentPod({ pod, rules, activity }: PodWithRules, now: Date) {
   return {
     ...presentFields(pod, now),
     software_version: pod.softwareVersion,
@@ -35,5 +35,7 @@ export function presentPod({ pod, rules }: PodWithRules, now: Date) {
     checked_at: pod.checkedAt?.toISOString() ?? null,
     skipped_deliveries: Number(pod.skippedDeliveries),
     rules: rules.map(presentPodRule),
+    delivery_ms: activity.latency,
+    days: [...activity.days],
   }
 }

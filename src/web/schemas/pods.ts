@@ -39,6 +39,20 @@ export const PodSchema = Type.Object(
     checked_at: nullable(Timestamp),
     skipped_deliveries: Type.Integer({ description: 'Deliveries that were not stored because the pod was asleep.' }),
     rules: Type.Array(refTo(PodRuleSchema), { description: 'The rules for its host. The first one counts.' }),
+    delivery_ms: Type.Object(
+      { p50: nullable(Type.Integer()), p95: nullable(Type.Integer()) },
+      { description: 'How long deliveries of the last 24 hours took. Null: there were none.' },
+    ),
+    days: Type.Array(
+      Type.Object({
+        day: Type.String({ description: 'In UTC, as YYYY-MM-DD.' }),
+        delivered: Type.Integer(),
+        failed: Type.Integer({ description: 'Deliveries without success, each attempt.' }),
+        received: Type.Integer({ description: 'Messages of its people.' }),
+        refused: Type.Integer({ description: 'Messages that were rejected, by the sender that they name.' }),
+      }),
+      { description: 'The last 14 days, the latest first. Days without an exchange are left out.' },
+    ),
   },
   { $id: 'OtherPod', description: 'Another pod with its health.' },
 )

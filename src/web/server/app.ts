@@ -20,6 +20,7 @@ import { addHeaders } from './headers.js'
 import { addHealthRoutes, type Readiness } from './health.js'
 import { addIsolationNotice } from './isolation-notice.js'
 import { HTTP_LIMITS, type HttpLimits } from './limits.js'
+import { addProxyProbe } from './proxy-probe.js'
 import { publicRoutes } from './public-routes.js'
 import { webReadiness } from './readiness.js'
 import { RequestFault, tooBusy } from './request-faults.js'
@@ -126,6 +127,7 @@ export async function buildApp(
     await publicApp.register(siteFileRoutes)
     await publicApp.register(publicRoutes)
     addHealthRoutes(publicApp, app.readiness)
+    addProxyProbe(publicApp)
   })
 
   checkAccessOf(routes)

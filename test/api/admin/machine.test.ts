@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { replaceChecks } from '../../../src/persistence/operations/checks.js'
 import { beat } from '../../../src/persistence/operations/processes.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
@@ -25,6 +26,23 @@ describe('the admin API', () => {
     ])
     await api.pod.db('processes').update({ seenAt: api.pod.db.raw(`now() - interval '31 seconds'`) })
     expect((await adm.get('/workers')).body).toEqual([])
+  })
+
+  it('lists the last checks of the pod, what needs an action first', async () => {
+    expect((await adm.get('/checks')).body).toEqual([])
+    const certificateEndsAt = new Date('2026-12-01T00:00:00Z')
+    await replaceChecks(api.pod.db, [
+      { name: 'certificate', state: 'ok', message: 'It is valid.', certificateEndsAt },
+      { name: 'events', state: 'fail', message: 'No event arrives.', certificateEndsAt: null },
+    ])
+    const checked_at = expect.any(String)
+    expect((await adm.get('/checks')).body).toEqual([
+      { check: 'events', state: 'fail', message: 'No event arrives.', certificate_ends_at: null, checked_at },
+      {
+        ...{ check: 'certificate', state: 'ok', message: 'It is valid.', checked_at },
+        certificate_ends_at: '2026-12-01T00:00:00.000Z',
+      },
+    ])
   })
 
   it('reads the state of the database and the free space', async () => {

@@ -1,3 +1,4 @@
+import { replaceChecks } from '../../../src/persistence/operations/checks.js'
 import { freePort } from '../http/free-port.js'
 import { addRemotePerson } from '../people/remote-people.js'
 import { type ConsolePod, startConsolePod } from '../pods/console-pod.js'
@@ -66,6 +67,7 @@ export async function openSampleConsole(text = HOSTILE): Promise<SampleConsole> 
       processes: '/admin/workers',
       database: '/admin/database',
       storage: '/admin/storage',
+      checks: '/admin/checks',
       settings: '/admin/settings',
     },
     close: () => pod.close(),
@@ -93,6 +95,12 @@ async function seedOperations({ pod }: ConsolePod, text: string): Promise<number
       },
       ...{ checkedAt: new Date(), nextTryAt: new Date(Date.now() + 3_600_000), offlineSince: new Date() },
     })
+  await db('pod_days').insert({ podId: eve.podId, day: db.raw('current_date'), delivered: 3, received: 12_000 })
+  await replaceChecks(db, [
+    { name: 'certificate', state: 'warn', message: 'It ends in 3 days.', certificateEndsAt: new Date() },
+    { name: 'events', state: 'fail', message: text, certificateEndsAt: null },
+    { name: 'clock', state: 'ok', message: 'It is right.', certificateEndsAt: null },
+  ])
   await db('pods')
     .where({ host: 'far.example' })
     .update({ lastSuccessAt: new Date(), status: 'no_errors', software: 'diaspora' })

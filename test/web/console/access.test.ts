@@ -35,6 +35,7 @@ const PAGES: Readonly<Record<string, Needed>> = {
   '/admin/dead-letters/:id/payload': 'administration',
   '/admin/quarantine': 'administration',
   '/admin/quarantine/:id': 'administration',
+  '/admin/checks': 'administration',
   '/admin/traces/:id': 'administration',
   '/admin/workers': 'administration',
   '/admin/database': 'administration',

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { listQueues } from '../../../src/domain/operations/queues.js'
+import { countDelivery, countReceived, savePodActivity } from '../../../src/jobs/operations/pod-activity.js'
+import { replaceChecks } from '../../../src/persistence/operations/checks.js'
 import type { TestBrowser } from '../../support/browser/scriptless-browser.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { agePasswords, type ConsolePod, startConsolePod } from '../../support/pods/console-pod.js'
@@ -203,5 +205,39 @@ describe('every change', () => {
       target: { type: 'pod_rule', guid: 'evil.example', label: 'evil.example' },
       reason: 'spam',
     })
+  })
+})
+
+describe('the checks of the pod', () => {
+  it('are on a page, what needs an action first, and a failed one is a warning of the overview', async () => {
+    adm = await console.signedIn('adm')
+    expect((await adm.visit('/admin/checks')).body).toContain('No check was made yet.')
+    const check = { message: 'Because <b>of it</b>.', certificateEndsAt: null }
+    await replaceChecks(console.pod.db, [
+      { ...check, name: 'clock', state: 'ok' },
+      { ...check, name: 'events', state: 'fail' },
+    ])
+    const { body } = await adm.visit('/admin/checks')
+
+    expect(body).toContain('<h1>Checks: 1 to look at</h1>')
+    expect(body.indexOf('events')).toBeLessThan(body.indexOf('clock'))
+    expect(body).not.toContain('<b>of it</b>')
+    console.later(3)
+    expect((await adm.visit('/admin')).body).toContain('The <a href="/admin/checks">check</a> of events has failed.')
+  })
+})
+
+describe('the page of a pod', () => {
+  it('shows what was exchanged on each day, and how long deliveries took', async () => {
+    const { podId } = await addRemotePerson(console.pod, 'ruth@busy.example')
+    countDelivery(console.pod.db, 'busy.example', { arrived: true, ms: 40 })
+    countReceived(console.pod.db, 'busy.example', 'received')
+    await savePodActivity(console.pod)
+    await console.pod.db('pod_days').insert({ podId, day: '2020-01-01', failed: 77 })
+
+    const { body } = await adm.visit('/admin/pods/busy.example')
+    expect(body).toMatch(/<\/time><\/th><td class="number">1<\/td><td class="number">0<\/td><td class="number">1<\/td>/)
+    expect(body).toContain('median 38 ms, 95 % within 49 ms.')
+    expect(body).not.toContain('77')
   })
 })

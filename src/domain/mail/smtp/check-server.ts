@@ -25,10 +25,10 @@ const ADVICE: Readonly<Record<string, string>> = {
   refused: 'The server refuses this mail. Its answer says why.',
 }
 
-/** Tries each step of sending a mail; ends with the first that fails. */
+/** Tries each step of sending a mail; ends with the first that fails, or before sending if there is no mail. */
 export async function checkMailServer(
   settings: MailSettings,
-  message: MailMessage,
+  message: MailMessage | undefined,
   host: string,
 ): Promise<readonly MailCheckStep[]> {
   const steps: MailCheckStep[] = []
@@ -55,7 +55,7 @@ export async function checkMailServer(
       (await run('connection', () => connect(connection))) &&
       (await run('certificate', async () => describeTls(connection))) &&
       (auth === undefined || (await run('auth', () => logIn(connection, auth))))
-    if (isReached) {
+    if (isReached && message !== undefined) {
       await run('sending', async () => {
         await sendMessage(settings, host, message)
         return 'The server accepted the mail.'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { hasPower } from '../../../domain/accounts/role-powers.js'
-import type { PodWithRules } from '../../../domain/operations/pods.js'
+import type { PodActivityReport, PodWithRules } from '../../../domain/operations/pods.js'
 import type { FailedDelivery } from '../../../persistence/operations/pod-pages.js'
 import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
 import { type PodState, type PodStateFields, podStateOf } from '../../../persistence/outbound/pod-state.js'
@@ -9,7 +9,7 @@ import { html, type Markup } from '../../pages/markup.js'
 import type { ConsolePage } from '../console-page.js'
 import { explainFault } from '../fault-words.js'
 import { actionForm, reasonField, untilField } from '../form-parts.js'
-import { count, time } from '../quantities.js'
+import { count, milliseconds, time } from '../quantities.js'
 import { dataTable, factList, stateWord } from '../tables.js'
 
 export const DELIVERIES_SHOWN = 20
@@ -31,7 +31,7 @@ export function podState(other: PodStateFields, now: Date): Markup {
 /** The page of a pod: its health, its rules, what waits for it, and the forms. */
 export function podPage(
   request: FastifyRequest,
-  { pod: other, rules }: PodWithRules,
+  { pod: other, rules, activity }: PodWithRules,
   undelivered: readonly FailedDelivery[],
 ): ConsolePage {
   const now = request.server.pod.now()
@@ -39,6 +39,7 @@ export function podPage(
   return {
     title: `${host}: ${podStateOf(other, now)}`,
     content: html`<section class="card">${factsOf(other, now)}</section>
+<section class="card"><h2>Exchanges</h2>${activityOf(activity)}</section>
 <section class="card"><h2>Rules</h2>${rulesOf(rules)}<p><a href="/admin/people?pod=${encodeURIComponent(host)}">People of this pod</a></p></section>
 <section class="card"><h2>Undelivered messages</h2>${
       undelivered.length === 0 ? html`<p>Nothing waits for this pod.</p>` : deliveryTable(undelivered)
@@ -72,6 +73,28 @@ function factsOf(other: KnownPod, now: Date): Markup {
     ['Last success', time(other.lastSuccessAt)],
     ['Blocked', time(other.blockedAt)],
   ])
+}
+
+/** Deliveries and messages of each of the last 14 days. */
+function activityOf({ days, latency }: PodActivityReport): Markup {
+  if (days.length === 0) return html`<p>Nothing was exchanged with this pod in the last 14 days.</p>`
+  const rows = days.map(({ day, delivered, failed, received, refused }) => [
+    html`<time datetime="${day}">${day}</time>`,
+    ...[delivered, failed, received, refused].map(count),
+  ])
+  return html`<p>Deliveries of the last 24 hours: median ${milliseconds(latency.p50)}, 95 % within ${milliseconds(latency.p95)}.</p>${dataTable(
+    {
+      caption: 'Deliveries to the pod and messages from it, by day (UTC)',
+      columns: [
+        { title: 'Day' },
+        { title: 'Delivered', kind: 'number' },
+        { title: 'Failed', kind: 'number' },
+        { title: 'Received', kind: 'number' },
+        { title: 'Rejected', kind: 'number' },
+      ],
+      rows,
+    },
+  )}`
 }
 
 function deliveryTable(deliveries: readonly FailedDelivery[]): Markup {

@@ -1,7 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import { readChecks } from '../../../domain/operations/checks.js'
 import { listRunningProcesses, readDatabase, readStorage } from '../../../domain/operations/machine.js'
-import { presentDatabase, presentProcess, presentStorage } from '../../presenters/operations.js'
+import { presentCheck, presentDatabase, presentProcess, presentStorage } from '../../presenters/operations.js'
 import { Timestamp } from '../../schemas/formats.js'
 import { nullable } from '../../schemas/references.js'
 import { actorOf } from './actor-of.js'
@@ -65,6 +66,14 @@ const Storage = Type.Object(
   { description: 'The folders of the web process that answers.' },
 )
 
+const Check = Type.Object({
+  check: Type.String(),
+  state: Type.Enum(['ok', 'warn', 'fail']),
+  message: Type.String({ description: 'With the remedy, if there is one.' }),
+  certificate_ends_at: nullable(Timestamp),
+  checked_at: Timestamp,
+})
+
 /** What the pod runs on. */
 export const machineRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const config = { scopes: ['administration'], refusals: { role_needed: 403 } } as const
@@ -113,5 +122,21 @@ export const machineRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config,
     },
     async (request) => presentStorage(await readStorage(request.pod, await actorOf(request, 'administration'))),
+  )
+
+  app.get(
+    '/checks',
+    {
+      schema: {
+        operationId: 'listChecks',
+        tags,
+        summary: 'List the checks of the pod from outside',
+        description:
+          'A worker requests the pod at its own address every six hours, and compares clocks; `pod checks` does so at once. What needs an action comes first.',
+        response: { 200: Type.Array(Check, { description: 'The last results. Empty: no check was made yet.' }) },
+      },
+      config,
+    },
+    async (request) => (await readChecks(request.pod, await actorOf(request, 'administration'))).map(presentCheck),
   )
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import type { Config } from '../../src/config/config.js'
-import { findMailStatus } from '../../src/domain/mail/mail-operations.js'
+import type { Config } from '../../config/config.js'
+import { findMailStatus } from '../mail/mail-operations.js'
 import { type Finding, fail, ok, warn } from './finding.js'
 
 /** Says whether the mail server accepts the mails of this pod. Sends nothing. */

@@ -1,4 +1,4 @@
-import { messageOf } from '../../src/errors/thrown.js'
+import { messageOf } from '../../errors/thrown.js'
 
 /** The result of a check; the message includes the remedy if there is one. */
 export interface Finding {

@@ -1,0 +1,24 @@
+import type { Command } from 'commander'
+import { runChecks } from '../../../src/operations/checks/run-checks.js'
+import { CommandError } from '../../command-error.js'
+import { type OutputOptions, print, printable, table } from '../../output.js'
+import { withPod } from '../../with-pod.js'
+
+export function checksCommand(program: Command): void {
+  program
+    .command('checks')
+    .description(
+      'Requests the pod at its own address, as other pods do, and compares clocks; a worker does so every six hours.',
+    )
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod checks')
+    .action(check)
+}
+
+async function check(options: OutputOptions): Promise<void> {
+  const findings = await withPod((pod) => runChecks(pod))
+  const failed = findings.filter(({ state }) => state === 'fail').length
+  const rows = findings.map(({ state, check, message }) => [state, check, message])
+  print(options, { healthy: failed === 0, findings }, table(rows).map(printable))
+  if (failed > 0) throw new CommandError(failed === 1 ? 'One check failed.' : `${failed} checks failed.`)
+}

@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto'
+import { lookup } from 'node:dns/promises'
+import type { Knex } from 'knex'
+import { type Finding, fail, ok, warn } from '../../domain/operations/finding.js'
+import { messageOf } from '../../errors/thrown.js'
+import { findCheckedAddress } from '../../persistence/operations/checks.js'
+import type { Pod } from '../../pod/pod.js'
+import { PROXY_PROBE_PATH } from '../../web/server/proxy-probe.js'
+import { type OwnAnswer, type OwnRequestOptions, requestOwnPod } from './own-request.js'
+
+type CheckedPod = Pick<Pod, 'db' | 'config'>
+
+/** The findings about the address, and the end of the certificate if there is one. */
+export interface AddressFindings {
+  readonly findings: readonly Finding[]
+  readonly certificateEndsAt: Date | undefined
+}
+
+const DAY_MS = 86_400_000
+const ENDS_SOON_DAYS = 14
+/** A proxy that passes events on sends the first one at once; the page keeps the connection for longer. */
+const EVENT_WITHIN_MS = 3_000
+
+/** Requests the pod at its own address, as other pods do: name, certificate, WebFinger, redirects, events, and what its proxy tells it. */
+export async function checkAddress(
+  { db, config }: CheckedPod,
+  now: Date,
+  options: OwnRequestOptions = {},
+): Promise<AddressFindings> {
+  const names = await checkName(new URL(config.url), options)
+  const webFinger = await webFingerUrl(db, config.url)
+  let answer: OwnAnswer
+  try {
+    answer = await requestOwnPod(webFinger.url, 'end', options)
+  } catch (error) {
+    const trouble = `${config.url} does not answer (${messageOf(error)}): check the proxy, DNS and the firewall.`
+    return { findings: [...names, fail('address', trouble)], certificateEndsAt: undefined }
+  }
+  const findings = [
+    ...names,
+    checkCertificate(answer, now),
+    checkWebFinger(answer, webFinger.isKnown),
+    ...(await checkProxy(new URL(PROXY_PROBE_PATH, config.url), options)),
+  ]
+  return { findings, certificateEndsAt: answer.certificate?.endsAt }
+}
+
+async function checkName({ hostname }: URL, { via }: OwnRequestOptions): Promise<readonly Finding[]> {
+  if (via !== undefined) return []
+  try {
+    const addresses = await lookup(hostname.replace(/^\[(.*)\]$/, '$1'), { all: true })
+    return [ok('dns', `${hostname} is ${addresses.map(({ address }) => address).join(', ')}.`)]
+  } catch (error) {
+    return [fail('dns', `${hostname} has no address (${messageOf(error)}): add a record for it.`)]
+  }
+}
+
+/** WebFinger of an open account; without accounts that of nobody, which must be unknown. */
+async function webFingerUrl(db: Knex, base: string): Promise<{ readonly url: URL; readonly isKnown: boolean }> {
+  const known = await findCheckedAddress(db)
+  const address = known ?? `nobody-${randomBytes(6).toString('hex')}@${new URL(base).host}`
+  return { url: new URL(`/.well-known/webfinger?resource=acct:${address}`, base), isKnown: known !== undefined }
+}
+
+function checkCertificate({ certificate }: OwnAnswer, now: Date): Finding {
+  if (certificate === undefined) {
+    return warn('certificate', 'POD_URL has no TLS: other pods need a public https address.')
+  }
+  const { endsAt, error } = certificate
+  const days = Math.floor((endsAt.getTime() - now.getTime()) / DAY_MS)
+  if (days < 0) return fail('certificate', `It ended ${-days} days ago: renew it.`)
+  if (error !== undefined) {
+    return fail('certificate', `Other pods do not trust it (${error}): check its name, and that the chain is complete.`)
+  }
+  return days < ENDS_SOON_DAYS
+    ? warn('certificate', `It ends in ${days} days: check why it was not renewed.`)
+    : ok('certificate', `It is valid for ${days} days.`)
+}
+
+function checkWebFinger({ status, location, body }: OwnAnswer, isKnown: boolean): Finding {
+  if (status >= 300 && status < 400) {
+    return fail(
+      'webfinger',
+      `The proxy redirects to ${location ?? 'nowhere'}: set POD_URL to the address that answers.`,
+    )
+  }
+  if (status !== (isKnown ? 200 : 404) || (isKnown && !body.includes('"links"'))) {
+    return fail('webfinger', `It is answered with status ${status}: the proxy must pass on /.well-known/webfinger.`)
+  }
+  return ok('webfinger', `It is answered with status ${status}, without a redirect.`)
+}
+
+/** What the page of the web process tells about the request that reached it. */
+interface SeenRequest {
+  readonly forwarded: 'none' | 'trusted' | 'untrusted'
+  readonly protocol: string
+}
+
+async function checkProxy(url: URL, options: OwnRequestOptions): Promise<readonly Finding[]> {
+  try {
+    const answer = await requestOwnPod(url, 'data', { within: EVENT_WITHIN_MS, ...options })
+    const [, data = ''] = /^data: (.+)$/m.exec(answer.body) ?? []
+    if (answer.status !== 200 || data === '') {
+      return [fail('events', `${url.pathname} is answered with status ${answer.status}: the proxy must pass it on.`)]
+    }
+    const seen: SeenRequest = JSON.parse(data)
+    return [ok('events', 'The proxy passes on server-sent events.'), checkTrust(seen, url.protocol)]
+  } catch (error) {
+    const trouble = `No event arrives at once (${messageOf(error)}): the proxy must not buffer text/event-stream.`
+    return [fail('events', trouble)]
+  }
+}
+
+function checkTrust({ forwarded, protocol }: SeenRequest, expected: string): Finding {
+  if (forwarded === 'untrusted') {
+    return warn('proxy', 'TRUST_PROXY does not name the proxy: all clients share one address and its limits.')
+  }
+  if (`${protocol}:` !== expected) {
+    return warn(
+      'proxy',
+      `Requests over ${expected.slice(0, -1)} arrive as ${protocol}: the proxy must send X-Forwarded-Proto.`,
+    )
+  }
+  return ok('proxy', forwarded === 'none' ? 'Requests arrive without a proxy.' : 'TRUST_PROXY names the proxy.')
+}

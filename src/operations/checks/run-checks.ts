@@ -1,0 +1,54 @@
+import { connectToMailServer } from '../../domain/mail/mail-operations.js'
+import { checkMail } from '../../domain/operations/check-mail.js'
+import { type Finding, fail, ok, orFail } from '../../domain/operations/finding.js'
+import { claimChecks, replaceChecks } from '../../persistence/operations/checks.js'
+import type { Pod } from '../../pod/pod.js'
+import { type AddressFindings, checkAddress } from './check-address.js'
+import { checkClock } from './check-clock.js'
+import type { OwnRequestOptions } from './own-request.js'
+
+type CheckedPod = Pick<Pod, 'db' | 'config' | 'log' | 'now'>
+
+/** Checks the pod from outside, and stores the results for the console, the API and the metrics. */
+export async function runChecks(pod: CheckedPod, options: OwnRequestOptions = {}): Promise<readonly Finding[]> {
+  let certificateEndsAt: AddressFindings['certificateEndsAt']
+  const address = await orFail('address', async () => {
+    const found = await checkAddress(pod, pod.now(), options)
+    certificateEndsAt = found.certificateEndsAt
+    return found.findings
+  })
+  const findings = [
+    ...address,
+    ...(await orFail('clock', () => checkClock(pod))),
+    ...(await orFail('mail', () => checkMail(pod.db, pod.config))),
+    ...(await orFail('smtp', () => checkSmtp(pod))),
+  ]
+  await replaceChecks(
+    pod.db,
+    findings.map(({ check: name, state, message }) => {
+      return { name, state, message, certificateEndsAt: (name === 'certificate' && certificateEndsAt) || null }
+    }),
+  )
+  return findings
+}
+
+/** Connects and signs in, without sending a mail. */
+async function checkSmtp(pod: CheckedPod): Promise<readonly Finding[]> {
+  const steps = await connectToMailServer(pod)
+  const failed = steps.find((step) => !step.ok)
+  if (failed !== undefined) return [fail('smtp', [failed.answer, failed.advice].filter(Boolean).join(' '))]
+  return steps.length === 0 ? [] : [ok('smtp', 'The mail server accepts a connection and a sign-in.')]
+}
+
+/** Runs the checks every six hours in one of all processes, and logs what needs an action. */
+export async function runDueChecks(pod: CheckedPod): Promise<void> {
+  if (pod.config.isolated) return
+  try {
+    if (!(await claimChecks(pod.db))) return
+    for (const { check, state, message } of await runChecks(pod)) {
+      if (state === 'fail') pod.log.warn({ check, reason: message }, 'check of the pod failed')
+    }
+  } catch (err) {
+    pod.log.debug({ err }, 'checks not run') // an outage has its own log lines
+  }
+}
