@@ -156,7 +156,7 @@ async function create({ to, plain, yes, forget: removeOld, ...options }: CreateO
   }
   const progress = showProgress()
   const manifest = await interruptible(
-    'There is no backup of this run; the next run stores only what is missing.',
+    'The pod is unchanged, and there is no backup of this run. Run the command again: pictures that are stored are not stored twice.',
     (signal) =>
       withPod(async (pod) => {
         await requirePictureStores(pod)
@@ -280,17 +280,19 @@ async function restore(target: string, id: string, options: RestoreOptions): Pro
   if (options.replace) await confirmHost(manifest.host, options.confirm)
 
   const progress = showProgress()
-  const restored = await interruptible('The pod does not start before the same command has run again.', (signal) =>
-    onDatabase(config, (url) =>
-      restoreBackup(manifest, config, url, {
-        repository,
-        identities,
-        replace: options.replace ?? false,
-        endTokens: options.endTokens ?? false,
-        signal,
-        report: progress.report,
-      }),
-    ),
+  const restored = await interruptible(
+    'The restore is not finished, and the pod does not start: run the same command again.',
+    (signal) =>
+      onDatabase(config, (url) =>
+        restoreBackup(manifest, config, url, {
+          repository,
+          identities,
+          replace: options.replace ?? false,
+          endTokens: options.endTokens ?? false,
+          signal,
+          report: progress.report,
+        }),
+      ),
   ).finally(progress.end)
   const { rows, messages, pictures, lostPictures: lost_pictures, renamed } = restored
   print(options, { id, rows, messages, pictures, lost_pictures, renamed }, describeRestored(manifest, restored))

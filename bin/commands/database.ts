@@ -66,7 +66,7 @@ async function move({ to, again = false, ...output }: MoveCommandOptions): Promi
   }
   if (toEmbedded && !again && (await hasEmbeddedPostgres(config.dataDir))) {
     throw new CommandError(
-      `${config.dataDir} has an embedded database already: move its folder postgres away, or name another DATA_DIR.`,
+      `${config.dataDir} has an embedded database already: after an interrupted move add --again, else move its folder postgres away, or name another DATA_DIR.`,
     )
   }
   const progress = showProgress()

@@ -10,6 +10,7 @@ import { privateAddressesWarning } from '../../src/networks/private-hosts.js'
 import { migrate, openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
 import { openPictureStorage } from '../../src/persistence/photos/open-pictures.js'
+import { requireWholeDatabase } from '../../src/pod/open-pod.js'
 import { readSecretKey } from '../../src/pod/secrets.js'
 import { describeDatabaseTrouble } from '../database-trouble.js'
 import { processFile } from '../process-file.js'
@@ -95,6 +96,7 @@ async function prepareDatabase(config: Config, database: KeptDatabase): Promise<
     describeDatabaseTrouble(url, async () => {
       for (;;) {
         try {
+          await requireWholeDatabase(db)
           await migrate(db)
           return await migrateQueue(url)
         } catch (error) {

@@ -19,6 +19,7 @@ import {
   dropUnfinished,
   inspectRestoreTarget,
   listPodProcesses,
+  MOVE,
   markRestore,
   unmarkRestore,
 } from '../persistence/operations/restore-target.js'
@@ -45,7 +46,6 @@ export interface MovedDatabase {
 }
 
 const OLDEST_VERSION = 140_000
-const MARK = 'a move of the database'
 const LOCK_TIMEOUT = '3s'
 
 /**
@@ -76,7 +76,7 @@ async function moveLocked(
     const source = await openUnlimitedSession(pod.db, 'move')
     try {
       await lockTables(source)
-      await markRestore(target, MARK)
+      await markRestore(target, MOVE)
       await migrateTo(target, (await migrationStatus(pod.db)).applied)
       const moved = await copyAll(pod.jobs, source, target, options)
       await finish(target, targetUrl)

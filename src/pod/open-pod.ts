@@ -28,7 +28,7 @@ import {
 import { REPLICA_LIMITS } from '../persistence/database/limits.js'
 import { openReadReplica, type ReadReplica } from '../persistence/database/read-replica.js'
 import { UserSecrets } from '../persistence/models/user.js'
-import { isDatabaseMoving, isRestoreUnfinished } from '../persistence/operations/restore-target.js'
+import { findUnfinishedRestore, isDatabaseMoving, MOVE } from '../persistence/operations/restore-target.js'
 import { type CountedPictures, countFailures } from '../persistence/photos/counted-pictures.js'
 import { openPictureStorage } from '../persistence/photos/open-pictures.js'
 import type { Pod, PodCrypto, Secrets } from './pod.js'
@@ -205,15 +205,24 @@ async function checkSecretKey(db: Knex, secrets: Secrets, { secretKey, dataDir }
   }
 }
 
-async function checkMigrations(db: Knex): Promise<void> {
+/** Throws a StartError if a command moves the database or has loaded only a part of it. */
+export async function requireWholeDatabase(db: Knex): Promise<void> {
   if (await isDatabaseMoving(db)) {
     throw new StartError('A command is moving this database to another server: wait until it has ended.')
   }
-  if (await isRestoreUnfinished(db)) {
+  const source = await findUnfinishedRestore(db)
+  if (source === MOVE) {
+    throw new StartError('The database holds an unfinished move: run the same "pod db move" again, with --again.')
+  }
+  if (source !== undefined) {
     throw new StartError(
-      'The database holds an unfinished restore of a backup: run the same "pod backup restore" again.',
+      `The database holds an unfinished restore of backup ${source}: run the same "pod backup restore" again.`,
     )
   }
+}
+
+async function checkMigrations(db: Knex): Promise<void> {
+  await requireWholeDatabase(db)
   const { pending } = await migrationStatus(db)
   if (pending.length === 0) return
   throw new StartError(

@@ -246,28 +246,38 @@ describe('a backup', () => {
     expect(readdirSync(place.uploadsDir)).toContainEqual(expect.stringMatching(/^images\.replaced-/))
   })
 
-  it('whose restore is interrupted blocks the start of the pod until it is repeated', async () => {
+  it('whose restore is interrupted at any step blocks the start of the pod until it is repeated', async () => {
     await using place = await openRestorePlace()
     const { repository, identity } = source
-    const interruption = new AbortController()
-    const report = ({ step }: { readonly step: string }) => {
-      if (step === 'pictures') interruption.abort()
-    }
-    const options = { repository, identities: [identity], secretKey: SECRET_KEY }
-
-    await expect(place.restore(manifest, { ...options, signal: interruption.signal, report })).rejects.toThrow(
-      'aborted',
-    )
+    const options = { repository, identities: [identity] }
     const config = readConfig({
       POD_URL: 'https://pod.example',
       DATABASE_URL: place.url,
-      SECRET_KEY,
+      DATA_DIR: place.dataDir,
       LOG_LEVEL: 'silent',
     })
-    await expect(openPod(config, 'command', { crypto: fixedKeyCrypto() })).rejects.toThrow('unfinished restore')
 
-    await place.restore(manifest, options)
+    for (const [last, replace] of [
+      ['tables', false],
+      ['indexes and keys', true],
+      ['pictures', false],
+    ] as const) {
+      const interruption = new AbortController()
+      const report = ({ step }: { readonly step: string }) => {
+        if (step === last) interruption.abort()
+      }
+      await expect(
+        place.restore(manifest, { ...options, replace, signal: interruption.signal, report }),
+      ).rejects.toThrow('aborted')
+      // It would make a secret key, if the restore had not written that of the backup.
+      await expect(openPod(config, 'command', { crypto: fixedKeyCrypto() })).rejects.toThrow(
+        `unfinished restore of backup ${manifest.id}`,
+      )
+    }
+
+    expect(await place.restore(manifest, { ...options, replace: true })).toMatchObject({ renamed: [] })
     expect(await rowsOf(place.db)).toEqual(await rowsOf(source.pod.db))
+    expect(readFileSync(join(place.dataDir, 'secret-key'), 'utf8')).toBe(SECRET_KEY)
   })
 })
 

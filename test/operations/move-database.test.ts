@@ -2,12 +2,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
 import { receivePublicJob } from '../../src/jobs/definitions.js'
 import { type MoveOptions, moveDatabase } from '../../src/operations/move-database.js'
+import { openUnlimitedSession } from '../../src/persistence/database/database.js'
 import {
+  findUnfinishedRestore,
   inspectRestoreTarget,
   isDatabaseMoving,
-  isRestoreUnfinished,
 } from '../../src/persistence/operations/restore-target.js'
-import { type OpenPod, openPod } from '../../src/pod/open-pod.js'
+import { type OpenPod, openPod, requireWholeDatabase } from '../../src/pod/open-pod.js'
 import { addPost, addUserRow } from '../support/databases/rows.js'
 import { createTestDatabase, openEmptyDatabase, type TestDatabase } from '../support/databases/test-database.js'
 import { buildPod } from '../support/pods/build-pod.js'
@@ -75,12 +76,22 @@ it('that is interrupted leaves the old database unchanged and a new one that no 
 
   await expect(move(target.url, { signal: interruption.signal, report })).rejects.toThrow('aborted')
 
-  expect(await isRestoreUnfinished(target.db)).toBe(true)
+  expect(await findUnfinishedRestore(target.db)).toBe('a move of the database')
+  await expect(requireWholeDatabase(target.db)).rejects.toThrow('unfinished move')
   expect(await rowsOf(source.db)).toEqual(before)
   await expect(move(target.url)).rejects.toThrow('--again empties it')
   await move(target.url, { again: true })
-  expect(await isRestoreUnfinished(target.db)).toBe(false)
+  expect(await findUnfinishedRestore(target.db)).toBeUndefined()
   expect(await rowsOf(target.db)).toEqual(before)
+})
+
+it('reads a large table from its beginning, wherever another scan has stopped', async () => {
+  const session = await openUnlimitedSession(source.db, 'test')
+  const { rows } = await session.query(
+    `select name from pg_settings where name in ('synchronize_seqscans', 'max_parallel_workers_per_gather') and setting in ('off', '0')`,
+  )
+  await session.end()
+  expect(rows).toHaveLength(2)
 })
 
 it('lets no pod start and nothing write to the old database until it has ended, and runs once at a time', async () => {

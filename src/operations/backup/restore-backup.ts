@@ -71,10 +71,12 @@ export async function restoreBackup(
   try {
     const renamed = await prepareTarget(db, manifest, config, secretKey, options)
     await markRestore(db, manifest.id)
+    // Before the rows: a start of the pod in between would make another key, which a repeated restore refuses.
+    if (config.secretKey === undefined) await keepSecretKey(config.dataDir, secretKey)
     await makeFolder(config.uploadsDir, 0o755)
     await writeFile(join(config.uploadsDir, MARK_FILE), `${manifest.id}\n`)
     await migrateTo(db, manifest.migrations)
-    const loaded = await load(db, manifest, config, secretKey, options)
+    const loaded = await load(db, manifest, config, options)
     options.report({ step: 'statistics', done: 0, total: undefined })
     await analyze(db)
     await migrate(db)
@@ -90,7 +92,6 @@ async function load(
   db: Knex,
   manifest: Manifest,
   config: RestoreConfig,
-  secretKey: string,
   options: RestoreOptions,
 ): Promise<Omit<Restored, 'renamed'>> {
   const session = await openUnlimitedSession(db, 'load')
@@ -99,7 +100,6 @@ async function load(
     const messages = await restoreTables(session, manifest, options)
     if (options.endTokens) await endTokens(session)
     const { pictures, lost } = await restorePictures(session, manifest, openPictureStorage(config), options)
-    if (config.secretKey === undefined) await keepSecretKey(config.dataDir, secretKey)
     await unmarkRestore(session)
     await session.query('commit')
     return { rows: manifest.rows, messages, pictures, lostPictures: lost }

@@ -208,6 +208,14 @@ export function openSession(db: Knex, purpose: string): pg.Client {
   return new pg.Client({ ...settings, application_name: `${settings.application_name} (${purpose})` })
 }
 
+/**
+ * Without the last two, a scan of a large table begins where another one has stopped, or its rows come from several processes: the
+ * rows of two scans could not be compared.
+ */
+const UNLIMITED =
+  'set statement_timeout = 0; set lock_timeout = 0; set idle_in_transaction_session_timeout = 0; set jit = off; ' +
+  'set synchronize_seqscans = off; set max_parallel_workers_per_gather = 0'
+
 /** An open connection outside of the pool without time limits, for reading or loading whole tables. */
 export async function openUnlimitedSession(db: Knex, purpose: string): Promise<pg.Client> {
   const settings: pg.ClientConfig = db.client.config.connection
@@ -218,9 +226,7 @@ export async function openUnlimitedSession(db: Knex, purpose: string): Promise<p
   })
   session.on('error', () => undefined) // the next statement reports the error
   await session.connect()
-  await session.query(
-    'set statement_timeout = 0; set lock_timeout = 0; set idle_in_transaction_session_timeout = 0; set jit = off',
-  )
+  await session.query(UNLIMITED)
   return session
 }
 

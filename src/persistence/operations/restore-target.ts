@@ -4,6 +4,8 @@ import { isLocked } from '../database/session-lock.js'
 
 /** Present while the database holds an unfinished restore. */
 const MARK = 'unfinished_restore'
+/** The mark of a database that is the target of a move. */
+export const MOVE = 'a move of the database'
 
 export type RestoreTarget =
   /** Without tables of a pod, or with those of a restore that was interrupted. */
@@ -23,12 +25,16 @@ export async function isDatabaseMoving(db: Knex): Promise<boolean> {
   return rows[0].moving
 }
 
-export async function isRestoreUnfinished(db: Knex): Promise<boolean> {
-  return (await inspectRestoreTarget(db)) === 'unfinished'
+/** What loads the database: the id of a backup, or `MOVE`. Undefined: nothing, or it has ended. */
+export async function findUnfinishedRestore(db: Knex): Promise<string | undefined> {
+  if ((await inspectRestoreTarget(db)) !== 'unfinished') return undefined
+  const { rows } = await db.raw(`select backup_id as source from public.${MARK}`)
+  // A move has emptied all tables, this one too, before it compares them.
+  return rows[0]?.source ?? MOVE
 }
 
-export async function markRestore(db: Knex, backupId: string): Promise<void> {
-  await db.raw(`create table public.${MARK} as select ?::text as backup_id`, [backupId])
+export async function markRestore(db: Knex, source: string): Promise<void> {
+  await db.raw(`create table public.${MARK} as select ?::text as backup_id`, [source])
 }
 
 export async function unmarkRestore(session: Pick<pg.Client, 'query'>): Promise<void> {
