@@ -21,6 +21,12 @@ describe('each systemd service', () => {
     expect(unit).not.toMatch(/^MemoryDenyWriteExecute/m) // V8 compiles at run time
   })
 
+  it.each(['pod.service', 'pod-worker@.service'])('%s may write to the folder of backups', async (name) => {
+    expect((await readFile(join(units, name), 'utf8')).split('\n')).toContain('ReadWritePaths=-/mnt/backups')
+    const page = await readFile(new URL('../../docs/operating.md', import.meta.url), 'utf8')
+    expect(page).toContain('BACKUP_TO=/mnt/backups')
+  })
+
   it.each(services.slice(0, 3))('%s gives the pod time to stop by itself', async (name) => {
     const unit = (await readFile(join(units, name), 'utf8')).split('\n')
 

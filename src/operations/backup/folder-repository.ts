@@ -25,7 +25,11 @@ export function openFolderRepository(folder: string): Repository {
         await flushFolder(dirname(draft))
       } catch (error) {
         await rm(draft, { force: true }).catch(() => undefined)
-        if (isFileError(error)) throw new BackupError(`The backup cannot be written to ${root} (${messageOf(error)}).`)
+        if (isFileError(error)) {
+          throw new BackupError(
+            `The backup cannot be written to ${root} (${messageOf(error)}): the user of the pod needs the folder, and its systemd service ReadWritePaths=${root}.`,
+          )
+        }
         throw error
       }
     },
