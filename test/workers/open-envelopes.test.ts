@@ -58,3 +58,18 @@ it('an envelope is encrypted for any number of recipients, and each one decrypts
   expect(await crypto.openEncryptedEnvelopes(rightKeys)).toEqual(recipients.map(() => '<an-envelope/>'))
   expect(await crypto.openEncryptedEnvelopes(wrongKeys)).toEqual(recipients.map(() => undefined))
 })
+
+it('a single small envelope is opened without a thread, a long one or a second one in a thread', async () => {
+  const pool = openCryptoPool(1)
+  const receivedAt = new Date()
+  const open = (...envelopes: string[]) =>
+    pool.openEnvelopes(
+      envelopes.map((envelope) => ({ envelope, receivedAt })),
+      new Map(),
+    )
+  await pool.close()
+
+  expect(await open('broken')).toMatchObject([{ state: 'rejected', fault: 'InvalidEnvelope' }])
+  await expect(open('broken'.repeat(10_000))).rejects.toThrow('The threads have been closed.')
+  await expect(open('broken', 'broken')).rejects.toThrow('The threads have been closed.')
+})

@@ -1,8 +1,10 @@
 import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
-import type { PodCrypto } from '../../src/pod/pod.js'
+import type { PodCrypto, ReceivedEnvelope } from '../../src/pod/pod.js'
+import type { Opened } from '../../src/protocol/envelopes/open-envelope.js'
 import { type CryptoLoad, noteCryptoTask, watchWaits } from './crypto-metrics.js'
 import type * as tasks from './crypto-thread.js'
+import { openEnvelopes } from './crypto-thread.js'
 import { inParts } from './in-parts.js'
 import { THREAD_LIMITS } from './limits.js'
 
@@ -23,6 +25,11 @@ const OPENING_WITHIN = 30_000
  * large.
  */
 const ENVELOPES_A_TASK = { least: 32, most: 64 }
+/**
+ * A batch of one envelope of this length is verified without a thread: a public-key operation takes less than the way to a thread and
+ * back (docs/decisions/0054).
+ */
+const VERIFIED_HERE_CHARS = 16_384
 /** Envelopes to decrypt per task. A private-key operation of 4096 bits takes as long as sixty verifications. */
 const PRIVATE_KEYS_A_TASK = { least: 1, most: 4 }
 
@@ -85,6 +92,7 @@ export function openCryptoPool(
   return {
     generateKeyPair: (bits = 4096) => run('generateKeyPair', { bits }, keyGenerationWithin),
     async openEnvelopes(messages, keys) {
+      if (isOneSmall(messages)) return openHere({ messages, keys })
       const tasks = inParts(messages, ENVELOPES_A_TASK, threads).map((part) =>
         run('openEnvelopes', { messages: part, keys }, OPENING_WITHIN),
       )
@@ -124,4 +132,16 @@ export function openCryptoPool(
       await pool.destroy()
     },
   }
+}
+
+function isOneSmall(messages: readonly ReceivedEnvelope[]): boolean {
+  const [message] = messages
+  return messages.length === 1 && message !== undefined && message.envelope.length <= VERIFIED_HERE_CHARS
+}
+
+function openHere(task: Parameters<typeof openEnvelopes>[0]): readonly Opened[] {
+  const began = performance.now()
+  const opened = openEnvelopes(task)
+  noteCryptoTask('openEnvelopes', performance.now() - began)
+  return opened
 }
