@@ -83,3 +83,15 @@ it('a message without a usable key does not stop the others, and a retracted one
   expect(sealed.get(bad)).toEqual({ error: expect.any(Error) })
   expect(sealed.get(123_456_789)).toEqual({})
 })
+
+it('later pods of a message get its envelope without a statement', async () => {
+  const ids = await messages(2)
+  const [id = 0, other = 0] = ids
+  const first = await sealMessages(pod, ids)
+
+  const kept: unknown[] = []
+  const statements = await statementsDuring(async () => kept.push(await sealMessages(pod, [other, id])), 'worker')
+
+  expect(statements).toBe(0)
+  expect(kept).toEqual([new Map([...first].toReversed())])
+})

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { openPrivateKey } from '../../domain/accounts/private-keys.js'
 import { type GroupCommitLimits, groupCommit } from '../../jobs/group-commit.js'
 import {
@@ -7,6 +8,7 @@ import {
   storeEnvelopes,
 } from '../../persistence/outbound/sealable-messages.js'
 import type { Pod, PodCrypto } from '../../pod/pod.js'
+import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import { stateByOwner } from '../../throttling/state-by-owner.js'
 
 /** The envelope of a message, or the error that prevents it. Both unset: the message was retracted. */
@@ -28,8 +30,15 @@ export async function sealMessages(pod: Pod, ids: readonly number[]): Promise<Re
 /** A flood of relays can hold some of the groups with its signatures; other messages start another one. */
 const GROUPS: GroupCommitLimits<number> = { atOnce: 4, items: 64 }
 
-/** Seals messages together that are needed at the same time. A message that is being sealed is not sealed by a second caller. */
+/** Envelopes that the pods of a post or of a thread need shortly after each other; a message never gets another envelope. */
+const KEPT = { maxSize: 8 * 1024 * 1024, sizeCalculation: envelopeBytes }
+
+/**
+ * Seals messages together that are needed at the same time. A message that is being sealed is not sealed by a second caller. Later
+ * callers share the text of the envelope: one for each of hundreds of pods would fill the memory.
+ */
 function openSealer(pod: Pod): SealMessages {
+  const kept = new LRUCache<number, string>(KEPT)
   const running = new Map<number, Promise<SealedMessage>>()
   const sealGroup = groupCommit(GROUPS, (ids: readonly number[]) => sealTogether(pod, ids))
 
@@ -37,17 +46,26 @@ function openSealer(pod: Pod): SealMessages {
     const group = sealGroup(ids)
     for (const id of ids) {
       const one = group
-        .then((sealed) => sealed.get(id) ?? {})
+        .then((sealed) => keep(id, sealed.get(id) ?? {}))
         .catch((error: unknown) => ({ error }))
         .finally(() => running.delete(id))
       running.set(id, one)
     }
   }
 
+  function keep(id: number, sealed: SealedMessage): SealedMessage {
+    if (sealed.envelope !== undefined) kept.set(id, sealed.envelope)
+    return sealed
+  }
+
   return async (ids) => {
-    const fresh = ids.filter((id) => !running.has(id))
+    const found = new Map(ids.map((id) => [id, kept.get(id)] as const))
+    const fresh = ids.filter((id) => found.get(id) === undefined && !running.has(id))
     if (fresh.length > 0) start(fresh)
-    const sealed = ids.map(async (id) => [id, (await running.get(id)) ?? {}] as const)
+    const sealed = ids.map(async (id): Promise<[number, SealedMessage]> => {
+      const envelope = found.get(id)
+      return [id, envelope === undefined ? ((await running.get(id)) ?? {}) : { envelope }]
+    })
     return new Map(await Promise.all(sealed))
   }
 }
