@@ -256,7 +256,6 @@ async function measureRound(lived: LivedPod, corpus: LivedCorpus, perSecond?: nu
   }
   const port = processes.find(({ name }) => name === 'web')?.port ?? 0
   const before = processorTimesOf(pids)
-  const stored = untilStored(pod, corpus)
   const sent = await load(loader, {
     port,
     path: '/receive/public',
@@ -265,7 +264,7 @@ async function measureRound(lived: LivedPod, corpus: LivedCorpus, perSecond?: nu
     bodies: messages.map(({ body }) => body),
     ...(perSecond !== undefined && { perSecond }),
   })
-  await stored
+  await untilStored(pod, corpus)
   const participations = countKind(corpus, 'posts')
   const received = await untilDone(lived, participations)
   const after = processorTimesOf(pids)
