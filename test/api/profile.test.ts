@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ApiPerson, type ApiPod, expectError, startApiPod } from '../support/pods/api-pod.js'
+import { type ApiClient, type ApiPerson, type ApiPod, expectError, startApiPod } from '../support/pods/api-pod.js'
 import { publish, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
 
@@ -305,5 +305,99 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     await api.alice.patch('/user', { bio: 'changed', unknown: 1 })
     await api.alice.patch('/user', {})
     expect(await told()).toEqual([])
+  })
+})
+
+describe('GET and PATCH /user/settings', () => {
+  const settings = async (who: ApiClient = alice) => (await who.get('/user/settings')).body
+  const patch = (change: object, headers: Readonly<Record<string, string>> = {}) =>
+    api.call({ method: 'PATCH', path: '/user/settings', token: alice.token, body: change, headers })
+
+  it('answer every setting, and the address only with the scope `email` (case 29)', async () => {
+    const { fay } = await api.people('fay')
+    const kinds = (delivery: string, ...names: readonly string[]) =>
+      Object.fromEntries(names.map((name) => [name, delivery]))
+    const all = {
+      ...{ language: 'en', available_languages: expect.arrayContaining(['en']), time_zone: 'UTC' },
+      ...{ follow_back_aspect_id: null, default_post_public: false, default_post_aspect_ids: [], strip_exif: true },
+      ...{ mail_enabled: true, digest_hour: 8, email_confirmed: false, mail_available: false, mail_state: 'ok' },
+      mail_kinds: {
+        ...kinds('immediate', 'mentioned', 'mentioned_in_comment', 'started_sharing', 'private_message'),
+        ...kinds('immediate', 'someone_reported', 'sign_up_waiting'),
+        ...kinds('daily', 'comment_on_post', 'also_commented', 'liked', 'liked_comment', 'reshared'),
+        ...kinds('daily', 'contacts_birthday'),
+      },
+      second_factor: { totp: false, passkeys: 0, recovery_codes_left: 0 },
+      close_at: null,
+    }
+    expect(await settings(await fay.with('profile:read_private'))).toEqual(all)
+    expect(await settings(await fay.with('profile:read_private', 'email'))).toEqual({
+      ...{ ...all, email: null, unconfirmed_email: null },
+    })
+    expectError(await (await fay.with('profile')).get('/user/settings'), 403)
+    expectError(await (await fay.with('profile:read_private')).patch('/user/settings', { language: 'en' }), 403)
+  })
+
+  it('change the given fields only, and merge the kinds of mails (case 29)', async () => {
+    const before = await settings()
+    const answer = await patch({
+      ...{ time_zone: 'America/New_York', digest_hour: 20, mail_enabled: false, unknown: 1 },
+      mail_kinds: { liked: 'never', commented_on_post: 'immediate' },
+    })
+    const after = {
+      ...{ ...before, time_zone: 'America/New_York', digest_hour: 20, mail_enabled: false },
+      mail_kinds: { ...before.mail_kinds, liked: 'never', comment_on_post: 'immediate' },
+    }
+    expect([answer.status, answer.body]).toEqual([200, after])
+    expect(await settings()).toEqual(after)
+  })
+
+  it.each([
+    [{ time_zone: 'Mars/X' }, 'time_zone_invalid', 'time_zone'],
+    [{ language: 'xx' }, 'language_invalid', 'language'],
+    [{ digest_hour: 24 }, 'digest_hour_invalid', 'digest_hour'],
+    [{ digest_hour: 1.5 }, 'field_invalid', 'digest_hour'],
+    [{ strip_exif: false }, 'read_only', 'strip_exif'],
+    [{ email: 'eve@mail.example' }, 'read_only', 'email'],
+    [{ close_at: null }, 'read_only', 'close_at'],
+    [{ mail_kinds: { liked: 'hourly' } }, 'mail_kind_invalid', 'mail_kinds.liked'],
+    [{ mail_kinds: { poked: 'never' } }, 'mail_kind_invalid', 'mail_kinds.poked'],
+    [{ mail_kinds: { toString: 'never' } }, 'mail_kind_invalid', 'mail_kinds.toString'],
+    [{ mail_kinds: null }, 'field_invalid', 'mail_kinds'],
+  ])('change nothing with %j (case 27)', async (wrong, reason, field) => {
+    const before = await settings()
+    const answer = await patch({ default_post_public: true, mail_kinds: { liked: 'daily' }, ...wrong })
+    expectError(answer, 422)
+    expect(answer.body).toMatchObject({ reason, field })
+    expect(await settings()).toEqual(before)
+  })
+
+  it('accept aspects of the user only (case 28)', async () => {
+    const { gus } = await api.people('gus')
+    const [own] = (await alice.get('/aspects')).body
+    const [foreign] = (await gus.get('/aspects')).body
+    expect((await patch({ follow_back_aspect_id: foreign.id })).body.reason).toBe('aspect_not_found')
+    expectError(await patch({ follow_back_aspect_id: foreign.id }), 404)
+    const others = await patch({ default_post_aspect_ids: [own.id, foreign.id] })
+    expectError(others, 422)
+    expect(others.body.field).toBe('default_post_aspect_ids')
+    const both = { follow_back_aspect_id: own.id, default_post_aspect_ids: [own.id] }
+    expect((await patch(both)).body).toMatchObject(both)
+    expect((await patch({ default_post_public: true })).body.default_post_aspect_ids).toEqual([])
+    expect((await patch({ follow_back_aspect_id: null })).body.follow_back_aspect_id).toBeNull()
+  })
+
+  it('change nothing if the settings have changed since the read that `If-Match` names (case 51)', async () => {
+    const { etag = '' } = (await alice.get('/user/settings')).headers
+    const first = await patch({ digest_hour: 3 }, { 'if-match': String(etag) })
+    expect([first.status, first.headers['etag'] === etag]).toEqual([200, false])
+    const before = await settings()
+    const late = await patch({ digest_hour: 4 }, { 'if-match': String(etag) })
+    expectError(late, 412)
+    expect([late.body.reason, await settings()]).toEqual(['changed_since', before])
+    expect((await alice.get('/user/settings')).headers['etag']).toBe(first.headers['etag'])
+    const tag = String(first.headers['etag'])
+    const both = await Promise.all([5, 6].map((hour) => patch({ digest_hour: hour }, { 'if-match': tag })))
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 412])
   })
 })

@@ -1,8 +1,14 @@
 import type { Knex } from 'knex'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Aspect } from '../../persistence/models/aspect.js'
-import { User } from '../../persistence/models/user.js'
+import { type MailState, User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
+import {
+  findMailPreferences,
+  type MailPreferences,
+  type MailPreferencesChange,
+  writeMailPreferences,
+} from '../mail/mail-settings.js'
 import { Refusal } from '../refusals.js'
 import { type Factors, findFactors } from './factors/second-factor.js'
 import { isLanguage, LANGUAGES } from './languages.js'
@@ -18,6 +24,11 @@ export interface AccountSettings {
   readonly defaultPostPublic: boolean
   readonly defaultPostAspectIds: readonly number[]
   readonly email: string | null
+  readonly emailConfirmed: boolean
+  readonly unconfirmedEmail: string | null
+  readonly mailState: MailState
+  readonly mail: MailPreferences
+  readonly closeAt: Date | null
   readonly secondFactor: Factors
 }
 
@@ -28,20 +39,23 @@ export interface SettingsChange {
   readonly followBackAspectId?: number | null | undefined
   readonly defaultPostPublic?: boolean | undefined
   readonly defaultPostAspectIds?: readonly number[] | undefined
+  readonly mail?: MailPreferencesChange | undefined
 }
 
 type SettingsRefusal = 'language_invalid' | 'time_zone_invalid' | 'aspect_not_found' | 'aspects_invalid'
 
 export async function findSettings({ db }: Pick<Pod, 'db'>, userId: number): Promise<AccountSettings> {
-  const [user, aspects, secondFactor] = await Promise.all([
-    User.query(db).findById(userId).throwIfNotFound(),
-    db('aspects').where({ userId, postDefault: true }).orderBy('position').select('id'),
-    findFactors(db, userId),
-  ])
-  const { language, timeZone, followBackAspectId, defaultPostPublic, email } = user
+  // One after the other: `db` may be a transaction, which has one connection.
+  const user = await User.query(db).findById(userId).throwIfNotFound()
+  const aspects = await db('aspects').where({ userId, postDefault: true }).orderBy('position').select('id')
+  const secondFactor = await findFactors(db, userId)
+  const mail = await findMailPreferences({ db }, userId)
+  const { language, timeZone, followBackAspectId, defaultPostPublic, email, unconfirmedEmail, mailState, closeAt } =
+    user
   const defaultPostAspectIds = aspects.map(({ id }) => Number(id))
   return {
-    ...{ language, timeZone, followBackAspectId, defaultPostPublic, defaultPostAspectIds, email, secondFactor },
+    ...{ language, timeZone, followBackAspectId, defaultPostPublic, defaultPostAspectIds, secondFactor },
+    ...{ email, emailConfirmed: user.emailConfirmedAt !== null, unconfirmedEmail, mailState, mail, closeAt },
     availableLanguages: LANGUAGES,
   }
 }
@@ -53,31 +67,40 @@ export async function changeSettings(
   change: SettingsChange,
   check: (current: AccountSettings) => void = () => undefined,
 ): Promise<AccountSettings> {
-  return inTransaction(pod, async (transaction) => {
-    await User.lock(transaction, userId)
-    const current = await findSettings({ db: transaction }, userId)
-    check(current)
-    const { language, timeZone, followBackAspectId } = change
-    if (language !== undefined && !isLanguage(language)) {
-      throw refusal('language_invalid', `The language is one of ${LANGUAGES.join(', ')}.`)
-    }
-    if (timeZone !== undefined && !isTimeZone(timeZone)) {
-      throw refusal('time_zone_invalid', 'The time zone is a name like Europe/Berlin.')
-    }
-    if (typeof followBackAspectId === 'number') await requireOwnAspect(transaction, userId, followBackAspectId)
-    const { isPublic, aspectIds } = await readPostDefaults(transaction, { userId, current, change })
-    const columns = {
-      ...(language !== undefined && { language }),
-      ...(timeZone !== undefined && { timeZone }),
-      ...(followBackAspectId !== undefined && { followBackAspectId }),
-      defaultPostPublic: isPublic,
-    }
-    await User.query(transaction).findById(userId).patch(columns)
-    await transaction('aspects')
-      .where({ userId })
-      .update({ postDefault: transaction.raw('id = any(?::bigint[])', [[...aspectIds]]) })
-    return findSettings({ db: transaction }, userId)
-  })
+  return inTransaction(pod, (transaction) => writeSettings(transaction, userId, change, check))
+}
+
+/** The same in the transaction of the caller. */
+export async function writeSettings(
+  transaction: Knex.Transaction,
+  userId: number,
+  change: SettingsChange,
+  check: (current: AccountSettings) => void = () => undefined,
+): Promise<AccountSettings> {
+  await User.lock(transaction, userId)
+  const current = await findSettings({ db: transaction }, userId)
+  check(current)
+  const { language, timeZone, followBackAspectId } = change
+  if (language !== undefined && !isLanguage(language)) {
+    throw refusal('language_invalid', `The language is one of ${LANGUAGES.join(', ')}.`)
+  }
+  if (timeZone !== undefined && !isTimeZone(timeZone)) {
+    throw refusal('time_zone_invalid', 'The time zone is a name like Europe/Berlin.')
+  }
+  if (typeof followBackAspectId === 'number') await requireOwnAspect(transaction, userId, followBackAspectId)
+  const { isPublic, aspectIds } = await readPostDefaults(transaction, { userId, current, change })
+  const columns = {
+    ...(language !== undefined && { language }),
+    ...(timeZone !== undefined && { timeZone }),
+    ...(followBackAspectId !== undefined && { followBackAspectId }),
+    defaultPostPublic: isPublic,
+  }
+  await User.query(transaction).findById(userId).patch(columns)
+  await transaction('aspects')
+    .where({ userId })
+    .update({ postDefault: transaction.raw('id = any(?::bigint[])', [[...aspectIds]]) })
+  if (change.mail !== undefined) await writeMailPreferences(transaction, userId, change.mail)
+  return findSettings({ db: transaction }, userId)
 }
 
 /** A public post has no aspects: turning `public` on clears them. */

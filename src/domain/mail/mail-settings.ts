@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
@@ -29,22 +30,43 @@ export async function findMailPreferences({ db }: Pick<Pod, 'db'>, userId: numbe
 export async function changeMailPreferences(
   pod: Pick<Pod, 'db' | 'claimedKey'>,
   userId: number,
+  change: MailPreferencesChange,
+): Promise<void> {
+  await inTransaction(pod, (transaction) => writeMailPreferences(transaction, userId, change))
+}
+
+/** The same in the transaction of the caller. Nothing is written after a refusal. */
+export async function writeMailPreferences(
+  transaction: Knex.Transaction,
+  userId: number,
   { enabled, digestHour, kinds = {} }: MailPreferencesChange,
 ): Promise<void> {
   if (digestHour !== undefined && !(Number.isInteger(digestHour) && digestHour >= 0 && digestHour <= 23)) {
     throw new Refusal('digest_hour_invalid', 'The hour is a number from 0 to 23.')
   }
-  for (const [kind, delivery] of Object.entries(kinds)) {
-    if (isPreferenceKind(kind) && (DELIVERIES as readonly string[]).includes(delivery)) continue
-    throw new Refusal('mail_kind_invalid', `The delivery of ${kind} is one of ${DELIVERIES.join(', ')}.`)
+  const rows = Object.entries(kinds).map(([name, delivery]) => ({ userId, kind: readKind(name), delivery }))
+  const wrong = Object.entries(kinds).find(([, delivery]) => !(DELIVERIES as readonly string[]).includes(delivery))
+  if (wrong !== undefined) throw kindInvalid(wrong[0], `The delivery of a kind is one of ${DELIVERIES.join(', ')}.`)
+  const columns = {
+    ...(enabled !== undefined && { mailEnabled: enabled }),
+    ...(digestHour !== undefined && { digestHour }),
   }
-  await inTransaction(pod, async (transaction) => {
-    const columns = {
-      ...(enabled !== undefined && { mailEnabled: enabled }),
-      ...(digestHour !== undefined && { digestHour }),
-    }
-    if (Object.keys(columns).length > 0) await User.query(transaction).findById(userId).patch(columns)
-    const rows = Object.entries(kinds).map(([kind, delivery]) => ({ userId, kind, delivery }))
-    if (rows.length > 0) await transaction('mail_preferences').insert(rows).onConflict(['userId', 'kind']).merge()
-  })
+  if (Object.keys(columns).length > 0) await User.query(transaction).findById(userId).patch(columns)
+  const ofKind = new Map(rows.map((row) => [row.kind, row]))
+  if (ofKind.size === 0) return
+  await transaction('mail_preferences')
+    .insert([...ofKind.values()])
+    .onConflict(['userId', 'kind'])
+    .merge()
+}
+
+/** Reads the name of a kind, or that of the type of its notifications. */
+function readKind(name: string): string {
+  const kind = name === 'commented_on_post' ? 'comment_on_post' : name
+  if (isPreferenceKind(kind)) return kind
+  throw kindInvalid(name, `There is no kind of notice named ${name}.`)
+}
+
+function kindInvalid(kind: string, message: string): Refusal {
+  return new Refusal('mail_kind_invalid', message, { details: { field: `mail_kinds.${kind}` } })
 }

@@ -37,6 +37,7 @@ import { ListedPodSchema, PodSchema } from '../schemas/pods.js'
 import { Photo, Picture, Poll, Post, Root } from '../schemas/posts.js'
 import { queryText } from '../schemas/query-text.js'
 import { Like, Reshare } from '../schemas/reactions.js'
+import { UserSettings } from '../schemas/settings.js'
 import { SignUpSchema } from '../schemas/sign-ups.js'
 import { UserNoticeSchema } from '../schemas/user-notices.js'
 import { addCompression } from '../server/compression.js'
@@ -122,6 +123,7 @@ const NAMED_SCHEMAS = [
   ...[ListedPersonSchema, WholePersonSchema],
   ...[ActionSchema, AuditEntrySchema, ContentSchema, ListedCaseSchema, WholeCaseSchema, OwnReportSchema],
   UserNoticeSchema,
+  UserSettings,
   ...[PodRuleSchema, PodPreviewSchema, ListedPodSchema, PodSchema],
   ...[PodRuleImportSchema, OperationSchema, InvitationSchema, SignUpSchema],
   ...[ClusterSchema, WholeClusterSchema, CleanPreviewSchema],

@@ -40,6 +40,9 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   getOwnProfile: {},
   changeOwnProfile: { body: { bio: 'I like **cats**.', location: 'Berlin', tags: ['cats', 'hiking'] } },
 
+  getSettings: {},
+  changeSettings: { body: { time_zone: 'Europe/Berlin', mail_kinds: { liked: 'never' } } },
+
   getPerson: ofContact,
   listPostsOfPerson: ofContact,
   listPhotosOfPerson: ofContact,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { isRead } from '../limits/write-limit.js'
 import { addVary } from './headers.js'
@@ -19,7 +19,7 @@ export function addEntityTags(app: FastifyInstance): void {
   })
   app.addHook('onSend', (request, reply, payload, done) => {
     if (!isRead(request.method) || reply.statusCode !== 200 || typeof payload !== 'string') return done(null, payload)
-    const etag = weakTagOf(payload, reply)
+    const etag = weakTagOf(payload, String(reply.getHeader('link') ?? ''))
     reply.header('etag', etag)
     addVary(reply, 'Authorization')
     if (!isNotModified(request, etag)) return done(null, payload)
@@ -35,7 +35,12 @@ const NotModified = Type.Null({ description: 'The client has this version: its `
 export function isNotModified({ headers }: FastifyRequest, etag: string): boolean {
   const known = headers['if-none-match']
   if (known === undefined) return false
-  return known.trim() === '*' || (known.match(ENTITY_TAG) ?? []).some((tag) => opaque(tag) === opaque(etag))
+  return namesTag(known, etag)
+}
+
+/** Whether a header with entity tags names this one, or any. All tags of the API are weak, so `If-Match` compares like the others. */
+export function namesTag(header: string, etag: string): boolean {
+  return header.trim() === '*' || (header.match(ENTITY_TAG) ?? []).some((tag) => opaque(tag) === opaque(etag))
 }
 
 const ENTITY_TAG = /(?:W\/)?"[^"]*"/g
@@ -44,8 +49,7 @@ function opaque(tag: string): string {
   return tag.replace(/^W\//, '')
 }
 
-function weakTagOf(payload: string, reply: FastifyReply): string {
-  const links = String(reply.getHeader('link') ?? '')
+export function weakTagOf(payload: string, links = ''): string {
   const hash = createHash('sha256').update(payload).update('\n').update(links).digest('base64url')
   return `W/"${hash.slice(0, 22)}"`
 }

@@ -23,6 +23,7 @@ import { reportRoutes } from './reports.js'
 import { reshareRoutes } from './reshares.js'
 import { searchRoutes } from './search.js'
 import { searchPostsRoutes } from './search-posts.js'
+import { settingsApiRoutes } from './settings.js'
 import { streamingRoutes } from './streaming.js'
 import { streamRoutes } from './streams.js'
 import { tagFollowingRoutes } from './tag-followings.js'
@@ -43,6 +44,7 @@ export const apiRoutes: FastifyPluginAsync = async (app) => {
   addRemoteSearch(app)
   await app.register(userRoutes)
   await app.register(userNoticeRoutes)
+  await app.register(settingsApiRoutes)
   await app.register(usersRoutes)
   await app.register(commentRoutes)
   await app.register(reportRoutes)
