@@ -33,6 +33,7 @@ const homes: Readonly<Record<string, RegExp>> = {
   commander: /^bin\//,
   aws4fetch: /^src\/persistence\/s3\//,
   'age-encryption': /^src\/operations\/backup\//,
+  '@simplewebauthn/server': /^src\/domain\/accounts\/factors\//,
   'pg-copy-streams': /^src\/persistence\/database\//,
 }
 

@@ -3,7 +3,6 @@ import { createInterface } from 'node:readline'
 import { Argument, type Command, Option } from 'commander'
 import {
   type Account,
-  closeUser,
   createUser,
   findUser,
   listUsers,
@@ -22,6 +21,7 @@ import { type OutputOptions, print, table } from '../output.js'
 import { withPod } from '../with-pod.js'
 import { pendingCommands } from './pending-sign-ups.js'
 import { userAccessCommands } from './user-access.js'
+import { userSettingsCommands } from './user-settings.js'
 
 interface PasswordOptions extends OutputOptions {
   readonly password?: string
@@ -88,17 +88,8 @@ export function peopleCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  pod user role alice admin')
     .action(changeRole)
 
-  user
-    .command('close <username>')
-    .description(
-      'Closes an account permanently: password, tokens and authorizations end at once; the name stays reserved.',
-    )
-    .option('--yes', 'confirm')
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  pod user close alice --yes')
-    .action(close)
-
   userAccessCommands(user)
+  userSettingsCommands(user)
 }
 
 function withPasswordOptions(command: Command): Command {
@@ -195,14 +186,6 @@ async function changeRole(username: string, role: Role, options: ActorOptions): 
     await setRole(pod, actor, account.guid, { role, reason, confirm: account.username })
   })
   print(options, { username, role }, [role === 'none' ? `${username} has no role.` : `${username} is ${role} now.`])
-}
-
-async function close(username: string, options: OutputOptions & { yes?: boolean }): Promise<void> {
-  if (!options.yes) {
-    throw new CommandError(`Closing ${username} cannot be undone: add --yes to confirm.`)
-  }
-  await withPod((pod) => closeUser(pod, username))
-  print(options, { username, closed: true }, [`${username} is closed; sign-in is no longer possible.`])
 }
 
 function present(account: Account) {

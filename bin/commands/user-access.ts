@@ -4,7 +4,7 @@ import {
   findFactorsOf,
   listSessionsOf,
   removeFactorsOf,
-} from '../../src/domain/accounts/operator-changes.js'
+} from '../../src/domain/accounts/operator/operator-changes.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { withPod } from '../with-pod.js'
 

@@ -138,15 +138,38 @@ describe('the commands', { timeout: 60_000 }, () => {
       expect(await failure('user', 'two-factor', 'nobody')).toMatchObject({ code: 1 })
     })
 
-    it('close requires a confirmation', async () => {
+    it('settings shows and changes what the API calls by the same names', async () => {
+      const changes = ['time_zone=Europe/Berlin', 'mail_kinds.liked=never', 'digest_hour=20', 'mail_enabled=false']
+      const changed = { time_zone: 'Europe/Berlin', digest_hour: 20, mail_enabled: false, email: null }
+      expect(await json('user', 'settings', 'alice', ...changes)).toMatchObject(changed)
+      expect((await json('user', 'settings', 'alice')).mail_kinds).toMatchObject({ liked: 'never', reshared: 'daily' })
+      for (const wrong of ['time_zone=Mars/X', 'digest_hour=x', 'email=a@b.example', 'colour=red', 'language']) {
+        expect(await failure('user', 'settings', 'alice', wrong)).toMatchObject({ code: 1 })
+      }
+      expect(await failure('user', 'settings', 'nobody')).toMatchObject({ code: 1 })
+      expect(await open.db('audit_entries').where({ action: 'user.settings' })).toHaveLength(1)
+    })
+
+    it('close requires a confirmation, and has a grace period', async () => {
       await createUser(open, { username: 'leaver', password: PASSWORD })
 
       expect(await failure('user', 'close', 'leaver')).toMatchObject({
         code: 1,
         stderr: expect.stringContaining('--yes'),
       })
-      expect(await json('user', 'close', 'leaver', '--yes')).toEqual({ username: 'leaver', closed: true })
+      const closing = { username: 'leaver', close_at: expect.any(String) }
+      expect(await json('user', 'close', 'leaver', '--yes')).toEqual(closing)
+      expect(await json('user', 'close', 'leaver', '--cancel')).toEqual({ username: 'leaver', close_at: null })
+      expect(await failure('user', 'close', 'leaver', '--cancel')).toMatchObject({ code: 1 })
+      expect(await failure('user', 'close', 'leaver', '--now')).toMatchObject({ code: 1 })
+      expect(await json('user', 'close', 'leaver', '--now', '--yes')).toEqual({ username: 'leaver', closed: true })
       expect(await json('user', 'show', 'leaver')).toMatchObject({ closed_at: expect.any(String) })
+      const entries = await open.db('audit_entries').whereIn('action', ['user.close', 'user.keep']).orderBy('id')
+      expect(entries.map(({ action, via }) => [action, via])).toEqual([
+        ['user.close', 'command'],
+        ['user.keep', 'command'],
+        ['user.close', 'command'],
+      ])
     })
   })
 

@@ -8,6 +8,7 @@ import {
   turnTotpOff,
 } from '../../src/domain/accounts/factors/second-factor.js'
 import { readBase32, totpCode } from '../../src/domain/accounts/factors/totp.js'
+import { closeOwnAccount } from '../../src/domain/accounts/own-closing.js'
 import { createResetLink } from '../../src/domain/accounts/passwords/password-reset.js'
 import { recordDownload, requestExport } from '../../src/domain/archives/exports.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
@@ -382,6 +383,17 @@ describe('a mail about the safety of the account', () => {
 
     expect(kinds()).toEqual([['liam@mail.example', expect.stringContaining('is ready')]])
     expect(smtp.mails[0]?.text).toMatch(/https:\/\/pod\.example\/settings\/export\s/)
+  })
+
+  it('reports the closing of the account, with the day in the time zone of its reader', async () => {
+    const { pod } = opened
+    const zone = { timeZone: 'Pacific/Kiritimati' }
+    const [{ id }] = await pod.db('users').where({ username: 'liam' }).update(zone).returning('id')
+    const closeAt = await closeOwnAccount(pod, id, 'liam')
+    await runMails(pod)
+    expect(kinds()).toEqual([['liam@mail.example', expect.stringContaining('is being closed')]])
+    const day = new Intl.DateTimeFormat('en', { dateStyle: 'long', ...zone }).format(closeAt)
+    expect(smtp.mails[0]?.text).toContain(`closed for good on ${day}`)
   })
 
   async function finishedExport(userId: number) {

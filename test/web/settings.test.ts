@@ -319,3 +319,78 @@ describe('sessions and applications', () => {
     expect(await statusWith(token.access_token)).toBe(401)
   })
 })
+
+describe('closing the own account', () => {
+  async function close(browser: TestBrowser, username: string): Promise<void> {
+    await browser.visit('/settings/close')
+    await browser.submit({ username }, '/settings/close')
+  }
+
+  it('needs the username, ends sessions and the access of applications, and can be taken back (case 39)', async () => {
+    const client = await registerTestClient(pod.app)
+    const [here, there] = [await pod.signedIn('dan'), await pod.signedIn('dan')]
+    const token = await tokenOf(client, here)
+    await close(here, 'somebody')
+    expect([here.page.statusCode, (await userRow()).closeAt]).toEqual([422, null])
+    await close(here, 'dan')
+    expect(here.page.body).toContain('Your account is being closed')
+    const days = ((await userRow()).closeAt - pod.pod.now().getTime()) / 86_400_000
+    expect([Math.round(days), await statusWith(token)]).toEqual([7, 401])
+    expect((await there.visit('/settings')).body).toContain('<h1>Sign in</h1>')
+
+    const again = await pod.signedIn('dan')
+    expect(again.url.pathname).toBe('/settings/close')
+    for (const path of ['/settings', '/settings/password', '/users/confirm_access', '/admin']) {
+      await again.visit(path)
+      expect([path, again.url.pathname]).toEqual([path, path === '/admin' ? '/users/sign_in' : '/settings/close'])
+    }
+    expect(await statusWith(token)).toBe(401)
+    await again.visit('/settings/close')
+    await again.submit({}, '/settings/close/keep')
+    expect([again.url.pathname, (await userRow()).closeAt, await statusWith(token)]).toEqual(['/settings', null, 200])
+  })
+
+  it('gives an application no code until the account is kept', async () => {
+    const client = await registerTestClient(pod.app)
+    await close(await pod.signedIn('dan'), 'dan')
+    const browser = pod.visitor()
+    await browser.visit(client.address())
+    await browser.submit({ username: 'dan', password })
+    expect(browser.url.pathname).toBe('/settings/close')
+    await browser.visit(client.address({ prompt: 'none' }))
+    expect(browser.url.searchParams.get('error')).toBe('interaction_required')
+    await browser.visit('/settings/close')
+    await browser.submit({}, '/settings/close/keep')
+  })
+
+  it('is refused to the last admin (case 40), and taken back by no owner if a moderator closes', async () => {
+    const adm = await pod.signedIn('adm')
+    await close(adm, 'adm')
+    expect([adm.page.statusCode, (await userRow('adm')).closeAt]).toEqual([422, null])
+
+    const zoe = pod.visitor()
+    await pod.people('zoe')
+    await zoe.visit('/users/sign_in')
+    await zoe.submit({ username: 'zoe', password: 'the password of zoe' })
+    await close(zoe, 'zoe')
+    await zoe.visit('/users/sign_in')
+    await zoe.submit({ username: 'zoe', password: 'the password of zoe' })
+    await pod.pod
+      .db('users')
+      .where({ username: 'zoe' })
+      .update({ closingBy: 'moderator', closeAt: new Date(pod.pod.now().getTime() + 1e9) })
+    await zoe.submit({}, '/settings/close/keep')
+    expect([zoe.url.pathname, (await userRow('zoe')).closeAt === null]).toEqual(['/users/sign_in', false])
+  })
+
+  it('needs a proof of the password, which keeps the username', async () => {
+    await withOldProof(async () => {
+      const mod = await pod.signedIn('mod')
+      pod.later(660)
+      await close(mod, 'mod')
+      expect([mod.url.pathname, (await userRow('mod')).closeAt]).toEqual(['/users/confirm_access', null])
+      expect(mod.page.body).toContain('name="username" value="mod"')
+      pod.later(-660)
+    })
+  })
+})

@@ -188,11 +188,16 @@ async function deleteAuthorizations(transaction: Knex.Transaction, userId: numbe
  * Closes an account at once: sign-in and tokens stop working, its content is deleted here, and an account deletion is sent to the
  * pods that have data of it. The username stays reserved.
  */
-export async function closeUser(pod: Pod, username: string): Promise<void> {
+export async function closeUser(
+  pod: Pod,
+  username: string,
+  also: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
+): Promise<void> {
   await changeOpenUser(pod, username, async (transaction, user) => {
     requireNotPodmin(pod, user)
     requireOtherAdmin(await lockAdmins(transaction), user.id)
     await closeNow(pod, transaction, user)
+    await also(transaction, user)
   })
 }
 

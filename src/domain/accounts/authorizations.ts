@@ -133,14 +133,14 @@ export async function revokeAuthorization(pod: Pick<Pod, 'db'>, address: string,
   if (ended === 0) throw refusal('authorization_missing', 'This application has no access any more.')
 }
 
-/** Finds a user by address whose account is neither closed nor locked, nor being closed by a moderator. */
+/** Finds a user by address whose account is neither closed, nor being closed, nor locked. */
 export async function findActiveUser(pod: Pick<Pod, 'db'>, address: string): Promise<User | undefined> {
   return User.query(pod.db)
     .joinRelated('person')
     .where({ 'person.address': address })
     .whereNull('users.closedAt')
     .whereNull('users.lockedAt')
-    .whereRaw(`users.closing_by is distinct from 'moderator'`)
+    .whereNull('users.closeAt')
     .first()
 }
 

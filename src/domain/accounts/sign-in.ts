@@ -16,6 +16,8 @@ export interface SignIn {
   readonly userId: number
   readonly address: string
   readonly needsFactor: boolean
+  /** The owner closes the account: the sign-in leads to `/settings/close` only. */
+  readonly isClosing: boolean
   /**
    * To be called after the session, or the second step, is stored. False if the password has changed meanwhile, or a second factor was
    * turned on that the sign-in did not require; then all sessions and second steps are deleted.
@@ -39,7 +41,7 @@ export async function signIn(
   const { id: userId } = user
   const needsFactor = hasFactor(await findFactors(pod.db, userId))
   return {
-    ...{ userId, address, needsFactor },
+    ...{ userId, address, needsFactor, isClosing: user.closeAt !== null },
     async confirm() {
       if (!(await confirmPassword(pod, { userId, address, passwordHash }))) return false
       if (needsFactor || !hasFactor(await findFactors(pod.db, userId))) return true

@@ -17,13 +17,29 @@ export async function findAccountWithRole(
   { db }: Pick<Pod, 'db'>,
   account: { readonly 'person.address': string } | { readonly 'users.id': number },
 ): Promise<AccountWithRole | undefined> {
+  return selectUnlocked(db).where(account).whereNull('users.closeAt').first().castTo<AccountWithRole | undefined>()
+}
+
+/** A signed-in user who may be closing the account, and can keep it until then. */
+export interface OwnAccount extends AccountWithRole {
+  /** The end of the grace period; null: the account is not being closed. */
+  readonly closeAt: Date | null
+}
+
+/** The same for the owner of the account, also while the owner closes it. */
+export async function findOwnAccount({ db }: Pick<Pod, 'db'>, address: string): Promise<OwnAccount | undefined> {
+  return selectUnlocked(db)
+    .where({ 'person.address': address })
+    .whereRaw(`users.closing_by is distinct from 'moderator'`)
+    .select('users.closeAt')
+    .first()
+    .castTo<OwnAccount | undefined>()
+}
+
+function selectUnlocked(db: Pod['db']) {
   return User.query(db)
     .joinRelated('person')
-    .where(account)
     .whereNull('users.closedAt')
     .whereNull('users.lockedAt')
-    .whereNull('users.closeAt')
     .select('users.id as userId', 'users.personId', 'users.username', 'users.role', 'person.address', 'person.guid')
-    .first()
-    .castTo<AccountWithRole | undefined>()
 }

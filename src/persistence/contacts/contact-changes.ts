@@ -113,7 +113,7 @@ const followBackStatement = `
     join people on people.id = pair."personId"
     left join users as theirs on theirs.person_id = people.id
     where contacts.user_id = users.id and contacts.person_id = people.id and not contacts.receiving
-      and users.follow_back_aspect_id is not null and users.closed_at is null and people.closed_at is null
+      and users.follow_back_aspect_id is not null and users.closed_at is null and users.close_at is null and people.closed_at is null
       and people.restriction is null
       and not exists (select from blocks where blocks.user_id = users.id and blocks.person_id = people.id)
     returning contacts.id, users.id as "userId", people.id as "personId", users.person_id as "ownPersonId",

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Provider } from 'oidc-provider'
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { findActiveUser } from '../../domain/accounts/authorizations.js'
 import { noteSignIn } from '../../domain/accounts/sessions.js'
 import { RequestFault } from '../server/request-faults.js'
@@ -117,12 +117,6 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
     return finish(interaction)
   }
 
-  function keepBrowserId(): string {
-    const id = cookies.get(BROWSER_COOKIE, COOKIE) ?? randomBytes(32).toString('base64url')
-    cookies.set(BROWSER_COOKIE, id, { ...COOKIE, maxAge: OIDC_LIMITS.browserCookieSeconds * 1_000 })
-    return id
-  }
-
   return {
     async address() {
       const found = await session()
@@ -134,7 +128,7 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
     async signIn(login, interaction, returnTo = '/') {
       const target = interaction ? await continueAs(interaction, login) : returnTo
       if (!interaction) await begin(login)
-      await noteSignIn(app.pod, login.address, keepBrowserId())
+      await noteSignIn(app.pod, login.address, keepBrowserId(cookies))
       return target
     },
     keepSecondStep: (id) => void cookies.set(STEP_COOKIE, id, COOKIE),
@@ -183,6 +177,13 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
       return finish(interaction)
     },
   }
+}
+
+/** The id of the browser, in a cookie that this renews. */
+function keepBrowserId(cookies: KoaContextWithOIDC['cookies']): string {
+  const id = cookies.get(BROWSER_COOKIE, COOKIE) ?? randomBytes(32).toString('base64url')
+  cookies.set(BROWSER_COOKIE, id, { ...COOKIE, maxAge: OIDC_LIMITS.browserCookieSeconds * 1_000 })
+  return id
 }
 
 function expiredForm(): RequestFault {

@@ -13,6 +13,7 @@ export const OIDC_PATHS = {
   applications: `${FOLDER}/user_applications`,
   signIn: '/users/sign_in',
   secondStep: '/users/sign_in/second_factor',
+  passkey: '/users/sign_in/passkey',
   confirmAccess: '/users/confirm_access',
   signOut: '/users/sign_out',
   signUp: '/users/sign_up',

@@ -9,6 +9,7 @@ import { addValidation } from '../server/schemas/validation.js'
 import { settingsRoutes } from '../settings/settings-routes.js'
 import { consentRoutes } from './consent.js'
 import { describeIssuer } from './discovery.js'
+import { passkeySignInRoutes } from './factors/passkey-sign-in.js'
 import { secondStepRoutes } from './factors/second-step.js'
 import { openStepUp } from './factors/step-up.js'
 import { OIDC_LIMITS } from './limits.js'
@@ -71,6 +72,7 @@ export const oidcRoutes: FastifyPluginAsync = async (app) => {
       userInfoRoutes,
       signInRoutes,
       secondStepRoutes,
+      passkeySignInRoutes,
       signUpRoutes,
       passwordResetRoutes,
       confirmEmailRoutes,

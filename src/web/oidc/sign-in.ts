@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import { findActiveUser } from '../../domain/accounts/authorizations.js'
 import { findClient } from '../../domain/accounts/clients.js'
+import { relyingPartyOf } from '../../domain/accounts/factors/relying-party.js'
 import { findFactors, hasFactor } from '../../domain/accounts/factors/second-factor.js'
 import { beginSecondStep, type FirstFactor } from '../../domain/accounts/factors/second-step.js'
 import { normaliseUsername, type SignIn, signIn } from '../../domain/accounts/sign-in.js'
@@ -17,14 +18,8 @@ import { formText } from './form-text.js'
 import { OIDC_PATHS } from './paths.js'
 import { asksOnlyForFactor } from './policy.js'
 import { readReturnPath } from './return-path.js'
+import { type Destination, TO_KEEP_ACCOUNT, withDestination } from './sign-in-destination.js'
 import { openWrongPasswords } from './wrong-passwords.js'
-
-/** Where the browser goes after the sign-in. */
-interface Destination {
-  /** The pending request of a client. */
-  readonly uid: string | undefined
-  readonly returnTo: string | undefined
-}
 
 interface BegunStep {
   readonly userId: number
@@ -43,6 +38,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   const schema = { hide: true }
   // Successful sign-ins are not limited.
   const limited = limitAddresses(pod, 'signIns', (status) => status !== 303)
+  const hasPasskeys = relyingPartyOf(pod) !== undefined
   const wrongPasswords = openWrongPasswords(() => pod.now())
 
   async function show(reply: FastifyReply, browser: Browser, { uid, returnTo }: Destination, attempt?: Attempt) {
@@ -66,6 +62,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
           clientName: client && (client.name ?? 'an application without a name'),
           errors: attempt?.errors ?? {},
           resetPassword: pod.config.mail === undefined ? undefined : OIDC_PATHS.newPassword,
+          passkey: hasPasskeys ? withDestination(OIDC_PATHS.passkey, { uid, returnTo }) : undefined,
           signUp: pod.config.registrations === 'open' ? withRequest(OIDC_PATHS.signUp, uid) : undefined,
         }),
       )
@@ -125,10 +122,11 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     }
     const interaction = uid === undefined ? undefined : await browser.request(uid)
     const passwordAt = pod.now()
-    const continueAfterPassword = ({ userId, address, needsFactor }: SignIn) =>
-      needsFactor
-        ? beginStep(browser, { userId, first: { passwordAt } }, destination)
-        : browser.signIn({ address, level: 'password' }, interaction, returnTo)
+    const continueAfterPassword = ({ userId, address, needsFactor, isClosing }: SignIn) => {
+      const next = isClosing ? TO_KEEP_ACCOUNT : destination
+      if (needsFactor) return beginStep(browser, { userId, first: { passwordAt } }, next)
+      return browser.signIn({ address, level: 'password' }, isClosing ? undefined : interaction, next.returnTo)
+    }
 
     const signedIn = await signIn(pod, username, password)
     const target = signedIn && (await continueAfterPassword(signedIn))

@@ -2,11 +2,22 @@ import { escapeHtml, PAGE_RULES, policyOf } from './html.js'
 
 /**
  * The policy of a page with a form. Browsers apply `form-action` to every redirect that follows the form. If a client waits for the
- * result, only the client knows these addresses, so there is no `form-action`.
+ * result, only the client knows these addresses, so there is no `form-action`. Only pages that use passkeys run a script, which is a
+ * file of this pod.
  */
-export function formPolicy({ leadsToClient }: { readonly leadsToClient: boolean }): string {
+export function formPolicy({
+  leadsToClient,
+  runsScript = false,
+}: {
+  readonly leadsToClient: boolean
+  readonly runsScript?: boolean
+}): string {
   const { 'form-action': _, ...others } = PAGE_RULES
-  return policyOf(leadsToClient ? others : { ...others, 'form-action': "'self'" })
+  return policyOf({
+    ...others,
+    ...(!leadsToClient && { 'form-action': "'self'" }),
+    ...(runsScript && { 'script-src': "'self'" }),
+  })
 }
 
 export interface Field {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FactorOwner } from '../../domain/accounts/factors/second-factor.js'
 import { ALL_SCOPES } from '../../domain/accounts/scopes.js'
-import { type AccountWithRole, findAccountWithRole } from '../../domain/accounts/staff.js'
+import { findOwnAccount, type OwnAccount } from '../../domain/accounts/staff.js'
 import type { Viewer } from '../../domain/accounts/viewers.js'
 import type { RateLimit } from '../limits/rate-limit.js'
 import { openWriteLimit } from '../limits/write-limit.js'
@@ -13,6 +13,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The handler reads the form, which has a file, and checks its token. */
     checksForm?: true
+    /** Also for a person who is closing the account; other pages lead to `/settings/close`. */
+    whileClosing?: true
   }
 
   interface FastifyRequest {
@@ -23,7 +25,7 @@ declare module 'fastify' {
 }
 
 interface Member {
-  readonly account: AccountWithRole
+  readonly account: OwnAccount
   readonly session: SignedInSession
   readonly browser: Browser
   /** The same person for use cases. */
@@ -52,8 +54,10 @@ export function addMemberAccess(app: FastifyInstance): void {
     if (request.routeOptions.config.member === undefined) return
     const browser = await browserOf(app, request, reply)
     const session = await browser.signedIn()
-    const account = session && (await findAccountWithRole(app.pod, { 'person.address': session.address }))
+    const account = session && (await findOwnAccount(app.pod, session.address))
     if (session === undefined || account === undefined) return redirectToSignIn(request, reply)
+    if (account.closeAt !== null && !request.routeOptions.config.whileClosing)
+      return reply.redirect('/settings/close', 303)
     const { userId, personId, address, role } = account
     request.signedInMember = {
       ...{ account, session, browser },

@@ -4,13 +4,15 @@ import { page } from '../pages/html.js'
 import { html, type Markup, type MarkupValue, trusted } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { pathOf } from '../server/paths.js'
-import { SETTINGS_SECTIONS } from './sections.js'
+import { sectionsOf } from './sections.js'
 
 export interface SettingsPage {
   readonly title: string
   /** Cards: a list of sections. */
   readonly content: Markup
   readonly errors?: readonly FormError[]
+  /** The page uses passkeys. */
+  readonly runsScript?: boolean
 }
 
 /** What a form has done, shown on the page that follows it. The key is in the query, the text is fixed. */
@@ -28,6 +30,9 @@ const NOTICES: Readonly<Record<string, string>> = {
   applications_ended: 'No application has access any more.',
   export_requested: 'The export is being made. Reload this page to see how far it is.',
   export_deleted: 'The export is deleted.',
+  kept: 'Your account stays open, and all is as before.',
+  passkey_added: 'The passkey is added. Other browsers are signed out.',
+  passkey_removed: 'The passkey is removed. Other browsers are signed out.',
   factor_off: 'The authenticator app is off. Other browsers are signed out.',
 }
 
@@ -35,19 +40,19 @@ const NOTICES: Readonly<Record<string, string>> = {
 export function sendSettingsPage(
   request: FastifyRequest,
   reply: FastifyReply,
-  { title, content, errors = [] }: SettingsPage,
+  { title, content, errors = [], runsScript = false }: SettingsPage,
 ): FastifyReply {
   const { podName } = request.server.pod.config
   const notice = errors.length === 0 ? NOTICES[queryText(request, 'notice') ?? ''] : undefined
   const path = pathOf(request.originalUrl)
-  const links = SETTINGS_SECTIONS.map(
+  const links = sectionsOf(request.server.pod).map(
     (section) =>
       html`<a href="${section.path}"${section.path === path && html` aria-current="page"`}>${section.label}</a>`,
   )
   if (errors.length > 0 && reply.statusCode === 200) reply.code(422)
   return reply
     .type('text/html; charset=utf-8')
-    .header('content-security-policy', formPolicy({ leadsToClient: false }))
+    .header('content-security-policy', formPolicy({ leadsToClient: false, runsScript }))
     .send(
       page({
         title: `${errors.length === 0 ? '' : 'Error: '}${title} · ${podName}`,

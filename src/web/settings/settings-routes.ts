@@ -7,12 +7,14 @@ import { addValidation } from '../server/schemas/validation.js'
 import { addMemberAccess } from './access.js'
 import { applicationRoutes } from './applications.js'
 import { blockRoutes } from './blocks.js'
+import { closeRoutes } from './close.js'
 import { confirmAccessRoutes } from './confirm-access.js'
 import { emailRoutes } from './email.js'
 import { exportPageRoutes } from './exports.js'
 import { mailRoutes } from './mail.js'
 import { noticeRoutes } from './notices.js'
 import { overviewRoutes } from './overview.js'
+import { passkeyRoutes } from './passkeys.js'
 import { passwordRoutes } from './password.js'
 import { profileRoutes } from './profile.js'
 import { sessionRoutes } from './sessions.js'
@@ -55,6 +57,8 @@ export const settingsRoutes: FastifyPluginAsync = async (app) => {
       noticeRoutes,
       exportPageRoutes,
       twoFactorRoutes,
+      passkeyRoutes,
+      closeRoutes,
     ]) {
       await pages.register(routes)
     }

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { encode } from 'uqr'
+import { relyingPartyOf } from '../../domain/accounts/factors/relying-party.js'
 import {
   confirmTotp,
   type Factors,
@@ -14,6 +15,7 @@ import { formText } from '../oidc/form-text.js'
 import { field } from '../pages/forms.js'
 import { html, type Markup, trusted } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
+import { recoveryCodesCard } from './recovery-codes-card.js'
 import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
 import { changeOrErrors, type FieldErrors } from './try-change.js'
 
@@ -32,7 +34,10 @@ export const twoFactorRoutes: FastifyPluginAsync = async (app) => {
     return sendSettingsPage(request, reply, {
       title: 'Second factor',
       errors,
-      content: overview(request, await findFactors(pod.db, userId), queryText(request, 'needed') !== undefined),
+      content: overview(request, await findFactors(pod.db, userId), {
+        isNeeded: queryText(request, 'needed') !== undefined,
+        offersPasskeys: relyingPartyOf(pod) !== undefined,
+      }),
     })
   }
 
@@ -51,7 +56,7 @@ export const twoFactorRoutes: FastifyPluginAsync = async (app) => {
   }
 
   function showCodes(request: FastifyRequest, reply: FastifyReply, codes: readonly string[]) {
-    return sendSettingsPage(request, reply, { title: 'Your recovery codes', content: codesCard(codes) })
+    return sendSettingsPage(request, reply, { title: 'Your recovery codes', content: recoveryCodesCard(codes, PATH) })
   }
 
   app.get(PATH, route, (request, reply) => show(request, reply))
@@ -82,7 +87,11 @@ export const twoFactorRoutes: FastifyPluginAsync = async (app) => {
   })
 }
 
-function overview(request: FastifyRequest, factors: Factors, isNeeded: boolean): Markup {
+function overview(
+  request: FastifyRequest,
+  factors: Factors,
+  { isNeeded, offersPasskeys }: { readonly isNeeded: boolean; readonly offersPasskeys: boolean },
+): Markup {
   const { totp, recoveryCodesLeft } = factors
   return html`${isNeeded && html`<p class="notice" role="status">Your role on this pod needs a second factor. Set one up to continue.</p>\n`}<section class="card"><h2>Authenticator app</h2>
 ${
@@ -93,6 +102,11 @@ ${settingsForm(request, html`<p class="actions"><button class="quiet">Turn the a
 <p class="actions"><a class="button" href="${SET_UP}">Set up the app</a></p>`
 }</section>
 ${
+  offersPasskeys &&
+  html`<section class="card"><h2>Passkeys</h2>
+<p>You have <b>${factors.passkeys}</b> passkeys. A passkey signs you in alone, and replaces the code of the app.</p>
+<p class="actions"><a class="button" href="/settings/passkeys">Passkeys</a></p></section>\n`
+}${
   hasFactor(factors) &&
   html`<section class="card"><h2>Recovery codes</h2>
 <p>You have <b>${recoveryCodesLeft}</b> unused codes. Each replaces your second factor once.</p>
@@ -114,13 +128,6 @@ ${qrCode(url)}
 <section class="card"><h2>2. Enter the code that the app shows</h2>
 <p class="soft">Nothing is on before the code is right. Then you are signed out in all other browsers.</p>
 ${settingsForm(request, html`${trusted(field(code))}${doButton('confirm', 'Turn the app on')}`, SET_UP)}</section>`
-}
-
-function codesCard(codes: readonly string[]): Markup {
-  return html`<section class="card"><p class="notice" role="status">Your second factor is on. Store these codes in a safe place: they are shown only now.</p>
-<p>Each code signs you in once if you do not have your second factor. Earlier codes are no longer valid.</p>
-<ol class="codes">${codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ol>
-<p class="actions"><a class="button" href="${PATH}">I have stored the codes</a></p></section>`
 }
 
 /** One path for all dark modules, on white in the dark mode as well. */

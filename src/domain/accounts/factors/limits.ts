@@ -7,6 +7,11 @@ export const FACTOR_LIMITS = {
   /** Wrong codes for an account in an hour, from all addresses. */
   wrongCodesPerHour: 20,
   recoveryCodes: 10,
+  /** Passkeys of an account, and characters of their names. */
+  passkeys: 10,
+  passkeyNameCharacters: 64,
+  /** Time to use a passkey after the page was loaded. */
+  challengeSeconds: 300,
   /** A change needs a password, and a code, that were given at most so long ago. */
   authenticatedSeconds: 600,
   /** Wrong attempts in the same time that end a session. */

@@ -182,13 +182,14 @@ export async function removeFactors(transaction: Knex.Transaction, userId: numbe
 }
 
 /** Staff that must have a second factor keeps the last one. */
-function requireRemovable({ config }: Pick<Pod, 'config'>, { role }: Pick<FactorOwner, 'role'>): void {
+export function requireRemovable({ config }: Pick<Pod, 'config'>, { role }: Pick<FactorOwner, 'role'>): void {
   if (config.staffSecondFactor && role !== null) {
     throw refusal('factor_needed', 'Your role needs a second factor. Add another one before you remove this one.')
   }
 }
 
-async function lockSecrets(transaction: Knex.Transaction, userId: number): Promise<UserSecrets> {
+/** Changes of the factors of an account run one after the other. */
+export async function lockSecrets(transaction: Knex.Transaction, userId: number): Promise<UserSecrets> {
   return UserSecrets.query(transaction).findById(userId).forUpdate().throwIfNotFound()
 }
 

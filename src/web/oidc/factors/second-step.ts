@@ -16,6 +16,7 @@ import { type Browser, browserOf } from '../browser.js'
 import { formText } from '../form-text.js'
 import { OIDC_PATHS } from '../paths.js'
 import { withRequest } from '../sign-in.js'
+import { withDestination } from '../sign-in-destination.js'
 
 /** The second step of a sign-in: only its success makes a session or continues the request of a client. */
 export const secondStepRoutes: FastifyPluginAsync = async (app) => {
@@ -41,7 +42,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
   async function show(reply: FastifyReply, browser: Browser, step: SecondStep, error?: FormError) {
     const uid = step.requestUid ?? undefined
     if (uid !== undefined) await browser.request(uid)
-    const { recoveryCodesLeft, totp } = await findFactors(pod.db, step.userId)
+    const { recoveryCodesLeft, totp, passkeys } = await findFactors(pod.db, step.userId)
     return reply
       .type('text/html; charset=utf-8')
       .header('content-security-policy', formPolicy({ leadsToClient: uid !== undefined }))
@@ -55,6 +56,10 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
           request: uid,
           hasApp: totp,
           hasRecoveryCodes: recoveryCodesLeft > 0,
+          passkey:
+            passkeys === 0
+              ? undefined
+              : withDestination(OIDC_PATHS.passkey, { uid, returnTo: step.returnTo ?? undefined }),
           error,
         }),
       )

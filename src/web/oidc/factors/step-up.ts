@@ -2,17 +2,20 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { FACTOR_LIMITS } from '../../../domain/accounts/factors/limits.js'
 import { type ReauthenticationOutcome, reauthenticate } from '../../../domain/accounts/factors/reauthenticate.js'
+import { relyingPartyOf } from '../../../domain/accounts/factors/relying-party.js'
 import { findFactors, hasFactor } from '../../../domain/accounts/factors/second-factor.js'
+import { beginPasskeyUse, checkPasskey } from '../../../domain/accounts/factors/use-passkey.js'
 import { hashToken } from '../../../domain/accounts/token-hash.js'
 import { countAttempt, endBrowserSession, forgetAttempt } from '../../../persistence/accounts/browser-sessions.js'
 import { insertKeptForm, type KeptForm } from '../../../persistence/accounts/kept-forms.js'
 import { countRateLimited, countSignInFailure } from '../../limits/rejection-metrics.js'
 import { confirmAccessPage } from '../../pages/accounts/confirm-access-page.js'
-import { formPolicy } from '../../pages/forms.js'
+import { type FormError, formPolicy } from '../../pages/forms.js'
 import { pathOf } from '../../server/paths.js'
 import type { Browser, SignedInSession } from '../browser.js'
 import { formText } from '../form-text.js'
 import { OIDC_PATHS } from '../paths.js'
+import type { Level } from '../sessions/levels.js'
 import { openWrongPasswords } from '../wrong-passwords.js'
 
 declare module 'fastify' {
@@ -48,20 +51,32 @@ export interface StepUp {
 interface ConfirmAccess {
   /** Where the form is sent, with its fields. */
   readonly form: KeptForm
-  readonly error?: { readonly field: string; readonly message: string } | undefined
+  readonly error?: FormError | undefined
 }
 
 /** Password and code, the form token, and fields that no page keeps. */
-const NOT_KEPT = /password|code|secret|^passkey$|^form$/
+const NOT_KEPT = /password|code|secret|passkey$|^form$/
 const MOST_KEPT_BYTES = 64 * 1024
 
 export function openStepUp({ pod }: FastifyInstance): StepUp {
   const wrongPasswords = openWrongPasswords(() => pod.now())
+  const party = relyingPartyOf(pod)
 
   async function endSession(reply: FastifyReply, { session, browser, account }: SignedInPerson): Promise<FastifyReply> {
     await endBrowserSession(pod.db, { userId: account.userId, uid: session.uid })
     await browser.signOut()
     return reply.redirect(OIDC_PATHS.signIn, 303)
+  }
+
+  async function checkForm(request: FastifyRequest, { account }: SignedInPerson): Promise<ReauthenticationOutcome> {
+    const password = formText(request, 'current_password') ?? ''
+    return reauthenticate(pod, account.userId, { password, code: formText(request, 'current_code') ?? '' })
+  }
+
+  async function checkAnswer({ session, account }: SignedInPerson, answer: string) {
+    const use = { purpose: 'confirm', browser: session.uid } as const
+    const user = party && (await checkPasskey(pod, party, answer, use, account.userId))
+    return user === undefined ? 'passkey_wrong' : 'passkey_right'
   }
 
   const stepUp: StepUp = {
@@ -71,7 +86,8 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
       const path = pathOf(request.originalUrl)
       if (request.method !== 'POST') return reply.redirect(confirmPath(request.originalUrl), 303)
       const form = { path, fields: fieldsWithoutSecrets(request.body) }
-      if (formText(request, 'current_password') !== undefined) return stepUp.check(request, reply, person, form)
+      const isAnswered = ['current_password', 'current_passkey'].some((name) => formText(request, name) !== undefined)
+      if (isAnswered) return stepUp.check(request, reply, person, form)
       const id = randomBytes(32).toString('base64url')
       const key = { idHash: hashToken(id), sessionUid: person.session.uid }
       await insertKeptForm(pod.db, key, form, FACTOR_LIMITS.authenticatedSeconds)
@@ -80,7 +96,8 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
 
     async check(request, reply, person, form) {
       const { session, account } = person
-      const wait = wrongPasswords.waitFor(request.ip, account.username)
+      const answer = formText(request, 'current_passkey')
+      const wait = answer === undefined ? wrongPasswords.waitFor(request.ip, account.username) : undefined
       if (wait !== undefined) {
         countRateLimited('wrong_passwords')
         reply.code(wait.status).headers(wait.headers)
@@ -89,15 +106,11 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
       const attempt = { uid: session.uid, at: pod.now(), seconds: FACTOR_LIMITS.authenticatedSeconds }
       const attempts = await countAttempt(pod.db, attempt)
       if (attempts > FACTOR_LIMITS.wrongAttempts) return endSession(reply, person)
-      const password = formText(request, 'current_password') ?? ''
-      const outcome = await reauthenticate(pod, account.userId, {
-        password,
-        code: formText(request, 'current_code') ?? '',
-      })
-      if (outcome === 'password_right' || outcome === 'code_right') {
-        wrongPasswords.forget(request.ip, account.username)
+      const outcome = answer === undefined ? await checkForm(request, person) : await checkAnswer(person, answer)
+      if (outcome === 'password_right' || outcome === 'code_right' || outcome === 'passkey_right') {
+        if (answer === undefined) wrongPasswords.forget(request.ip, account.username)
         await forgetAttempt(pod.db, session.uid)
-        await session.recordAuthentication(outcome === 'code_right' ? 'code' : 'password')
+        await session.recordAuthentication(LEVEL_OF[outcome])
         return undefined
       }
       if (outcome === 'password_wrong') wrongPasswords.count(request.ip, account.username)
@@ -108,9 +121,13 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
     },
 
     async show(reply, { account, session }, { form, error }) {
+      const factors = await findFactors(pod.db, account.userId)
+      const use = { purpose: 'confirm', browser: session.uid } as const
+      const offersPasskey = party !== undefined && factors.passkeys > 0
+      const options = offersPasskey ? await beginPasskeyUse(pod, party, use, account.userId) : undefined
       return reply
         .type('text/html; charset=utf-8')
-        .header('content-security-policy', formPolicy({ leadsToClient: false }))
+        .header('content-security-policy', formPolicy({ leadsToClient: false, runsScript: offersPasskey }))
         .send(
           confirmAccessPage({
             podName: pod.config.podName,
@@ -118,7 +135,8 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
             formToken: session.formToken,
             action: form.path,
             fields: form.fields,
-            needsCode: hasFactor(await findFactors(pod.db, account.userId)),
+            needsCode: hasFactor(factors),
+            passkeyOptions: options,
             error,
           }),
         )
@@ -127,9 +145,18 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
   return stepUp
 }
 
-const ERRORS: Readonly<
-  Record<Exclude<ReauthenticationOutcome, 'password_right' | 'code_right'>, ConfirmAccess['error']>
-> = {
+type ConfirmOutcome = ReauthenticationOutcome | 'passkey_right' | 'passkey_wrong'
+
+type RightOutcome = Extract<ConfirmOutcome, `${string}_right`>
+
+const LEVEL_OF: Readonly<Record<RightOutcome, Level>> = {
+  password_right: 'password',
+  code_right: 'code',
+  passkey_right: 'passkey',
+}
+
+const ERRORS: Readonly<Record<Exclude<ConfirmOutcome, RightOutcome>, ConfirmAccess['error']>> = {
+  passkey_wrong: { field: undefined, message: 'The passkey was not accepted.' },
   password_wrong: errorAt('current_password', 'The password is wrong.'),
   code_wrong: errorAt('current_code', 'The code is wrong.'),
   too_many_codes: errorAt('current_code', 'There were too many wrong codes for this account. Try again in an hour.'),

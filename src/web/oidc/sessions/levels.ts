@@ -3,6 +3,8 @@ export const LEVELS = {
   password: { acr: '0', amr: ['pwd'] },
   /** Password and a code of the authenticator app, or a recovery code. */
   code: { acr: '2', amr: ['pwd', 'otp', 'mfa'] },
+  /** A passkey, which verifies the person too. */
+  passkey: { acr: '2', amr: ['pop', 'user', 'mfa'] },
 } as const
 
 export type Level = keyof typeof LEVELS

@@ -2,6 +2,7 @@ import type { KeptForm } from '../../../persistence/accounts/kept-forms.js'
 import { errorSummary, type FormError, field } from '../forms.js'
 import { page } from '../html.js'
 import { html, trusted } from '../markup.js'
+import { passkeyForm } from '../passkey-form.js'
 
 export interface ConfirmAccessFacts {
   readonly podName: string
@@ -11,12 +12,14 @@ export interface ConfirmAccessFacts {
   /** Fields of the form that continues afterwards. */
   readonly fields: KeptForm['fields']
   readonly needsCode: boolean
+  /** For the browser; undefined: the person has no passkey. */
+  readonly passkeyOptions: object | undefined
   readonly error: FormError | undefined
 }
 
 /** Asks the signed-in person for the password, and the code, before a change. */
 export function confirmAccessPage(facts: ConfirmAccessFacts): string {
-  const { podName, address, formToken, action, fields, needsCode, error } = facts
+  const { podName, address, formToken, action, fields, needsCode, passkeyOptions, error } = facts
   const errorOf = (name: string) => (error?.field === name ? error.message : undefined)
   const kept = Object.entries<string | readonly string[]>({ form: formToken, ...fields }).flatMap(([name, value]) =>
     typeof value === 'string'
@@ -57,6 +60,12 @@ ${trusted(password)}
 ${needsCode && trusted(code)}
 <p class="actions"><button>Continue</button></p>
 </form>
-<nav aria-label="More pages"><a href="/settings">Settings</a></nav>`.text,
+${
+  passkeyOptions !== undefined &&
+  passkeyForm({
+    ...{ kind: 'use', action, options: passkeyOptions, button: 'Use a passkey', answer: 'current_passkey' },
+    fields: kept,
+  })
+}<nav aria-label="More pages"><a href="/settings">Settings</a></nav>`.text,
   })
 }

@@ -10,12 +10,14 @@ export interface SecondStepFacts {
   readonly request: string | undefined
   readonly hasApp: boolean
   readonly hasRecoveryCodes: boolean
+  /** The page to use a passkey instead; undefined: the account has none. */
+  readonly passkey: string | undefined
   readonly error: FormError | undefined
 }
 
 /** Asks for the code after the password. */
 export function secondStepPage(facts: SecondStepFacts): string {
-  const { podName, action, signIn, formToken, address, request, hasApp, hasRecoveryCodes, error } = facts
+  const { podName, action, signIn, formToken, address, request, hasApp, hasRecoveryCodes, passkey, error } = facts
   const hints = [
     ...(hasApp ? ['The code that your authenticator app shows for this site.'] : []),
     ...(hasRecoveryCodes ? ['A recovery code works, too.'] : []),
@@ -38,6 +40,6 @@ ${field({
 })}
 <p class="actions"><button>Sign in</button></p>
 </form>
-<nav aria-label="More pages"><a href="${escapeHtml(signIn)}">Sign in with another account</a></nav>`,
+<nav aria-label="More pages">${passkey === undefined ? '' : `<a href="${escapeHtml(passkey)}">Use a passkey</a> `}<a href="${escapeHtml(signIn)}">Sign in with another account</a></nav>`,
   })
 }

@@ -13,6 +13,8 @@ export interface SignInFacts {
   /** The page of this pod that continues afterwards. */
   readonly returnTo: string | undefined
   readonly errors: SignInErrors
+  /** The page to sign in with a passkey; undefined: browsers offer none here. */
+  readonly passkey: string | undefined
   /** The page to reset a password; undefined: this pod sends no mail. */
   readonly resetPassword: string | undefined
   /** The page to create an account; undefined: this pod is not open for new accounts. */
@@ -29,8 +31,20 @@ export interface SignInErrors {
 }
 
 export function signInPage(facts: SignInFacts): string {
-  const { podName, host, action, formToken, username, request, returnTo, clientName, errors, signUp, resetPassword } =
-    facts
+  const {
+    podName,
+    host,
+    action,
+    formToken,
+    username,
+    request,
+    returnTo,
+    clientName,
+    errors,
+    signUp,
+    resetPassword,
+    passkey,
+  } = facts
   const passwordError = errors.password ?? errors.both
   const listed: readonly FormError[] = [
     { field: 'username', message: errors.username },
@@ -40,6 +54,7 @@ export function signInPage(facts: SignInFacts): string {
   const client =
     clientName === undefined ? '' : `<p class="soft">to continue to <b><bdi>${escapeHtml(clientName)}</bdi></b></p>\n`
   const links = [
+    ...(passkey === undefined ? [] : [`<a href="${escapeHtml(passkey)}">Sign in with a passkey</a>`]),
     ...(resetPassword === undefined ? [] : [`<a href="${resetPassword}">I have lost my password</a>`]),
     ...(signUp === undefined ? [] : [`<a href="${escapeHtml(signUp)}">Create an account</a>`]),
   ]

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { readAsset } from '../../pages/assets.js'
 import { ICON_PATH } from '../../pages/html.js'
+import { PASSKEY_SCRIPT } from '../../pages/passkey-form.js'
 import { DEFAULT_AVATAR_PATH } from '../../presenters/people.js'
 import { isNotModified } from '../../server/entity-tags.js'
 
@@ -15,7 +16,7 @@ Disallow: /settings/
 Disallow: /users/
 `
 
-const pictures = [
+const files = [
   // Shown by other pods and by clients of any origin.
   {
     path: DEFAULT_AVATAR_PATH,
@@ -24,6 +25,7 @@ const pictures = [
     headers: { 'cross-origin-resource-policy': 'cross-origin', 'access-control-allow-origin': '*' },
   },
   { path: ICON_PATH, file: 'favicon.svg', type: 'image/svg+xml', headers: {} },
+  { path: PASSKEY_SCRIPT, file: 'passkeys.js', type: 'text/javascript; charset=utf-8', headers: {} },
 ]
 
 /** Files that browsers, search engines and other pods request. */
@@ -37,7 +39,7 @@ export const siteFileRoutes: FastifyPluginAsync = async (app) => {
     reply.header('cache-control', `public, max-age=${A_DAY}`).redirect(ICON_PATH, 301),
   )
 
-  for (const { path, file, type, headers } of pictures) {
+  for (const { path, file, type, headers } of files) {
     const { etag, bytes } = await readAsset(file)
     app.get(
       path,

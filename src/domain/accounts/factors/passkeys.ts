@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto'
+import type { Knex } from 'knex'
+import { isUniqueViolation } from '../../../persistence/database/errors.js'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import { User } from '../../../persistence/models/user.js'
+import type { Pod } from '../../../pod/pod.js'
+import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
+import { Refusal } from '../../refusals.js'
+import { endOtherSessions } from '../sessions.js'
+import { FACTOR_LIMITS } from './limits.js'
+import { makeChallenge, useChallenge } from './passkey-challenges.js'
+import { replaceRecoveryCodes } from './recovery-codes.js'
+import type { RelyingParty } from './relying-party.js'
+import {
+  type FactorOwner,
+  type FactorPod,
+  findFactors,
+  hasFactor,
+  lockSecrets,
+  requireRemovable,
+} from './second-factor.js'
+import { readCredential } from './webauthn.js'
+
+export interface Passkey {
+  readonly id: number
+  readonly name: string
+  readonly createdAt: Date
+  readonly lastUsedAt: Date | null
+  /** The authenticator keeps copies, for example in an account of its maker. */
+  readonly backedUp: boolean
+}
+
+type PasskeyRefusal =
+  | 'passkey_name_invalid'
+  | 'passkey_invalid'
+  | 'passkey_known'
+  | 'too_many_passkeys'
+  | 'passkey_missing'
+
+export async function listPasskeys({ db }: Pick<Pod, 'db'>, userId: number): Promise<readonly Passkey[]> {
+  return db('passkeys').where({ userId }).orderBy('id').select('id', 'name', 'createdAt', 'lastUsedAt', 'backedUp')
+}
+
+/** The options with which a browser makes a passkey, in the form of JSON that `parseCreationOptionsFromJSON` reads. */
+export async function beginPasskey(
+  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  { userId, address, sessionUid }: FactorOwner,
+  party: RelyingParty,
+): Promise<object> {
+  const webauthnId = await findOrMakeWebauthnId(pod, userId)
+  const known = await pod.db('passkeys').where({ userId }).select('credentialId', 'transports')
+  return {
+    rp: { id: party.id, name: party.name },
+    user: { id: webauthnId.toString('base64url'), name: address, displayName: address },
+    challenge: await makeChallenge(pod, { purpose: 'add', browser: sessionUid }),
+    // Ed25519, ECDSA with P-256, RSA: every authenticator has one of them.
+    pubKeyCredParams: [-8, -7, -257].map((alg) => ({ type: 'public-key', alg })),
+    timeout: FACTOR_LIMITS.challengeSeconds * 1_000,
+    excludeCredentials: known.map(({ credentialId: id, transports }) => ({ type: 'public-key', id, transports })),
+    authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
+    attestation: 'none',
+  }
+}
+
+/**
+ * Stores the passkey that a browser has made. The other sessions end. Returns recovery codes if it is the first second factor of the
+ * account.
+ */
+export async function addPasskey(
+  pod: FactorPod,
+  owner: FactorOwner,
+  party: RelyingParty,
+  { name, response }: { readonly name: string; readonly response: string },
+): Promise<readonly string[]> {
+  const { userId, sessionUid } = owner
+  const shown = name.trim()
+  if (shown === '' || [...shown].length > FACTOR_LIMITS.passkeyNameCharacters || /\p{Cc}/u.test(shown)) {
+    throw refusal('passkey_name_invalid', `A name has 1 to ${FACTOR_LIMITS.passkeyNameCharacters} characters.`)
+  }
+  const use = { purpose: 'add', browser: sessionUid, at: pod.now() } as const
+  const credential = await readCredential(response, party, (challenge) => useChallenge(pod.db, challenge, use))
+  if (credential === undefined) throw refusal('passkey_invalid', 'The passkey was not accepted. Try again.')
+  try {
+    return await inTransaction(pod, async (transaction) => {
+      await lockSecrets(transaction, userId)
+      const before = await findFactors(transaction, userId)
+      if (before.passkeys >= FACTOR_LIMITS.passkeys) {
+        throw refusal('too_many_passkeys', `An account has at most ${FACTOR_LIMITS.passkeys} passkeys.`)
+      }
+      await transaction('passkeys').insert({ userId, name: shown, createdAt: pod.now(), ...credential })
+      await endOtherSessions(transaction, owner)
+      await enqueueAccountMail(pod, transaction, 'passkey_added', userId)
+      return hasFactor(before) ? [] : replaceRecoveryCodes(transaction, userId)
+    })
+  } catch (error) {
+    if (!isUniqueViolation(error, 'passkeys_credential_id_key')) throw error
+    throw refusal('passkey_known', 'This passkey is registered already.')
+  }
+}
+
+/** Removes a passkey. Without another second factor, the recovery codes go as well. The other sessions end. */
+export async function removePasskey(pod: FactorPod, owner: FactorOwner, id: number): Promise<void> {
+  const { userId } = owner
+  await inTransaction(pod, async (transaction) => {
+    await lockSecrets(transaction, userId)
+    const removed = await transaction('passkeys').where({ userId, id }).delete()
+    if (removed === 0) throw refusal('passkey_missing', 'You have no such passkey.')
+    if (!hasFactor(await findFactors(transaction, userId))) {
+      requireRemovable(pod, owner)
+      await transaction('recovery_codes').where({ userId }).delete()
+    }
+    await endOtherSessions(transaction, owner)
+    await enqueueAccountMail(pod, transaction, 'passkey_removed', userId)
+  })
+}
+
+async function findOrMakeWebauthnId(pod: Pick<Pod, 'db' | 'claimedKey'>, userId: number): Promise<Buffer> {
+  return inTransaction(pod, async (transaction: Knex.Transaction) => {
+    await User.lock(transaction, userId)
+    const user = await User.query(transaction).findById(userId).throwIfNotFound()
+    const webauthnId = user.webauthnId ?? randomBytes(64)
+    if (user.webauthnId === null) await user.$query(transaction).patch({ webauthnId })
+    return webauthnId
+  })
+}
+
+function refusal(reason: PasskeyRefusal, message: string): Refusal<PasskeyRefusal> {
+  return new Refusal(reason, message)
+}

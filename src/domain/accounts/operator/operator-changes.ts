@@ -1,0 +1,65 @@
+import { type BrowserSession, listBrowserSessions } from '../../../persistence/accounts/browser-sessions.js'
+import { deleteSessions } from '../../../persistence/accounts/oidc-records.js'
+import { User } from '../../../persistence/models/user.js'
+import type { Pod } from '../../../pod/pod.js'
+import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
+import { Refusal } from '../../refusals.js'
+import { type Factors, findFactors, removeFactors } from '../factors/second-factor.js'
+import { endApplications } from '../sessions.js'
+import { type AccountSettings, findSettings, type SettingsChange, writeSettings } from '../settings.js'
+import { changeAsOperator, type OperatorPod } from './change-as-operator.js'
+
+async function findUserId({ db }: Pick<Pod, 'db'>, username: string): Promise<number> {
+  const user = await User.byUsername(db, username)
+  if (user === undefined) throw new Refusal('user_missing', `There is no local account named ${username}.`)
+  return user.id
+}
+
+export async function listSessionsOf(pod: Pick<Pod, 'db'>, username: string): Promise<readonly BrowserSession[]> {
+  return listBrowserSessions(pod.db, await findUserId(pod, username))
+}
+
+/** Ends the sessions of a user in all browsers, and the access of applications if wanted. */
+export async function endSessionsOf(
+  pod: OperatorPod,
+  username: string,
+  { applications }: { readonly applications: boolean },
+): Promise<void> {
+  await changeAsOperator(pod, username, 'user.sessions', async (transaction, { id, person }) => {
+    await deleteSessions(transaction, person.address)
+    if (applications) await endApplications(transaction, id)
+    return { result: undefined, after: { applications } }
+  })
+}
+
+export async function findFactorsOf(pod: Pick<Pod, 'db'>, username: string): Promise<Factors> {
+  return findFactors(pod.db, await findUserId(pod, username))
+}
+
+/** Removes all second factors of a user who has lost them, and ends the sessions in browsers. */
+export async function removeFactorsOf(pod: OperatorPod, username: string): Promise<void> {
+  await changeAsOperator(pod, username, 'user.two_factor', async (transaction, { id, person }) => {
+    const { totp, passkeys } = await findFactors(transaction, id)
+    await removeFactors(transaction, id)
+    await enqueueAccountMail(pod, transaction, 'second_factor_off', id)
+    await deleteSessions(transaction, person.address)
+    return { result: undefined, after: { totp, passkeys } }
+  })
+}
+
+/** Sets settings of a user. */
+export async function changeSettingsOf(
+  pod: OperatorPod,
+  username: string,
+  change: SettingsChange,
+  names: readonly string[],
+): Promise<void> {
+  await changeAsOperator(pod, username, 'user.settings', async (transaction, { id }) => {
+    await writeSettings(transaction, id, change)
+    return { result: undefined, after: { settings: names } }
+  })
+}
+
+export async function findSettingsOf(pod: Pick<Pod, 'db'>, username: string): Promise<AccountSettings> {
+  return findSettings(pod, await findUserId(pod, username))
+}

@@ -1,0 +1,72 @@
+import type { FastifyPluginAsync, FastifyReply } from 'fastify'
+import { type RelyingParty, relyingPartyOf } from '../../../domain/accounts/factors/relying-party.js'
+import { beginPasskeyUse, checkPasskey } from '../../../domain/accounts/factors/use-passkey.js'
+import { limitAddresses } from '../../limits/address-limit.js'
+import { countSignInFailure } from '../../limits/rejection-metrics.js'
+import { passkeyPage } from '../../pages/accounts/passkey-page.js'
+import { formPolicy } from '../../pages/forms.js'
+import { queryText } from '../../schemas/query-text.js'
+import { RequestFault } from '../../server/request-faults.js'
+import { type Browser, browserOf } from '../browser.js'
+import { formText } from '../form-text.js'
+import { OIDC_PATHS } from '../paths.js'
+import { readReturnPath } from '../return-path.js'
+import { type Destination, TO_KEEP_ACCOUNT, withDestination } from '../sign-in-destination.js'
+
+/** Sign-in with a passkey, which counts as two factors. Where browsers offer no passkeys, there is no such page. */
+export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const found = relyingPartyOf(pod)
+  if (found === undefined) return
+  const party: RelyingParty = found
+  const config = { public: true } as const
+  const schema = { hide: true }
+  // Each page stores a challenge, and each attempt checks a signature.
+  const pages = limitAddresses(pod, 'authorizations')
+  const attempts = limitAddresses(pod, 'signIns', (status) => status !== 303)
+
+  async function show(reply: FastifyReply, browser: Browser, destination: Destination, message?: string) {
+    const { uid, returnTo } = destination
+    if (uid !== undefined) await browser.request(uid)
+    const formToken = browser.formToken()
+    return reply
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', formPolicy({ leadsToClient: uid !== undefined, runsScript: true }))
+      .send(
+        passkeyPage({
+          podName: pod.config.podName,
+          action: OIDC_PATHS.passkey,
+          signIn: withDestination(OIDC_PATHS.signIn, destination),
+          ...{ formToken, request: uid, returnTo },
+          options: await beginPasskeyUse(pod, party, { purpose: 'sign_in', browser: formToken }),
+          error: message === undefined ? undefined : { field: undefined, message },
+        }),
+      )
+  }
+
+  app.get(OIDC_PATHS.passkey, { config, schema, ...pages }, async (request, reply) => {
+    const browser = await browserOf(app, request, reply)
+    const returnTo = readReturnPath(queryText(request, 'return_to'))
+    return show(reply, browser, { uid: queryText(request, 'request'), returnTo })
+  })
+
+  app.post(OIDC_PATHS.passkey, { config, schema, ...attempts }, async (request, reply) => {
+    const browser = await browserOf(app, request, reply)
+    browser.checkForm(formText(request, 'form'))
+    const uid = formText(request, 'request')
+    const destination = { uid, returnTo: readReturnPath(formText(request, 'return_to')) }
+    const interaction = uid === undefined ? undefined : await browser.request(uid)
+    const use = { purpose: 'sign_in', browser: browser.formToken() } as const
+    const user = await checkPasskey(pod, party, formText(request, 'passkey') ?? '', use)
+    if (user === undefined) {
+      countSignInFailure('credentials')
+      return show(reply.code(422), browser, destination, 'The passkey was not accepted.')
+    }
+    const { returnTo } = user.isClosing ? TO_KEEP_ACCOUNT : destination
+    const login = { address: user.address, level: 'passkey' } as const
+    const target = await browser.signIn(login, user.isClosing ? undefined : interaction, returnTo)
+    browser.forgetSecondStep()
+    if (!(await user.confirm())) throw new RequestFault(403, 'The passkey was removed. Please sign in again.')
+    return reply.redirect(target, 303)
+  })
+}

@@ -1,0 +1,28 @@
+import { html, type Markup, type MarkupValue } from './markup.js'
+
+/** The script that makes and uses passkeys. Pages with it need a policy with `runsScript`. */
+export const PASSKEY_SCRIPT = '/assets/passkeys.js'
+
+export interface PasskeyForm {
+  readonly kind: 'make' | 'use'
+  readonly action: string
+  /** For the browser; JSON. */
+  readonly options: object
+  /** Hidden fields, and those of the person. */
+  readonly fields: MarkupValue
+  readonly button: string
+  /** The field for the answer of the browser. */
+  readonly answer: string
+}
+
+/** A form that the browser sends with a new or a used passkey. */
+export function passkeyForm({ kind, action, options, fields, button, answer }: PasskeyForm): Markup {
+  return html`<form method="post" action="${action}" novalidate data-passkey="${kind}" data-options="${JSON.stringify(options)}">
+${fields}<input type="hidden" name="${answer}" value="" data-passkey-answer>
+<p class="alert" role="alert" data-passkey-failed hidden>The browser has no passkey for this, or did not use it. Try again.</p>
+<noscript><p class="soft">Passkeys need JavaScript.</p></noscript>
+<p class="actions"><button>${button}</button></p>
+</form>
+<script src="${PASSKEY_SCRIPT}" defer></script>
+`
+}
