@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 /** The first pattern that fits a path gives its height: a file imports from its own folder or from further down. */
 const heights: readonly (readonly [RegExp, number])[] = [
   [/^src\/(errors|logging\/(loop-lag|outage-log)|config\/(mail-settings|make-folder|setting-files|software))\b/, 0],
-  [/^src\/(protocol|networks|throttling)\//, 1],
+  [/^src\/(protocol|networks|throttling|languages)\//, 1],
   [/^(src\/persistence|embedded-postgres|migrations)\//, 2],
   [/^src\/(jobs\/|config\/(config|shown-settings)\.ts$|pod\/pod\.ts$)/, 3],
   [/^src\/domain\//, 4],
@@ -26,6 +26,7 @@ const homes: Readonly<Record<string, RegExp>> = {
   'oidc-provider': /^src\/web\/oidc\//,
   piscina: /^(workers\/threads|src\/web\/pages)\//,
   'ipaddr.js': /^src\/networks\//,
+  'intl-messageformat': /^src\/languages\//,
   nodemailer: /^src\/domain\/mail\/smtp\//,
   saxes: /^src\/protocol\//,
   sharp: /^workers\//,

@@ -1,0 +1,49 @@
+/** What a request says about its language, in the order in which it counts. */
+export interface LanguageWishes {
+  /** The setting of the signed-in user. */
+  readonly setting?: string | undefined
+  /** `ui_locales` of OpenID Connect: tags with blanks between them, the most wanted first. */
+  readonly uiLocales?: string | undefined
+  /** The choice that the browser keeps. */
+  readonly kept?: string | undefined
+  /** The header `Accept-Language`. */
+  readonly accepted?: string | undefined
+}
+
+/** The first wish that the pod has; `de-AT` is met by `de`. */
+export function chooseLanguage(wishes: LanguageWishes, languages: readonly string[], fallback: string): string {
+  const { setting, uiLocales, kept, accepted } = wishes
+  const wanted = [setting, ...(uiLocales ?? '').slice(0, LONGEST_HEADER).split(' '), kept, ...readAccepted(accepted)]
+  for (const tag of wanted) {
+    const found = tag === undefined ? undefined : findLanguage(tag, languages)
+    if (found !== undefined) return found
+  }
+  return fallback
+}
+
+const LONGEST_HEADER = 500
+
+/** The tag itself, else the tag without its last parts. */
+function findLanguage(tag: string, languages: readonly string[]): string | undefined {
+  const parts = tag.toLowerCase().split('-')
+  for (let count = parts.length; count > 0; count--) {
+    const shorter = parts.slice(0, count).join('-')
+    const found = languages.find((language) => language.toLowerCase() === shorter)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** The tags of `Accept-Language` (RFC 9110, 12.5.4), the most wanted first. */
+function readAccepted(header = ''): readonly string[] {
+  const ranges = header
+    .slice(0, LONGEST_HEADER)
+    .split(',')
+    .map((range) => {
+      const [tag = '', ...parameters] = range.split(';').map((part) => part.trim())
+      const quality = parameters.find((parameter) => /^q=/i.test(parameter))?.slice(2)
+      return { tag, quality: quality === undefined ? 1 : Number(quality) }
+    })
+    .filter(({ tag, quality }) => tag !== '' && quality > 0)
+  return ranges.sort((one, other) => other.quality - one.quality).map(({ tag }) => tag)
+}

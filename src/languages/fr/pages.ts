@@ -1,0 +1,85 @@
+export const PAGES = {
+  'start.subtitle': 'Un pod du réseau diaspora*',
+  'start.about':
+    'Les personnes de ce pod ont des adresses comme <code>nom@{host}</code>. Elles suivent des personnes de ce pod et de tous les autres pods du réseau, et leur écrivent.',
+  'start.apps_about':
+    'Vous lisez et écrivez avec une application. Connectez-vous avec l’application, ou ici pour modifier votre profil et vos paramètres.',
+  'start.create_account': 'Créer un compte',
+  'start.sign_in': 'Se connecter',
+  'start.no_sign_up': 'Ce pod n’accepte pas de nouveaux comptes pour le moment.',
+  'start.invitation_only': 'Pour un nouveau compte, il faut une invitation de quelqu’un de ce pod.',
+  'start.public_posts': 'Publications publiques',
+  'start.api': 'Documentation de l’API',
+  'start.about_diaspora': 'À propos de diaspora*',
+  'start.account_ready': 'Votre compte est prêt',
+  'start.signed_in': 'Vous êtes connecté en tant que <b><bdi>{address}</bdi></b>.',
+  'start.settings': 'Paramètres',
+  'start.your_applications': 'Vos applications',
+  'start.sign_out': 'Se déconnecter',
+
+  'apps.title': 'Applications',
+  'apps.about':
+    'Des applications connues pour fonctionner avec ce pod. Chacune demande votre pod ; saisissez <code>{host}</code>.',
+  'apps.more':
+    'Le projet diaspora* tient une <link>liste d’applications</link>. Une application fonctionne ici si elle utilise l’API de diaspora*.',
+
+  'next.title': 'Étapes suivantes',
+  'next.profile':
+    '<b>Dites qui vous êtes.</b> Complétez <link>votre profil</link> : nom, photo et quelques tags qui vous intéressent.',
+  'next.public_page': '<b>Regardez votre page.</b> <link>Votre page publique</link> montre ce que voient les autres.',
+  'next.tag':
+    '<b>Suivez un tag.</b> Les publications publiques avec un tag que vous suivez apparaissent dans votre flux : <link>suivre des tags</link>.',
+  'next.person':
+    '<b>Suivez une personne.</b> <link>Saisissez une adresse</link>, comme <code>quelquun@pod.example</code>. Les autres vous suivent avec <code>{address}</code>.',
+  'next.app':
+    '<b>Ouvrez une application.</b> Vous lisez et écrivez avec une application, pas sur ce site. <link>Choisissez-en une</link> et connectez-vous avec elle : elle demande votre pod, qui est <code>{host}</code>, et vous ramène ici pour autoriser son accès.',
+  'next.own_app':
+    'Vous écrivez des logiciels ? La <link>documentation de l’API</link> décrit comment connecter votre propre application.',
+
+  'page.public_posts': 'Publications publiques',
+  'page.more_public_posts': 'Autres publications publiques',
+  'page.public_stream_about': 'Publications publiques de personnes de ce pod et d’autres pods.',
+  'page.tag_about': 'Publications publiques avec ce tag.',
+  'page.no_posts': 'Pas encore de publications publiques.',
+  'page.no_tag_posts': 'Aucune publication publique n’a encore ce tag.',
+  'page.no_posts_here': 'Il n’y a pas de publications publiques sur cette page.',
+  'page.older_posts': 'Publications plus anciennes',
+  'page.newer_posts': 'Publications plus récentes',
+  'page.newest_posts': 'Dernières publications',
+  'page.pages_of_posts': 'Pages de publications',
+  'page.older_comments': 'Commentaires plus anciens',
+  'page.newer_comments': 'Commentaires plus récents',
+  'page.first_comments': 'Premiers commentaires',
+  'page.pages_of_comments': 'Pages de commentaires',
+  'page.no_comments_here': 'Il n’y a pas de commentaires sur cette page.',
+  'page.feed_of': 'Publications publiques de {name}',
+  'page.location': 'Lieu',
+  'page.gender': 'Genre',
+  'page.birthday': 'Anniversaire',
+  'page.reply': 'Pour répondre, cherchez <code>{address}</code> sur votre propre pod.',
+  'page.follow': 'Suivre <bdi>{name}</bdi>',
+  'page.follow_title': 'Suivre {name}',
+  'page.follow_pod': 'Votre pod, ou votre adresse sur ce pod',
+  'page.follow_wrong': 'Saisissez l’adresse d’un pod, comme pod.example, ou votre propre adresse sur ce pod.',
+  'page.follow_button': 'Suivre depuis votre pod',
+  'page.follow_continue':
+    'Continuez sur votre pod. Il affiche <code>{address}</code>, et vous y choisissez une facette.',
+  'page.follow_continue_on': 'Continuer sur <bdi>{host}</bdi>',
+  'page.searching': 'Recherche en cours',
+  'page.searching_about': 'En attente d’une réponse de l’autre pod. Cette page se recharge automatiquement.',
+  'page.reload': 'Recharger maintenant',
+
+  'post.from': 'Une publication de {name}',
+  'post.deleted_root': 'La publication repartagée a été supprimée.',
+  'post.nsfw': 'Ne convient pas à tous les publics : afficher la publication',
+  'post.nsfw_summary': 'Ne convient pas à tous les publics : ouvrez la page pour lire la publication.',
+  'post.no_text': 'Cette publication n’a pas de texte.',
+  'post.read_more': 'Lire la suite<hidden> de cette publication</hidden>',
+  'post.photo_by': 'Photo de {name}',
+  'post.photo_number_by': 'Photo {number} sur {count}, de {name}',
+  'post.votes': '{count, plural, one {# vote} many {# votes} other {# votes}}',
+  'post.votes_in_total': '{count, plural, one {# vote au total} many {# votes au total} other {# votes au total}}',
+  'post.comments': '{count, plural, one {# commentaire} many {# commentaires} other {# commentaires}}',
+  'post.likes': '{count, plural, one {# « J’aime »} many {# « J’aime »} other {# « J’aime »}}',
+  'post.reshares': '{count, plural, one {# repartage} many {# repartages} other {# repartages}}',
+} as const
