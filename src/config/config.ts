@@ -87,6 +87,10 @@ export interface Config {
   /** Whether moderators and admins need a second factor. */
   readonly staffSecondFactor: boolean
   readonly podName: string
+  /** The language of pages for visitors who ask for none that the pod has. */
+  readonly defaultLanguage: string
+  /** A folder with catalogues that add languages or change texts. */
+  readonly localesDir: string | undefined
   /** The account that signs participations; not set: the account of the pod. */
   readonly podminAccount: string | undefined
   /** Who may sign up; published in NodeInfo. */
@@ -215,6 +219,8 @@ interface Environment extends MailVariables {
   readonly ADMIN_CONSOLE_NETWORKS: string
   readonly STAFF_SECOND_FACTOR: 'on' | 'off'
   readonly POD_NAME: string
+  readonly DEFAULT_LANGUAGE: string
+  readonly LOCALES_DIR?: string
   readonly PODMIN_ACCOUNT?: string
   readonly REGISTRATIONS?: 'open' | 'invite' | 'closed'
   readonly SIGN_UPS_PER_DAY: number
@@ -406,6 +412,11 @@ const settings = {
   SIGN_UP_APPROVAL: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
   SIGN_UP_BACKLOG: rateLimit(50),
   EMAIL_DOMAIN_BLOCKLIST: { type: 'string', default: '', description: 'domains, separated by commas' },
+  DEFAULT_LANGUAGE: {
+    ...{ type: 'string', default: 'en', pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$' },
+    description: 'the code of a language, like en or de',
+  },
+  LOCALES_DIR: { type: 'string', minLength: 1, description: 'the path of a folder' },
   STATISTICS: { type: 'string', enum: ['on', 'off'], default: 'off', description: 'on or off' },
   SIGN_UPS_PER_DAY: rateLimit(30),
   REPORT_EVIDENCE_DAYS: {
@@ -558,6 +569,8 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     consoleNetworks,
     staffSecondFactor: given.STAFF_SECOND_FACTOR === 'on',
     podName: given.POD_NAME || url.host,
+    defaultLanguage: given.DEFAULT_LANGUAGE,
+    localesDir: given.LOCALES_DIR === undefined ? undefined : resolve(given.LOCALES_DIR),
     podminAccount: given.PODMIN_ACCOUNT?.toLowerCase(),
     registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
     signUpsPerDay: given.SIGN_UPS_PER_DAY,

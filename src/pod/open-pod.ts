@@ -10,6 +10,7 @@ import { messageOf } from '../errors/thrown.js'
 import { openIsolatedRemotePods } from '../federation/remote-pod/isolated-remote-pods.js'
 import { openRemotePods } from '../federation/remote-pod/remote-pods.js'
 import { openJobQueues } from '../jobs/queues/job-queues.js'
+import { type Locales, openLocales } from '../languages/locales.js'
 import { openLog } from '../logging/log.js'
 import { openOutageLog } from '../logging/outage-log.js'
 import {
@@ -58,6 +59,7 @@ const ANSWERED_WITHIN = 3_000
 export async function openPod(config: Config, kind: ProcessKind, dependencies: PodDependencies): Promise<OpenPod> {
   const log = dependencies.log ?? openLog(config, kind)
   const databaseUrl = await databaseUrlOf(config)
+  const locales = openOperatorLocales(config)
   const secrets = openSecrets(await readSecretKey(config))
   const db = openDatabase({ url: databaseUrl, applicationName: `pod ${kind}`, ...limitsOf(config, kind) })
   const outages = openOutageLog({ name: 'database', log, answers: () => isDatabaseReachable(db, ANSWERED_WITHIN) })
@@ -89,6 +91,7 @@ export async function openPod(config: Config, kind: ProcessKind, dependencies: P
       remote,
       secrets,
       pictures: countFailures(openPictureStorage(config)),
+      locales,
       log,
       now: dependencies.now ?? (() => new Date()),
       async close() {
@@ -102,6 +105,20 @@ export async function openPod(config: Config, kind: ProcessKind, dependencies: P
   } catch (error) {
     await db.destroy()
     throw error
+  }
+}
+
+/** The catalogues of the operator are checked at the start. */
+function openOperatorLocales(config: Config): Locales {
+  try {
+    const locales = openLocales(config)
+    if (!locales.languages.includes(config.defaultLanguage)) {
+      throw new StartError(`DEFAULT_LANGUAGE must be one of ${locales.languages.join(', ')}.`)
+    }
+    return locales
+  } catch (error) {
+    if (error instanceof StartError) throw error
+    throw new StartError(`LOCALES_DIR cannot be used. ${messageOf(error)}`)
   }
 }
 

@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.js'
 import type { JobQueues } from '../jobs/queues/job-queues.js'
+import type { Locales } from '../languages/locales.js'
 import type { ClaimedKey } from '../persistence/accounts/idempotency-keys.js'
 import type { ReadReplica } from '../persistence/database/read-replica.js'
 import type { PodClock } from '../persistence/operations/processes.js'
@@ -26,6 +27,7 @@ export interface Pod {
   readonly remote: RemotePods
   readonly secrets: Secrets
   readonly pictures: PictureStorage
+  readonly locales: Locales
   readonly log: Logger
   now(): Date
 }

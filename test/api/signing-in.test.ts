@@ -339,7 +339,7 @@ describe('signing up', () => {
     const { body } = browser.page
     expect(body).toContain('<title>Error: Create an account')
     for (const [name, words] of [
-      ['username', 'The username alice is taken.'],
+      ['username', 'This username is taken.'],
       ['password', 'A password has at least 10 characters'],
       ['password_again', 'The two passwords are not the same.'],
     ]) {
@@ -379,7 +379,10 @@ describe('signing up', () => {
     await browser.submit({}, '/users/sign_out')
     expect(browser.url.pathname).toBe('/')
     expect(browser.page.body).not.toContain('nina')
-    expect(browser.page.headers).toMatchObject({ 'cache-control': 'public, max-age=300', vary: 'cookie' })
+    expect(browser.page.headers).toMatchObject({
+      'cache-control': 'public, max-age=300',
+      vary: 'Accept-Language, Cookie',
+    })
   })
 
   it('continues with the request of a client', async () => {

@@ -11,6 +11,8 @@ import { readBase32, totpCode } from '../../src/domain/accounts/factors/totp.js'
 import { closeOwnAccount } from '../../src/domain/accounts/own-closing.js'
 import { createResetLink } from '../../src/domain/accounts/passwords/password-reset.js'
 import { recordDownload, requestExport } from '../../src/domain/archives/exports.js'
+import { ACCOUNT_MAIL_KINDS, isNoticeKind, NOTICE_DELIVERY } from '../../src/domain/mail/mail-kinds.js'
+import { accountMailText, noticeText } from '../../src/domain/mail/mail-texts.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { makeWaitingExports } from '../../src/federation/archives/make-exports.js'
 import { openRecordedLog } from '../support/assertions/recorded-log.js'
@@ -423,4 +425,27 @@ it('offers no reset without a mail server', async () => {
   const reader = openBrowser(plain.app, plain.pod.config.url)
   expect((await reader.visit('/users/password/new')).statusCode).toBe(404)
   expect((await reader.visit('/users/sign_in')).body).toContain('Ask the operator')
+})
+
+it('a mail is in the language of the account, with plurals and sentences for every kind', async () => {
+  const { db, config, locales } = opened.pod
+  await db('users').where({ username: 'alice' }).update({ language: 'de' })
+  await requestReset('alice')
+  await runMails(opened.pod)
+
+  expect(smtp.mails[0]?.headers['subject']).toBe(`Setz dein Passwort für ${config.podName} zurück`)
+  expect(smtp.mails[0]?.text).toContain('Für alice@pod.example wurde ein neues Passwort angefordert')
+  for (const language of locales.languages) {
+    const t = locales.translator(language)
+    const facts = { pod: 'Thornbury', account: 'a@b.example', address: 'c@d.example', count: 7, day: 'Monday' }
+    const texts = [
+      ...ACCOUNT_MAIL_KINDS.map((kind) => accountMailText(t, kind, facts)),
+      ...Object.keys(NOTICE_DELIVERY)
+        .filter(isNoticeKind)
+        .flatMap((kind) => [0, 1, 5].map((others) => noticeText(t, kind, { pod: 'Thornbury', name: 'Quin', others }))),
+    ]
+    for (const text of texts) expect(JSON.stringify(text)).not.toMatch(/\{\w+[,}]|<\w|undefined|mail\./)
+    expect(noticeText(t, 'liked', { pod: 'Thornbury', name: 'Quin', others: 5 }).subject).toMatch(/Quin.*5/)
+  }
+  await db('users').where({ username: 'alice' }).update({ language: 'en' })
 })

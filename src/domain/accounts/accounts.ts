@@ -49,7 +49,8 @@ export interface Account {
 
 /** Excludes `.` and `..`, which have another meaning in a URL path. */
 const USERNAME = /^(?!\.{1,2}$)[a-z0-9_.-]{1,32}$/
-const DEFAULT_ASPECTS = ['Family', 'Friends', 'Work', 'Acquaintances']
+/** The first aspects, with names in the language of the account. */
+const DEFAULT_ASPECTS = ['aspect.family', 'aspect.friends', 'aspect.work', 'aspect.acquaintances'] as const
 /** 19 MiB and two passes take about 16 ms. The default algorithm of the library is argon2id. */
 export const ARGON2 = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
@@ -80,6 +81,7 @@ export async function createAccount(
   also: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
 ): Promise<Account> {
   await requireUnchangedHost(pod)
+  const t = pod.locales.translator(language ?? 'en')
   // An early check, because key generation takes seconds. The unique constraint decides in the end.
   if (await User.byUsername(pod.db, username)) throw usernameTaken(username)
   const keys = await pod.crypto.generateKeyPair()
@@ -99,7 +101,7 @@ export async function createAccount(
       const sealedPrivateKey = pod.secrets.seal(keys.privateKey, `user ${user.id}`)
       await UserSecrets.query(transaction).insert({ userId: user.id, passwordHash, sealedPrivateKey, bound: true })
       await Aspect.query(transaction).insert(
-        DEFAULT_ASPECTS.map((name, index) => ({ userId: user.id, name, position: index + 1 })),
+        DEFAULT_ASPECTS.map((name, index) => ({ userId: user.id, name: t(name), position: index + 1 })),
       )
       await also(transaction, user)
       return accountOf(user, person)
@@ -309,9 +311,11 @@ export function requirePassword(password: string, owner: PasswordOwner): void {
 
 function passwordRefusal(password: string, { username, email }: PasswordOwner): Refusal<AccountRefusal> | undefined {
   const lower = password.toLowerCase()
-  if (COMMON_PASSWORDS.has(lower)) return refusal('password_invalid', 'This password is one of the most used ones.')
+  if (COMMON_PASSWORDS.has(lower)) {
+    return refusal('password_invalid', 'This password is one of the most used ones.', 'password_common')
+  }
   if (lower === username || lower.startsWith(`${username}@`) || lower === email?.toLowerCase()) {
-    return refusal('password_invalid', 'Choose a password that is not your name or address.')
+    return refusal('password_invalid', 'Choose a password that is not your name or address.', 'password_is_name')
   }
   const longEnough = [...password].length >= TEXT_LIMITS.passwordCharacters
   if (longEnough && Buffer.byteLength(password) <= TEXT_LIMITS.passwordBytes) return undefined
@@ -325,8 +329,9 @@ export function usernameTaken(username: string): Refusal {
   return refusal('username_taken', `The username ${username} is taken.`)
 }
 
-function refusal(reason: AccountRefusal, message: string): Refusal<AccountRefusal> {
-  return new Refusal(reason, message)
+/** `explanation` names the text of pages, if the reason has several. */
+function refusal(reason: AccountRefusal, message: string, explanation?: string): Refusal<AccountRefusal> {
+  return new Refusal(reason, message, explanation === undefined ? {} : { details: { explanation } })
 }
 
 function personOf(user: User): Person {

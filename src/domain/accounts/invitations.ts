@@ -49,7 +49,10 @@ export async function findSignUpRefusal(
   if (registrations === 'open') return findFullDay(pod)
   if (registrations === 'closed') return signUpClosed('This pod does not accept new accounts at the moment.')
   if (invitation === undefined)
-    return signUpClosed('This pod accepts new accounts by invitation only. Ask its operator for an invitation.')
+    return signUpClosed(
+      'This pod accepts new accounts by invitation only. Ask its operator for an invitation.',
+      'sign_up_invited',
+    )
   const found = await findUsableInvitation(pod, invitation)
   return found ? undefined : invitationUnusable()
 }
@@ -124,8 +127,8 @@ async function findFullDay({ db, config }: Pick<Pod, 'db' | 'config'>): Promise<
   return new Refusal('sign_up_full', message, { details: { retryAfter: Math.max(1, seconds) } })
 }
 
-function signUpClosed(message: string): Refusal<SignUpRefusal> {
-  return new Refusal('sign_up_closed', message)
+function signUpClosed(message: string, explanation = 'sign_up_closed'): Refusal<SignUpRefusal> {
+  return new Refusal('sign_up_closed', message, { details: { explanation } })
 }
 
 function invitationUnusable(): Refusal<SignUpRefusal> {

@@ -11,7 +11,6 @@ import {
 } from '../mail/mail-settings.js'
 import { Refusal } from '../refusals.js'
 import { type Factors, findFactors } from './factors/second-factor.js'
-import { isLanguage, LANGUAGES } from './languages.js'
 
 /** The settings of an account, without its profile. */
 export interface AccountSettings {
@@ -44,7 +43,9 @@ export interface SettingsChange {
 
 type SettingsRefusal = 'language_invalid' | 'time_zone_invalid' | 'aspect_not_found' | 'aspects_invalid'
 
-export async function findSettings({ db }: Pick<Pod, 'db'>, userId: number): Promise<AccountSettings> {
+type SettingsPod = Pick<Pod, 'db' | 'locales'>
+
+export async function findSettings({ db, locales }: SettingsPod, userId: number): Promise<AccountSettings> {
   // One after the other: `db` may be a transaction, which has one connection.
   const user = await User.query(db).findById(userId).throwIfNotFound()
   const aspects = await db('aspects').where({ userId, postDefault: true }).orderBy('position').select('id')
@@ -56,33 +57,33 @@ export async function findSettings({ db }: Pick<Pod, 'db'>, userId: number): Pro
   return {
     ...{ language, timeZone, followBackAspectId, defaultPostPublic, defaultPostAspectIds, secondFactor },
     ...{ email, emailConfirmed: user.emailConfirmedAt !== null, unconfirmedEmail, mailState, mail, closeAt },
-    availableLanguages: LANGUAGES,
+    availableLanguages: locales.languages,
   }
 }
 
 /** Changes the given settings, all of them or none. `check` sees the settings before, with the account locked. */
 export async function changeSettings(
-  pod: Pick<Pod, 'db' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'claimedKey' | 'locales'>,
   userId: number,
   change: SettingsChange,
   check: (current: AccountSettings) => void = () => undefined,
 ): Promise<AccountSettings> {
-  return inTransaction(pod, (transaction) => writeSettings(transaction, userId, change, check))
+  return inTransaction(pod, (transaction) => writeSettings({ ...pod, db: transaction }, userId, change, check))
 }
 
 /** The same in the transaction of the caller. */
 export async function writeSettings(
-  transaction: Knex.Transaction,
+  { db: transaction, locales }: { readonly db: Knex.Transaction } & Pick<Pod, 'locales'>,
   userId: number,
   change: SettingsChange,
   check: (current: AccountSettings) => void = () => undefined,
 ): Promise<AccountSettings> {
   await User.lock(transaction, userId)
-  const current = await findSettings({ db: transaction }, userId)
+  const current = await findSettings({ db: transaction, locales }, userId)
   check(current)
   const { language, timeZone, followBackAspectId } = change
-  if (language !== undefined && !isLanguage(language)) {
-    throw refusal('language_invalid', `The language is one of ${LANGUAGES.join(', ')}.`)
+  if (language !== undefined && !locales.languages.includes(language)) {
+    throw refusal('language_invalid', `The language is one of ${locales.languages.join(', ')}.`)
   }
   if (timeZone !== undefined && !isTimeZone(timeZone)) {
     throw refusal('time_zone_invalid', 'The time zone is a name like Europe/Berlin.')
@@ -100,7 +101,7 @@ export async function writeSettings(
     .where({ userId })
     .update({ postDefault: transaction.raw('id = any(?::bigint[])', [[...aspectIds]]) })
   if (change.mail !== undefined) await writeMailPreferences(transaction, userId, change.mail)
-  return findSettings({ db: transaction }, userId)
+  return findSettings({ db: transaction, locales }, userId)
 }
 
 /** A public post has no aspects: turning `public` on clears them. */

@@ -10,6 +10,7 @@ export interface AccountWithRole {
   readonly address: string
   readonly guid: string
   readonly role: Role | null
+  readonly language: string
 }
 
 /** Reads the role anew for each request: a session or token must not outlive it. Undefined: closed, being closed, locked or unknown. */
@@ -41,5 +42,6 @@ function selectUnlocked(db: Pod['db']) {
     .joinRelated('person')
     .whereNull('users.closedAt')
     .whereNull('users.lockedAt')
-    .select('users.id as userId', 'users.personId', 'users.username', 'users.role', 'person.address', 'person.guid')
+    .select('users.id as userId', 'users.personId', 'users.username', 'users.role', 'users.language')
+    .select('person.address', 'person.guid')
 }

@@ -7,8 +7,8 @@ import { findFactors } from '../accounts/factors/second-factor.js'
 import type { ComposedMail } from './compose-mail.js'
 import { MAIL_LIMITS } from './limits.js'
 import { ACCOUNT_MAIL_KINDS, type AccountMailKind } from './mail-kinds.js'
+import { type AccountMailFacts, accountMailText } from './mail-texts.js'
 import { mailboxMac } from './mailboxes.js'
-import { type AccountMailFacts, mailTexts } from './texts/mail-texts.js'
 import { writeMail } from './write-mail.js'
 
 type AccountMail = MailData & { readonly kind: AccountMailKind }
@@ -68,16 +68,16 @@ function closingDay({ closeAt, language, timeZone }: User): string | undefined {
 
 /** The words of an account mail, in the language of its reader. */
 export function writeAccountMail(
-  { config }: Pick<Pod, 'config'>,
+  { config, locales }: Pick<Pod, 'config' | 'locales'>,
   kind: AccountMailKind,
   language: string,
   { facts, path }: { readonly facts: Omit<AccountMailFacts, 'pod'>; readonly path: string | undefined },
 ) {
-  const texts = mailTexts(language)
+  const t = locales.translator(language)
   return writeMail({
-    text: texts.account[kind]({ pod: config.podName, ...facts }),
+    text: accountMailText(t, kind, { pod: config.podName, ...facts }),
     url: path === undefined ? undefined : `${config.url}${path}`,
-    footer: texts.accountFooter(config.podName),
+    footer: t('mail.account_footer', { pod: config.podName }),
   })
 }
 

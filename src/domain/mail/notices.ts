@@ -21,7 +21,7 @@ import type { ComposedMail } from './compose-mail.js'
 import { enqueueMails } from './enqueue-mail.js'
 import { MAIL_LIMITS } from './limits.js'
 import { isNoticeKind, NOTICE_DELIVERY, type NoticeKind, type StaffNoticeKind } from './mail-kinds.js'
-import { mailTexts, type NoticeFacts } from './texts/mail-texts.js'
+import { type NoticeFacts, noticeLine, noticeText, staffNoticeText } from './mail-texts.js'
 import { unsubscribeUrl } from './unsubscribe.js'
 import { mailExcerpt, mailName, writeMail } from './write-mail.js'
 
@@ -135,8 +135,7 @@ export async function composeNotice(pod: Pod, mail: MailData): Promise<ComposedM
 type Recipient = Pick<User, 'id' | 'language'> & { readonly email: string }
 
 function write(pod: Pod, user: Recipient, kind: NoticeKind, facts: NoticeFacts, url: string): ComposedMail {
-  const texts = mailTexts(user.language)
-  return finish(pod, user, kind, { text: texts.notice[kind](facts), url })
+  return finish(pod, user, kind, { text: noticeText(pod.locales.translator(user.language), kind, facts), url })
 }
 
 function finish(
@@ -145,12 +144,12 @@ function finish(
   kind: string,
   parts: Pick<Parameters<typeof writeMail>[0], 'text' | 'lines' | 'url'>,
 ): ComposedMail {
-  const texts = mailTexts(user.language)
+  const t = pod.locales.translator(user.language)
   const link = unsubscribeUrl(pod, user, kind)
   const written = writeMail({
     ...parts,
-    footer: texts.noticeFooter(pod.config.podName),
-    unsubscribe: link === undefined ? undefined : { label: texts.unsubscribe, url: link },
+    footer: t('mail.notice_footer', { pod: pod.config.podName }),
+    unsubscribe: link === undefined ? undefined : { label: t('mail.unsubscribe'), url: link },
   })
   return { ...written, to: user.email, unsubscribeUrl: link }
 }
@@ -189,12 +188,16 @@ async function composeDigest(pod: Pod, user: Recipient, mailId: number): Promise
   const { digestLines: limit } = MAIL_LIMITS
   const { rows, count } = await findDigest(pod.db, { userId: user.id, mailId, defaults: DEFAULTS, limit })
   if (count === 0) return undefined
-  const texts = mailTexts(user.language)
-  const words = texts.digest({ pod: pod.config.podName, count, more: count - rows.length })
-  const lines = rows.flatMap((row) => (isNoticeKind(row.kind) ? [texts.digestLine[row.kind](factsOf(pod, row))] : []))
+  const t = pod.locales.translator(user.language)
+  const more = count - rows.length
+  const lines = rows.flatMap((row) => (isNoticeKind(row.kind) ? [noticeLine(t, row.kind, factsOf(pod, row))] : []))
   return finish(pod, user, 'digest', {
-    text: { subject: words.subject, paragraphs: [words.intro], action: words.action },
-    lines: words.more === '' ? lines : [...lines, words.more],
+    text: {
+      subject: t('mail.digest.subject', { pod: pod.config.podName, count }),
+      paragraphs: [t('mail.digest.text')],
+      action: t('mail.digest.action'),
+    },
+    lines: more === 0 ? lines : [...lines, t('mail.digest.more', { count: more })],
     url: `${pod.config.url}/`,
   })
 }
@@ -207,6 +210,6 @@ async function composeStaffNotice(pod: Pod, user: Recipient, kind: StaffNoticeKi
   )
   const { count } = rows[0]
   if (count === 0) return undefined
-  const text = mailTexts(user.language).staff[kind]({ pod: pod.config.podName, count })
+  const text = staffNoticeText(pod.locales.translator(user.language), kind, { pod: pod.config.podName, count })
   return finish(pod, user, kind, { text, url: `${pod.config.url}/admin` })
 }

@@ -1,6 +1,6 @@
 import { escapeHtml } from '../../protocol/escape-html.js'
 import { MAIL_LIMITS } from './limits.js'
-import type { MailText } from './texts/mail-texts.js'
+import type { MailText } from './mail-texts.js'
 
 /** The parts of a mail with its links. */
 export interface MailParts {

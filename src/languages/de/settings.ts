@@ -11,6 +11,8 @@ export const SETTINGS = {
   'settings.two_factor': 'Zweiter Faktor',
   'settings.sessions': 'Browser',
   'settings.applications': 'Apps',
+  'settings.passkeys': 'Passkeys',
+  'settings.close': 'Konto schließen',
   'settings.notices': 'Mitteilungen',
   'settings.export': 'Export',
 
@@ -47,6 +49,9 @@ export const SETTINGS = {
   'following.address_hint': 'Zum Beispiel jemand@pod.example, auf diesem oder einem anderen Pod.',
   'following.aspect': 'Aspekt',
   'following.person_button': 'Der Person folgen',
+  'settings.notice.kept': 'Dein Konto bleibt offen, und alles ist wie zuvor.',
+  'settings.notice.passkey_added': 'Der Passkey ist hinzugefügt. Andere Browser sind abgemeldet.',
+  'settings.notice.passkey_removed': 'Der Passkey ist entfernt. Andere Browser sind abgemeldet.',
 
   'overview.account': 'Dein Konto',
   'overview.address':
@@ -153,6 +158,40 @@ export const SETTINGS = {
   'factor.codes_about':
     'Mit jedem Code kannst du dich einmal anmelden, wenn du deinen zweiten Faktor nicht hast. Frühere Codes gelten nicht mehr.',
   'factor.codes_stored': 'Ich habe die Codes aufbewahrt',
+
+  'passkey.count':
+    '{count, plural, one {Du hast <b>#</b> Passkey.} other {Du hast <b>#</b> Passkeys.}} Ein Passkey meldet dich allein an und ersetzt den Code der App.',
+  'passkey.about':
+    'Ein Passkey meldet dich ohne Passwort an. Er ist auf deinem Gerät gespeichert, von deinem Browser oder auf einem Sicherheitsschlüssel.',
+  'passkey.none': 'Du hast keine Passkeys.',
+  'passkey.add': 'Passkey hinzufügen',
+  'passkey.name': 'Name des Passkeys',
+  'passkey.name_hint': 'Zum Beispiel das Gerät, auf dem er ist.',
+  'passkey.added': 'Hinzugefügt am {time}',
+  'passkey.used': 'Zuletzt benutzt am {time}',
+  'passkey.backed_up': 'Mit Kopien auf anderen Geräten',
+  'passkey.remove': 'Entfernen<hidden>: <bdi>{name}</bdi></hidden>',
+  'passkey.use': 'Passkey benutzen',
+  'passkey.failed': 'Der Browser hat dafür keinen Passkey oder hat ihn nicht benutzt. Versuch es noch einmal.',
+  'passkey.needs_script': 'Passkeys brauchen JavaScript.',
+  'passkey.sign_in': 'Mit einem Passkey anmelden',
+  'passkey.sign_in_about':
+    'Dein Browser fragt, welcher Passkey benutzt werden soll. Passwort und Code sind nicht nötig.',
+  'passkey.with_password': 'Mit Passwort anmelden',
+  'close.closing': 'Dein Konto wird geschlossen',
+  'close.until': 'Dein Konto wird am {time} geschlossen. Bis dahin kannst du es behalten: Melde dich wieder an.',
+  'close.kept_until':
+    'Dein Konto wird am {time} geschlossen. Vorher wird nichts gelöscht. Bis dahin wird niemand benachrichtigt, und Apps haben keinen Zugriff.',
+  'close.keep_about': 'Wenn du das Konto behältst, ist alles wie zuvor. Apps haben wieder Zugriff.',
+  'close.keep': 'Konto behalten',
+  'close.at_once': 'Das Konto wird sofort geschlossen. Das kann nicht rückgängig gemacht werden.',
+  'close.days':
+    '{days, plural, one {Das Konto wird in <b>#</b> Tag geschlossen.} other {Das Konto wird in <b>#</b> Tagen geschlossen.}} Bis dahin wird nichts gelöscht, und du kannst das Konto behalten: Melde dich wieder an.',
+  'close.effect':
+    'Dann werden deine Beiträge, Fotos, dein Profil, deine Kontakte und Einstellungen gelöscht, hier und auf den Pods deiner Kontakte. Deine Kommentare und Nachrichten bleiben ohne deinen Namen. Niemand kann den Namen <b><bdi>{username}</bdi></b> wieder bekommen.',
+  'close.export':
+    '<link>Exportiere vorher deine Daten</link>, wenn du sie behalten oder auf einen anderen Pod umziehen möchtest.',
+  'close.username': 'Dein Benutzername, als Bestätigung',
 
   'sessions.about':
     'In diesen Browsern bist du auf dieser Seite angemeldet. Apps stehen auf <link>einer eigenen Seite</link>.',

@@ -12,6 +12,8 @@ export const SETTINGS = {
   'settings.two_factor': 'Second factor',
   'settings.sessions': 'Browsers',
   'settings.applications': 'Applications',
+  'settings.passkeys': 'Passkeys',
+  'settings.close': 'Close the account',
   'settings.notices': 'Notices',
   'settings.export': 'Export',
 
@@ -47,6 +49,9 @@ export const SETTINGS = {
   'following.address_hint': 'Like somebody@pod.example, on this pod or on another one.',
   'following.aspect': 'Aspect',
   'following.person_button': 'Follow the person',
+  'settings.notice.kept': 'Your account stays open, and all is as before.',
+  'settings.notice.passkey_added': 'The passkey is added. Other browsers are signed out.',
+  'settings.notice.passkey_removed': 'The passkey is removed. Other browsers are signed out.',
 
   'overview.account': 'Your account',
   'overview.address':
@@ -149,6 +154,38 @@ export const SETTINGS = {
   'factor.codes_about':
     'Each code signs you in once if you do not have your second factor. Earlier codes are no longer valid.',
   'factor.codes_stored': 'I have stored the codes',
+
+  'passkey.count':
+    '{count, plural, one {You have <b>#</b> passkey.} other {You have <b>#</b> passkeys.}} A passkey signs you in alone, and replaces the code of the app.',
+  'passkey.about':
+    'A passkey signs you in without your password. It is stored on your device, by your browser, or on a security key.',
+  'passkey.none': 'You have no passkeys.',
+  'passkey.add': 'Add a passkey',
+  'passkey.name': 'Name of the passkey',
+  'passkey.name_hint': 'Such as the device where it is.',
+  'passkey.added': 'Added on {time}',
+  'passkey.used': 'Last used on {time}',
+  'passkey.backed_up': 'With copies on other devices',
+  'passkey.remove': 'Remove<hidden> <bdi>{name}</bdi></hidden>',
+  'passkey.use': 'Use a passkey',
+  'passkey.failed': 'The browser has no passkey for this, or did not use it. Try again.',
+  'passkey.needs_script': 'Passkeys need JavaScript.',
+  'passkey.sign_in': 'Sign in with a passkey',
+  'passkey.sign_in_about': 'Your browser asks which passkey to use. No password or code is needed.',
+  'passkey.with_password': 'Sign in with a password',
+  'close.closing': 'Your account is being closed',
+  'close.until': 'Your account is closed on {time}. Until then you can keep it: sign in again.',
+  'close.kept_until':
+    'Your account is closed on {time}. Nothing is deleted before. Until then nobody is notified, and applications have no access.',
+  'close.keep_about': 'If you keep the account, all is as before. Applications have access again.',
+  'close.keep': 'Keep the account',
+  'close.at_once': 'The account is closed at once. This cannot be undone.',
+  'close.days':
+    '{days, plural, one {The account is closed in <b>#</b> day.} other {The account is closed in <b>#</b> days.}} Until then nothing is deleted, and you can keep the account: sign in again.',
+  'close.effect':
+    'Then your posts, photos, profile, contacts and settings are deleted, here and at the pods of your contacts. Your comments and messages stay without your name. Nobody can have the name <b><bdi>{username}</bdi></b> again.',
+  'close.export': '<link>Export your data</link> first if you want to keep it or to move to another pod.',
+  'close.username': 'Your username, as a confirmation',
 
   'sessions.about':
     'You are signed in to this site in these browsers. Applications are listed on <link>a page of their own</link>.',

@@ -11,6 +11,8 @@ export const SETTINGS = {
   'settings.two_factor': 'Segundo factor',
   'settings.sessions': 'Navegadores',
   'settings.applications': 'Aplicaciones',
+  'settings.passkeys': 'Llaves de acceso',
+  'settings.close': 'Cerrar la cuenta',
   'settings.notices': 'Comunicados',
   'settings.export': 'Exportación',
 
@@ -47,6 +49,11 @@ export const SETTINGS = {
   'following.address_hint': 'Como alguien@pod.example, en este pod o en otro.',
   'following.aspect': 'Aspecto',
   'following.person_button': 'Seguir a la persona',
+  'settings.notice.kept': 'Tu cuenta sigue abierta y todo está como antes.',
+  'settings.notice.passkey_added':
+    'La llave de acceso se ha añadido. Se ha cerrado la sesión en los demás navegadores.',
+  'settings.notice.passkey_removed':
+    'La llave de acceso se ha quitado. Se ha cerrado la sesión en los demás navegadores.',
 
   'overview.account': 'Tu cuenta',
   'overview.address':
@@ -155,6 +162,38 @@ export const SETTINGS = {
   'factor.codes_about':
     'Cada código sirve para iniciar sesión una vez si no tienes tu segundo factor. Los códigos anteriores ya no son válidos.',
   'factor.codes_stored': 'He guardado los códigos',
+
+  'passkey.count':
+    '{count, plural, one {Tienes <b>#</b> llave de acceso.} many {Tienes <b>#</b> llaves de acceso.} other {Tienes <b>#</b> llaves de acceso.}} Una llave de acceso basta para iniciar sesión y sustituye al código de la aplicación.',
+  'passkey.about':
+    'Una llave de acceso inicia sesión sin tu contraseña. Está guardada en tu dispositivo, en tu navegador o en una llave de seguridad.',
+  'passkey.none': 'No tienes llaves de acceso.',
+  'passkey.add': 'Añadir una llave de acceso',
+  'passkey.name': 'Nombre de la llave de acceso',
+  'passkey.name_hint': 'Por ejemplo, el dispositivo en el que está.',
+  'passkey.added': 'Añadida el {time}',
+  'passkey.used': 'Usada por última vez el {time}',
+  'passkey.backed_up': 'Con copias en otros dispositivos',
+  'passkey.remove': 'Quitar<hidden> <bdi>{name}</bdi></hidden>',
+  'passkey.use': 'Usar una llave de acceso',
+  'passkey.failed': 'El navegador no tiene ninguna llave de acceso para esto o no la ha usado. Inténtalo de nuevo.',
+  'passkey.needs_script': 'Las llaves de acceso necesitan JavaScript.',
+  'passkey.sign_in': 'Iniciar sesión con una llave de acceso',
+  'passkey.sign_in_about': 'Tu navegador pregunta qué llave de acceso usar. No hace falta contraseña ni código.',
+  'passkey.with_password': 'Iniciar sesión con contraseña',
+  'close.closing': 'Tu cuenta se va a cerrar',
+  'close.until': 'Tu cuenta se cerrará el {time}. Hasta entonces puedes conservarla: inicia sesión de nuevo.',
+  'close.kept_until':
+    'Tu cuenta se cerrará el {time}. Antes no se elimina nada. Hasta entonces no se avisa a nadie y las aplicaciones no tienen acceso.',
+  'close.keep_about': 'Si conservas la cuenta, todo está como antes. Las aplicaciones vuelven a tener acceso.',
+  'close.keep': 'Conservar la cuenta',
+  'close.at_once': 'La cuenta se cierra al momento. No se puede deshacer.',
+  'close.days':
+    '{days, plural, one {La cuenta se cerrará en <b>#</b> día.} many {La cuenta se cerrará en <b>#</b> días.} other {La cuenta se cerrará en <b>#</b> días.}} Hasta entonces no se elimina nada y puedes conservar la cuenta: inicia sesión de nuevo.',
+  'close.effect':
+    'Después se eliminan tus publicaciones, fotos, perfil, contactos y ajustes, aquí y en los pods de tus contactos. Tus comentarios y mensajes se quedan sin tu nombre. Nadie puede volver a tener el nombre <b><bdi>{username}</bdi></b>.',
+  'close.export': '<link>Exporta antes tus datos</link> si quieres guardarlos o mudarte a otro pod.',
+  'close.username': 'Tu nombre de usuario, como confirmación',
 
   'sessions.about':
     'Has iniciado sesión en este sitio en estos navegadores. Las aplicaciones están en <link>una página propia</link>.',

@@ -11,6 +11,8 @@ export const SETTINGS = {
   'settings.two_factor': 'Second facteur',
   'settings.sessions': 'Navigateurs',
   'settings.applications': 'Applications',
+  'settings.passkeys': 'Clés d’accès',
+  'settings.close': 'Fermer le compte',
   'settings.notices': 'Avis',
   'settings.export': 'Exportation',
 
@@ -50,6 +52,9 @@ export const SETTINGS = {
   'following.address_hint': 'Comme quelquun@pod.example, sur ce pod ou sur un autre.',
   'following.aspect': 'Facette',
   'following.person_button': 'Suivre la personne',
+  'settings.notice.kept': 'Votre compte reste ouvert, et tout est comme avant.',
+  'settings.notice.passkey_added': 'La clé d’accès est ajoutée. Les autres navigateurs sont déconnectés.',
+  'settings.notice.passkey_removed': 'La clé d’accès est retirée. Les autres navigateurs sont déconnectés.',
 
   'overview.account': 'Votre compte',
   'overview.address':
@@ -158,6 +163,39 @@ export const SETTINGS = {
   'factor.codes_about':
     'Chaque code permet une connexion si vous n’avez pas votre second facteur. Les codes précédents ne sont plus valables.',
   'factor.codes_stored': 'J’ai conservé les codes',
+
+  'passkey.count':
+    '{count, plural, one {Vous avez <b>#</b> clé d’accès.} many {Vous avez <b>#</b> clés d’accès.} other {Vous avez <b>#</b> clés d’accès.}} Une clé d’accès suffit pour vous connecter et remplace le code de l’application.',
+  'passkey.about':
+    'Une clé d’accès vous connecte sans mot de passe. Elle est enregistrée sur votre appareil, par votre navigateur ou sur une clé de sécurité.',
+  'passkey.none': 'Vous n’avez pas de clés d’accès.',
+  'passkey.add': 'Ajouter une clé d’accès',
+  'passkey.name': 'Nom de la clé d’accès',
+  'passkey.name_hint': 'Par exemple l’appareil où elle se trouve.',
+  'passkey.added': 'Ajoutée le {time}',
+  'passkey.used': 'Utilisée pour la dernière fois le {time}',
+  'passkey.backed_up': 'Avec des copies sur d’autres appareils',
+  'passkey.remove': 'Retirer<hidden> <bdi>{name}</bdi></hidden>',
+  'passkey.use': 'Utiliser une clé d’accès',
+  'passkey.failed': 'Le navigateur n’a pas de clé d’accès pour cela ou ne l’a pas utilisée. Réessayez.',
+  'passkey.needs_script': 'Les clés d’accès nécessitent JavaScript.',
+  'passkey.sign_in': 'Se connecter avec une clé d’accès',
+  'passkey.sign_in_about':
+    'Votre navigateur demande quelle clé d’accès utiliser. Ni mot de passe ni code ne sont nécessaires.',
+  'passkey.with_password': 'Se connecter avec un mot de passe',
+  'close.closing': 'Votre compte va être fermé',
+  'close.until': 'Votre compte sera fermé le {time}. D’ici là, vous pouvez le garder : connectez-vous à nouveau.',
+  'close.kept_until':
+    'Votre compte sera fermé le {time}. Rien n’est supprimé avant. D’ici là, personne n’est averti et les applications n’ont pas accès.',
+  'close.keep_about': 'Si vous gardez le compte, tout est comme avant. Les applications ont de nouveau accès.',
+  'close.keep': 'Garder le compte',
+  'close.at_once': 'Le compte est fermé immédiatement. Cela ne peut pas être annulé.',
+  'close.days':
+    '{days, plural, one {Le compte sera fermé dans <b>#</b> jour.} many {Le compte sera fermé dans <b>#</b> jours.} other {Le compte sera fermé dans <b>#</b> jours.}} D’ici là, rien n’est supprimé et vous pouvez garder le compte : connectez-vous à nouveau.',
+  'close.effect':
+    'Ensuite, vos publications, photos, profil, contacts et paramètres sont supprimés, ici et sur les pods de vos contacts. Vos commentaires et messages restent sans votre nom. Personne ne pourra reprendre le nom <b><bdi>{username}</bdi></b>.',
+  'close.export': '<link>Exportez d’abord vos données</link> si vous voulez les garder ou déménager sur un autre pod.',
+  'close.username': 'Votre nom d’utilisateur, pour confirmer',
 
   'sessions.about':
     'Vous êtes connecté à ce site dans ces navigateurs. Les applications se trouvent sur <link>une page à part</link>.',

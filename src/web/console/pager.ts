@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { MODERATION_LIMITS } from '../../domain/moderation/limits.js'
+import { inEnglish } from '../../languages/locales.js'
 import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
 import { neighbourLinks } from '../pages/list-navigation.js'
 import type { Markup } from '../pages/markup.js'
@@ -13,7 +14,7 @@ export function idNavigation(
 ): Markup | '' {
   const [first, last] = [items[0], items.at(-1)]
   if (first === undefined || last === undefined) return ''
-  return neighbourLinks(path, query, {
+  return neighbourLinks(inEnglish, path, query, {
     previous: hasNewer && { after: String(first.id) },
     next: hasOlder && { before: String(last.id) },
   })

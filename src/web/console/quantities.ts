@@ -1,4 +1,5 @@
-import { html, type Markup, trusted } from '../pages/markup.js'
+import { inEnglish } from '../../languages/locales.js'
+import { html, type Markup } from '../pages/markup.js'
 import { timeHtml } from '../pages/time.js'
 
 const number = new Intl.NumberFormat('en-GB')
@@ -41,7 +42,7 @@ export function milliseconds(value: number | null): string {
 }
 
 export function time(value: Date | null | undefined): Markup {
-  return value === null || value === undefined ? html`–` : trusted(timeHtml(value))
+  return value === null || value === undefined ? html`–` : timeHtml(inEnglish, value)
 }
 
 /** How long ago, with the time itself for machines. */

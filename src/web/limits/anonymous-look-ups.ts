@@ -2,10 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ANONYMOUS_LOOKUP_LIMITS } from '../../federation/discovery/limits.js'
 import type { LookUp } from '../../federation/discovery/look-up.js'
 import type { Pod } from '../../pod/pod.js'
-import { escapeHtml, page } from '../pages/html.js'
+import { page } from '../pages/html.js'
+import { textsFor } from '../pages/language/request-language.js'
+import { html } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { HTTP_LIMITS } from '../server/limits.js'
-import { RequestFault, tooBusy } from '../server/request-faults.js'
+import { pageFault, type RequestFault, tooBusy } from '../server/request-faults.js'
 import { openRateLimit, openRateLimitOf } from './rate-limit.js'
 
 /**
@@ -52,13 +54,14 @@ export function openAnonymousLookUps(pod: Pod): AnswerLookUp {
 function answerPending(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const reloads = Number(queryText(request, 'reload') ?? 0)
   if (!(reloads < ANONYMOUS_LOOKUP_LIMITS.reloads)) {
-    throw new RequestFault(503, 'The other pod has not answered yet. Please try again in some minutes.', {
+    throw pageFault(503, 'error.no_answer_yet', {
       headers: { 'retry-after': String(ANONYMOUS_LOOKUP_LIMITS.perSeconds) },
     })
   }
   const query = new URLSearchParams({ q: queryText(request, 'q') ?? '', reload: String(reloads + 1) })
   const path = request.routeOptions.url ?? ''
   const seconds = ANONYMOUS_LOOKUP_LIMITS.reloadSeconds
+  const t = textsFor(request, reply)
   return reply
     .code(202)
     .header('cache-control', 'no-store')
@@ -66,11 +69,13 @@ function answerPending(request: FastifyRequest, reply: FastifyReply): FastifyRep
     .type('text/html; charset=utf-8')
     .send(
       page({
-        title: 'Searching',
-        head: `<meta http-equiv="refresh" content="${seconds}; url=${escapeHtml(`${path}?${query}`)}">\n`,
-        content: `<h1>Searching</h1>
-<p>Waiting for an answer from the other pod. This page reloads automatically.</p>
-<nav aria-label="More pages"><a href="${escapeHtml(`${path}?${query}`)}">Reload now</a><a href="/">Start page</a></nav>`,
+        t,
+        title: t('page.searching'),
+        head: html`<meta http-equiv="refresh" content="${seconds}; url=${`${path}?${query}`}">\n`.text,
+        content: html`<h1>${t('page.searching')}</h1>
+<p>${t('page.searching_about')}</p>
+<nav aria-label="${t('common.more_pages')}"><a href="${`${path}?${query}`}">${t('page.reload')}</a><a href="/">${t('common.start_page')}</a></nav>`
+          .text,
       }),
     )
 }

@@ -62,10 +62,17 @@ export function tooMany(seconds: number): RequestFault {
   return new RequestFault(429, text, {
     headers: { 'retry-after': String(seconds) },
     fields: { error: 'slow_down', error_description: text },
+    text: (t) =>
+      seconds < LONGEST_IN_SECONDS
+        ? t('error.too_many', { seconds })
+        : t('error.too_many_minutes', { minutes: Math.ceil(seconds / 60) }),
   })
 }
 
+/** Longer waits are said in minutes. */
+const LONGEST_IN_SECONDS = 120
+
 function inWords(seconds: number): string {
-  if (seconds < 120) return `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`
+  if (seconds < LONGEST_IN_SECONDS) return `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`
   return `${Math.ceil(seconds / 60)} minutes`
 }

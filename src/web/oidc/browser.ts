@@ -3,13 +3,19 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { findActiveUser } from '../../domain/accounts/authorizations.js'
 import { noteSignIn } from '../../domain/accounts/sessions.js'
-import { RequestFault } from '../server/request-faults.js'
+import { pageFault, type RequestFault } from '../server/request-faults.js'
 import { OIDC_LIMITS } from './limits.js'
 import { hasBegunRequest } from './request-cookies.js'
 import { LEVELS, type Level } from './sessions/levels.js'
 import { recordSessionUse } from './sessions/session-use.js'
 
 export type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
+
+/** The languages that the application has asked for. */
+export function uiLocalesOf(interaction: Interaction | undefined): string | undefined {
+  const wanted = interaction?.params['ui_locales']
+  return typeof wanted === 'string' ? wanted : undefined
+}
 
 /** The session of a browser, the authorization requests that began in it, and the token that protects its forms. */
 export interface Browser {
@@ -170,7 +176,7 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
     async request(uid) {
       const interaction = hasBegunRequest(cookies, uid) ? await provider.Interaction.find(uid) : undefined
       if (interaction !== undefined && (await isOfSession(provider, interaction))) return interaction
-      throw new RequestFault(400, 'This page has expired. Please go back to the application and start again.')
+      throw pageFault(400, 'error.page_expired')
     },
     async decide(interaction, result) {
       interaction.result = 'error' in result ? result : { ...interaction.lastSubmission, ...result }
@@ -187,7 +193,7 @@ function keepBrowserId(cookies: KoaContextWithOIDC['cookies']): string {
 }
 
 function expiredForm(): RequestFault {
-  return new RequestFault(403, 'This form has expired, or your browser blocks cookies. Please go back and try again.')
+  return pageFault(403, 'error.form_expired')
 }
 
 function isSame(kept: string | undefined, given: unknown): boolean {

@@ -4,9 +4,10 @@ import { findClient, type RegisteredClient } from '../../domain/accounts/clients
 import { readScopes, type Scope } from '../../domain/accounts/scopes.js'
 import { consentPage } from '../pages/accounts/consent-page.js'
 import { formPolicy } from '../pages/forms.js'
+import { textsFor } from '../pages/language/request-language.js'
 import { queryText } from '../schemas/query-text.js'
-import { RequestFault } from '../server/request-faults.js'
-import { browserOf } from './browser.js'
+import { pageFault, type RequestFault } from '../server/request-faults.js'
+import { browserOf, uiLocalesOf } from './browser.js'
 import { formText } from './form-text.js'
 import { OIDC_PATHS } from './paths.js'
 
@@ -31,18 +32,19 @@ export const consentRoutes: FastifyPluginAsync = async (app) => {
 
   app.get(OIDC_PATHS.consent, { config, schema }, async (request, reply) => {
     const uid = queryText(request, 'request') ?? ''
-    const { browser, address, client, scopes, redirectUri } = await findPendingConsent(request, reply, uid)
+    const { browser, interaction, address, client, scopes, redirectUri } = await findPendingConsent(request, reply, uid)
     return reply
       .type('text/html; charset=utf-8')
       .header('content-security-policy', formPolicy({ leadsToClient: true }))
       .send(
         consentPage({
+          t: textsFor(request, reply, { uiLocales: uiLocalesOf(interaction) }),
           podName: pod.config.podName,
           action: OIDC_PATHS.consent,
           formToken: browser.formToken(),
           request: uid,
           address,
-          clientName: client.name ?? 'an application without a name',
+          clientName: client.name ?? undefined,
           redirectUri,
           scopes,
         }),
@@ -79,8 +81,5 @@ function ownerOf(
 }
 
 function noPendingRequest(): RequestFault {
-  return new RequestFault(
-    400,
-    'This request was answered already, has expired, or was replaced by a newer one. Please go back to the application and start again.',
-  )
+  return pageFault(400, 'error.request_over')
 }

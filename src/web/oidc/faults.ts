@@ -1,25 +1,39 @@
 import type { ErrorOut, KoaContextWithOIDC, Provider } from 'oidc-provider'
-import type { Logger } from 'pino'
+import { inEnglish } from '../../languages/locales.js'
+import type { MessageId } from '../../languages/translate.js'
 import { isDatabaseUnavailable } from '../../persistence/database/errors.js'
+import type { Pod } from '../../pod/pod.js'
 import { errorPage } from '../pages/html.js'
+import { languageOf } from '../pages/language/request-language.js'
 import { HTTP_LIMITS } from '../server/limits.js'
 
-const SENTENCES: Readonly<Record<string, string>> = {
-  invalid_client: 'This application is not registered on this pod. It may have to register again.',
-  invalid_redirect_uri: 'This application has not registered the address to which it wants the answer.',
-  server_error: 'Something went wrong on this pod.',
-  temporarily_unavailable: 'The pod cannot do this at the moment. Please try again soon.',
+type FaultText = Extract<MessageId, `error.${string}`>
+
+const TEXTS = {
+  invalid_client: 'error.client_unknown',
+  invalid_redirect_uri: 'error.redirect_unknown',
+  server_error: 'error.internal',
+  temporarily_unavailable: 'error.unavailable',
+} as const satisfies Readonly<Record<string, FaultText>>
+
+function textOf(error: string) {
+  const texts: Readonly<Record<string, (typeof TEXTS)[keyof typeof TEXTS]>> = TEXTS
+  return texts[error] ?? 'error.client_request'
 }
 
+type FaultContext = Pick<KoaContextWithOIDC, 'status' | 'type' | 'body' | 'req'>
+
 /** Shows an error page to the person if the error must not be sent to the client. */
-export function answerFault(ctx: Pick<KoaContextWithOIDC, 'status' | 'type' | 'body'>, { error }: ErrorOut): void {
+export function answerFault(pod: Pick<Pod, 'config' | 'locales'>, ctx: FaultContext, { error }: ErrorOut): void {
   const reason = ctx.status === 503 ? 'temporarily_unavailable' : error
+  const t = pod.locales.translator(languageOf(pod, ctx.req.headers))
   ctx.type = 'html'
-  ctx.body = errorPage(ctx.status, SENTENCES[reason] ?? 'This request of an application is not valid.')
+  ctx.body = errorPage(t, ctx.status, t(textOf(reason)))
 }
 
 /** Answers 503 while the database is unavailable, and logs all other unexpected errors. */
-export function watchFaults(provider: Provider, log: Logger): void {
+export function watchFaults(provider: Provider, pod: Pick<Pod, 'config' | 'locales' | 'log'>): void {
+  const { log } = pod
   const unavailable = new WeakSet<object>()
   provider.on('server_error', (ctx, error) => {
     if (isDatabaseUnavailable(error)) {
@@ -33,7 +47,7 @@ export function watchFaults(provider: Provider, log: Logger): void {
     if (!unavailable.has(ctx)) return
     ctx.status = 503
     ctx.set('retry-after', String(HTTP_LIMITS.retryAfterSeconds))
-    if (ctx.type === 'text/html') answerFault(ctx, { error: 'temporarily_unavailable' })
-    else ctx.body = { error: 'temporarily_unavailable', error_description: SENTENCES['temporarily_unavailable'] }
+    if (ctx.type === 'text/html') answerFault(pod, ctx, { error: 'temporarily_unavailable' })
+    else ctx.body = { error: 'temporarily_unavailable', error_description: inEnglish(TEXTS.temporarily_unavailable) }
   })
 }

@@ -71,7 +71,7 @@ async function openProvider(pod: Pod): Promise<Provider> {
       }),
   })
   keepRequestCookies(provider)
-  watchFaults(provider, pod.log)
+  watchFaults(provider, pod)
   return provider
 }
 
@@ -145,7 +145,7 @@ function settings(pod: Pod, library: Library): Configuration {
       const grant = await findGrantOfClient(pod, { address: account.accountId, clientId: client.clientId })
       return grant && provider.Grant.find(grant.grantId)
     },
-    renderError: answerFault,
+    renderError: (ctx, out) => answerFault(pod, ctx, out),
     // The library must not request addresses that a client has registered; the pod has its own protected HTTP client.
     fetch: async () => {
       throw new Error('The authorization server must not send requests.')

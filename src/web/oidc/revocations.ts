@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { revokeAuthorization } from '../../domain/accounts/authorizations.js'
-import { RequestFault } from '../server/request-faults.js'
+import { pageFault } from '../server/request-faults.js'
 import { browserOf } from './browser.js'
 import { formText } from './form-text.js'
 import { OIDC_PATHS } from './paths.js'
@@ -17,7 +17,7 @@ export const revocationRoutes: FastifyPluginAsync = async (app) => {
     if (address === undefined) return reply.redirect(OIDC_PATHS.signIn, 303)
     browser.checkForm(formText(request, 'form'))
     const { id } = request.params as { readonly id: string } // part of both routes below
-    if (!/^[1-9][0-9]{0,14}$/.test(id)) throw new RequestFault(404, 'This application no longer has access.')
+    if (!/^[1-9][0-9]{0,14}$/.test(id)) throw pageFault(404, 'error.application_over')
     await revokeAuthorization(pod, address, Number(id))
     return reply.redirect('/settings/applications', 303)
   }

@@ -4,7 +4,7 @@ import { consoleRoutes } from '../console/console-routes.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import { holdsPlainText } from '../schemas/storable-text.js'
 import { addBodyReaders, refuseCompressed } from '../server/bodies.js'
-import { RequestFault } from '../server/request-faults.js'
+import { pageFault } from '../server/request-faults.js'
 import { addValidation } from '../server/schemas/validation.js'
 import { settingsRoutes } from '../settings/settings-routes.js'
 import { consentRoutes } from './consent.js'
@@ -95,10 +95,10 @@ const providerRoutes: FastifyPluginAsync = async (app) => {
   app.addHook('onRequest', refuseCompressed)
   app.addHook('onRequest', async (request) => {
     if (Number(request.headers['content-length'] ?? 0) > OIDC_LIMITS.bodyBytes) {
-      throw new RequestFault(413, 'The body is too large.')
+      throw pageFault(413, 'error.too_large')
     }
     if (!holdsPlainText(request.query)) {
-      throw new RequestFault(400, 'This request of an application has characters that no text can have.')
+      throw pageFault(400, 'error.client_characters')
     }
   })
 

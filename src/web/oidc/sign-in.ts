@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync, FastifyReply } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { findActiveUser } from '../../domain/accounts/authorizations.js'
 import { findClient } from '../../domain/accounts/clients.js'
 import { relyingPartyOf } from '../../domain/accounts/factors/relying-party.js'
@@ -12,8 +12,10 @@ import { countRateLimited, countSignInFailure } from '../limits/rejection-metric
 import { type SignInErrors, signInPage } from '../pages/accounts/sign-in-page.js'
 import { waitingPage } from '../pages/accounts/sign-up-page.js'
 import { formPolicy } from '../pages/forms.js'
+import type { PageTexts } from '../pages/language/page-texts.js'
+import { textsFor } from '../pages/language/request-language.js'
 import { queryText } from '../schemas/query-text.js'
-import { type Browser, browserOf } from './browser.js'
+import { type Browser, browserOf, uiLocalesOf } from './browser.js'
 import { formText } from './form-text.js'
 import { OIDC_PATHS } from './paths.js'
 import { asksOnlyForFactor } from './policy.js'
@@ -28,7 +30,7 @@ interface BegunStep {
 
 interface Attempt {
   readonly username: string
-  readonly errors: SignInErrors
+  readonly errors: (t: PageTexts) => SignInErrors
 }
 
 /** After the sign-in the request of the client continues; without one unread notices of the moderators, or the start page, follow. */
@@ -41,17 +43,24 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   const hasPasskeys = relyingPartyOf(pod) !== undefined
   const wrongPasswords = openWrongPasswords(() => pod.now())
 
-  async function show(reply: FastifyReply, browser: Browser, { uid, returnTo }: Destination, attempt?: Attempt) {
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    browser: Browser,
+    { uid, returnTo, attempt }: Destination & { readonly attempt?: Attempt },
+  ) {
     const interaction = uid === undefined ? undefined : await browser.request(uid)
     const params = interaction?.params ?? {}
     const client = interaction && (await findClient(pod, String(params['client_id'])))
     const hint = normaliseUsername(pod, String(params['login_hint'] ?? ''))
+    const t = textsFor(request, reply, { uiLocales: uiLocalesOf(interaction) })
     const { podName, host } = pod.config
     return reply
       .type('text/html; charset=utf-8')
       .header('content-security-policy', formPolicy({ leadsToClient: interaction !== undefined }))
       .send(
         signInPage({
+          t,
           podName,
           host,
           action: OIDC_PATHS.signIn,
@@ -59,8 +68,8 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
           username: attempt?.username ?? hint,
           request: uid,
           returnTo,
-          clientName: client && (client.name ?? 'an application without a name'),
-          errors: attempt?.errors ?? {},
+          clientName: client && (client.name ?? t('common.nameless_app')),
+          errors: attempt?.errors(t) ?? {},
           resetPassword: pod.config.mail === undefined ? undefined : OIDC_PATHS.newPassword,
           passkey: hasPasskeys ? withDestination(OIDC_PATHS.passkey, { uid, returnTo }) : undefined,
           signUp: pod.config.registrations === 'open' ? withRequest(OIDC_PATHS.signUp, uid) : undefined,
@@ -77,7 +86,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     }
     const missing = uid === undefined ? undefined : await findMissingFactor(browser, uid)
     if (missing !== undefined) return reply.redirect(await beginStep(browser, missing, { uid, returnTo }), 303)
-    return show(reply, browser, { uid, returnTo })
+    return show(request, reply, browser, { uid, returnTo })
   })
 
   /** The signed-in user from whom a client asks for nothing but the second factor. */
@@ -104,21 +113,20 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const username = normaliseUsername(pod, formText(request, 'username') ?? '')
     const password = formText(request, 'password')
     if (username === '' || password === undefined) {
-      const errors = {
-        username: username === '' ? 'Enter your username.' : undefined,
-        password: password === undefined ? 'Enter your password.' : undefined,
-      }
-      return show(reply.code(422), browser, destination, { username, errors })
+      const errors = (t: PageTexts) => ({
+        username: username === '' ? t('refusal.own_username_missing') : undefined,
+        password: password === undefined ? t('refusal.own_password_missing') : undefined,
+      })
+      return show(request, reply.code(422), browser, { ...destination, attempt: { username, errors } })
     }
     const wait = wrongPasswords.waitFor(request.ip, username)
     if (wait !== undefined) {
       countRateLimited('wrong_passwords')
       countSignInFailure('throttled')
       // The page keeps the form, so that the request of the client is not lost.
-      return show(reply.code(wait.status).headers(wait.headers), browser, destination, {
-        username,
-        errors: { notNow: wait.message },
-      })
+      const errors = (t: PageTexts) => ({ notNow: wait.text?.(t) ?? wait.message })
+      reply.code(wait.status).headers(wait.headers)
+      return show(request, reply, browser, { ...destination, attempt: { username, errors } })
     }
     const interaction = uid === undefined ? undefined : await browser.request(uid)
     const passwordAt = pod.now()
@@ -134,12 +142,14 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
       const waitsFor = target === undefined ? await findPendingState(pod, username, password) : undefined
       if (waitsFor !== undefined) {
         const needs = { confirmation: waitsFor === 'confirmation', approval: waitsFor === 'approval' }
-        return reply.type('text/html; charset=utf-8').send(waitingPage(pod.config.podName, needs))
+        return reply
+          .type('text/html; charset=utf-8')
+          .send(waitingPage(textsFor(request, reply), pod.config.podName, needs))
       }
       wrongPasswords.count(request.ip, username)
       countSignInFailure('credentials')
-      const errors = { both: 'The username or the password is wrong.' }
-      return show(reply.code(422), browser, destination, { username, errors })
+      const errors = (t: PageTexts) => ({ both: t('refusal.sign_in_wrong') })
+      return show(request, reply.code(422), browser, { ...destination, attempt: { username, errors } })
     }
     wrongPasswords.forget(request.ip, username)
     const hasNotices = !signedIn.needsFactor && !interaction && (await mustConfirmNotices(pod, signedIn.address))

@@ -1,7 +1,12 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { findSignUpRefusal } from '../../domain/accounts/invitations.js'
 import { normaliseUsername } from '../../domain/accounts/sign-in.js'
-import { beginSignUp, findSignUpFormRefusals, needsApproval } from '../../domain/accounts/sign-ups/begin-sign-up.js'
+import {
+  beginSignUp,
+  findSignUpFormRefusals,
+  needsApproval,
+  type SignUpResult,
+} from '../../domain/accounts/sign-ups/begin-sign-up.js'
 import { Refusal } from '../../domain/refusals.js'
 import { shownNetworkOf } from '../../networks/network-source.js'
 import { limitAddresses } from '../limits/address-limit.js'
@@ -13,8 +18,11 @@ import {
   waitingPage,
 } from '../pages/accounts/sign-up-page.js'
 import { formPolicy } from '../pages/forms.js'
+import type { PageTexts } from '../pages/language/page-texts.js'
+import { refusalText } from '../pages/language/refusal-text.js'
+import { keepLanguage, textsFor } from '../pages/language/request-language.js'
 import { queryText } from '../schemas/query-text.js'
-import { type Browser, browserOf } from './browser.js'
+import { type Browser, browserOf, type Interaction, uiLocalesOf } from './browser.js'
 import { formText } from './form-text.js'
 import { isFormTimeFit, signFormTime } from './form-time.js'
 import { OIDC_PATHS } from './paths.js'
@@ -26,6 +34,7 @@ interface Visit {
   readonly username?: string
   readonly email?: string | undefined
   readonly reason?: string | undefined
+  readonly language?: string | undefined
   readonly errors?: readonly SignUpError[]
 }
 
@@ -36,16 +45,20 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
   const schema = { hide: true }
   const limited = limitAddresses(pod, 'signIns')
 
-  async function show(reply: FastifyReply, browser: Browser, visit: Visit) {
+  async function show(request: FastifyRequest, reply: FastifyReply, browser: Browser, visit: Visit) {
     const { podName, host } = pod.config
+    const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)
+    const t = textsFor(request, reply, { uiLocales: uiLocalesOf(interaction) })
     reply.type('text/html; charset=utf-8')
     const refused = await findSignUpRefusal(pod, visit.invitation)
     if (refused?.reason === 'sign_up_full') reply.code(503).header('retry-after', String(refused.details['retryAfter']))
     else if (refused) reply.code(403)
-    if (refused) return reply.send(noSignUpPage(podName, refused.message))
-    if (visit.request !== undefined) await browser.request(visit.request)
+    if (refused) return reply.send(noSignUpPage(t, podName, refusalText(t, refused)))
     return reply.header('content-security-policy', formPolicy({ leadsToClient: visit.request !== undefined })).send(
       signUpPage({
+        t,
+        languages: pod.locales.languages,
+        language: visit.language ?? t.language,
         podName,
         host,
         action: OIDC_PATHS.signUp,
@@ -63,18 +76,23 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
   }
 
   /** All errors at once, in the order of the fields. */
-  async function findErrors(form: Parameters<typeof findSignUpFormRefusals>[1] & { readonly again: string }) {
-    const { username, password, again } = form
-    const refusals = (await findSignUpFormRefusals(pod, form)).map(errorOf)
+  async function findErrors(
+    t: PageTexts,
+    form: Parameters<typeof findSignUpFormRefusals>[1] & { readonly again: string; readonly language: string },
+  ) {
+    const { username, password, again, language } = form
+    const refusals = (await findSignUpFormRefusals(pod, form)).map((refusal) => errorOf(t, refusal))
     const of = (name: SignUpField) => refusals.find(({ field }) => field === name)
+    const error = (field: SignUpField, message: string) => ({ field, message })
     const errors: readonly (SignUpError | undefined)[] = [
-      username === '' ? { field: 'username', message: 'Enter a username.' } : of('username'),
+      username === '' ? error('username', t('refusal.username_missing')) : of('username'),
       of('email'),
-      password === '' ? { field: 'password', message: 'Enter a password.' } : of('password'),
-      password === again ? undefined : { field: 'password_again', message: 'The two passwords are not the same.' },
+      password === '' ? error('password', t('refusal.password_missing')) : of('password'),
+      password === again ? undefined : error('password_again', t('refusal.passwords_differ')),
+      pod.locales.languages.includes(language) ? undefined : error('language', t('refusal.language_invalid')),
       of('reason'),
     ]
-    return errors.filter((error) => error !== undefined)
+    return errors.filter((each) => each !== undefined)
   }
 
   /** Programs fill in the hidden field, or send the form at once. */
@@ -84,7 +102,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
 
   app.get(OIDC_PATHS.signUp, { config, schema }, async (request, reply) => {
     const browser = await browserOf(app, request, reply)
-    return show(reply, browser, {
+    return show(request, reply, browser, {
       request: queryText(request, 'request'),
       invitation: queryText(request, 'invitation'),
     })
@@ -95,37 +113,54 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     browser.checkForm(formText(request, 'form'))
     const visit = { request: formText(request, 'request'), invitation: formText(request, 'invitation') }
     const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)
+    const t = textsFor(request, reply, { uiLocales: uiLocalesOf(interaction) })
     const username = normaliseUsername(pod, formText(request, 'username') ?? '')
     const password = formText(request, 'password') ?? ''
     const texts = { email: formText(request, 'email'), reason: formText(request, 'reason')?.trim() }
     const again = formText(request, 'password_again') ?? ''
+    const language = formText(request, 'language') ?? t.language
     const errors = isByProgram(request)
-      ? [{ field: undefined, message: 'Please check the form, and send it again after some seconds.' }]
-      : await findErrors({ username, password, again, ...texts, invitation: visit.invitation })
-    const shown = { ...visit, username, ...texts }
-    if (errors.length > 0) return show(reply.code(422), browser, { ...shown, errors })
+      ? [{ field: undefined, message: t('refusal.too_early') }]
+      : await findErrors(t, { username, password, again, language, ...texts, invitation: visit.invitation })
+    const shown = { ...visit, username, language, ...texts }
+    if (errors.length > 0) return show(request, reply.code(422), browser, { ...shown, errors })
     try {
       const result = await beginSignUp(pod, {
-        ...{ username, password, ...texts, invitation: visit.invitation, requestUid: visit.request, language: 'en' },
+        ...{ username, password, ...texts, language, invitation: visit.invitation, requestUid: visit.request },
         network: shownNetworkOf(request.ip),
       })
-      if (result.needs !== undefined) {
-        return reply
-          .type('text/html; charset=utf-8')
-          .header('content-security-policy', formPolicy({ leadsToClient: false }))
-          .send(waitingPage(pod.config.podName, result.needs))
-      }
-      const target = await browser.signIn({ address: result.account.address, level: 'password' }, interaction)
-      return reply.redirect(interaction === undefined ? `${target}?welcome=1` : target, 303)
+      keepLanguage(reply, language)
+      return await finish(request, reply, browser, { result, interaction, language })
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       if (error.reason === 'sign_up_full') {
         reply.code(503).header('retry-after', String(error.details['retryAfter']))
-        return reply.type('text/html; charset=utf-8').send(noSignUpPage(pod.config.podName, error.message))
+        const html = noSignUpPage(t, pod.config.podName, refusalText(t, error))
+        return reply.type('text/html; charset=utf-8').send(html)
       }
-      return show(reply.code(422), browser, { ...shown, errors: [errorOf(error)] })
+      return show(request, reply.code(422), browser, { ...shown, errors: [errorOf(t, error)] })
     }
   })
+
+  /** Signs the person in, or says in the chosen language what is missing. */
+  async function finish(request: FastifyRequest, reply: FastifyReply, browser: Browser, begun: BegunSignUp) {
+    const { result, interaction, language } = begun
+    if (result.needs !== undefined) {
+      const t = textsFor(request, reply, { uiLocales: language })
+      return reply
+        .type('text/html; charset=utf-8')
+        .header('content-security-policy', formPolicy({ leadsToClient: false }))
+        .send(waitingPage(t, pod.config.podName, result.needs))
+    }
+    const target = await browser.signIn({ address: result.account.address, level: 'password' }, interaction)
+    return reply.redirect(interaction === undefined ? `${target}?welcome=1` : target, 303)
+  }
+}
+
+interface BegunSignUp {
+  readonly result: SignUpResult
+  readonly interaction: Interaction | undefined
+  readonly language: string
 }
 
 const FIELDS: Readonly<Record<string, SignUpField>> = {
@@ -138,8 +173,6 @@ const FIELDS: Readonly<Record<string, SignUpField>> = {
   reason_invalid: 'reason',
 }
 
-/** The message of `host_changed` is for operators. */
-function errorOf({ reason, message }: Refusal): SignUpError {
-  if (reason !== 'host_changed') return { field: FIELDS[reason], message }
-  return { field: undefined, message: 'This pod cannot create accounts at the moment. Please try again later.' }
+function errorOf(t: PageTexts, refusal: Refusal): SignUpError {
+  return { field: FIELDS[refusal.reason], message: refusalText(t, refusal) }
 }

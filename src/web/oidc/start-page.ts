@@ -1,40 +1,64 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { findAccountWithRole } from '../../domain/accounts/staff.js'
 import { formPolicy } from '../pages/forms.js'
-import { memberStartPage, startPage } from '../pages/start-page.js'
+import { keepLanguage, keptLanguage, textsFor } from '../pages/language/request-language.js'
+import { appsPage, memberStartPage, startPage } from '../pages/start/start-page.js'
 import { queryText } from '../schemas/query-text.js'
 import { browserOf } from './browser.js'
 import { OIDC_PATHS } from './paths.js'
 
-/** `/`: one page for all visitors, and a page for each person who is signed in. */
-export const startPageRoutes: FastifyPluginAsync = async (app) => {
-  const { podName, host, registrations } = app.pod.config
-  const visitors = startPage({
-    podName,
-    host,
-    signUp: registrations === 'open' ? OIDC_PATHS.signUp : undefined,
-    signIn: OIDC_PATHS.signIn,
-  })
+/** A path of this pod with its query: nothing that a browser reads as another host. */
+const OWN_PATH = /^\/(?![/\\])[\w\-./?=&%:~+,@!*();$]{0,2000}$/
 
-  app.get('/', { config: { public: true }, schema: { hide: true } }, async (request, reply) => {
-    reply.type('text/html; charset=utf-8').header('vary', 'cookie')
+/** `/`: a page for visitors, and one for each person who is signed in; the apps; and the choice of a language. */
+export const startPageRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const { podName, host, registrations } = pod.config
+  const route = { config: { public: true }, schema: { hide: true } } as const
+
+  app.get('/', route, async (request, reply) => {
+    reply.type('text/html; charset=utf-8')
     // Without cookies there is no session to read.
     const browser = request.headers.cookie === undefined ? undefined : await browserOf(app, request, reply)
     const address = await browser?.address()
-    if (browser === undefined || address === undefined) {
-      return reply.header('cache-control', 'public, max-age=300').send(visitors)
+    const account = address && (await findAccountWithRole(pod, { 'person.address': address }))
+    if (browser === undefined || !account) {
+      const t = textsFor(request, reply)
+      const { signUp, signIn } = OIDC_PATHS
+      return reply
+        .header('cache-control', 'public, max-age=300')
+        .send(startPage({ t, podName, host, registrations, signUp, signIn }))
     }
+    if (keptLanguage(request.headers.cookie) !== account.language) keepLanguage(reply, account.language)
     return reply
       .header('cache-control', 'private, no-store')
       .header('content-security-policy', formPolicy({ leadsToClient: false }))
       .send(
         memberStartPage({
+          t: textsFor(request, reply, { setting: account.language }),
           podName,
           host,
-          address,
+          address: account.address,
           formToken: browser.formToken(),
           signOut: OIDC_PATHS.signOut,
           isNew: queryText(request, 'welcome') !== undefined,
         }),
       )
+  })
+
+  app.get('/apps', route, async (request, reply) => {
+    const t = textsFor(request, reply)
+    return reply
+      .type('text/html; charset=utf-8')
+      .header('cache-control', 'public, max-age=300')
+      .send(appsPage({ t, podName, host }))
+  })
+
+  // A link and no form, so that pages need no cookie for it. It changes nothing but the language of this browser.
+  app.get('/language', route, async (request, reply) => {
+    const language = queryText(request, 'to') ?? ''
+    const returnTo = queryText(request, 'return_to') ?? '/'
+    if (pod.locales.languages.includes(language)) keepLanguage(reply, language)
+    return reply.header('cache-control', 'no-store').redirect(OWN_PATH.test(returnTo) ? returnTo : '/', 303)
   })
 }

@@ -1,4 +1,5 @@
 import type { PublicPost } from '../../domain/posts/public-posts.js'
+import type { Translate } from '../../languages/translate.js'
 import type { Person, Profile } from '../../persistence/models/person.js'
 import { cleanText } from '../../protocol/xml/xml.js'
 import { presentName } from '../presenters/people.js'
@@ -6,6 +7,7 @@ import { isNsfw, postTitle } from '../presenters/posts.js'
 import { summaryOf } from '../text/plain-text.js'
 import { type Names, writeExcerpt } from '../text/write-html.js'
 import { escapeHtml } from './html.js'
+import type { PageFacts } from './language/page-texts.js'
 import { ownPath } from './people.js'
 
 export interface FeedFacts {
@@ -22,10 +24,7 @@ export function feedUrl(podUrl: string, address: string): string {
 }
 
 /** The newest public posts of a local person as an Atom feed (RFC 4287). */
-export function personFeed(
-  { person, profile, posts, names }: FeedFacts,
-  { url, podName }: { readonly url: string; readonly podName: string },
-): string {
+export function personFeed({ person, profile, posts, names }: FeedFacts, { t, url, podName }: PageFacts): string {
   const personUrl = `${url}/people/${person.guid}`
   const picture = ownPath(profile.imageUrl, url)
   const updated = posts[0]?.post.createdAt ?? person.createdAt
@@ -42,32 +41,37 @@ export function personFeed(
     `<link rel="self" type="application/atom+xml" href="${xmlText(feedUrl(url, person.address))}"/>`,
     ...(picture === undefined ? [] : [`<logo>${xmlText(url + picture)}</logo>`]),
     authorElement(person, personUrl),
-    ...posts.map((shared) => entry(shared, url, names)),
+    ...posts.map((shared) => entry(t, shared, { podUrl: url, names })),
     '</feed>',
     '',
   ].join('\n')
 }
 
+interface EntryFacts {
+  readonly podUrl: string
+  readonly names: Names
+}
+
 /** A reshare has the content of its root, and the author of the root as the author of its content. */
-function entry(shared: PublicPost, podUrl: string, names: Names): string {
+function entry(t: Translate, shared: PublicPost, { podUrl, names }: EntryFacts): string {
   const { post, root } = shared
   const url = `${podUrl}/posts/${post.guid}`
   const time = post.createdAt.toISOString()
   return [
     '<entry>',
     `<id>${xmlText(url)}</id>`,
-    `<title>${xmlText(postTitle(shared))}</title>`,
+    `<title>${xmlText(postTitle(t, shared))}</title>`,
     `<link rel="alternate" type="text/html" href="${xmlText(url)}"/>`,
     `<published>${time}</published>`,
     `<updated>${time}</updated>`,
     ...(root === undefined ? [] : [authorElement(root.author, `${podUrl}/people/${root.author.guid}`)]),
-    content(shared, names),
+    content(t, shared, names),
     '</entry>',
   ].join('\n')
 }
 
-function content(shared: PublicPost, names: Names): string {
-  if (isNsfw(shared)) return '<summary>Not safe for work: open the page to read the post.</summary>'
+function content(t: Translate, shared: PublicPost, names: Names): string {
+  if (isNsfw(shared)) return `<summary>${xmlText(t('post.nsfw_summary'))}</summary>`
   const { html } = writeExcerpt((shared.root ?? shared).post.text, names)
   return `<content type="html">${xmlText(html)}</content>`
 }

@@ -3,29 +3,27 @@ import { presentName } from '../presenters/people.js'
 import { field } from './forms.js'
 import { pageHead } from './head.js'
 import { escapeHtml, page } from './html.js'
-
-interface PodFacts {
-  readonly url: string
-  readonly podName: string
-}
+import { markupOf } from './language/message-markup.js'
+import type { PageFacts, PageTexts } from './language/page-texts.js'
+import { html, trusted } from './markup.js'
 
 type Followed = Pick<Person, 'guid' | 'address' | 'name'>
 
 /** The form in which a member of another pod enters the address of that pod. It works without cookies and changes nothing. */
-export function followForm({ guid }: Pick<Person, 'guid'>, wrongValue?: string): string {
+export function followForm(t: PageTexts, { guid }: Pick<Person, 'guid'>, wrongValue?: string): string {
   const isWrong = wrongValue !== undefined
   return `<form class="foot" method="get" action="/people/${escapeHtml(guid)}/follow">
 ${field({
   name: 'pod',
-  label: 'Your pod, or your address there',
+  label: t('page.follow_pod'),
   type: 'text',
   autocomplete: 'off',
   value: wrongValue ?? '',
   maxLength: 255,
-  error: isWrong ? 'Enter the address of a pod, such as pod.example, or your own address there.' : undefined,
+  error: isWrong ? t('page.follow_wrong') : undefined,
   focus: isWrong,
 })}
-<button class="quiet">Follow from your pod</button></form>`
+<button class="quiet">${escapeHtml(t('page.follow_button'))}</button></form>`
 }
 
 export interface FollowPageFacts {
@@ -39,26 +37,28 @@ export interface FollowPageFacts {
  * Links to the other pod instead of redirecting there, so that this pod cannot be used to disguise a link, and the browser's policy
  * for forms can forbid every other site.
  */
-export function followPage({ person, followUrl, entered }: FollowPageFacts, { url, podName }: PodFacts): string {
+export function followPage({ person, followUrl, entered }: FollowPageFacts, { t, url, podName }: PageFacts): string {
   const name = presentName(person)
-  const heading = `<h1>Follow <bdi>${escapeHtml(name)}</bdi></h1>`
-  const back = `<nav aria-label="More pages"><a href="/people/${escapeHtml(person.guid)}"><bdi>${escapeHtml(name)}</bdi></a></nav>`
+  const title = t('page.follow_title', { name })
   const content =
     followUrl === undefined
-      ? followForm(person, entered)
-      : `<p>Continue on your pod. It shows <code>${escapeHtml(person.address)}</code>, and there you choose an aspect.</p>
-<p class="actions"><a class="button" href="${escapeHtml(followUrl)}" rel="nofollow noopener">Continue on <bdi>${escapeHtml(new URL(followUrl).host)}</bdi></a></p>`
+      ? trusted(followForm(t, person, entered))
+      : html`<p>${markupOf(t, 'page.follow_continue', { address: person.address })}</p>
+<p class="actions"><a class="button" href="${followUrl}" rel="nofollow noopener">${markupOf(t, 'page.follow_continue_on', { host: new URL(followUrl).host })}</a></p>`
   return page({
-    title: `${followUrl === undefined ? 'Error: ' : ''}Follow ${name} · ${podName}`,
+    t,
+    title: `${followUrl === undefined ? t('common.error_title', { title }) : title} · ${podName}`,
     site: podName,
     head: pageHead({
       url: `${url}/people/${person.guid}`,
-      title: `Follow ${name}`,
+      title,
       description: '',
       site: podName,
       indexed: false,
       type: 'website',
     }),
-    content: `${heading}\n${content}\n${back}`,
+    content: html`<h1>${markupOf(t, 'page.follow', { name })}</h1>
+${content}
+<nav aria-label="${t('common.more_pages')}"><a href="/people/${person.guid}"><bdi>${name}</bdi></a></nav>`.text,
   })
 }

@@ -1,3 +1,4 @@
+import type { Translate } from '../../languages/translate.js'
 import { escapeHtml, PAGE_RULES, policyOf } from './html.js'
 
 /**
@@ -78,14 +79,13 @@ export interface FormError {
 }
 
 /** All errors of a form, each with a link to its field. Screen readers read it out when the page is loaded. */
-export function errorSummary(errors: readonly FormError[], advice?: string): string {
+export function errorSummary(t: Translate, errors: readonly FormError[], advice?: string): string {
   if (errors.length === 0) return ''
   const items = errors.map(({ field: name, message }) => {
     const text = escapeHtml(message)
     return `<li>${name === undefined ? text : `<a href="#${name}">${text}</a>`}</li>`
   })
-  const title = errors.length === 1 ? 'Please correct this:' : `Please correct these ${errors.length} errors:`
-  return `<div class="alert" role="alert"><h2>${title}</h2>
+  return `<div class="alert" role="alert"><h2>${escapeHtml(t('common.correct', { count: errors.length }))}</h2>
 <ul>${items.join('')}</ul>${advice === undefined ? '' : `\n<p>${escapeHtml(advice)}</p>`}</div>\n`
 }
 

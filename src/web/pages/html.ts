@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Config } from '../../config/config.js'
+import { directionOf, languageName } from '../../languages/languages.js'
 import { escapeHtml } from '../../protocol/escape-html.js'
 import type { PodAddresses } from '../presenters/picture-urls.js'
+import type { LanguageChoice, PageTexts } from './language/page-texts.js'
 import { PAGE_STYLE } from './page-style.js'
 
 export { escapeHtml }
@@ -29,6 +31,7 @@ export function policyOf(rules: Readonly<Record<string, string>>): string {
 export type PagePod = PodAddresses & Pick<Config, 'podName'>
 
 export interface Page {
+  readonly t: PageTexts
   readonly title: string
   /** HTML. Texts of people and other pods must be escaped with `escapeHtml`. */
   readonly content: string
@@ -40,9 +43,9 @@ export interface Page {
   readonly layout?: 'single' | 'column'
 }
 
-export function page({ title, content, head = '', site, layout = 'single' }: Page): string {
+export function page({ t, title, content, head = '', site, layout = 'single' }: Page): string {
   return `<!doctype html>
-<html lang="en">
+<html lang="${t.language}" dir="${directionOf(t.language)}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -54,7 +57,7 @@ ${head}<link rel="icon" href="${ICON_PATH}">
 ${site === undefined ? '' : siteHeader(site)}<main>
 ${content}
 </main>
-</body>
+${t.choice === undefined ? '' : languageChoice(t, t.choice)}</body>
 </html>
 `
 }
@@ -63,9 +66,25 @@ function siteHeader(site: string): string {
   return `<header class="site"><a href="/"><img src="${ICON_PATH}" alt="" width="24" height="24"><bdi>${escapeHtml(site)}</bdi></a></header>\n`
 }
 
-export function errorPage(status: number, message: string): string {
-  return page({
-    title: message,
-    content: `<h1>${escapeHtml(message)}</h1>\n<p class="soft">Error ${status}</p>\n<nav aria-label="More pages"><a href="/">Start page</a></nav>`,
+/** Links, because a form would need a token, and with it a cookie. */
+function languageChoice(t: PageTexts, { languages, returnTo }: LanguageChoice): string {
+  const links = languages.map((language) => {
+    const query = new URLSearchParams({ to: language, return_to: returnTo })
+    const current = language === t.language ? ' aria-current="true"' : ''
+    return `<a rel="nofollow" href="/language?${escapeHtml(query.toString())}" lang="${language}" hreflang="${language}"${current}>${escapeHtml(languageName(language))}</a>`
   })
+  return `<footer class="site"><nav aria-label="${escapeHtml(t('common.language'))}">${links.join('')}</nav></footer>\n`
+}
+
+export function errorPage(t: PageTexts, status: number, message: string): string {
+  return page({
+    t,
+    title: message,
+    content: `<h1>${escapeHtml(message)}</h1>\n<p class="soft">${escapeHtml(t('common.error_status', { status }))}</p>\n${startLink(t)}`,
+  })
+}
+
+/** The navigation of pages that lead nowhere else. */
+export function startLink(t: PageTexts): string {
+  return `<nav aria-label="${escapeHtml(t('common.more_pages'))}"><a href="/">${escapeHtml(t('common.start_page'))}</a></nav>`
 }

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { ListPage, PagePosition } from '../../domain/posts/public-posts.js'
+import type { Translate } from '../../languages/translate.js'
 import { queryText } from '../schemas/query-text.js'
 import { escapeHtml } from './html.js'
 
@@ -35,20 +36,26 @@ export interface PageLinkFacts {
 }
 
 /** Links to the neighbouring pages of a list; empty if the page shows all of it. */
-export function pageLinks({ path, list, position, first, noun }: PageLinkFacts): string {
+export function pageLinks(t: Translate, { path, list, position, first, noun }: PageLinkFacts): string {
   const { items, hasOlder, hasNewer } = list
   const [newest, oldest] = first === 'newest' ? [items[0], items.at(-1)] : [items.at(-1), items[0]]
   const fragment = noun === 'comments' ? '#comments' : ''
   const link = (query: string, rel: string, text: string) =>
-    `<a href="${escapeHtml(`${path}${query}${fragment}`)}"${rel === '' ? '' : ` rel="${rel}"`}>${text}</a>`
+    `<a href="${escapeHtml(`${path}${query}${fragment}`)}"${rel === '' ? '' : ` rel="${rel}"`}>${escapeHtml(text)}</a>`
   const toSide = (side: PagePosition['side'], item: Item) => positionQuery({ side, time: item.createdAt, id: item.id })
 
   const older =
-    hasOlder && oldest ? link(toSide('before', oldest), first === 'newest' ? 'next' : 'prev', `Older ${noun}`) : ''
+    hasOlder && oldest
+      ? link(toSide('before', oldest), first === 'newest' ? 'next' : 'prev', t(`page.older_${noun}`))
+      : ''
   const newer =
-    hasNewer && newest ? link(toSide('after', newest), first === 'newest' ? 'prev' : 'next', `Newer ${noun}`) : ''
-  const start = position === undefined ? '' : link('', '', first === 'newest' ? `Newest ${noun}` : `First ${noun}`)
+    hasNewer && newest
+      ? link(toSide('after', newest), first === 'newest' ? 'prev' : 'next', t(`page.newer_${noun}`))
+      : ''
+  const start =
+    position === undefined ? '' : link('', '', t(noun === 'posts' ? 'page.newest_posts' : 'page.first_comments'))
   const links = first === 'newest' ? [start, newer, older] : [start, older, newer]
   const present = links.filter((html) => html !== '')
-  return present.length === 0 ? '' : `<nav class="pages" aria-label="Pages of ${noun}">${present.join('')}</nav>\n`
+  const label = escapeHtml(t(`page.pages_of_${noun}`))
+  return present.length === 0 ? '' : `<nav class="pages" aria-label="${label}">${present.join('')}</nav>\n`
 }

@@ -1,10 +1,12 @@
 import { Piscina } from 'piscina'
 import { findKnownNames, type PublicPost } from '../../domain/posts/public-posts.js'
+import type { LocaleSettings } from '../../languages/locales.js'
 import type { Pod } from '../../pod/pod.js'
 import { HTTP_LIMITS } from '../server/limits.js'
 import { tooBusy } from '../server/request-faults.js'
 import type { FeedFacts } from './feed.js'
 import { PAGE_LIMITS } from './limits.js'
+import { positionQuery } from './list-pages.js'
 import type { PersonPageFacts } from './person-page.js'
 import type { PostListFacts } from './post-list-page.js'
 import type { PostPageFacts } from './post-page.js'
@@ -20,18 +22,18 @@ type Tasks = typeof tasks
  * requests that find a long queue, or wait too long, are answered with 503.
  */
 export interface PageRenderer {
-  postPage(facts: Omit<PostPageFacts, 'names'>): Promise<string>
-  personPage(facts: Omit<PersonPageFacts, 'names'>): Promise<string>
-  personFeed(facts: Omit<FeedFacts, 'names'>): Promise<string>
-  postListPage(facts: Omit<PostListFacts, 'names'>): Promise<string>
+  postPage(language: string, facts: Omit<PostPageFacts, 'names'>): Promise<string>
+  personPage(language: string, facts: Omit<PersonPageFacts, 'names'>): Promise<string>
+  personFeed(language: string, facts: Omit<FeedFacts, 'names'>): Promise<string>
+  postListPage(language: string, facts: Omit<PostListFacts, 'names'>): Promise<string>
   close(): Promise<void>
 }
 
 export function openPageRenderer(pod: Pick<Pod, 'db' | 'config'>): PageRenderer {
-  const { url, podName, uploadsBaseUrl } = pod.config
-  const described = { url, podName, uploadsBaseUrl }
+  const { url, podName, uploadsBaseUrl, defaultLanguage, localesDir } = pod.config
   const threads = new Piscina({
     filename: threadFile,
+    workerData: { defaultLanguage, localesDir } satisfies LocaleSettings,
     minThreads: 0,
     maxThreads: 1,
     idleTimeout: PAGE_LIMITS.threadIdleMs,
@@ -55,21 +57,33 @@ export function openPageRenderer(pod: Pick<Pod, 'db' | 'config'>): PageRenderer 
 
   const namedIn = async (texts: readonly string[]) => findKnownNames(pod, await run('findNames', texts))
 
+  const described = { url, podName, uploadsBaseUrl }
+
   return {
-    async postPage(facts) {
-      const { shared, comments } = facts
+    async postPage(language, facts) {
+      const { shared, comments, position } = facts
       const texts = [(shared.root ?? shared).post.text, ...comments.items.map(({ text }) => text)]
-      return run('renderPostPage', { facts, named: await namedIn(texts), pod: described })
+      const path = `/posts/${shared.post.guid}${positionQuery(position)}`
+      return run('renderPostPage', { facts, path, named: await namedIn(texts), language, pod: described })
     },
-    async personPage(facts) {
+    async personPage(language, facts) {
       const named = await namedIn([facts.profile.bio, ...textsOf(facts.posts)])
-      return run('renderPersonPage', { facts, named, pod: described })
+      const path = `/people/${facts.person.guid}${positionQuery(facts.position)}`
+      return run('renderPersonPage', { facts, path, named, language, pod: described })
     },
-    async personFeed(facts) {
-      return run('renderPersonFeed', { facts, named: await namedIn(textsOf(facts.posts)), pod: described })
+    async personFeed(language, facts) {
+      const named = await namedIn(textsOf(facts.posts))
+      return run('renderPersonFeed', { facts, path: '/', named, language, pod: described })
     },
-    async postListPage(facts) {
-      return run('renderPostListPage', { facts, named: await namedIn(textsOf(facts.posts)), pod: described })
+    async postListPage(language, facts) {
+      const path = `${facts.path}${positionQuery(facts.position)}`
+      return run('renderPostListPage', {
+        facts,
+        path,
+        named: await namedIn(textsOf(facts.posts)),
+        language,
+        pod: described,
+      })
     },
     close: () => threads.destroy(),
   }

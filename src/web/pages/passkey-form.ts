@@ -1,3 +1,4 @@
+import type { Translate } from '../../languages/translate.js'
 import { html, type Markup, type MarkupValue } from './markup.js'
 
 /** The script that makes and uses passkeys. Pages with it need a policy with `runsScript`. */
@@ -16,11 +17,11 @@ export interface PasskeyForm {
 }
 
 /** A form that the browser sends with a new or a used passkey. */
-export function passkeyForm({ kind, action, options, fields, button, answer }: PasskeyForm): Markup {
+export function passkeyForm(t: Translate, { kind, action, options, fields, button, answer }: PasskeyForm): Markup {
   return html`<form method="post" action="${action}" novalidate data-passkey="${kind}" data-options="${JSON.stringify(options)}">
 ${fields}<input type="hidden" name="${answer}" value="" data-passkey-answer>
-<p class="alert" role="alert" data-passkey-failed hidden>The browser has no passkey for this, or did not use it. Try again.</p>
-<noscript><p class="soft">Passkeys need JavaScript.</p></noscript>
+<p class="alert" role="alert" data-passkey-failed hidden>${t('passkey.failed')}</p>
+<noscript><p class="soft">${t('passkey.needs_script')}</p></noscript>
 <p class="actions"><button>${button}</button></p>
 </form>
 <script src="${PASSKEY_SCRIPT}" defer></script>

@@ -7,10 +7,12 @@ import { type Names, tagPath, writeExcerpt } from '../text/write-html.js'
 import { feedUrl } from './feed.js'
 import { followForm } from './follow-page.js'
 import { type PreviewImage, pageHead } from './head.js'
-import { escapeHtml, type PagePod, page } from './html.js'
+import { escapeHtml, page } from './html.js'
+import type { PageFacts, PageTexts } from './language/page-texts.js'
 import { pageLinks, positionQuery } from './list-pages.js'
 import { face, ownPath } from './people.js'
 import { postCard } from './post-card.js'
+import { birthdayText } from './time.js'
 
 export interface PersonPageFacts {
   readonly person: Person
@@ -25,12 +27,13 @@ export interface PersonPageFacts {
 const BELOW_HEADING = 3
 
 /** The public page of a local person. */
-export function personPage({ person, profile, posts, list, position, names }: PersonPageFacts, pod: PagePod): string {
-  const { url, podName } = pod
+export function personPage({ person, profile, posts, list, position, names }: PersonPageFacts, pod: PageFacts): string {
+  const { t, url, podName } = pod
   const name = presentName(person)
   const path = `/people/${person.guid}`
   const bio = profile.publicDetails ? profile.bio : ''
   return page({
+    t,
     title: `${name} · ${podName}`,
     site: podName,
     layout: 'column',
@@ -42,7 +45,7 @@ export function personPage({ person, profile, posts, list, position, names }: Pe
       indexed: profile.searchable,
       type: 'profile',
       image: avatarOf(profile, url),
-      feed: { title: `Public posts of ${name}`, url: feedUrl(url, person.address) },
+      feed: { title: t('page.feed_of', { name }), url: feedUrl(url, person.address) },
     }),
     content: [
       `<section class="card">
@@ -50,13 +53,15 @@ export function personPage({ person, profile, posts, list, position, names }: Pe
 <h1><bdi>${escapeHtml(name)}</bdi></h1>
 <p><code>${escapeHtml(person.address)}</code></p>
 ${tagLine(profile)}</div></header>
-${bio.trim() === '' ? '' : `<div class="text" dir="auto">\n${writeExcerpt(bio, names).html}\n</div>\n`}${details(profile)}
-${followForm(person)}
+${bio.trim() === '' ? '' : `<div class="text" dir="auto">\n${writeExcerpt(bio, names).html}\n</div>\n`}${details(t, profile)}
+${followForm(t, person)}
 </section>`,
-      `<h2 class="list-title">${position === undefined ? 'Public posts' : 'More public posts'}</h2>`,
-      ...posts.map((post) => postCard(post, { pod, names, excerpt: true, topLevel: BELOW_HEADING })),
-      ...(posts.length === 0 ? [`<p class="soft">${noPosts(position)}</p>`] : []),
-      pageLinks({ path, list, position, first: 'newest', noun: 'posts' }),
+      `<h2 class="list-title">${escapeHtml(position === undefined ? t('page.public_posts') : t('page.more_public_posts'))}</h2>`,
+      ...posts.map((post) => postCard(post, { t, pod, names, excerpt: true, topLevel: BELOW_HEADING })),
+      ...(posts.length === 0
+        ? [`<p class="soft">${escapeHtml(position === undefined ? t('page.no_posts') : t('page.no_posts_here'))}</p>`]
+        : []),
+      pageLinks(t, { path, list, position, first: 'newest', noun: 'posts' }),
     ]
       .filter((part) => part !== '')
       .join('\n'),
@@ -69,10 +74,6 @@ function avatarOf({ imageUrl }: Profile, podUrl: string): PreviewImage | undefin
   return path === undefined ? undefined : { url: `${podUrl}${path}` }
 }
 
-function noPosts(position: PagePosition | undefined): string {
-  return position === undefined ? 'No public posts yet.' : 'There are no public posts on this page.'
-}
-
 function tagLine({ tags }: Profile): string {
   if (tags.length === 0) return ''
   const links = tags.map(
@@ -82,21 +83,21 @@ function tagLine({ tags }: Profile): string {
 }
 
 /** Only the details that the person has made public. */
-function details({ publicDetails, location, gender, birthday }: Profile): string {
+function details(t: PageTexts, { publicDetails, location, gender, birthday }: Profile): string {
   if (!publicDetails) return ''
   const rows = [
-    ['Location', location],
-    ['Gender', gender ?? ''],
-    ['Birthday', birthday === null ? '' : dayOf(birthday)],
+    [t('page.location'), location],
+    [t('page.gender'), gender ?? ''],
+    [t('page.birthday'), birthday === null ? '' : dayOf(t, birthday)],
   ].filter(([, value]) => value?.trim() !== '')
   if (rows.length === 0) return ''
-  return `<dl>${rows.map(([label, value = '']) => `<dt>${label}</dt><dd><bdi>${escapeHtml(value)}</bdi></dd>`).join('')}</dl>`
+  return `<dl>${rows.map(([label = '', value = '']) => `<dt>${escapeHtml(label)}</dt><dd><bdi>${escapeHtml(value)}</bdi></dd>`).join('')}</dl>`
 }
 
 /** A year up to 1004 stands for a year that the person does not show. */
-function dayOf(birthday: string): string {
-  const [year = '', month = '', day = ''] = birthday.split('-')
-  const date = new Date(Date.UTC(2000, Number(month) - 1, Number(day)))
-  const text = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', timeZone: 'UTC' }).format(date)
-  return Number(year) <= 1004 ? text : `${text} ${year}`
+function dayOf(t: PageTexts, birthday: string): string {
+  const [year = 0, month = 1, day = 1] = birthday.split('-').map(Number)
+  const hasYear = year > 1004
+  // A leap year, for 29 February.
+  return birthdayText(t, { date: new Date(Date.UTC(hasYear ? year : 2000, month - 1, day)), hasYear })
 }

@@ -1,5 +1,6 @@
 import { hasWebUrl, PHOTO_SIZE_PREFIXES, photoBaseUrl } from '../../domain/photos/photos.js'
 import type { PublicPost } from '../../domain/posts/public-posts.js'
+import type { Translate } from '../../languages/translate.js'
 import type { Photo } from '../../persistence/models/photo.js'
 import type { Poll } from '../../persistence/models/poll.js'
 import type { Post } from '../../persistence/models/post.js'
@@ -8,10 +9,12 @@ import type { PodAddresses } from '../presenters/picture-urls.js'
 import { isNsfw } from '../presenters/posts.js'
 import { type Names, writeExcerpt, writeHtml } from '../text/write-html.js'
 import { escapeHtml } from './html.js'
+import { messageHtml } from './language/message-markup.js'
 import { face, ownPath, ownPictureSource, personLink } from './people.js'
 import { timeHtml } from './time.js'
 
 export interface CardContext {
+  readonly t: Translate
   readonly pod: PodAddresses
   readonly names: Names
   /** Shortens a long text and links to the rest. */
@@ -25,18 +28,18 @@ export function postCard(shared: PublicPost, context: CardContext): string {
   return `<article class="card">
 ${byLine(shared, context)}
 ${shared.post.type === 'Reshare' ? original(shared.root, context) : content(shared, context)}
-${counters(shared.post)}</article>`
+${counters(context.t, shared.post)}</article>`
 }
 
-function byLine({ post, author }: PublicPost, { pod }: CardContext): string {
+function byLine({ post, author }: PublicPost, { t, pod }: CardContext): string {
   return `<header class="by">${face(author, pod)}<div>
 <p>${personLink(author)}</p>
-<p class="small"><a class="soft" href="/posts/${escapeHtml(post.guid)}">${timeHtml(post.createdAt)}</a></p>
+<p class="small"><a class="soft" href="/posts/${escapeHtml(post.guid)}">${timeHtml(t, post.createdAt).text}</a></p>
 </div></header>`
 }
 
 function original(root: PublicPost | undefined, context: CardContext): string {
-  if (root === undefined) return '<p class="soft">The reshared post was deleted.</p>'
+  if (root === undefined) return `<p class="soft">${escapeHtml(context.t('post.deleted_root'))}</p>`
   return `<div class="inner">
 ${byLine(root, context)}
 ${content(root, context)}
@@ -47,38 +50,38 @@ ${content(root, context)}
 function content(shared: PublicPost, context: CardContext): string {
   const parts = contentParts(shared, context)
   if (!isNsfw(shared)) return parts
-  return `<details class="inner"><summary>Not safe for work: show the post</summary>\n${parts}\n</details>`
+  return `<details class="inner"><summary>${escapeHtml(context.t('post.nsfw'))}</summary>\n${parts}\n</details>`
 }
 
 function contentParts({ post, author }: PublicPost, context: CardContext): string {
   const { photos = [], poll, location } = post
   const parts = [
     post.text.trim() === '' ? '' : textHtml(post, context),
-    photosHtml(photos, presentName(author), context.pod),
-    poll ? pollHtml(poll) : '',
+    photosHtml(photos, presentName(author), context),
+    poll ? pollHtml(context.t, poll) : '',
     location
       ? `<p class="soft small"><span aria-hidden="true">📍</span> <bdi>${escapeHtml(location.address)}</bdi></p>`
       : '',
   ].filter((part) => part !== '')
-  return parts.length === 0 ? '<p class="soft">This post has no text.</p>' : parts.join('\n')
+  return parts.length === 0 ? `<p class="soft">${escapeHtml(context.t('post.no_text'))}</p>` : parts.join('\n')
 }
 
-function textHtml({ guid, text }: Post, { names, excerpt = false, topLevel }: CardContext): string {
+function textHtml({ guid, text }: Post, { t, names, excerpt = false, topLevel }: CardContext): string {
   const { html, complete } = excerpt
     ? writeExcerpt(text, names, topLevel)
     : { html: writeHtml(text, names, topLevel), complete: true }
-  const more = complete
-    ? ''
-    : `\n<p><a href="/posts/${escapeHtml(guid)}">Read more<span class="for-readers"> of this post</span></a></p>`
+  const more = complete ? '' : `\n<p><a href="/posts/${escapeHtml(guid)}">${messageHtml(t, 'post.read_more')}</a></p>`
   return `<div class="text" dir="auto">\n${html}${more}\n</div>`
 }
 
-function photosHtml(all: readonly Photo[], by: string, pod: PodAddresses): string {
+function photosHtml(all: readonly Photo[], name: string, { t, pod }: CardContext): string {
   const pictures = all.filter(hasWebUrl)
   if (pictures.length === 0) return ''
   const html = pictures.map((photo, index) => {
-    const number = pictures.length === 1 ? '' : ` ${index + 1} of ${pictures.length}`
-    return photoHtml(photo, `Photo${number} by ${by}`, pod)
+    const count = pictures.length
+    const description =
+      count === 1 ? t('post.photo_by', { name }) : t('post.photo_number_by', { number: index + 1, count, name })
+    return photoHtml(photo, description, pod)
   })
   return `<div class="photos">${html.join('')}</div>`
 }
@@ -104,30 +107,28 @@ function photoHtml(photo: Photo, fallback: string, pod: PodAddresses): string {
   return `<a href="${escapeHtml(ownPictureSource(original, pod) ?? source)}"><img src="${escapeHtml(source)}" alt="${escapeHtml(description)}"${size} loading="lazy"></a>`
 }
 
-function pollHtml({ question, answers = [] }: Poll): string {
+function pollHtml(t: Translate, { question, answers = [] }: Poll): string {
   const votes = answers.reduce((sum, { voteCount }) => sum + voteCount, 0)
   const rows = answers.map(
     ({
       answer,
       voteCount,
-    }) => `<li><div><bdi>${escapeHtml(answer)}</bdi><span class="soft">${countOf(voteCount, 'vote')}</span></div>
+    }) => `<li><div><bdi>${escapeHtml(answer)}</bdi><span class="soft">${escapeHtml(t('post.votes', { count: voteCount }))}</span></div>
 <meter min="0" max="${Math.max(votes, 1)}" value="${voteCount}" aria-hidden="true"></meter></li>`,
   )
   return `<div class="inner"><p dir="auto"><b>${escapeHtml(question)}</b></p>
 <ul class="poll">${rows.join('')}</ul>
-<p class="soft small">${countOf(votes, 'vote')} in total</p></div>`
+<p class="soft small">${escapeHtml(t('post.votes_in_total', { count: votes }))}</p></div>`
 }
 
-function counters({ commentsCount, likesCount, resharesCount }: Post): string {
+function counters(t: Translate, { commentsCount, likesCount, resharesCount }: Post): string {
   const counts = [
-    [commentsCount, 'comment'],
-    [likesCount, 'like'],
-    [resharesCount, 'reshare'],
+    ['post.comments', commentsCount],
+    ['post.likes', likesCount],
+    ['post.reshares', resharesCount],
   ] as const
-  const shown = counts.filter(([count]) => count > 0).map(([count, noun]) => `<span>${countOf(count, noun)}</span>`)
+  const shown = counts
+    .filter(([, count]) => count > 0)
+    .map(([id, count]) => `<span>${escapeHtml(t(id, { count }))}</span>`)
   return shown.length === 0 ? '' : `<p class="foot soft small">${shown.join('')}</p>\n`
-}
-
-export function countOf(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }

@@ -2,7 +2,8 @@ import type { ListPage, PagePosition, PublicPost } from '../../domain/posts/publ
 import type { Post } from '../../persistence/models/post.js'
 import type { Names } from '../text/write-html.js'
 import { pageHead } from './head.js'
-import { escapeHtml, type PagePod, page } from './html.js'
+import { escapeHtml, page } from './html.js'
+import type { PageFacts } from './language/page-texts.js'
 import { pageLinks, positionQuery } from './list-pages.js'
 import { postCard } from './post-card.js'
 
@@ -17,12 +18,12 @@ export interface PostListFacts {
 }
 
 /** A page of public posts of many people: those with a tag, or all. Search engines find the posts on the pages of their authors. */
-export function postListPage({ tag, path, posts, list, position, names }: PostListFacts, pod: PagePod): string {
-  const { url, podName } = pod
-  const title = tag === undefined ? 'Public posts' : `#${tag}`
-  const introduction =
-    tag === undefined ? 'Public posts of people on this pod and on other pods.' : 'Public posts with this tag.'
+export function postListPage({ tag, path, posts, list, position, names }: PostListFacts, pod: PageFacts): string {
+  const { t, url, podName } = pod
+  const title = tag === undefined ? t('page.public_posts') : `#${tag}`
+  const introduction = tag === undefined ? t('page.public_stream_about') : t('page.tag_about')
   return page({
+    t,
     title: `${title} · ${podName}`,
     site: podName,
     layout: 'column',
@@ -35,17 +36,17 @@ export function postListPage({ tag, path, posts, list, position, names }: PostLi
       type: 'website',
     }),
     content: [
-      `<section class="card"><h1 dir="auto">${escapeHtml(title)}</h1>\n<p class="soft">${introduction}</p></section>`,
-      ...posts.map((post) => postCard(post, { pod, names, excerpt: true })),
-      ...(posts.length === 0 ? [`<p class="soft">${noPosts(tag, position)}</p>`] : []),
-      pageLinks({ path, list, position, first: 'newest', noun: 'posts' }),
+      `<section class="card"><h1 dir="auto">${escapeHtml(title)}</h1>\n<p class="soft">${escapeHtml(introduction)}</p></section>`,
+      ...posts.map((post) => postCard(post, { t, pod, names, excerpt: true })),
+      ...(posts.length === 0 ? [`<p class="soft">${escapeHtml(noPosts(t, tag, position))}</p>`] : []),
+      pageLinks(t, { path, list, position, first: 'newest', noun: 'posts' }),
     ]
       .filter((part) => part !== '')
       .join('\n'),
   })
 }
 
-function noPosts(tag: string | undefined, position: PagePosition | undefined): string {
-  if (position !== undefined) return 'There are no public posts on this page.'
-  return tag === undefined ? 'No public posts yet.' : 'No public post has this tag yet.'
+function noPosts(t: PageFacts['t'], tag: string | undefined, position: PagePosition | undefined): string {
+  if (position !== undefined) return t('page.no_posts_here')
+  return tag === undefined ? t('page.no_posts') : t('page.no_tag_posts')
 }

@@ -5,10 +5,12 @@ import { isNsfw, postTitle } from '../presenters/posts.js'
 import { summaryOf } from '../text/plain-text.js'
 import { type Names, writeExcerpt } from '../text/write-html.js'
 import { type PreviewImage, pageHead } from './head.js'
-import { escapeHtml, type PagePod, page } from './html.js'
+import { escapeHtml, page } from './html.js'
+import { messageHtml } from './language/message-markup.js'
+import type { PageFacts, PageTexts } from './language/page-texts.js'
 import { pageLinks } from './list-pages.js'
 import { face, personLink } from './people.js'
-import { countOf, largePicturePath, postCard } from './post-card.js'
+import { largePicturePath, postCard } from './post-card.js'
 import { timeHtml } from './time.js'
 
 export interface PostPageFacts {
@@ -19,12 +21,13 @@ export interface PostPageFacts {
 }
 
 /** A public post with a page of its comments. */
-export function postPage({ shared, comments, position, names }: PostPageFacts, pod: PagePod): string {
-  const { url, podName } = pod
+export function postPage({ shared, comments, position, names }: PostPageFacts, pod: PageFacts): string {
+  const { t, url, podName } = pod
   const { post, author, root } = shared
-  const title = postTitle(shared)
+  const title = postTitle(t, shared)
   const hidden = isNsfw(shared)
   return page({
+    t,
     title: `${title} · ${podName}`,
     site: podName,
     layout: 'column',
@@ -42,9 +45,9 @@ export function postPage({ shared, comments, position, names }: PostPageFacts, p
     content: [
       // The card shows the author first; for screen readers the page begins with its title.
       `<h1 class="for-readers" dir="auto">${escapeHtml(title)}</h1>`,
-      postCard(shared, { pod, names }),
-      commentSection(shared, comments, position, { pod, names }),
-      `<p class="soft small">To reply, search for <code>${escapeHtml(author.address)}</code> on your own pod.</p>`,
+      postCard(shared, { t, pod, names }),
+      commentSection(shared, comments, position, { t, pod, names }),
+      `<p class="soft small">${messageHtml(t, 'page.reply', { address: author.address })}</p>`,
     ]
       .filter((part) => part !== '')
       .join('\n'),
@@ -61,7 +64,8 @@ function firstPicture(shared: PublicPost, podUrl: string): PreviewImage | undefi
 }
 
 interface Context {
-  readonly pod: PagePod
+  readonly t: PageTexts
+  readonly pod: PageFacts
   readonly names: Names
 }
 
@@ -72,11 +76,12 @@ function commentSection(
   context: Context,
 ): string {
   if (comments.items.length === 0 && position === undefined) return ''
+  const { t } = context
   const path = `/posts/${post.guid}`
-  const links = pageLinks({ path, list: comments, position, first: 'oldest', noun: 'comments' })
+  const links = pageLinks(t, { path, list: comments, position, first: 'oldest', noun: 'comments' })
   return `<section class="card" id="comments">
-<h2>${countOf(post.commentsCount, 'comment')}</h2>
-${comments.items.length === 0 ? '<p class="soft">There are no comments on this page.</p>' : ''}${comments.items
+<h2>${escapeHtml(t('post.comments', { count: post.commentsCount }))}</h2>
+${comments.items.length === 0 ? `<p class="soft">${escapeHtml(t('page.no_comments_here'))}</p>` : ''}${comments.items
   .map((comment) => commentHtml(comment, context))
   .join('\n')}
 ${links}</section>`
@@ -85,12 +90,12 @@ ${links}</section>`
 /** Comments stand below the heading that counts them. */
 const BELOW_HEADING = 3
 
-function commentHtml({ guid, author, text, createdAt }: Comment, { pod, names }: Context): string {
+function commentHtml({ guid, author, text, createdAt }: Comment, { t, pod, names }: Context): string {
   if (author === undefined) return ''
   return `<article class="comment" id="${escapeHtml(guid)}">
 <header class="by">${face(author, pod)}<div>
 <p>${personLink(author)}</p>
-<p class="small"><a class="soft" href="#${escapeHtml(guid)}">${timeHtml(createdAt)}</a></p>
+<p class="small"><a class="soft" href="#${escapeHtml(guid)}">${timeHtml(t, createdAt).text}</a></p>
 </div></header>
 <div class="text" dir="auto">
 ${writeExcerpt(text, names, BELOW_HEADING).html}

@@ -1,4 +1,5 @@
 import type { PublicPost } from '../../domain/posts/public-posts.js'
+import { inEnglish } from '../../languages/locales.js'
 import { escapeHtml } from '../pages/html.js'
 import { summaryOf } from '../text/plain-text.js'
 import { presentName } from './people.js'
@@ -17,7 +18,7 @@ export function presentOembed(
   const name = presentName(author)
   const common = {
     version: '1.0',
-    title: postTitle(shared),
+    title: postTitle(inEnglish, shared),
     author_name: name,
     author_url: `${url}/people/${author.guid}`,
     provider_name: podName,

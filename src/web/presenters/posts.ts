@@ -1,5 +1,7 @@
 import type { Static } from 'typebox'
 import type { PublicPost } from '../../domain/posts/public-posts.js'
+import { inEnglish } from '../../languages/locales.js'
+import type { Translate } from '../../languages/translate.js'
 import type { Person } from '../../persistence/models/person.js'
 import type { Poll } from '../../persistence/models/poll.js'
 import type { Location, Post as StoredPost } from '../../persistence/models/post.js'
@@ -26,7 +28,7 @@ function presentListed(post: ListedPost, addresses: PodAddresses): Static<typeof
     presentOwnMembers(post, author, addresses),
     presentContent(shown, addresses),
     {
-      title: titleOrPhrase(shown, shown.author),
+      title: titleOrPhrase(inEnglish, shown, shown.author),
       nsfw: isMarkedNsfw(shown, shown.author.nsfw),
       own_interaction_state: {
         liked: own.liked,
@@ -62,7 +64,7 @@ export function presentPublicPost(shared: PublicPost, addresses: PodAddresses): 
   return {
     ...presentOwnMembers(post, author, addresses),
     ...presentContent(shown, addresses),
-    title: postTitle(shared),
+    title: postTitle(inEnglish, shared),
     nsfw: isNsfw(shared),
     ...(shown.poll && { poll: presentPoll(shown.poll) }),
     ...(root && { root: presentPublicPost(root, addresses) }),
@@ -70,9 +72,9 @@ export function presentPublicPost(shared: PublicPost, addresses: PodAddresses): 
 }
 
 /** The title of a post: the beginning of its text, or else a phrase with its author. */
-export function postTitle(shared: PublicPost): string {
+export function postTitle(t: Translate, shared: PublicPost): string {
   const { post, author } = shared.root ?? shared
-  return titleOrPhrase(post, author)
+  return titleOrPhrase(t, post, author)
 }
 
 export function isNsfw(shared: PublicPost): boolean {
@@ -87,12 +89,12 @@ interface Titled {
   readonly mentionedPeople?: readonly Named[]
 }
 
-function titleOrPhrase({ text, mentionedPeople = [] }: Titled, author: Named): string {
+function titleOrPhrase(t: Translate, { text, mentionedPeople = [] }: Titled, author: Named): string {
   const nameOf: NameOf = ({ name, address }) => {
     const person = mentionedPeople.find((mentioned) => mentioned.address === address)
     return name ?? (person ? presentName(person) : address)
   }
-  return titleOf(text, nameOf) ?? `A post from ${presentName(author)}`
+  return titleOf(text, nameOf) ?? t('post.from', { name: presentName(author) })
 }
 
 /** The post is tagged #nsfw, or its author's profile is marked. A reshare without root has no content to mark. */

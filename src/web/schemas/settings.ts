@@ -1,5 +1,4 @@
 import { type Static, Type } from 'typebox'
-import { LANGUAGES } from '../../domain/accounts/languages.js'
 import type { SettingsChange } from '../../domain/accounts/settings.js'
 import { DELIVERIES } from '../../domain/mail/mail-kinds.js'
 import { Refusal } from '../../domain/refusals.js'
@@ -55,7 +54,7 @@ const ids = { minimum: 1, digits: 15 } as const
 
 /** Fields that are absent stay as they are; all others of `UserSettings` are read-only. */
 export const SettingsChanges = Type.Object({
-  language: Type.Optional(Type.String({ description: `One of ${LANGUAGES.join(', ')}.` })),
+  language: Type.Optional(Type.String({ description: 'One of `available_languages`.' })),
   time_zone: Type.Optional(Type.String({ description: 'A name of the IANA database.' })),
   follow_back_aspect_id: Type.Optional(
     Type.Union([numberField({ ...ids, description: 'One of your aspects, or null.' }), Type.Null()]),

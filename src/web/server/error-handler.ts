@@ -1,13 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../../domain/refusals.js'
 import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
+import { inEnglish } from '../../languages/locales.js'
+import type { MessageId, Translate } from '../../languages/translate.js'
 import { isDatabaseUnavailable, isForeignKeyViolation } from '../../persistence/database/errors.js'
 import { StorageUnavailable } from '../../persistence/s3/storage-unavailable.js'
 import { diasporaMessage } from '../api/diaspora-messages.js'
 import { errorPage } from '../pages/html.js'
+import { refusalText } from '../pages/language/refusal-text.js'
+import { textsFor } from '../pages/language/request-language.js'
 import { type ErrorReason, FIELD_OF_REASON, isErrorReason, reasonOfStatus } from './error-reasons.js'
 import { HTTP_LIMITS } from './limits.js'
-import { answersJson, isOpenIdConnect, isPrivate, pathOf } from './paths.js'
+import { answersJson, isConsole, isOpenIdConnect, isPrivate, pathOf } from './paths.js'
 import { MalformedBody, RequestFault } from './request-faults.js'
 import { noteFailure } from './request-log.js'
 import { InvalidRequest } from './schemas/validation.js'
@@ -54,6 +58,8 @@ interface ErrorContent {
   /** All wrong fields, if there are several. */
   readonly fields?: readonly string[]
   readonly more?: Readonly<Record<string, unknown>>
+  /** The message of a page; default: that of the status. */
+  readonly text?: ((t: Translate) => string) | undefined
 }
 
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -68,8 +74,8 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
     return answerExpected(request, reply, { status: statusOf(refusals.malformed) ?? error.status, message, reason })
   }
   if (error instanceof RequestFault) {
-    const { status, headers, message, reason, field, fields: more } = error
-    return answerError(request, reply.headers(headers), status, { message, reason, field, more })
+    const { status, headers, message, reason, field, fields: more, text } = error
+    return answerError(request, reply.headers(headers), status, { message, reason, field, more, text })
   }
   if (error instanceof InvalidRequest) return answerInvalid(error, request, reply, refusals)
   if (isDatabaseUnavailable(error) || error instanceof QueueUnavailable || error instanceof StorageUnavailable) {
@@ -120,14 +126,16 @@ function answerInvalid(
 }
 
 /** Undefined: the route does not expect this refusal. */
-function expectedRefusal({ reason, message, details: more }: Refusal, refusals: RouteRefusals) {
+function expectedRefusal(refusal: Refusal, refusals: RouteRefusals) {
+  const { reason, message, details: more } = refusal
   const expected: number | RefusalStatus | undefined = Reflect.get(refusals, reason)
   const status = statusOf(expected)
   if (status === undefined) return undefined
   const known = isErrorReason(reason) ? reason : reasonOfStatus(status)
   const isAboutField = status === 422 || status === 400
   const field = typeof expected === 'object' ? expected.field : FIELD_OF_REASON[known]
-  return { status, message, reason: known, more, ...(isAboutField && { field }) }
+  const text = (t: Translate) => refusalText(t, refusal)
+  return { status, message, reason: known, more, text, ...(isAboutField && { field }) }
 }
 
 function statusOf(refusal: number | RefusalStatus | undefined): number | undefined {
@@ -149,12 +157,18 @@ function answerError(
   request: FastifyRequest,
   reply: FastifyReply,
   status: number,
-  { message, reason, field, fields = [], more = {} }: ErrorContent,
+  { message, reason, field, fields = [], more = {}, text }: ErrorContent,
 ): FastifyReply {
   const path = pathOf(request.url)
   // Overrides the caching that the route has set for its success response.
   reply.code(status).header('cache-control', isPrivate(path) ? 'private, no-store' : 'no-store')
-  if (!answersJson(path)) return reply.type('text/html; charset=utf-8').send(errorPage(status, message))
+  if (!answersJson(path)) {
+    reply.type('text/html; charset=utf-8')
+    // The console is English, and its messages say more than the status.
+    if (isConsole(path)) return reply.send(errorPage(inEnglish, status, message))
+    const t = textsFor(request, reply, { setting: request.signedInMember?.account.language })
+    return reply.send(errorPage(t, status, text?.(t) ?? t(textOfStatus(status))))
+  }
   const apiFields = {
     reason,
     ...(field !== undefined && { field }),
@@ -162,6 +176,25 @@ function answerError(
   }
   // OpenID Connect names its own errors (RFC 6749, 5.2).
   return reply.send({ code: status, message, ...more, ...(!isOpenIdConnect(path) && apiFields) })
+}
+
+/** What a page says about an error that has no text of its own. */
+const TEXT_OF_STATUS = {
+  403: 'error.forbidden',
+  404: 'error.not_found',
+  408: 'error.too_slow',
+  409: 'error.conflict',
+  410: 'error.gone',
+  413: 'error.too_large',
+  414: 'error.address_too_long',
+  415: 'error.media_type',
+  422: 'error.wrong_value',
+  503: 'error.unavailable',
+} as const satisfies Readonly<Record<number, MessageId>>
+
+function textOfStatus(status: number) {
+  const texts: Readonly<Record<number, (typeof TEXT_OF_STATUS)[keyof typeof TEXT_OF_STATUS]>> = TEXT_OF_STATUS
+  return texts[status] ?? (status < 500 ? 'error.bad_request' : 'error.internal')
 }
 
 /** PostgreSQL class 22 (data exception): a value that a column cannot hold. */

@@ -26,6 +26,10 @@ export function isOpenIdConnect(path: string): boolean {
   return isBelow(path, '/api/openid_connect')
 }
 
+export function isConsole(path: string): boolean {
+  return isBelow(path, '/admin')
+}
+
 /** Whether the responses of a path may hold private data. */
 export function isPrivate(path: string): boolean {
   return (

@@ -1,3 +1,5 @@
+import { inEnglish } from '../../languages/locales.js'
+import type { MessageId, Translate } from '../../languages/translate.js'
 import { type ErrorReason, reasonOfStatus } from './error-reasons.js'
 
 interface FaultDetails {
@@ -8,6 +10,8 @@ interface FaultDetails {
   readonly reason?: ErrorReason
   /** The field or parameter that is wrong. */
   readonly field?: string
+  /** The message in the language of a page; default: that of the status. */
+  readonly text?: (t: Translate) => string
 }
 
 /** An error of the request that the HTTP layer finds itself. Use cases throw a `Refusal` instead. */
@@ -18,20 +22,30 @@ export class RequestFault extends Error {
   readonly field: string | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly fields: Readonly<Record<string, string>>
+  readonly text: ((t: Translate) => string) | undefined
 
-  constructor(status: number, message: string, { headers = {}, fields = {}, reason, field }: FaultDetails = {}) {
+  constructor(status: number, message: string, { headers = {}, fields = {}, reason, field, text }: FaultDetails = {}) {
     super(message)
     this.status = status
     this.reason = reason ?? reasonOfStatus(status)
     this.field = field
     this.headers = headers
     this.fields = fields
+    this.text = text
   }
+}
+
+/** The messages of faults, which have no arguments. */
+type FaultText = Exclude<Extract<MessageId, `error.${string}`>, 'error.too_many' | 'error.too_many_minutes'>
+
+/** An error of a page, with a message in every language. */
+export function pageFault(status: number, id: FaultText, details: Omit<FaultDetails, 'text'> = {}): RequestFault {
+  return new RequestFault(status, inEnglish(id), { ...details, text: (t) => t(id) })
 }
 
 /** 503: the request is valid, but the pod is overloaded. */
 export function tooBusy(retryAfterSeconds: number): RequestFault {
-  return new RequestFault(503, 'The pod has too much to do at the moment. Please try again soon.', {
+  return pageFault(503, 'error.busy', {
     headers: { 'retry-after': String(retryAfterSeconds) },
   })
 }

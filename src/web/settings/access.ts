@@ -8,6 +8,8 @@ import { openWriteLimit } from '../limits/write-limit.js'
 import { type Browser, browserOf, type SignedInSession } from '../oidc/browser.js'
 import { formText } from '../oidc/form-text.js'
 import { OIDC_PATHS } from '../oidc/paths.js'
+import type { PageTexts } from '../pages/language/page-texts.js'
+import { keepLanguage, keptLanguage, textsFor } from '../pages/language/request-language.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -28,6 +30,8 @@ interface Member {
   readonly account: OwnAccount
   readonly session: SignedInSession
   readonly browser: Browser
+  /** The messages in the language of the person. */
+  readonly t: PageTexts
   /** The same person for use cases. */
   readonly viewer: Viewer
   /** The same person for changes of second factors and the password. */
@@ -56,11 +60,14 @@ export function addMemberAccess(app: FastifyInstance): void {
     const session = await browser.signedIn()
     const account = session && (await findOwnAccount(app.pod, session.address))
     if (session === undefined || account === undefined) return redirectToSignIn(request, reply)
+    const { userId, personId, address, role, language } = account
+    // Public pages read no account: they have the language of the cookie.
+    if (keptLanguage(request.headers.cookie) !== language) keepLanguage(reply, language)
     if (account.closeAt !== null && !request.routeOptions.config.whileClosing)
       return reply.redirect('/settings/close', 303)
-    const { userId, personId, address, role } = account
     request.signedInMember = {
       ...{ account, session, browser },
+      t: textsFor(request, reply, { setting: account.language }),
       viewer: { userId, personId, scopes: SCOPES },
       owner: { userId, address, role, sessionUid: session.uid },
     }

@@ -5,10 +5,12 @@ import {
   revokeAuthorization,
 } from '../../domain/accounts/authorizations.js'
 import { endAllApplications } from '../../domain/accounts/sessions.js'
+import type { Translate } from '../../languages/translate.js'
 import { formText } from '../oidc/form-text.js'
 import { redirectHostOf } from '../pages/accounts/consent-page.js'
 import { scopesInWords } from '../pages/accounts/scope-words.js'
-import { html, trusted } from '../pages/markup.js'
+import { markupOf } from '../pages/language/message-markup.js'
+import { html } from '../pages/markup.js'
 import { dayHtml } from '../pages/time.js'
 import { readRowId } from '../schemas/numbers.js'
 import { redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
@@ -23,26 +25,23 @@ export const applicationRoutes: FastifyPluginAsync = async (app) => {
   const route = { config: { member: 'session' }, schema: { hide: true } } as const
 
   app.get(PATH, route, async (request, reply) => {
-    const { address } = request.member.account
+    const { account, t } = request.member
+    const { address } = account
     const clients = await listAuthorizedClients(pod, address)
     const cards = clients.map(
       (client) =>
-        html`${card(client)}${settingsForm(
+        html`${card(t, client)}${settingsForm(
           request,
           html`<input type="hidden" name="id" value="${client.id}">
-<p class="actions"><button class="quiet">End the access<span class="for-readers"> of <bdi>${nameOf(client)}</bdi></span></button></p>`,
+<p class="actions"><button class="quiet">${markupOf(t, 'applications.end', { name: nameOf(t, client) })}</button></p>`,
         )}</section>\n`,
     )
     return sendSettingsPage(request, reply, {
-      title: 'Applications',
-      content: html`<section class="card"><p>Applications with access to your account <b><bdi>${address}</bdi></b>.</p>
-${clients.length === 0 && html`<p class="soft">No application has access.</p>\n`}${
+      title: t('settings.applications'),
+      content: html`<section class="card"><p>${markupOf(t, 'applications.about', { address })}</p>
+${clients.length === 0 && html`<p class="soft">${t('applications.none')} ${markupOf(t, 'applications.what_next', { link: '/apps' })}</p>\n`}${
   clients.length > 0 &&
-  settingsForm(
-    request,
-    html`<p class="actions"><button class="quiet">End the access of all applications</button></p>`,
-    ALL,
-  )
+  settingsForm(request, html`<p class="actions"><button class="quiet">${t('applications.end_all')}</button></p>`, ALL)
 }</section>
 ${cards}`,
     })
@@ -50,7 +49,7 @@ ${cards}`,
 
   app.post(PATH, route, async (request, reply) => {
     const id = readRowId(formText(request, 'id') ?? '')
-    await changeOrErrors({ authorization_missing: undefined }, () =>
+    await changeOrErrors(request.member.t, { authorization_missing: undefined }, () =>
       revokeAuthorization(pod, request.member.account.address, id),
     )
     return redirectWithNotice(request, reply, 'application_ended')
@@ -62,19 +61,18 @@ ${cards}`,
   })
 }
 
-function nameOf({ clientName }: AuthorizedClient): string {
-  return clientName ?? 'Application without a name'
+function nameOf(t: Translate, { clientName }: AuthorizedClient): string {
+  return clientName ?? t('common.nameless_app')
 }
 
 /** Without its end: the form follows in the same section. */
-function card(client: AuthorizedClient) {
+function card(t: Translate, client: AuthorizedClient) {
   const { redirectUri, scopes, since, lastUsedAt } = client
-  const words = scopesInWords(scopes).map((sentence) => html`<li>${sentence}</li>`)
-  return html`<section class="card"><h2><bdi>${nameOf(client)}</bdi></h2>
-<p class="soft small">${redirectHostOf(redirectUri)} · allowed on ${trusted(dayHtml(since))}${
-    lastUsedAt !== null && html` · last used on ${trusted(dayHtml(lastUsedAt))}`
-  }</p>
-<details><summary>What it can do<span class="for-readers"> (<bdi>${nameOf(client)}</bdi>)</span></summary>
+  const facts = { host: redirectHostOf(redirectUri), day: dayHtml(t, since) }
+  const words = scopesInWords(t, scopes).map((sentence) => html`<li>${sentence}</li>`)
+  return html`<section class="card"><h2><bdi>${nameOf(t, client)}</bdi></h2>
+<p class="soft small">${lastUsedAt === null ? markupOf(t, 'applications.facts', facts) : markupOf(t, 'applications.facts_used', { ...facts, used: dayHtml(t, lastUsedAt) })}</p>
+<details><summary>${markupOf(t, 'applications.scopes', { name: nameOf(t, client) })}</summary>
 <ul class="scopes">${words}</ul></details>
 `
 }

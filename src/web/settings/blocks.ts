@@ -4,6 +4,7 @@ import { discoverSearchedPerson } from '../../federation/discovery/discover-sear
 import { Person } from '../../persistence/models/person.js'
 import { formText } from '../oidc/form-text.js'
 import { textLine } from '../pages/controls.js'
+import { markupOf } from '../pages/language/message-markup.js'
 import { listNavigation } from '../pages/list-navigation.js'
 import { html } from '../pages/markup.js'
 import { presentName } from '../presenters/people.js'
@@ -14,7 +15,7 @@ import { changeOrErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/blocks'
 const PEOPLE_SHOWN = 50
-const REFUSALS = { person_not_found: 'network_id', own_person: 'network_id', already_blocked: 'network_id' }
+const REFUSALS = { person_not_found: 'network_id', own_person: 'network_id', already_blocked: 'network_id' } as const
 
 /** The people whom the user blocks. */
 export const blockRoutes: FastifyPluginAsync = async (app) => {
@@ -22,6 +23,7 @@ export const blockRoutes: FastifyPluginAsync = async (app) => {
   const route = { config: { member: 'session' }, schema: { hide: true } } as const
 
   async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
+    const { t } = request.member
     const page = Math.max(1, readRowId(queryText(request, 'page') ?? '1'))
     const offset = (page - 1) * PEOPLE_SHOWN
     const { items, more } = await listBlocks(pod, request.member.viewer, { offset, limit: PEOPLE_SHOWN })
@@ -32,25 +34,25 @@ export const blockRoutes: FastifyPluginAsync = async (app) => {
 ${settingsForm(
   request,
   html`<input type="hidden" name="guid" value="${person.guid}">
-<button class="quiet" name="do" value="unblock">Unblock<span class="for-readers"> <bdi>${presentName(person)}</bdi></span></button>`,
+<button class="quiet" name="do" value="unblock">${markupOf(t, 'blocks.unblock', { name: presentName(person) })}</button>`,
 )}</li>\n`,
     )
     return sendSettingsPage(request, reply, {
-      title: 'Blocked people',
+      title: t('settings.blocks'),
       errors,
-      content: html`<section class="card"><p class="soft">You see nothing of people whom you block in your streams, and they cannot comment on your posts.</p>
-${entries.length === 0 ? html`<p>You block nobody.</p>` : html`<ul class="entries">${entries}</ul>`}
-${listNavigation(PATH, {}, { page, hasMore: more })}</section>
-<section class="card"><h2>Block a person</h2>
+      content: html`<section class="card"><p class="soft">${t('blocks.about')}</p>
+${entries.length === 0 ? html`<p>${t('blocks.none')}</p>` : html`<ul class="entries">${entries}</ul>`}
+${listNavigation(t, PATH, {}, { page, hasMore: more })}</section>
+<section class="card"><h2>${t('blocks.block_person')}</h2>
 ${settingsForm(
   request,
   html`${textLine({
     name: 'network_id',
-    label: 'Address of the person',
+    label: t('blocks.address'),
     value: errors.length === 0 ? '' : (formText(request, 'network_id') ?? ''),
-    hint: 'Like somebody@pod.example.',
+    hint: t('blocks.address_hint'),
     error: errors.find(({ field }) => field === 'network_id')?.message,
-  })}${doButton('block', 'Block')}`,
+  })}${doButton('block', t('blocks.block'))}`,
 )}</section>`,
     })
   }
@@ -60,7 +62,7 @@ ${settingsForm(
   app.post(PATH, route, async (request, reply) => {
     const { viewer } = request.member
     if (formText(request, 'do') === 'unblock') {
-      await changeOrErrors({ not_blocked: undefined, person_not_found: undefined }, () =>
+      await changeOrErrors(request.member.t, { not_blocked: undefined, person_not_found: undefined }, () =>
         unblockPerson(pod, viewer, formText(request, 'guid') ?? ''),
       )
       return redirectWithNotice(request, reply, 'unblocked')
@@ -68,7 +70,7 @@ ${settingsForm(
     const address = (formText(request, 'network_id') ?? '').trim().toLowerCase().replace(/^@/, '')
     await app.remoteSearch.runIfFree(viewer.userId, () => discoverSearchedPerson(pod, address))
     const person = await Person.byAddress(pod.db, address)
-    const errors = await changeOrErrors(REFUSALS, () => blockPerson(pod, viewer, person?.guid ?? ''))
+    const errors = await changeOrErrors(request.member.t, REFUSALS, () => blockPerson(pod, viewer, person?.guid ?? ''))
     return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'blocked')
   })
 }

@@ -4,7 +4,9 @@ import { formText } from '../oidc/form-text.js'
 import { linkPage } from '../pages/accounts/link-pages.js'
 import { textLine } from '../pages/controls.js'
 import { formPolicy } from '../pages/forms.js'
-import { html, type Markup, trusted } from '../pages/markup.js'
+import { markupOf } from '../pages/language/message-markup.js'
+import { textsFor } from '../pages/language/request-language.js'
+import { html, type Markup } from '../pages/markup.js'
 import { timeHtml } from '../pages/time.js'
 import { doButton, sendSettingsPage, settingsForm } from './settings-page.js'
 import { changeOrErrors, type FieldErrors } from './try-change.js'
@@ -25,7 +27,7 @@ export const closeRoutes: FastifyPluginAsync = async (app) => {
     const content = isClosing
       ? keepCard(request, closeAt)
       : closeCard(request, { days: pod.config.closeGraceDays, errors })
-    return sendSettingsPage(request, reply, { title: 'Close the account', errors, content })
+    return sendSettingsPage(request, reply, { title: request.member.t('settings.close'), errors, content })
   }
 
   app.get(PATH, { config: { ...config, member: 'session' }, schema }, async (request, reply) => show(request, reply))
@@ -33,56 +35,59 @@ export const closeRoutes: FastifyPluginAsync = async (app) => {
   app.post(PATH, { config: { ...config, member: 'proof' }, schema }, async (request, reply) => {
     const { account, browser } = request.member
     let closeAt = account.closeAt ?? pod.now()
-    const errors = await changeOrErrors(CLOSING_REFUSALS, async () => {
+    const errors = await changeOrErrors(request.member.t, CLOSING_REFUSALS, async () => {
       closeAt = await closeOwnAccount(pod, account.userId, formText(request, 'username') ?? '')
     })
     if (errors.length > 0) return show(request, reply, errors)
     await browser.signOut()
+    const t = textsFor(request, reply, { setting: account.language })
     return reply
       .type('text/html; charset=utf-8')
       .header('content-security-policy', formPolicy({ leadsToClient: false }))
       .send(
         linkPage({
+          t,
           podName: pod.config.podName,
-          title: 'Your account is being closed',
-          content: html`<p role="status">Your account is closed on ${trusted(timeHtml(closeAt))}. Until then you can keep it: sign in again.</p>`,
+          title: t('close.closing'),
+          content: html`<p role="status">${markupOf(t, 'close.until', { time: timeHtml(t, closeAt) })}</p>`,
         }),
       )
   })
 
   app.post(KEEP, { config: { ...config, member: 'session' }, schema }, async (request, reply) => {
-    const errors = await changeOrErrors({ user_closed: undefined, closed_by_moderator: undefined }, () =>
-      keepOwnAccount(pod, request.member.account.userId),
+    const errors = await changeOrErrors(
+      request.member.t,
+      { user_closed: undefined, closed_by_moderator: undefined },
+      () => keepOwnAccount(pod, request.member.account.userId),
     )
     return errors.length > 0 ? show(request, reply, errors) : reply.redirect('/settings?notice=kept', 303)
   })
 }
 
 function keepCard(request: FastifyRequest, closeAt: Date): Markup {
-  return html`<section class="card"><p>Your account is closed on ${trusted(timeHtml(closeAt))}. Nothing is deleted before. Until then nobody is notified, and applications have no access.</p>
-<p>If you keep the account, all is as before. Applications have access again.</p>
-${settingsForm(request, doButton('keep', 'Keep the account'), KEEP)}</section>`
+  const { t } = request.member
+  return html`<section class="card"><p>${markupOf(t, 'close.kept_until', { time: timeHtml(t, closeAt) })}</p>
+<p>${t('close.keep_about')}</p>
+${settingsForm(request, doButton('keep', t('close.keep')), KEEP)}</section>`
 }
 
 function closeCard(
   request: FastifyRequest,
   { days, errors }: { readonly days: number; readonly errors: FieldErrors },
 ): Markup {
-  const { username } = request.member.account
-  const grace =
-    days === 0
-      ? html`<p>The account is closed at once. This cannot be undone.</p>`
-      : html`<p>Days until the account is closed: <b>${days}</b>. Until then nothing is deleted, and you can keep the account: sign in again.</p>`
+  const { account, t } = request.member
+  const { username } = account
+  const grace = html`<p>${days === 0 ? t('close.at_once') : markupOf(t, 'close.days', { days })}</p>`
   return html`<section class="card">${grace}
-<p>Then your posts, photos, profile, contacts and settings are deleted, here and at the pods of your contacts. Your comments and messages stay without your name. Nobody can have the name <b><bdi>${username}</bdi></b> again.</p>
-<p><a href="/settings/export">Export your data</a> first if you want to keep it or to move to another pod.</p>
+<p>${markupOf(t, 'close.effect', { username })}</p>
+<p>${markupOf(t, 'close.export', { link: '/settings/export' })}</p>
 ${settingsForm(
   request,
   html`${textLine({
-    ...{ name: 'username', label: 'Your username, as a confirmation', value: formText(request, 'username') ?? '' },
+    ...{ name: 'username', label: t('close.username'), value: formText(request, 'username') ?? '' },
     autocomplete: 'off',
     error: errors.find(({ field }) => field === 'username')?.message,
-  })}${doButton('close', 'Close the account')}`,
+  })}${doButton('close', t('settings.close'))}`,
   PATH,
 )}</section>`
 }

@@ -23,7 +23,7 @@ export const confirmAccessRoutes: FastifyPluginAsync = async (app) => {
 
   app.get(OIDC_PATHS.confirmAccess, route, async (request, reply) => {
     const form = (await findForm(request)) ?? ownForm(queryText(request, 'return_to'))
-    return app.stepUp.show(reply, request.member, { form })
+    return app.stepUp.show(request, reply, request.member, { form })
   })
 
   app.post(OIDC_PATHS.confirmAccess, route, async (request, reply) => {

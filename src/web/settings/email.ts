@@ -2,6 +2,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { findEmail, requestEmailChange } from '../../domain/accounts/change-email.js'
 import { formText } from '../oidc/form-text.js'
 import { textLine } from '../pages/controls.js'
+import { markupOf } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
 import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
 import { changeOrErrors, type FieldErrors } from './try-change.js'
@@ -12,25 +13,22 @@ export const emailRoutes: FastifyPluginAsync = async (app) => {
   const hasMail = app.pod.config.mail !== undefined
 
   async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
+    const { t } = request.member
     const { email, confirmed, unconfirmedEmail, mailState } = await findEmail(app.pod, request.member.account.username)
-    const hint = hasMail
-      ? 'A mail to this address has a link that confirms it. Until then the old address stays.'
-      : 'This pod sends no mail: the address stays unconfirmed, and is not used.'
     return sendSettingsPage(request, reply, {
-      title: 'E-mail address',
+      title: t('settings.email'),
       errors,
       content: html`<section class="card">
-<p>${email !== null && confirmed ? html`Your address is <b><bdi>${email}</bdi></b>.` : 'You have no confirmed address.'}</p>
-${unconfirmedEmail !== null && html`<p>Not confirmed yet: <b><bdi>${unconfirmedEmail}</bdi></b>.</p>\n`}${
-  mailState === 'suppressed' &&
-  html`<p class="alert" role="alert">Mails to your address come back. Enter an address that works, or this one again, and confirm it.</p>\n`
+<p>${email !== null && confirmed ? markupOf(t, 'email.current', { email }) : t('email.none')}</p>
+${unconfirmedEmail !== null && html`<p>${markupOf(t, 'email.unconfirmed', { email: unconfirmedEmail })}</p>\n`}${
+  mailState === 'suppressed' && html`<p class="alert" role="alert">${t('email.suppressed')}</p>\n`
 }${settingsForm(
   request,
   html`${textLine({
-    ...{ name: 'email', label: 'New e-mail address', value: formText(request, 'email') ?? '', autocomplete: 'email' },
-    hint,
+    ...{ name: 'email', label: t('email.new'), value: formText(request, 'email') ?? '', autocomplete: 'email' },
+    hint: hasMail ? t('email.hint') : t('email.hint_without_mail'),
     error: errors[0]?.message,
-  })}${doButton('save', 'Change the address')}`,
+  })}${doButton('save', t('email.change'))}`,
 )}</section>`,
     })
   }
@@ -38,7 +36,7 @@ ${unconfirmedEmail !== null && html`<p>Not confirmed yet: <b><bdi>${unconfirmedE
   app.get('/settings/email', route, (request, reply) => show(request, reply))
 
   app.post('/settings/email', route, async (request, reply) => {
-    const errors = await changeOrErrors({ email_invalid: 'email' }, () =>
+    const errors = await changeOrErrors(request.member.t, { email_invalid: 'email' }, () =>
       requestEmailChange(app.pod, request.member.account.userId, formText(request, 'email') ?? ''),
     )
     return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'email')

@@ -1,15 +1,16 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { noticeSentence } from '../../domain/moderation/notices/give-notice.js'
 import {
   confirmUserNotices,
   exportLostContacts,
   listUserNotices,
   readLostContacts,
 } from '../../domain/moderation/notices/user-notices.js'
+import type { Translate } from '../../languages/translate.js'
 import type { LostContact, UserNotice } from '../../persistence/moderation/user-notices.js'
 import { formText } from '../oidc/form-text.js'
 import { readReturnPath } from '../oidc/return-path.js'
-import { html, type Markup, trusted } from '../pages/markup.js'
+import { markupOf } from '../pages/language/message-markup.js'
+import { html, type Markup } from '../pages/markup.js'
 import { dayHtml } from '../pages/time.js'
 import { readRowId } from '../schemas/numbers.js'
 import { queryText } from '../schemas/query-text.js'
@@ -26,23 +27,23 @@ export const noticeRoutes: FastifyPluginAsync = async (app) => {
   const route = { config: { member: 'session' }, schema: { hide: true } } as const
 
   app.get(NOTICES_PATH, route, async (request, reply) => {
-    const { viewer } = request.member
+    const { viewer, t } = request.member
     const { items } = await listUserNotices(pod, viewer, { limit: NOTICES_SHOWN })
     const lost = items.some(({ lostContacts }) => lostContacts > 0) ? await readLostContacts(pod, viewer) : []
     const newest = items.find(({ confirmedAt }) => confirmedAt === null)
     const returnTo = readReturnPath(queryText(request, 'return_to'))
     return sendSettingsPage(request, reply, {
-      title: 'Notices',
-      content: html`<section class="card">${items.length === 0 ? html`<p>There are no notices.</p>` : html`<ul class="entries">${items.map(noticeEntry)}</ul>`}
+      title: t('settings.notices'),
+      content: html`<section class="card">${items.length === 0 ? html`<p>${t('notices.none')}</p>` : html`<ul class="entries">${items.map((notice) => noticeEntry(t, notice))}</ul>`}
 ${
   newest !== undefined &&
   settingsForm(
     request,
     html`<input type="hidden" name="up_to" value="${newest.id}">${returnTo !== undefined && html`<input type="hidden" name="return_to" value="${returnTo}">`}
-${doButton('confirm', 'I have read this')}`,
+${doButton('confirm', t('notices.read'))}`,
   )
 }</section>
-${lost.length > 0 && lostContacts(lost)}`,
+${lost.length > 0 && lostContacts(t, lost)}`,
     })
   })
 
@@ -60,18 +61,25 @@ ${lost.length > 0 && lostContacts(lost)}`,
   )
 }
 
-function noticeEntry({ kind, text, targetType, createdAt, confirmedAt }: UserNotice): Markup {
-  const target = targetType === null ? undefined : { type: targetType }
-  return html`<li><div><p>${confirmedAt === null && html`<b>New: </b>`}${noticeSentence(kind, target)}</p>
+function noticeEntry(t: Translate, notice: UserNotice): Markup {
+  const { text, createdAt, confirmedAt } = notice
+  const sentence = noticeSentence(t, notice)
+  return html`<li><div><p>${confirmedAt === null ? markupOf(t, 'notices.new', { sentence }) : sentence}</p>
 ${text !== '' && html`<p class="text"><bdi>${text}</bdi></p>`}
-<p class="soft small">${trusted(dayHtml(createdAt))}</p></div></li>\n`
+<p class="soft small">${dayHtml(t, createdAt)}</p></div></li>\n`
 }
 
-function lostContacts(contacts: readonly LostContact[]): Markup {
+function noticeSentence(t: Translate, { kind, targetType }: UserNotice): string {
+  if (kind === 'warning' || kind === 'contacts_lost') return t(`notices.${kind}`)
+  const target = targetType === 'post' || targetType === 'comment' ? targetType : 'content'
+  return t(`notices.${target}_${kind === 'content_hidden' ? 'hidden' : 'removed'}`)
+}
+
+function lostContacts(t: Translate, contacts: readonly LostContact[]): Markup {
   const shown = contacts.slice(0, CONTACTS_SHOWN)
-  return html`<section class="card"><h2>Lost contacts</h2>
-<p class="soft">People of pods that this pod has blocked. They come back if the block ends.</p>
+  return html`<section class="card"><h2>${t('notices.lost_contacts')}</h2>
+<p class="soft">${t('notices.lost_about')}</p>
 <ul class="entries">${shown.map(({ address, name }) => html`<li><div><p><bdi>${name === '' ? address : name}</bdi></p><p class="soft small"><bdi>${address}</bdi></p></div></li>\n`)}</ul>
-${contacts.length > shown.length && html`<p>And ${contacts.length - shown.length} more.</p>`}
-<p><a href="${CSV_PATH}">All as CSV</a></p></section>`
+${contacts.length > shown.length && html`<p>${t('notices.lost_more', { count: contacts.length - shown.length })}</p>`}
+<p><a href="${CSV_PATH}">${t('notices.lost_csv')}</a></p></section>`
 }

@@ -9,7 +9,8 @@ import {
 import { type RelyingParty, relyingPartyOf } from '../../domain/accounts/factors/relying-party.js'
 import { formText } from '../oidc/form-text.js'
 import { textLine } from '../pages/controls.js'
-import { html, type Markup, trusted } from '../pages/markup.js'
+import { markupOf } from '../pages/language/message-markup.js'
+import { html, type Markup } from '../pages/markup.js'
 import { passkeyForm } from '../pages/passkey-form.js'
 import { timeHtml } from '../pages/time.js'
 import { readRowId } from '../schemas/numbers.js'
@@ -34,25 +35,25 @@ export const passkeyRoutes: FastifyPluginAsync = async (app) => {
   const route = { config: { member: 'proof' }, schema: { hide: true } } as const
 
   async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
-    const { owner } = request.member
+    const { owner, t } = request.member
     const passkeys = await listPasskeys(pod, owner.userId)
     return sendSettingsPage(request, reply, {
-      title: 'Passkeys',
+      title: t('settings.passkeys'),
       errors,
       runsScript: true,
-      content: html`<section class="card"><p>A passkey signs you in without your password. It is stored on your device, by your browser, or on a security key.</p>
+      content: html`<section class="card"><p>${t('passkey.about')}</p>
 ${
   passkeys.length === 0
-    ? html`<p class="soft">You have no passkeys.</p>`
+    ? html`<p class="soft">${t('passkey.none')}</p>`
     : html`<ul class="entries">${passkeys.map((passkey) => entry(request, passkey))}</ul>`
 }</section>
-<section class="card"><h2>Add a passkey</h2>
-${passkeyForm({
-  ...{ kind: 'make', action: PATH, button: 'Add a passkey', answer: 'passkey' },
+<section class="card"><h2>${t('passkey.add')}</h2>
+${passkeyForm(t, {
+  ...{ kind: 'make', action: PATH, button: t('passkey.add'), answer: 'passkey' },
   options: await beginPasskey(pod, owner, party),
   fields: html`<input type="hidden" name="form" value="${request.member.session.formToken}">
 ${textLine({
-  ...{ name: 'name', label: 'Name of the passkey', hint: 'Such as the device where it is.' },
+  ...{ name: 'name', label: t('passkey.name'), hint: t('passkey.name_hint') },
   value: errors.length === 0 ? '' : (formText(request, 'name') ?? ''),
   error: errors.find(({ field }) => field === 'name')?.message,
 })}`,
@@ -65,16 +66,18 @@ ${textLine({
   app.post(PATH, route, async (request, reply) => {
     let codes: readonly string[] = []
     const made = { name: formText(request, 'name') ?? '', response: formText(request, 'passkey') ?? '' }
-    const errors = await changeOrErrors(ADD_REFUSALS, async () => {
+    const errors = await changeOrErrors(request.member.t, ADD_REFUSALS, async () => {
       codes = await addPasskey(pod, request.member.owner, party, made)
     })
     if (errors.length > 0) return show(request, reply, errors)
     if (codes.length === 0) return redirectWithNotice(request, reply, 'passkey_added')
-    return sendSettingsPage(request, reply, { title: 'Your recovery codes', content: recoveryCodesCard(codes, PATH) })
+    const { t } = request.member
+    const content = recoveryCodesCard(t, codes, PATH)
+    return sendSettingsPage(request, reply, { title: t('factor.your_codes'), content })
   })
 
   app.post(REMOVE, route, async (request, reply) => {
-    const errors = await changeOrErrors(REMOVE_REFUSALS, () =>
+    const errors = await changeOrErrors(request.member.t, REMOVE_REFUSALS, () =>
       removePasskey(pod, request.member.owner, readRowId(formText(request, 'id') ?? '')),
     )
     return errors.length > 0 ? show(request, reply, errors) : reply.redirect(`${PATH}?notice=passkey_removed`, 303)
@@ -82,12 +85,18 @@ ${textLine({
 }
 
 function entry(request: FastifyRequest, { id, name, createdAt, lastUsedAt, backedUp }: Passkey): Markup {
+  const { t } = request.member
+  const facts = [
+    markupOf(t, 'passkey.added', { time: timeHtml(t, createdAt) }),
+    ...(lastUsedAt === null ? [] : [markupOf(t, 'passkey.used', { time: timeHtml(t, lastUsedAt) })]),
+    ...(backedUp ? [t('passkey.backed_up')] : []),
+  ]
   return html`<li><div><p><b><bdi>${name}</bdi></b></p>
-<p class="soft small">Added on ${trusted(timeHtml(createdAt))}${lastUsedAt !== null && html`, last used on ${trusted(timeHtml(lastUsedAt))}`}${backedUp && ', with copies on other devices'}</p></div>
+${facts.map((fact) => html`<p class="soft small">${fact}</p>\n`)}</div>
 ${settingsForm(
   request,
   html`<input type="hidden" name="id" value="${id}">
-<button class="quiet">Remove<span class="for-readers"> <bdi>${name}</bdi></span></button>`,
+<button class="quiet">${markupOf(t, 'passkey.remove', { name })}</button>`,
   REMOVE,
 )}</li>\n`
 }

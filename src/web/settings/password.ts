@@ -12,32 +12,33 @@ export const passwordRoutes: FastifyPluginAsync = async (app) => {
   const route = { config: { member: 'proof' }, schema: { hide: true } } as const
 
   function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
+    const { t } = request.member
     const errorOf = (name: string) => errors.find((error) => error.field === name)?.message
     return sendSettingsPage(request, reply, {
-      title: 'Password',
+      title: t('settings.password'),
       errors,
       content: html`<section class="card">
-<p class="soft">A new password signs you out in all other browsers.</p>
+<p class="soft">${t('password.about')}</p>
 ${settingsForm(
   request,
   html`${trusted(
     field({
-      ...{ name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password' },
-      hint: 'At least 10 characters.',
+      ...{ name: 'password', label: t('link.new_password'), type: 'password', autocomplete: 'new-password' },
+      hint: t('password.hint'),
       error: errorOf('password'),
     }),
   )}
 ${trusted(
   field({
-    ...{ name: 'password_again', label: 'Repeat the new password', type: 'password', autocomplete: 'new-password' },
+    ...{ name: 'password_again', label: t('link.new_password_again'), type: 'password', autocomplete: 'new-password' },
     error: errorOf('password_again'),
   }),
 )}
 ${checkBox({
   name: 'end_applications',
-  label: 'End the access of all applications, too',
+  label: t('password.end_applications'),
   checked: formText(request, 'end_applications') !== undefined,
-})}${doButton('save', 'Set the password')}`,
+})}${doButton('save', t('link.new_password_button'))}`,
 )}</section>`,
     })
   }
@@ -47,9 +48,9 @@ ${checkBox({
   app.post('/settings/password', route, async (request, reply) => {
     const password = formText(request, 'password') ?? ''
     if (password !== (formText(request, 'password_again') ?? '')) {
-      return show(request, reply, [{ field: 'password_again', message: 'The two passwords are not the same.' }])
+      return show(request, reply, [{ field: 'password_again', message: request.member.t('refusal.passwords_differ') }])
     }
-    const errors = await changeOrErrors({ password_invalid: 'password' }, () =>
+    const errors = await changeOrErrors(request.member.t, { password_invalid: 'password' }, () =>
       changePassword(app.pod, request.member.owner, {
         password,
         endsApplications: formText(request, 'end_applications') !== undefined,

@@ -33,6 +33,7 @@ export const profileRoutes: FastifyPluginAsync = async (app) => {
   const route = { config: { member: 'session' }, schema: { hide: true } } as const
 
   async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
+    const { t } = request.member
     const { profile } = await findOwnProfile(pod, request.member.viewer)
     // After an error the form keeps what was typed.
     const isRepeated = errors.length > 0 && request.body !== undefined
@@ -41,46 +42,51 @@ export const profileRoutes: FastifyPluginAsync = async (app) => {
     const ticked = (name: string, stored: boolean) => (isRepeated ? formText(request, name) !== undefined : stored)
     const errorOf = (name: string) => errors.find(({ field }) => field === name)?.message
     return sendSettingsPage(request, reply, {
-      title: 'Profile',
+      title: t('settings.profile'),
       errors,
       content: html`${pictureCard(request, profile, errorOf('image'))}
-<section class="card"><h2>About you</h2>
+<section class="card"><h2>${t('profile.about_you')}</h2>
 ${settingsForm(
   request,
   html`${textLine({
-    ...{ name: 'name', label: 'Name', autocomplete: 'name', error: errorOf('name') },
+    ...{ name: 'name', label: t('profile.name'), autocomplete: 'name', error: errorOf('name') },
     value: typed('name', [profile.firstName, profile.lastName].filter(Boolean).join(' ')),
-  })}${textArea({ name: 'bio', label: 'About you, in Markdown', value: typed('bio', profile.bio), error: errorOf('bio') })}${textLine(
+  })}${textArea({ name: 'bio', label: t('profile.bio'), value: typed('bio', profile.bio), error: errorOf('bio') })}${textLine(
     {
-      ...{ name: 'location', label: 'Place', value: typed('location', profile.location), error: errorOf('location') },
+      ...{
+        name: 'location',
+        label: t('profile.place'),
+        value: typed('location', profile.location),
+        error: errorOf('location'),
+      },
     },
   )}${textLine({
     ...{
       name: 'gender',
-      label: 'Gender',
+      label: t('profile.gender'),
       autocomplete: 'sex',
       value: typed('gender', profile.gender),
       error: errorOf('gender'),
     },
   })}${textLine({
-    ...{ name: 'birthday', label: 'Birthday', autocomplete: 'bday', error: errorOf('birthday') },
+    ...{ name: 'birthday', label: t('profile.birthday'), autocomplete: 'bday', error: errorOf('birthday') },
     value: typed('birthday', shownBirthday(profile.birthday)),
-    hint: 'As 1984-05-06, or 05-06 without a year. Your contacts are notified on this day, and see it here; other people see it only with the setting below.',
+    hint: t('profile.birthday_hint'),
   })}${textLine({
-    ...{ name: 'tags', label: 'Up to five tags', value: typed('tags', profile.tags.join(' ')), error: errorOf('tags') },
-    hint: 'Separated by blanks.',
+    ...{ name: 'tags', label: t('profile.tags'), value: typed('tags', profile.tags.join(' ')), error: errorOf('tags') },
+    hint: t('profile.tags_hint'),
   })}${checkBox({
     ...{
       name: 'searchable',
-      label: 'People and search engines may find me',
+      label: t('profile.searchable'),
       checked: ticked('searchable', profile.searchable),
     },
   })}${checkBox({
-    ...{ name: 'show_profile_info', label: 'Everybody sees birthday, gender, place and the text about me' },
+    ...{ name: 'show_profile_info', label: t('profile.public_details') },
     checked: ticked('show_profile_info', profile.publicDetails),
   })}${checkBox({
-    ...{ name: 'nsfw', label: 'My posts are not safe for work', checked: ticked('nsfw', profile.nsfw) },
-  })}${doButton('save', 'Save')}`,
+    ...{ name: 'nsfw', label: t('profile.nsfw'), checked: ticked('nsfw', profile.nsfw) },
+  })}${doButton('save', t('common.save'))}`,
   '/settings/profile',
 )}</section>`,
     })
@@ -90,7 +96,7 @@ ${settingsForm(
 
   app.post('/settings/profile', route, async (request, reply) => {
     const text = (name: string) => formText(request, name) ?? ''
-    const errors = await changeOrErrors(REFUSALS, () =>
+    const errors = await changeOrErrors(request.member.t, REFUSALS, () =>
       changeProfile(pod, request.member.viewer, {
         ...{ name: text('name'), bio: withUnixLines(text('bio')), location: text('location'), gender: text('gender') },
         birthday: readBirthday(text('birthday')),
@@ -116,7 +122,7 @@ ${settingsForm(
     const { session, viewer } = request.member
     session.checkForm(queryText(request, 'form'))
     extendTimeLimit(request.raw)
-    const errors = await changeOrErrors(UPLOAD_REFUSALS, async () => {
+    const errors = await changeOrErrors(request.member.t, UPLOAD_REFUSALS, async () => {
       const { file } = await readUploadForm(request)
       await uploadPhoto(pod, viewer, { file, use: 'profile' })
     })
@@ -124,15 +130,16 @@ ${settingsForm(
   })
 
   function pictureCard(request: FastifyRequest, profile: Profile, error: string | undefined) {
+    const { t } = request.member
     const hasPicture = profile.imageUrl !== null
     const token = request.member.session.formToken
-    return html`<section class="card"><h2>Picture</h2>
-<p><img class="face large" src="${presentAvatar(profile, pod.config).medium}" alt="Your picture" width="88" height="88"></p>
+    return html`<section class="card"><h2>${t('profile.picture')}</h2>
+<p><img class="face large" src="${presentAvatar(profile, pod.config).medium}" alt="${t('profile.your_picture')}" width="88" height="88"></p>
 <form method="post" action="${PICTURE}?form=${token}" enctype="multipart/form-data">
-<p class="field"><label for="image">New picture</label>${error !== undefined && html`<span class="wrong" id="image-error">${error}</span>`}
+<p class="field"><label for="image">${t('profile.new_picture')}</label>${error !== undefined && html`<span class="wrong" id="image-error">${error}</span>`}
 <input id="image" name="image" type="file" accept="image/jpeg,image/png,image/gif,image/webp" required${error !== undefined && html` aria-invalid="true" aria-describedby="image-error"`}></p>
-<p class="actions"><button>Use this picture</button></p></form>
-${hasPicture && settingsForm(request, html`<p class="actions"><button class="quiet">Remove the picture</button></p>`, `${PICTURE}/remove`)}</section>`
+<p class="actions"><button>${t('profile.use_picture')}</button></p></form>
+${hasPicture && settingsForm(request, html`<p class="actions"><button class="quiet">${t('profile.remove_picture')}</button></p>`, `${PICTURE}/remove`)}</section>`
   }
 }
 

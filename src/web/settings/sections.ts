@@ -1,29 +1,31 @@
 import { relyingPartyOf } from '../../domain/accounts/factors/relying-party.js'
+import type { MessageId } from '../../languages/translate.js'
 import type { Pod } from '../../pod/pod.js'
 
 /** A page of settings that the navigation links to. */
 export interface SettingsSection {
   readonly path: string
-  readonly label: string
+  readonly label: Extract<MessageId, `settings.${string}`>
 }
 
 const PASSKEYS = '/settings/passkeys'
 
 const SETTINGS_SECTIONS: readonly SettingsSection[] = [
-  { path: '/settings', label: 'Overview' },
-  { path: '/settings/profile', label: 'Profile' },
-  { path: '/settings/sharing', label: 'Sharing' },
-  { path: '/settings/blocks', label: 'Blocked people' },
-  { path: '/settings/email', label: 'E-mail address' },
-  { path: '/settings/mail', label: 'Mail' },
-  { path: '/settings/password', label: 'Password' },
-  { path: '/settings/two_factor', label: 'Second factor' },
-  { path: PASSKEYS, label: 'Passkeys' },
-  { path: '/settings/sessions', label: 'Browsers' },
-  { path: '/settings/applications', label: 'Applications' },
-  { path: '/settings/notices', label: 'Notices' },
-  { path: '/settings/export', label: 'Export' },
-  { path: '/settings/close', label: 'Close the account' },
+  { path: '/settings', label: 'settings.overview' },
+  { path: '/settings/profile', label: 'settings.profile' },
+  { path: '/settings/sharing', label: 'settings.sharing' },
+  { path: '/settings/following', label: 'settings.following' },
+  { path: '/settings/blocks', label: 'settings.blocks' },
+  { path: '/settings/email', label: 'settings.email' },
+  { path: '/settings/mail', label: 'settings.mail' },
+  { path: '/settings/password', label: 'settings.password' },
+  { path: '/settings/two_factor', label: 'settings.two_factor' },
+  { path: PASSKEYS, label: 'settings.passkeys' },
+  { path: '/settings/sessions', label: 'settings.sessions' },
+  { path: '/settings/applications', label: 'settings.applications' },
+  { path: '/settings/notices', label: 'settings.notices' },
+  { path: '/settings/export', label: 'settings.export' },
+  { path: '/settings/close', label: 'settings.close' },
 ]
 
 /** The pages that this pod has. */

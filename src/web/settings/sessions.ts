@@ -1,7 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { endOtherSessions, endSession, listSessions } from '../../domain/accounts/sessions.js'
+import type { Translate } from '../../languages/translate.js'
 import { formText } from '../oidc/form-text.js'
-import { html, trusted } from '../pages/markup.js'
+import { UNKNOWN_BROWSER } from '../oidc/sessions/describe-browser.js'
+import { markupOf } from '../pages/language/message-markup.js'
+import { html } from '../pages/markup.js'
 import { timeHtml } from '../pages/time.js'
 import { redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
 
@@ -14,30 +17,31 @@ export const sessionRoutes: FastifyPluginAsync = async (app) => {
   const route = { config: { member: 'session' }, schema: { hide: true } } as const
 
   app.get(PATH, route, async (request, reply) => {
-    const { account, session: current } = request.member
+    const { account, session: current, t } = request.member
     const sessions = await listSessions(pod, account.userId)
     const entries = sessions.map(({ uid, browser, network, beganAt, lastUsedAt }) => {
       const isCurrent = uid === current.uid
-      return html`<li><div><p><b>${browser}</b>${isCurrent && ' – this browser'}</p>
-<p class="soft small">Network <bdi>${network}</bdi>, signed in on ${trusted(timeHtml(beganAt))}, last used on ${trusted(timeHtml(lastUsedAt))}</p></div>
+      const name = browserName(t, browser)
+      return html`<li><div><p>${isCurrent ? markupOf(t, 'sessions.this_browser', { browser: name }) : html`<b>${name}</b>`}</p>
+<p class="soft small">${markupOf(t, 'sessions.facts', { network, began: timeHtml(t, beganAt), used: timeHtml(t, lastUsedAt) })}</p></div>
 ${
   !isCurrent &&
   settingsForm(
     request,
     html`<input type="hidden" name="uid" value="${uid}">
-<button class="quiet">Sign out<span class="for-readers"> ${browser}</span></button>`,
+<button class="quiet">${markupOf(t, 'sessions.sign_out', { browser: name })}</button>`,
   )
 }</li>\n`
     })
     return sendSettingsPage(request, reply, {
-      title: 'Browsers',
-      content: html`<section class="card"><p class="soft">You are signed in to this site in these browsers. Applications are listed on <a href="/settings/applications">a page of their own</a>.</p>
+      title: t('settings.sessions'),
+      content: html`<section class="card"><p class="soft">${markupOf(t, 'sessions.about', { link: '/settings/applications' })}</p>
 <ul class="entries">${entries}</ul>
 ${
   sessions.length > 1 &&
   settingsForm(
     request,
-    html`<p class="actions"><button class="quiet">Sign out in all other browsers</button></p>`,
+    html`<p class="actions"><button class="quiet">${t('sessions.sign_out_others')}</button></p>`,
     OTHERS,
   )
 }</section>`,
@@ -53,4 +57,11 @@ ${
     await endOtherSessions(pod.db, request.member.owner)
     return reply.redirect(`${PATH}?notice=sessions_ended`, 303)
   })
+}
+
+/** The stored words of a browser, `Firefox on Linux`, in the language of the page. */
+function browserName(t: Translate, stored: string): string {
+  const [browser = '', system] = stored.split(' on ')
+  const name = browser === UNKNOWN_BROWSER ? t('sessions.unknown_browser') : browser
+  return system === undefined ? name : t('sessions.browser_on', { browser: name, system })
 }

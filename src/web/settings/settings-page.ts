@@ -1,4 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ENGLISH } from '../../languages/en/catalogue.js'
+import type { MessageId, Translate } from '../../languages/translate.js'
 import { errorSummary, type FormError, formPolicy } from '../pages/forms.js'
 import { page } from '../pages/html.js'
 import { html, type Markup, type MarkupValue, trusted } from '../pages/markup.js'
@@ -15,25 +17,16 @@ export interface SettingsPage {
   readonly runsScript?: boolean
 }
 
-/** What a form has done, shown on the page that follows it. The key is in the query, the text is fixed. */
-const NOTICES: Readonly<Record<string, string>> = {
-  saved: 'Your changes are saved.',
-  confirmed: 'You have read all notices.',
-  unchanged: 'Nothing was changed.',
-  blocked: 'The person is blocked.',
-  unblocked: 'The person is no longer blocked.',
-  email: 'Look into your mailbox, if this pod sends mail: the address counts once it is confirmed.',
-  password: 'Your new password is set. Other browsers are signed out.',
-  session_ended: 'The browser is signed out.',
-  sessions_ended: 'All other browsers are signed out.',
-  application_ended: 'The application has no access any more.',
-  applications_ended: 'No application has access any more.',
-  export_requested: 'The export is being made. Reload this page to see how far it is.',
-  export_deleted: 'The export is deleted.',
-  kept: 'Your account stays open, and all is as before.',
-  passkey_added: 'The passkey is added. Other browsers are signed out.',
-  passkey_removed: 'The passkey is removed. Other browsers are signed out.',
-  factor_off: 'The authenticator app is off. Other browsers are signed out.',
+/** What a form has done, shown on the page that follows it. The query has the end of the id. */
+function noticeText(t: Translate, key: string | undefined): string | undefined {
+  const id = `settings.notice.${key}`
+  return isNotice(id) ? t(id) : undefined
+}
+
+type NoticeId = Extract<MessageId, `settings.notice.${string}`>
+
+function isNotice(id: string): id is NoticeId {
+  return id.startsWith('settings.notice.') && Object.hasOwn(ENGLISH, id)
 }
 
 /** Sends a page of the settings in its frame: heading, notice, errors, and links to the other pages. */
@@ -43,11 +36,12 @@ export function sendSettingsPage(
   { title, content, errors = [], runsScript = false }: SettingsPage,
 ): FastifyReply {
   const { podName } = request.server.pod.config
-  const notice = errors.length === 0 ? NOTICES[queryText(request, 'notice') ?? ''] : undefined
+  const { t } = request.member
+  const notice = errors.length === 0 ? noticeText(t, queryText(request, 'notice')) : undefined
   const path = pathOf(request.originalUrl)
   const links = sectionsOf(request.server.pod).map(
     (section) =>
-      html`<a href="${section.path}"${section.path === path && html` aria-current="page"`}>${section.label}</a>`,
+      html`<a href="${section.path}"${section.path === path && html` aria-current="page"`}>${t(section.label)}</a>`,
   )
   if (errors.length > 0 && reply.statusCode === 200) reply.code(422)
   return reply
@@ -55,13 +49,14 @@ export function sendSettingsPage(
     .header('content-security-policy', formPolicy({ leadsToClient: false, runsScript }))
     .send(
       page({
-        title: `${errors.length === 0 ? '' : 'Error: '}${title} · ${podName}`,
+        t,
+        title: `${errors.length === 0 ? title : t('common.error_title', { title })} · ${podName}`,
         site: podName,
         layout: 'column',
         content: html`<section class="card"><h1>${title}</h1>
-${notice !== undefined && html`<p class="notice" role="status">${notice}</p>\n`}${trusted(errorSummary(errors))}</section>
+${notice !== undefined && html`<p class="notice" role="status">${notice}</p>\n`}${trusted(errorSummary(t, errors))}</section>
 ${content}
-<nav aria-label="Settings">${links}</nav>`.text,
+<nav aria-label="${t('settings.title')}">${links}</nav>`.text,
       }),
     )
 }

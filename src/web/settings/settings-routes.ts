@@ -11,6 +11,7 @@ import { closeRoutes } from './close.js'
 import { confirmAccessRoutes } from './confirm-access.js'
 import { emailRoutes } from './email.js'
 import { exportPageRoutes } from './exports.js'
+import { followingRoutes } from './following.js'
 import { mailRoutes } from './mail.js'
 import { noticeRoutes } from './notices.js'
 import { overviewRoutes } from './overview.js'
@@ -48,6 +49,7 @@ export const settingsRoutes: FastifyPluginAsync = async (app) => {
     for (const routes of [
       overviewRoutes,
       sharingRoutes,
+      followingRoutes,
       blockRoutes,
       emailRoutes,
       mailRoutes,

@@ -16,7 +16,7 @@ export const sharingRoutes: FastifyPluginAsync = async (app) => {
   const route = { config: { member: 'session' }, schema: { hide: true } } as const
 
   async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
-    const { account, viewer } = request.member
+    const { account, viewer, t } = request.member
     const [settings, { items: aspects }] = await Promise.all([
       findSettings(app.pod, account.userId),
       listAspects(app.pod, viewer, { offset: 0, limit: ASPECTS_SHOWN }),
@@ -29,26 +29,26 @@ export const sharingRoutes: FastifyPluginAsync = async (app) => {
       }),
     )
     return sendSettingsPage(request, reply, {
-      title: 'Sharing',
+      title: t('settings.sharing'),
       errors,
       content: html`<section class="card">${settingsForm(
         request,
-        html`<h2>Following back</h2>
+        html`<h2>${t('sharing.follow_back')}</h2>
 ${selectList({
   name: 'follow_back_aspect_id',
-  label: 'When somebody starts sharing with you',
+  label: t('sharing.when_shared'),
   options: [
-    ['', 'do nothing'],
-    ...aspects.map(({ id, name }) => [String(id), `share back in the aspect ${name}`] as const),
+    ['', t('sharing.do_nothing')],
+    ...aspects.map(({ id, name }) => [String(id), t('sharing.share_back', { aspect: name })] as const),
   ],
   chosen: String(settings.followBackAspectId ?? ''),
-  hint: 'People whom you block are never followed back.',
+  hint: t('sharing.follow_back_hint'),
   error: errorOf('follow_back_aspect_id'),
-})}<h2>New posts</h2>
-<p class="soft">What client apps offer first when you write. You can choose another audience for each post.</p>
-${checkBox({ name: 'default_post_public', label: 'Public', checked: settings.defaultPostPublic })}
-<fieldset><legend>Or these aspects</legend>
-${boxes}</fieldset>${doButton('save', 'Save')}`,
+})}<h2>${t('sharing.new_posts')}</h2>
+<p class="soft">${t('sharing.new_posts_about')}</p>
+${checkBox({ name: 'default_post_public', label: t('sharing.public'), checked: settings.defaultPostPublic })}
+<fieldset><legend>${t('sharing.or_aspects')}</legend>
+${boxes}</fieldset>${doButton('save', t('common.save'))}`,
       )}</section>`,
     })
   }
@@ -57,7 +57,7 @@ ${boxes}</fieldset>${doButton('save', 'Save')}`,
 
   app.post('/settings/sharing', route, async (request, reply) => {
     const chosen = formText(request, 'follow_back_aspect_id')
-    const errors = await changeOrErrors(REFUSALS, () =>
+    const errors = await changeOrErrors(request.member.t, REFUSALS, () =>
       changeSettings(app.pod, request.member.account.userId, {
         followBackAspectId: chosen === undefined ? null : readRowId(chosen),
         defaultPostPublic: formText(request, 'default_post_public') !== undefined,

@@ -1,18 +1,28 @@
 import { Refusal } from '../../domain/refusals.js'
+import type { Translate } from '../../languages/translate.js'
 import type { FormError } from '../pages/forms.js'
+import { type ExplainedReason, refusalText } from '../pages/language/refusal-text.js'
 
 export type FieldErrors = readonly FormError[]
 
 /** Runs a use case. A refusal becomes an error of the field that its reason names; other errors are thrown. */
 export async function changeOrErrors(
-  fields: Readonly<Record<string, string | undefined>>,
+  t: Translate,
+  fields: Readonly<Partial<Record<ExplainedReason, string | undefined>>>,
   change: () => Promise<unknown>,
 ): Promise<FieldErrors> {
   try {
     await change()
     return []
   } catch (error) {
-    if (!(error instanceof Refusal) || !(error.reason in fields)) throw error
-    return [{ field: fields[error.reason], message: error.message }]
+    if (!(error instanceof Refusal) || !isListed(error.reason, fields)) throw error
+    return [{ field: fields[error.reason], message: refusalText(t, error) }]
   }
+}
+
+function isListed<Reason extends string>(
+  reason: string,
+  fields: Readonly<Partial<Record<Reason, string | undefined>>>,
+): reason is Reason {
+  return reason in fields
 }

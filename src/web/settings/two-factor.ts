@@ -13,6 +13,7 @@ import {
 import { totpUrl } from '../../domain/accounts/factors/totp.js'
 import { formText } from '../oidc/form-text.js'
 import { field } from '../pages/forms.js'
+import { markupOf } from '../pages/language/message-markup.js'
 import { html, type Markup, trusted } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { recoveryCodesCard } from './recovery-codes-card.js'
@@ -30,9 +31,10 @@ export const twoFactorRoutes: FastifyPluginAsync = async (app) => {
   const recent = { config: { member: 'proof' }, schema: { hide: true } } as const
 
   async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
-    const { userId } = request.member.account
+    const { account, t } = request.member
+    const { userId } = account
     return sendSettingsPage(request, reply, {
-      title: 'Second factor',
+      title: t('settings.two_factor'),
       errors,
       content: overview(request, await findFactors(pod.db, userId), {
         isNeeded: queryText(request, 'needed') !== undefined,
@@ -45,7 +47,7 @@ export const twoFactorRoutes: FastifyPluginAsync = async (app) => {
     const { userId, address } = request.member.account
     const secret = await findOrMakeTotpSecret(pod, userId, { keeps: errors.length > 0 })
     return sendSettingsPage(request, reply, {
-      title: 'Set up the authenticator app',
+      title: request.member.t('factor.set_up_title'),
       errors,
       content: setUpCard(
         request,
@@ -56,7 +58,9 @@ export const twoFactorRoutes: FastifyPluginAsync = async (app) => {
   }
 
   function showCodes(request: FastifyRequest, reply: FastifyReply, codes: readonly string[]) {
-    return sendSettingsPage(request, reply, { title: 'Your recovery codes', content: recoveryCodesCard(codes, PATH) })
+    const { t } = request.member
+    const content = recoveryCodesCard(t, codes, PATH)
+    return sendSettingsPage(request, reply, { title: t('factor.your_codes'), content })
   }
 
   app.get(PATH, route, (request, reply) => show(request, reply))
@@ -67,7 +71,7 @@ export const twoFactorRoutes: FastifyPluginAsync = async (app) => {
 
   app.post(SET_UP, recent, async (request, reply) => {
     let codes: readonly string[] = []
-    const errors = await changeOrErrors(REFUSALS, async () => {
+    const errors = await changeOrErrors(request.member.t, REFUSALS, async () => {
       codes = await confirmTotp(pod, request.member.owner, formText(request, 'code') ?? '')
     })
     return errors.length > 0 ? showSetUp(request, reply, errors) : showCodes(request, reply, codes)
@@ -75,14 +79,14 @@ export const twoFactorRoutes: FastifyPluginAsync = async (app) => {
 
   app.post(`${PATH}/recovery_codes`, recent, async (request, reply) => {
     let codes: readonly string[] = []
-    const errors = await changeOrErrors(REFUSALS, async () => {
+    const errors = await changeOrErrors(request.member.t, REFUSALS, async () => {
       codes = await renewRecoveryCodes(pod, request.member.owner)
     })
     return errors.length > 0 ? show(request, reply, errors) : showCodes(request, reply, codes)
   })
 
   app.post(PATH, recent, async (request, reply) => {
-    const errors = await changeOrErrors(REFUSALS, () => turnTotpOff(pod, request.member.owner))
+    const errors = await changeOrErrors(request.member.t, REFUSALS, () => turnTotpOff(pod, request.member.owner))
     return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'factor_off')
   })
 }
@@ -92,25 +96,26 @@ function overview(
   factors: Factors,
   { isNeeded, offersPasskeys }: { readonly isNeeded: boolean; readonly offersPasskeys: boolean },
 ): Markup {
-  const { totp, recoveryCodesLeft } = factors
-  return html`${isNeeded && html`<p class="notice" role="status">Your role on this pod needs a second factor. Set one up to continue.</p>\n`}<section class="card"><h2>Authenticator app</h2>
+  const { totp, recoveryCodesLeft: count } = factors
+  const { t } = request.member
+  return html`${isNeeded && html`<p class="notice" role="status">${t('factor.needed')}</p>\n`}<section class="card"><h2>${t('factor.app')}</h2>
 ${
   totp
-    ? html`<p>The authenticator app is <b>on</b>: a sign-in asks for its code after the password.</p>
-${settingsForm(request, html`<p class="actions"><button class="quiet">Turn the app off</button></p>`, PATH)}`
-    : html`<p>The authenticator app is <b>off</b>. With it, a stolen password is not enough to sign in.</p>
-<p class="actions"><a class="button" href="${SET_UP}">Set up the app</a></p>`
+    ? html`<p>${markupOf(t, 'factor.app_on')}</p>
+${settingsForm(request, html`<p class="actions"><button class="quiet">${t('factor.turn_off')}</button></p>`, PATH)}`
+    : html`<p>${markupOf(t, 'factor.app_off')}</p>
+<p class="actions"><a class="button" href="${SET_UP}">${t('factor.set_up')}</a></p>`
 }</section>
 ${
   offersPasskeys &&
-  html`<section class="card"><h2>Passkeys</h2>
-<p>You have <b>${factors.passkeys}</b> passkeys. A passkey signs you in alone, and replaces the code of the app.</p>
-<p class="actions"><a class="button" href="/settings/passkeys">Passkeys</a></p></section>\n`
+  html`<section class="card"><h2>${t('settings.passkeys')}</h2>
+<p>${markupOf(t, 'passkey.count', { count: factors.passkeys })}</p>
+<p class="actions"><a class="button" href="/settings/passkeys">${t('settings.passkeys')}</a></p></section>\n`
 }${
   hasFactor(factors) &&
-  html`<section class="card"><h2>Recovery codes</h2>
-<p>You have <b>${recoveryCodesLeft}</b> unused codes. Each replaces your second factor once.</p>
-${settingsForm(request, html`<p class="actions"><button class="quiet">Make new codes</button></p>`, `${PATH}/recovery_codes`)}</section>`
+  html`<section class="card"><h2>${t('factor.codes')}</h2>
+<p>${markupOf(t, 'factor.codes_left', { count })}</p>
+${settingsForm(request, html`<p class="actions"><button class="quiet">${t('factor.new_codes')}</button></p>`, `${PATH}/recovery_codes`)}</section>`
 }`
 }
 
@@ -119,20 +124,22 @@ function setUpCard(
   { secret, url }: { readonly secret: string; readonly url: string },
   errors: FieldErrors,
 ): Markup {
+  const { t } = request.member
   const error = errors.find((each) => each.field === 'code')?.message
-  const code = { name: 'code', label: 'Code', type: 'text', autocomplete: 'one-time-code', error, focus: true } as const
-  return html`<section class="card"><h2>1. Add this site to the app</h2>
-<p>Scan the picture with an authenticator app on your phone.</p>
-${qrCode(url)}
-<p>Or enter this secret: <code>${secret.match(/.{4}/g)?.join(' ')}</code></p></section>
-<section class="card"><h2>2. Enter the code that the app shows</h2>
-<p class="soft">Nothing is on before the code is right. Then you are signed out in all other browsers.</p>
-${settingsForm(request, html`${trusted(field(code))}${doButton('confirm', 'Turn the app on')}`, SET_UP)}</section>`
+  const label = t('second_step.code')
+  const code = { name: 'code', label, type: 'text', autocomplete: 'one-time-code', error, focus: true } as const
+  return html`<section class="card"><h2>${t('factor.step_1')}</h2>
+<p>${t('factor.scan')}</p>
+${qrCode(url, t('factor.qr_code'))}
+<p>${markupOf(t, 'factor.secret', { secret: (secret.match(/.{4}/g) ?? []).join(' ') })}</p></section>
+<section class="card"><h2>${t('factor.step_2')}</h2>
+<p class="soft">${t('factor.not_yet')}</p>
+${settingsForm(request, html`${trusted(field(code))}${doButton('confirm', t('factor.turn_on'))}`, SET_UP)}</section>`
 }
 
 /** One path for all dark modules, on white in the dark mode as well. */
-function qrCode(text: string): Markup {
+function qrCode(text: string, label: string): Markup {
   const { data, size } = encode(text, { ecc: 'M', border: 4 })
   const path = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : [])))
-  return html`<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="QR code with the secret below" shape-rendering="crispEdges"><path fill="#000" d="${path.join('')}"/></svg>`
+  return html`<svg class="qr" viewBox="0 0 ${size} ${size}" role="img" aria-label="${label}" shape-rendering="crispEdges"><path fill="#000" d="${path.join('')}"/></svg>`
 }

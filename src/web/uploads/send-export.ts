@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../domain/accounts/viewers.js'
 import { type Export, exportFile, recordDownload } from '../../domain/archives/exports.js'
 import { beginFile } from '../server/byte-range.js'
-import { RequestFault } from '../server/request-faults.js'
+import { pageFault } from '../server/request-faults.js'
 
 /** Answers with the file of a finished export. */
 export async function sendExport(
@@ -13,7 +13,7 @@ export async function sendExport(
 ): Promise<FastifyReply> {
   const range = beginFile(request, reply, found.bytes ?? 0)
   const stream = await request.server.pod.pictures.openExport(exportFile(found), range)
-  if (stream === undefined) throw new RequestFault(410, 'The file of this export is deleted.')
+  if (stream === undefined) throw pageFault(410, 'error.export_deleted')
   await recordDownload(request.server.pod, viewer, found, via)
   const day = found.createdAt.toISOString().slice(0, 10)
   const name = found.kind === 'photos' ? `photos_${day}.zip` : `data_${day}.json.gz`

@@ -49,6 +49,7 @@ type SamplePage = keyof typeof SAMPLES | (typeof OTHERS)[number]
 const OTHERS = [
   ...([
     'start',
+    'apps',
     'sign-in',
     'sign-up',
     'missing',
@@ -167,6 +168,7 @@ export async function openSamplePages(): Promise<SamplePages> {
     pages: {
       ...(Object.fromEntries(paths) as Record<keyof typeof SAMPLES, string>), // filled above
       start: '/',
+      apps: '/apps',
       'sign-in': '/users/sign_in',
       'sign-up': '/users/sign_up',
       missing: '/posts/nothing-is-there-0',
@@ -192,6 +194,7 @@ export async function openSamplePages(): Promise<SamplePages> {
       profile: () => '/settings/profile',
       sharing: () => '/settings/sharing',
       blocks: () => '/settings/blocks',
+      following: () => '/settings/following',
       email: () => '/settings/email',
       mail: () => '/settings/mail',
       password: () => '/settings/password',

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { readConfig } from '../../../src/config/config.js'
 import type { AnyJob } from '../../../src/jobs/definitions.js'
 import { openJobQueues } from '../../../src/jobs/queues/job-queues.js'
+import { openLocales } from '../../../src/languages/locales.js'
 import { openDatabase, WORKER_LIMITS } from '../../../src/persistence/database/database.js'
 import { openPictureStorage } from '../../../src/persistence/photos/open-pictures.js'
 import type { Pod } from '../../../src/pod/pod.js'
@@ -35,6 +36,7 @@ export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
   return {
     config,
     pictures: openPictureStorage(config),
+    locales: openLocales(config),
     db,
     jobs,
     crypto: {

@@ -55,11 +55,11 @@ export async function changeSettingsOf(
   names: readonly string[],
 ): Promise<void> {
   await changeAsOperator(pod, username, 'user.settings', async (transaction, { id }) => {
-    await writeSettings(transaction, id, change)
+    await writeSettings({ db: transaction, locales: pod.locales }, id, change)
     return { result: undefined, after: { settings: names } }
   })
 }
 
-export async function findSettingsOf(pod: Pick<Pod, 'db'>, username: string): Promise<AccountSettings> {
+export async function findSettingsOf(pod: Pick<Pod, 'db' | 'locales'>, username: string): Promise<AccountSettings> {
   return findSettings(pod, await findUserId(pod, username))
 }

@@ -61,7 +61,8 @@ function emailRefusals(
     const isListed = config.emailDomainBlocklist.some((listed) => domain === listed || domain.endsWith(`.${listed}`))
     if (isListed) return [new Refusal('email_refused', 'This pod accepts no addresses of this mail provider.')]
     if (password.toLowerCase() !== address.toLowerCase()) return []
-    return [new Refusal('password_invalid', 'Choose a password that is not your e-mail address.')]
+    const message = 'Choose a password that is not your e-mail address.'
+    return [new Refusal('password_invalid', message, { details: { explanation: 'password_is_email' } })]
   } catch (error) {
     if (error instanceof Refusal) return [error]
     throw error

@@ -10,6 +10,7 @@ import {
   resumePod,
 } from '../../../domain/operations/pods.js'
 import { probeKnownPod } from '../../../federation/discovery/pod-checks.js'
+import { inEnglish } from '../../../languages/locales.js'
 import {
   COUNTED_AT_MOST,
   type ListedPod,
@@ -63,7 +64,7 @@ export const podRoutes: FastifyPluginAsync = async (app) => {
       content: html`<section class="card">${filterForm('/admin/pods', fields)}
 ${listCard(podTable(items, pod.now()), {
   empty: isFiltered ? 'No pods match.' : 'No pod has been met.',
-  pages: listNavigation('/admin/pods', query, { page, hasMore: more }),
+  pages: listNavigation(inEnglish, '/admin/pods', query, { page, hasMore: more }),
 })}</section>`,
     })
   })

@@ -8,6 +8,7 @@ import {
   readOverview,
 } from '../../../domain/moderation/cases.js'
 import { MODERATION_LIMITS } from '../../../domain/moderation/limits.js'
+import { inEnglish } from '../../../languages/locales.js'
 import { CASE_STATES, CASE_TARGETS, type CaseFilter } from '../../../persistence/moderation/cases.js'
 import { listNavigation } from '../../pages/list-navigation.js'
 import { html, type Markup } from '../../pages/markup.js'
@@ -43,7 +44,7 @@ export const reportRoutes: FastifyPluginAsync = async (app) => {
     return sendConsolePage(request, reply, {
       title: `Reports: ${number === 0 ? 'none waiting' : `${count(number)} waiting`}`,
       content: html`<section class="card">${filterForm('/admin/reports', filterFields(query), moreFilters(query))}
-${listCard(caseTable(cases.items), { empty, pages: listNavigation('/admin/reports', query, { page, hasMore: cases.more }) })}</section>`,
+${listCard(caseTable(cases.items), { empty, pages: listNavigation(inEnglish, '/admin/reports', query, { page, hasMore: cases.more }) })}</section>`,
     })
   })
 

@@ -1,13 +1,14 @@
-import type { FastifyPluginAsync, FastifyReply } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { type RelyingParty, relyingPartyOf } from '../../../domain/accounts/factors/relying-party.js'
 import { beginPasskeyUse, checkPasskey } from '../../../domain/accounts/factors/use-passkey.js'
 import { limitAddresses } from '../../limits/address-limit.js'
 import { countSignInFailure } from '../../limits/rejection-metrics.js'
 import { passkeyPage } from '../../pages/accounts/passkey-page.js'
 import { formPolicy } from '../../pages/forms.js'
+import { textsFor } from '../../pages/language/request-language.js'
 import { queryText } from '../../schemas/query-text.js'
-import { RequestFault } from '../../server/request-faults.js'
-import { type Browser, browserOf } from '../browser.js'
+import { pageFault } from '../../server/request-faults.js'
+import { type Browser, browserOf, uiLocalesOf } from '../browser.js'
 import { formText } from '../form-text.js'
 import { OIDC_PATHS } from '../paths.js'
 import { readReturnPath } from '../return-path.js'
@@ -25,21 +26,23 @@ export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
   const pages = limitAddresses(pod, 'authorizations')
   const attempts = limitAddresses(pod, 'signIns', (status) => status !== 303)
 
-  async function show(reply: FastifyReply, browser: Browser, destination: Destination, message?: string) {
+  async function show(request: FastifyRequest, reply: FastifyReply, { browser, destination, isRefused }: ShownPage) {
     const { uid, returnTo } = destination
-    if (uid !== undefined) await browser.request(uid)
+    const interaction = uid === undefined ? undefined : await browser.request(uid)
+    const t = textsFor(request, reply, { uiLocales: uiLocalesOf(interaction) })
     const formToken = browser.formToken()
     return reply
       .type('text/html; charset=utf-8')
       .header('content-security-policy', formPolicy({ leadsToClient: uid !== undefined, runsScript: true }))
       .send(
         passkeyPage({
+          t,
           podName: pod.config.podName,
           action: OIDC_PATHS.passkey,
           signIn: withDestination(OIDC_PATHS.signIn, destination),
           ...{ formToken, request: uid, returnTo },
           options: await beginPasskeyUse(pod, party, { purpose: 'sign_in', browser: formToken }),
-          error: message === undefined ? undefined : { field: undefined, message },
+          error: isRefused ? { field: undefined, message: t('refusal.passkey_wrong') } : undefined,
         }),
       )
   }
@@ -47,7 +50,8 @@ export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
   app.get(OIDC_PATHS.passkey, { config, schema, ...pages }, async (request, reply) => {
     const browser = await browserOf(app, request, reply)
     const returnTo = readReturnPath(queryText(request, 'return_to'))
-    return show(reply, browser, { uid: queryText(request, 'request'), returnTo })
+    const destination = { uid: queryText(request, 'request'), returnTo }
+    return show(request, reply, { browser, destination, isRefused: false })
   })
 
   app.post(OIDC_PATHS.passkey, { config, schema, ...attempts }, async (request, reply) => {
@@ -60,13 +64,19 @@ export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
     const user = await checkPasskey(pod, party, formText(request, 'passkey') ?? '', use)
     if (user === undefined) {
       countSignInFailure('credentials')
-      return show(reply.code(422), browser, destination, 'The passkey was not accepted.')
+      return show(request, reply.code(422), { browser, destination, isRefused: true })
     }
     const { returnTo } = user.isClosing ? TO_KEEP_ACCOUNT : destination
     const login = { address: user.address, level: 'passkey' } as const
     const target = await browser.signIn(login, user.isClosing ? undefined : interaction, returnTo)
     browser.forgetSecondStep()
-    if (!(await user.confirm())) throw new RequestFault(403, 'The passkey was removed. Please sign in again.')
+    if (!(await user.confirm())) throw pageFault(403, 'error.passkey_removed')
     return reply.redirect(target, 303)
   })
+}
+
+interface ShownPage {
+  readonly browser: Browser
+  readonly destination: Destination
+  readonly isRefused: boolean
 }

@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync, FastifyReply } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { checkCode, findFactors } from '../../../domain/accounts/factors/second-factor.js'
 import {
   countTry,
@@ -9,10 +9,12 @@ import {
 import { limitAddresses } from '../../limits/address-limit.js'
 import { countRateLimited, countSignInFailure } from '../../limits/rejection-metrics.js'
 import { secondStepPage } from '../../pages/accounts/second-step-page.js'
-import { type FormError, formPolicy } from '../../pages/forms.js'
+import { formPolicy } from '../../pages/forms.js'
+import type { PageTexts } from '../../pages/language/page-texts.js'
+import { textsFor } from '../../pages/language/request-language.js'
 import { queryText } from '../../schemas/query-text.js'
-import { RequestFault } from '../../server/request-faults.js'
-import { type Browser, browserOf } from '../browser.js'
+import { pageFault } from '../../server/request-faults.js'
+import { type Browser, browserOf, uiLocalesOf } from '../browser.js'
 import { formText } from '../form-text.js'
 import { OIDC_PATHS } from '../paths.js'
 import { withRequest } from '../sign-in.js'
@@ -33,21 +35,27 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
     const id = browser.secondStep()
     const step = id === undefined ? undefined : await findSecondStep(pod, id)
     if (step !== undefined && step.requestUid !== (uid ?? null)) {
-      throw new RequestFault(400, 'This page has expired. Please go back to the application and start again.')
+      throw pageFault(400, 'error.page_expired')
     }
     if (step === undefined || 'passwordAt' in step.first) return step
     return (await browser.signedIn())?.uid === step.first.sessionUid ? step : undefined
   }
 
-  async function show(reply: FastifyReply, browser: Browser, step: SecondStep, error?: FormError) {
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { browser, step, errorText }: ShownStep,
+  ): Promise<FastifyReply> {
     const uid = step.requestUid ?? undefined
-    if (uid !== undefined) await browser.request(uid)
+    const interaction = uid === undefined ? undefined : await browser.request(uid)
+    const t = textsFor(request, reply, { uiLocales: uiLocalesOf(interaction) })
     const { recoveryCodesLeft, totp, passkeys } = await findFactors(pod.db, step.userId)
     return reply
       .type('text/html; charset=utf-8')
       .header('content-security-policy', formPolicy({ leadsToClient: uid !== undefined }))
       .send(
         secondStepPage({
+          t,
           podName: pod.config.podName,
           action: OIDC_PATHS.secondStep,
           signIn: withRequest(OIDC_PATHS.signIn, uid),
@@ -60,7 +68,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
             passkeys === 0
               ? undefined
               : withDestination(OIDC_PATHS.passkey, { uid, returnTo: step.returnTo ?? undefined }),
-          error,
+          error: errorText && { field: 'code', message: errorText(t) },
         }),
       )
   }
@@ -69,7 +77,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
     const browser = await browserOf(app, request, reply)
     const uid = queryText(request, 'request')
     const step = await findStep(browser, uid)
-    return step ? show(reply, browser, step) : reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
+    return step ? show(request, reply, { browser, step }) : reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
   })
 
   app.post(OIDC_PATHS.secondStep, { config, schema, ...limited }, async (request, reply) => {
@@ -80,11 +88,13 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
     const id = browser.secondStep()
     if (step === undefined || id === undefined) return reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
     const code = formText(request, 'code')
-    if (code === undefined) return show(reply.code(422), browser, step, errorOf('Enter a code.'))
-    return useCode(reply, { browser, step, id, code })
+    if (code === undefined) {
+      return show(request, reply.code(422), { browser, step, errorText: (t) => t('refusal.code_missing') })
+    }
+    return useCode(request, reply, { browser, step, id, code })
   })
 
-  async function useCode(reply: FastifyReply, given: GivenCode): Promise<FastifyReply> {
+  async function useCode(request: FastifyRequest, reply: FastifyReply, given: GivenCode): Promise<FastifyReply> {
     const { browser, step, id, code } = given
     const uid = step.requestUid ?? undefined
     const interaction = uid === undefined ? undefined : await browser.request(uid)
@@ -92,11 +102,12 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
     const check = await checkCode(pod, step.userId, code)
     if (check === 'too_many') {
       countRateLimited('wrong_passwords')
-      return show(reply.code(429).header('retry-after', '3600'), browser, step, errorOf(TOO_MANY))
+      reply.code(429).header('retry-after', '3600')
+      return show(request, reply, { browser, step, errorText: (t) => t('refusal.too_many_codes') })
     }
     if (check === 'wrong') {
       countSignInFailure('credentials')
-      return show(reply.code(422), browser, step, errorOf('The code is wrong, or was used already.'))
+      return show(request, reply.code(422), { browser, step, errorText: (t) => t('refusal.code_used') })
     }
     // If only the code was required, the password keeps its age.
     const { first } = step
@@ -106,7 +117,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
     const login = { address: step.address, level: 'code', authenticatedAt } as const
     const target = await browser.signIn(login, interaction, step.returnTo ?? undefined)
     browser.forgetSecondStep()
-    if (!(await step.confirm())) throw new RequestFault(403, 'The password has changed. Please sign in again.')
+    if (!(await step.confirm())) throw pageFault(403, 'error.password_changed')
     return reply.redirect(target, 303)
   }
 }
@@ -128,8 +139,8 @@ interface GivenCode {
   readonly code: string
 }
 
-const TOO_MANY = 'There were too many wrong codes for this account. Try again in an hour.'
-
-function errorOf(message: string): FormError {
-  return { field: 'code', message }
+interface ShownStep {
+  readonly browser: Browser
+  readonly step: SecondStep
+  readonly errorText?: (t: PageTexts) => string
 }

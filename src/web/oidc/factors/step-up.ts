@@ -10,7 +10,9 @@ import { countAttempt, endBrowserSession, forgetAttempt } from '../../../persist
 import { insertKeptForm, type KeptForm } from '../../../persistence/accounts/kept-forms.js'
 import { countRateLimited, countSignInFailure } from '../../limits/rejection-metrics.js'
 import { confirmAccessPage } from '../../pages/accounts/confirm-access-page.js'
-import { type FormError, formPolicy } from '../../pages/forms.js'
+import { formPolicy } from '../../pages/forms.js'
+import type { PageTexts } from '../../pages/language/page-texts.js'
+import { textsFor } from '../../pages/language/request-language.js'
 import { pathOf } from '../../server/paths.js'
 import type { Browser, SignedInSession } from '../browser.js'
 import { formText } from '../form-text.js'
@@ -28,7 +30,7 @@ declare module 'fastify' {
 interface SignedInPerson {
   readonly session: SignedInSession
   readonly browser: Browser
-  readonly account: { readonly userId: number; readonly username: string }
+  readonly account: { readonly userId: number; readonly username: string; readonly language: string }
 }
 
 /** Asks for the password, and the code, before a change: an open session on a shared device must not be enough. */
@@ -45,13 +47,18 @@ export interface StepUp {
     person: SignedInPerson,
     form: KeptForm,
   ): Promise<FastifyReply | undefined>
-  show(reply: FastifyReply, person: SignedInPerson, page: ConfirmAccess): Promise<FastifyReply>
+  show(request: FastifyRequest, reply: FastifyReply, person: SignedInPerson, page: ConfirmAccess): Promise<FastifyReply>
 }
 
 interface ConfirmAccess {
   /** Where the form is sent, with its fields. */
   readonly form: KeptForm
-  readonly error?: FormError | undefined
+  readonly error?: ConfirmError | undefined
+}
+
+interface ConfirmError {
+  readonly field: string | undefined
+  readonly text: (t: PageTexts) => string
 }
 
 /** Password and code, the form token, and fields that no page keeps. */
@@ -101,7 +108,8 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
       if (wait !== undefined) {
         countRateLimited('wrong_passwords')
         reply.code(wait.status).headers(wait.headers)
-        return stepUp.show(reply, person, { form, error: errorAt('current_password', wait.message) })
+        const text = (t: PageTexts) => wait.text?.(t) ?? wait.message
+        return stepUp.show(request, reply, person, { form, error: { field: 'current_password', text } })
       }
       const attempt = { uid: session.uid, at: pod.now(), seconds: FACTOR_LIMITS.authenticatedSeconds }
       const attempts = await countAttempt(pod.db, attempt)
@@ -117,10 +125,11 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
       countSignInFailure('credentials')
       if (attempts >= FACTOR_LIMITS.wrongAttempts) return endSession(reply, person)
       reply.code(outcome === 'too_many_codes' ? 429 : 422)
-      return stepUp.show(reply, person, { form, error: ERRORS[outcome] })
+      return stepUp.show(request, reply, person, { form, error: ERRORS[outcome] })
     },
 
-    async show(reply, { account, session }, { form, error }) {
+    async show(request, reply, { account, session }, { form, error }) {
+      const t = textsFor(request, reply, { setting: account.language })
       const factors = await findFactors(pod.db, account.userId)
       const use = { purpose: 'confirm', browser: session.uid } as const
       const offersPasskey = party !== undefined && factors.passkeys > 0
@@ -130,6 +139,7 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
         .header('content-security-policy', formPolicy({ leadsToClient: false, runsScript: offersPasskey }))
         .send(
           confirmAccessPage({
+            t,
             podName: pod.config.podName,
             address: session.address,
             formToken: session.formToken,
@@ -137,7 +147,7 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
             fields: form.fields,
             needsCode: hasFactor(factors),
             passkeyOptions: options,
-            error,
+            error: error && { field: error.field, message: error.text(t) },
           }),
         )
     },
@@ -155,15 +165,11 @@ const LEVEL_OF: Readonly<Record<RightOutcome, Level>> = {
   passkey_right: 'passkey',
 }
 
-const ERRORS: Readonly<Record<Exclude<ConfirmOutcome, RightOutcome>, ConfirmAccess['error']>> = {
-  passkey_wrong: { field: undefined, message: 'The passkey was not accepted.' },
-  password_wrong: errorAt('current_password', 'The password is wrong.'),
-  code_wrong: errorAt('current_code', 'The code is wrong.'),
-  too_many_codes: errorAt('current_code', 'There were too many wrong codes for this account. Try again in an hour.'),
-}
-
-function errorAt(field: string, message: string) {
-  return { field, message }
+const ERRORS: Readonly<Record<Exclude<ConfirmOutcome, RightOutcome>, ConfirmError>> = {
+  passkey_wrong: { field: undefined, text: (t) => t('refusal.passkey_wrong') },
+  password_wrong: { field: 'current_password', text: (t) => t('refusal.password_wrong') },
+  code_wrong: { field: 'current_code', text: (t) => t('refusal.code_wrong') },
+  too_many_codes: { field: 'current_code', text: (t) => t('refusal.too_many_codes') },
 }
 
 function confirmPath(returnTo: string, form?: string): string {

@@ -4,6 +4,8 @@ import { type ConfirmedSignUp, confirmSignUp } from '../../../domain/accounts/si
 import { Refusal } from '../../../domain/refusals.js'
 import { buttonPage, linkPage } from '../../pages/accounts/link-pages.js'
 import { formPolicy } from '../../pages/forms.js'
+import type { PageTexts } from '../../pages/language/page-texts.js'
+import { textsFor } from '../../pages/language/request-language.js'
 import { html, type MarkupValue } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { type Browser, browserOf } from '../browser.js'
@@ -23,15 +25,11 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
       .header('content-security-policy', formPolicy({ leadsToClient: false }))
       .send(text)
 
-  const done = (reply: FastifyReply, title: string, content: MarkupValue) =>
-    send(reply, linkPage({ podName, title, content: html`<p role="status">${content}</p>` }))
+  const done = (t: PageTexts, reply: FastifyReply, title: string, content: MarkupValue) =>
+    send(reply, linkPage({ t, podName, title, content: html`<p role="status">${content}</p>` }))
 
-  const expired = (reply: FastifyReply) =>
-    done(
-      reply.code(422),
-      'This link is not valid any more',
-      'It was used, has expired, or was replaced by a newer one.',
-    )
+  const expired = (t: PageTexts, reply: FastifyReply) =>
+    done(t, reply.code(422), t('link.expired'), t('link.expired_why'))
 
   /** False: the link is not valid any more. */
   async function isDone(act: () => Promise<unknown>): Promise<boolean> {
@@ -45,25 +43,25 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
   }
 
   /** Opens the account. In the browser in which an application waits for the sign-up, its request continues. */
-  async function finishSignUp(reply: FastifyReply, browser: Browser, token: string) {
+  async function finishSignUp(t: PageTexts, reply: FastifyReply, browser: Browser, token: string) {
     let confirmed: ConfirmedSignUp | undefined
-    if (!(await isDone(async () => (confirmed = await confirmSignUp(pod, token))))) return expired(reply)
+    if (!(await isDone(async () => (confirmed = await confirmSignUp(pod, token))))) return expired(t, reply)
     if (confirmed?.account === undefined) {
-      return done(reply, 'Your e-mail address is confirmed', 'A moderator of this pod decides about your sign-up.')
+      return done(t, reply, t('link.email_confirmed'), t('link.moderator_decides'))
     }
     const { account, requestUid } = confirmed
     const interaction = requestUid === null ? undefined : await browser.request(requestUid).catch(() => undefined)
     if (interaction !== undefined) {
       return reply.redirect(await browser.signIn({ address: account.address, level: 'password' }, interaction), 303)
     }
-    return done(reply, 'Your account is open', html`<a href="${OIDC_PATHS.signIn}">Sign in</a>`)
+    return done(t, reply, t('link.account_open'), html`<a href="${OIDC_PATHS.signIn}">${t('sign_in.title')}</a>`)
   }
 
   app.get(OIDC_PATHS.confirmEmail, { config, schema }, async (request, reply) => {
     const browser = await browserOf(app, request, reply)
-    const facts = { podName, action: OIDC_PATHS.confirmEmail, formToken: browser.formToken() }
-    const text = 'Press the button to confirm that this mailbox is yours.'
-    const words = { title: 'Confirm your e-mail address', text, button: 'Confirm the address' }
+    const t = textsFor(request, reply)
+    const facts = { t, podName, action: OIDC_PATHS.confirmEmail, formToken: browser.formToken() }
+    const words = { title: t('link.confirm_title'), text: t('link.confirm_text'), button: t('link.confirm_button') }
     return send(reply, buttonPage({ ...facts, ...words, token: queryText(request, 'token') ?? '' }))
   })
 
@@ -71,25 +69,26 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
     const browser = await browserOf(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const token = formText(request, 'token') ?? ''
+    const t = textsFor(request, reply)
     if (await isDone(() => confirmEmail(pod, token))) {
-      return done(reply, 'Your e-mail address is confirmed', html`<a href="/settings/email">E-mail settings</a>`)
+      return done(t, reply, t('link.email_confirmed'), html`<a href="/settings/email">${t('link.email_settings')}</a>`)
     }
-    return finishSignUp(reply, browser, token)
+    return finishSignUp(t, reply, browser, token)
   })
 
   app.get(OIDC_PATHS.undoEmail, { config, schema }, async (request, reply) => {
     const browser = await browserOf(app, request, reply)
-    const facts = { podName, action: OIDC_PATHS.undoEmail, formToken: browser.formToken() }
-    const text = 'This address becomes the one of your account again, all sessions end, and you set a new password.'
-    const words = { title: 'Undo the change of your e-mail address', text, button: 'Undo the change' }
+    const t = textsFor(request, reply)
+    const facts = { t, podName, action: OIDC_PATHS.undoEmail, formToken: browser.formToken() }
+    const words = { title: t('link.undo_title'), text: t('link.undo_text'), button: t('link.undo_button') }
     return send(reply, buttonPage({ ...facts, ...words, token: queryText(request, 'token') ?? '' }))
   })
 
   app.post(OIDC_PATHS.undoEmail, { config, schema }, async (request, reply) => {
     const browser = await browserOf(app, request, reply)
     browser.checkForm(formText(request, 'form'))
-    if (!(await isDone(() => undoEmailChange(pod, formText(request, 'token') ?? '')))) return expired(reply)
-    const text = 'Look into your mailbox: a mail has the link to set a new password.'
-    return done(reply, 'The address is restored', text)
+    const t = textsFor(request, reply)
+    if (!(await isDone(() => undoEmailChange(pod, formText(request, 'token') ?? '')))) return expired(t, reply)
+    return done(t, reply, t('link.restored'), t('link.restored_text'))
   })
 }

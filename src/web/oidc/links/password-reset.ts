@@ -6,6 +6,10 @@ import { Refusal } from '../../../domain/refusals.js'
 import { openRateLimit } from '../../limits/rate-limit.js'
 import { linkPage, newPasswordPage, requestResetPage } from '../../pages/accounts/link-pages.js'
 import { type FormError, formPolicy } from '../../pages/forms.js'
+import { markupOf } from '../../pages/language/message-markup.js'
+import type { PageTexts } from '../../pages/language/page-texts.js'
+import { refusalText } from '../../pages/language/refusal-text.js'
+import { textsFor } from '../../pages/language/request-language.js'
 import { html } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { RequestFault } from '../../server/request-faults.js'
@@ -58,62 +62,66 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
   // Without a mail server there is no such page.
   if (pod.config.mail !== undefined) {
     app.get(OIDC_PATHS.newPassword, { config, schema }, async (request, reply) => {
+      const t = textsFor(request, reply)
       const browser = await browserOf(app, request, reply)
-      return send(reply, requestResetPage({ podName, action: OIDC_PATHS.newPassword, formToken: browser.formToken() }))
+      return send(
+        reply,
+        requestResetPage({ t, podName, action: OIDC_PATHS.newPassword, formToken: browser.formToken() }),
+      )
     })
 
     app.post(OIDC_PATHS.newPassword, { config, schema }, async (request, reply) => {
       const browser = await browserOf(app, request, reply)
       browser.checkForm(formText(request, 'form'))
       if (isWithinLimit(request.ip)) await requestPasswordReset(pod, formText(request, 'username') ?? '')
-      const text =
-        'If there is such an account with a confirmed e-mail address, a mail with a link is on its way to it.'
-      return send(
-        reply,
-        linkPage({ podName, title: 'Look into your mailbox', content: html`<p role="status">${text}</p>` }),
-      )
+      const t = textsFor(request, reply)
+      const content = html`<p role="status">${t('link.reset_sent_text')}</p>`
+      return send(reply, linkPage({ t, podName, title: t('link.reset_sent'), content }))
     })
   }
 
-  function showExpired(reply: FastifyReply) {
-    const content = html`<p>The link was used, has expired, or was replaced by a newer one.</p>`
-    return send(reply.code(422), linkPage({ podName, title: 'This link is not valid any more', content }))
+  function showExpired(t: PageTexts, reply: FastifyReply) {
+    const content = html`<p>${t('link.expired_why')}</p>`
+    return send(reply.code(422), linkPage({ t, podName, title: t('link.expired'), content }))
   }
 
   async function show(
+    t: PageTexts,
     reply: FastifyReply,
     facts: { readonly token: string; readonly formToken: string; readonly errors: readonly FormError[] },
   ) {
-    if ((await findToken(pod.db, 'password_reset', facts.token)) === undefined) return showExpired(reply)
+    if ((await findToken(pod.db, 'password_reset', facts.token)) === undefined) return showExpired(t, reply)
     if (facts.errors.length > 0) reply.code(422)
-    return send(reply, newPasswordPage({ podName, action: OIDC_PATHS.editPassword, ...facts }))
+    return send(reply, newPasswordPage({ t, podName, action: OIDC_PATHS.editPassword, ...facts }))
   }
 
   app.get(OIDC_PATHS.editPassword, { config, schema }, async (request, reply) => {
     const browser = await browserOf(app, request, reply)
-    return show(reply, { token: queryText(request, 'token') ?? '', formToken: browser.formToken(), errors: [] })
+    const t = textsFor(request, reply)
+    return show(t, reply, { token: queryText(request, 'token') ?? '', formToken: browser.formToken(), errors: [] })
   })
 
   app.post(OIDC_PATHS.editPassword, { config, schema }, async (request, reply) => {
     const browser = await browserOf(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const token = formText(request, 'token') ?? queryText(request, 'token') ?? ''
+    const t = textsFor(request, reply)
     const facts = { token, formToken: browser.formToken() }
     const password = formText(request, 'password') ?? ''
     if (password !== (formText(request, 'password_again') ?? '')) {
-      const errors = [{ field: 'password_again', message: 'The two passwords are not the same.' }]
-      return show(reply, { ...facts, errors })
+      const errors = [{ field: 'password_again', message: t('refusal.passwords_differ') }]
+      return show(t, reply, { ...facts, errors })
     }
     limitNewPasswords(request.ip)
     try {
       await resetPasswordByToken(pod, token, password)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      if (error.reason === 'token_not_valid') return showExpired(reply)
-      return show(reply, { ...facts, errors: [{ field: 'password', message: error.message }] })
+      if (error.reason === 'token_not_valid') return showExpired(t, reply)
+      return show(t, reply, { ...facts, errors: [{ field: 'password', message: refusalText(t, error) }] })
     }
     await browser.signOut()
-    const content = html`<p role="status">Your new password is set. <a href="${OIDC_PATHS.signIn}">Sign in</a></p>`
-    return send(reply, linkPage({ podName, title: 'Your password has changed', content }))
+    const content = html`<p role="status">${markupOf(t, 'link.password_changed_text', { link: OIDC_PATHS.signIn })}</p>`
+    return send(reply, linkPage({ t, podName, title: t('link.password_changed'), content }))
   })
 }

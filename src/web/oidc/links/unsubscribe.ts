@@ -2,6 +2,9 @@ import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import { findSubscription, unsubscribe } from '../../../domain/mail/unsubscribe.js'
 import { linkPage } from '../../pages/accounts/link-pages.js'
 import { formPolicy } from '../../pages/forms.js'
+import { markupOf } from '../../pages/language/message-markup.js'
+import type { PageTexts } from '../../pages/language/page-texts.js'
+import { textsFor } from '../../pages/language/request-language.js'
 import { html, type MarkupValue } from '../../pages/markup.js'
 
 /** The one-click link of notices (RFC 8058): mail programs POST to it without cookie, form token or sign-in. */
@@ -10,35 +13,32 @@ export const unsubscribeRoutes: FastifyPluginAsync = async (app) => {
   const { podName } = pod.config
   const route = { config: { public: true }, schema: { hide: true } } as const
 
-  const send = (reply: FastifyReply, title: string, content: MarkupValue) =>
+  const send = (t: PageTexts, reply: FastifyReply, title: string, content: MarkupValue) =>
     reply
       .type('text/html; charset=utf-8')
       .header('cache-control', 'no-store')
       .header('content-security-policy', formPolicy({ leadsToClient: false }))
-      .send(linkPage({ podName, title, content }))
+      .send(linkPage({ t, podName, title, content }))
 
-  const unknown = (reply: FastifyReply) =>
-    send(
-      reply.code(404),
-      'This link is not valid',
-      html`<p>Change your notices in <a href="/settings/mail">your settings</a>.</p>`,
-    )
+  const unknown = (t: PageTexts, reply: FastifyReply) => {
+    const content = html`<p>${markupOf(t, 'link.notices_settings', { link: '/settings/mail' })}</p>`
+    return send(t, reply.code(404), t('link.not_valid'), content)
+  }
 
   app.get<{ Params: { token: string } }>('/m/:token', route, async (request, reply) => {
-    if ((await findSubscription(pod, request.params.token)) === undefined) return unknown(reply)
-    const form = html`<p>Press the button, and these notices end. Other mails stay as they are.</p>
-<form method="post" action="/m/${request.params.token}"><p class="actions"><button>Stop these notices</button></p></form>`
-    return send(reply, 'Stop notices', form)
+    const t = textsFor(request, reply)
+    if ((await findSubscription(pod, request.params.token)) === undefined) return unknown(t, reply)
+    const form = html`<p>${t('link.stop_text')}</p>
+<form method="post" action="/m/${request.params.token}"><p class="actions"><button>${t('link.stop_button')}</button></p></form>`
+    return send(t, reply, t('link.stop_title'), form)
   })
 
   app.post<{ Params: { token: string } }>('/m/:token', route, async (request, reply) => {
+    const t = textsFor(request, reply)
     const subscription = await findSubscription(pod, request.params.token)
-    if (subscription === undefined) return unknown(reply)
+    if (subscription === undefined) return unknown(t, reply)
     await unsubscribe(pod, subscription)
-    return send(
-      reply,
-      'These notices have ended',
-      html`<p role="status">You can change this in <a href="/settings/mail">your settings</a>.</p>`,
-    )
+    const content = html`<p role="status">${markupOf(t, 'link.stopped_text', { link: '/settings/mail' })}</p>`
+    return send(t, reply, t('link.stopped'), content)
   })
 }

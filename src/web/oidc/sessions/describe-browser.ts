@@ -17,9 +17,12 @@ const SYSTEMS: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\bLinux\b/, 'Linux'],
 ]
 
+/** The words for a browser that is not known. */
+export const UNKNOWN_BROWSER = 'Unknown browser'
+
 /** The browser of a `User-Agent` in words, such as `Firefox on Linux`. */
 export function describeBrowser(userAgent = ''): string {
   const find = (names: typeof BROWSERS) => names.find(([pattern]) => pattern.test(userAgent))?.[1]
-  const [browser, system] = [find(BROWSERS) ?? 'Unknown browser', find(SYSTEMS)]
+  const [browser, system] = [find(BROWSERS) ?? UNKNOWN_BROWSER, find(SYSTEMS)]
   return system === undefined ? browser : `${browser} on ${system}`
 }

@@ -1,10 +1,13 @@
 import type { KeptForm } from '../../../persistence/accounts/kept-forms.js'
 import { errorSummary, type FormError, field } from '../forms.js'
 import { page } from '../html.js'
+import { markupOf } from '../language/message-markup.js'
+import type { PageTexts } from '../language/page-texts.js'
 import { html, trusted } from '../markup.js'
 import { passkeyForm } from '../passkey-form.js'
 
 export interface ConfirmAccessFacts {
+  readonly t: PageTexts
   readonly podName: string
   readonly address: string
   readonly formToken: string
@@ -19,7 +22,7 @@ export interface ConfirmAccessFacts {
 
 /** Asks the signed-in person for the password, and the code, before a change. */
 export function confirmAccessPage(facts: ConfirmAccessFacts): string {
-  const { podName, address, formToken, action, fields, needsCode, passkeyOptions, error } = facts
+  const { t, podName, address, formToken, action, fields, needsCode, passkeyOptions, error } = facts
   const errorOf = (name: string) => (error?.field === name ? error.message : undefined)
   const kept = Object.entries<string | readonly string[]>({ form: formToken, ...fields }).flatMap(([name, value]) =>
     typeof value === 'string'
@@ -33,39 +36,40 @@ export function confirmAccessPage(facts: ConfirmAccessFacts): string {
   const isCodeFirst = error?.field === 'current_code'
   const code = field({
     name: 'current_code',
-    label: 'Code',
+    label: t('second_step.code'),
     type: 'text',
     autocomplete: 'one-time-code',
-    hint: 'The code of your authenticator app, or a recovery code.',
+    hint: t('confirm_access.code_hint'),
     error: errorOf('current_code'),
     focus: isCodeFirst,
   })
   const password = field({
     name: 'current_password',
-    label: 'Password',
+    label: t('sign_in.password'),
     type: 'password',
     autocomplete: 'current-password',
     error: errorOf('current_password'),
     focus: !isCodeFirst,
   })
+  const title = t('confirm_access.title')
   return page({
-    title: `${error === undefined ? '' : 'Error: '}Confirm that it is you · ${podName}`,
+    t,
+    title: `${error === undefined ? title : t('common.error_title', { title })} · ${podName}`,
     site: podName,
-    content: html`<h1>Confirm that it is you</h1>
-<p class="soft">You are signed in as <bdi>${address}</bdi>. The next step needs your password, because you gave it more than ten minutes ago.
-Nothing has been changed yet.</p>
-${trusted(errorSummary(error === undefined ? [] : [error]))}<form method="post" action="${action}" novalidate>
+    content: html`<h1>${title}</h1>
+<p class="soft">${markupOf(t, 'confirm_access.about', { address })}</p>
+${trusted(errorSummary(t, error === undefined ? [] : [error]))}<form method="post" action="${action}" novalidate>
 ${kept}<input type="hidden" value="${address}" autocomplete="username">
 ${trusted(password)}
 ${needsCode && trusted(code)}
-<p class="actions"><button>Continue</button></p>
+<p class="actions"><button>${t('common.continue')}</button></p>
 </form>
 ${
   passkeyOptions !== undefined &&
-  passkeyForm({
-    ...{ kind: 'use', action, options: passkeyOptions, button: 'Use a passkey', answer: 'current_passkey' },
+  passkeyForm(t, {
+    ...{ kind: 'use', action, options: passkeyOptions, button: t('passkey.use'), answer: 'current_passkey' },
     fields: kept,
   })
-}<nav aria-label="More pages"><a href="/settings">Settings</a></nav>`.text,
+}<nav aria-label="${t('common.more_pages')}"><a href="/settings">${t('settings.title')}</a></nav>`.text,
   })
 }

@@ -1,40 +1,44 @@
 import type { Scope } from '../../../domain/accounts/scopes.js'
 import { isUrl } from '../../../protocol/is-url.js'
 import { hidden } from '../forms.js'
-import { escapeHtml, page } from '../html.js'
+import { page } from '../html.js'
+import { markupOf } from '../language/message-markup.js'
+import type { PageTexts } from '../language/page-texts.js'
+import { html, trusted } from '../markup.js'
 import { scopesInWords } from './scope-words.js'
 
 export interface ConsentFacts {
+  readonly t: PageTexts
   readonly podName: string
   readonly action: string
   readonly formToken: string
   readonly request: string
   readonly address: string
-  readonly clientName: string
+  /** Undefined: the application has no name. */
+  readonly clientName: string | undefined
   readonly redirectUri: string
   readonly scopes: readonly Scope[]
 }
 
 /** Shows the host of the redirect address, because an application can claim any name but not another host. */
 export function consentPage(facts: ConsentFacts): string {
-  const { podName, action, formToken, request, address, clientName, redirectUri, scopes } = facts
-  const words = scopesInWords(scopes)
+  const { t, podName, action, formToken, request, address, clientName, redirectUri, scopes } = facts
+  const words = scopesInWords(t, scopes)
   return page({
-    title: `Allow access? · ${podName}`,
+    t,
+    title: `${t('consent.title')} · ${podName}`,
     site: podName,
-    content: `<h1>Allow <bdi>${escapeHtml(clientName)}</bdi> to use your account?</h1>
-<p class="soft">You are signed in as <bdi>${escapeHtml(address)}</bdi>.</p>
-<h2>It will be able to</h2>
+    content: html`<h1>${markupOf(t, 'consent.question', { client: clientName ?? t('common.nameless_app') })}</h1>
+<p class="soft">${markupOf(t, 'consent.signed_in', { address })}</p>
+<h2>${t('consent.scopes')}</h2>
 <ul class="scopes">
-${words.map((sentence) => `<li>${escapeHtml(sentence)}</li>`).join('\n')}
-</ul>
-<p class="soft small">Your answer is sent to <code>${escapeHtml(redirectHostOf(redirectUri))}</code>. This pod cannot verify who made
-the application. You can revoke its access at any time in your settings, under “Applications”.</p>
+${words.map((sentence) => html`<li>${sentence}</li>\n`)}</ul>
+<p class="soft small">${markupOf(t, 'consent.about', { host: redirectHostOf(redirectUri) })}</p>
 <form method="post" action="${action}">
-${hidden({ form: formToken, request })}
-<p class="actions"><button name="approve" value="true">Allow</button>
-<button class="quiet" name="approve" value="false">Do not allow</button></p>
-</form>`,
+${trusted(hidden({ form: formToken, request }))}
+<p class="actions"><button name="approve" value="true">${t('consent.allow')}</button>
+<button class="quiet" name="approve" value="false">${t('consent.deny')}</button></p>
+</form>`.text,
   })
 }
 

@@ -1,8 +1,10 @@
 import { errorSummary, type FormError, field, hidden } from '../forms.js'
-import { page } from '../html.js'
+import { page, startLink } from '../html.js'
+import type { PageTexts } from '../language/page-texts.js'
 import { html, type MarkupValue, trusted } from '../markup.js'
 
 interface LinkPage {
+  readonly t: PageTexts
   readonly podName: string
   readonly title: string
   readonly content: MarkupValue
@@ -10,17 +12,19 @@ interface LinkPage {
 }
 
 /** A page around a link that a mail has brought, or that asks for one. */
-export function linkPage({ podName, title, content, errors = [] }: LinkPage): string {
+export function linkPage({ t, podName, title, content, errors = [] }: LinkPage): string {
   return page({
-    title: `${errors.length === 0 ? '' : 'Error: '}${title} · ${podName}`,
+    t,
+    title: `${errors.length === 0 ? title : t('common.error_title', { title })} · ${podName}`,
     site: podName,
     content: html`<h1>${title}</h1>
-${trusted(errorSummary(errors))}${content}
-<nav aria-label="More pages"><a href="/">Start page</a></nav>`.text,
+${trusted(errorSummary(t, errors))}${content}
+${trusted(startLink(t))}`.text,
   })
 }
 
 interface FormFacts {
+  readonly t: PageTexts
   readonly podName: string
   readonly action: string
   readonly formToken: string
@@ -31,8 +35,9 @@ interface FormFacts {
 export function buttonPage(
   facts: FormFacts & { readonly title: string; readonly text: string; readonly button: string },
 ) {
-  const { podName, action, formToken, token, title, text, button } = facts
+  const { t, podName, action, formToken, token, title, text, button } = facts
   return linkPage({
+    t,
     podName,
     title,
     content: html`<p>${text}</p>
@@ -44,6 +49,7 @@ ${trusted(hidden({ form: formToken, token }))}
 }
 
 export function newPasswordPage({
+  t,
   podName,
   action,
   formToken,
@@ -52,42 +58,45 @@ export function newPasswordPage({
 }: FormFacts & { readonly errors: readonly FormError[] }): string {
   const errorOf = (name: string) => errors.find((error) => error.field === name)?.message
   return linkPage({
+    t,
     podName,
-    title: 'Set a new password',
+    title: t('link.new_password_title'),
     errors,
     content: html`<form method="post" action="${action}" novalidate>
 ${trusted(hidden({ form: formToken, token }))}
 ${trusted(
   field({
-    ...{ name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password', focus: true },
-    hint: 'At least 10 characters. All browsers and applications are signed out.',
+    ...{ name: 'password', label: t('link.new_password'), type: 'password', autocomplete: 'new-password', focus: true },
+    hint: t('link.new_password_hint'),
     error: errorOf('password'),
   }),
 )}
 ${trusted(
   field({
-    ...{ name: 'password_again', label: 'Repeat the new password', type: 'password', autocomplete: 'new-password' },
+    ...{ name: 'password_again', label: t('link.new_password_again'), type: 'password', autocomplete: 'new-password' },
     error: errorOf('password_again'),
   }),
 )}
-<p class="actions"><button>Set the password</button></p>
+<p class="actions"><button>${t('link.new_password_button')}</button></p>
 </form>`,
   })
 }
 
 export function requestResetPage(facts: Omit<FormFacts, 'token'>): string {
+  const { t } = facts
   return linkPage({
+    t,
     podName: facts.podName,
-    title: 'Reset your password',
+    title: t('link.reset_title'),
     content: html`<form method="post" action="${facts.action}" novalidate>
 ${trusted(hidden({ form: facts.formToken }))}
 ${trusted(
   field({
-    ...{ name: 'username', label: 'Username or e-mail address', type: 'text', autocomplete: 'username', focus: true },
-    hint: 'The link to set a new password goes to the confirmed e-mail address of the account.',
+    ...{ name: 'username', label: t('link.reset_name'), type: 'text', autocomplete: 'username', focus: true },
+    hint: t('link.reset_hint'),
   }),
 )}
-<p class="actions"><button>Send the link</button></p>
+<p class="actions"><button>${t('link.reset_button')}</button></p>
 </form>`,
   })
 }

@@ -1,9 +1,11 @@
 import { errorSummary, type FormError, hidden } from '../forms.js'
 import { page } from '../html.js'
+import type { PageTexts } from '../language/page-texts.js'
 import { html, trusted } from '../markup.js'
 import { passkeyForm } from '../passkey-form.js'
 
 export interface PasskeyPageFacts {
+  readonly t: PageTexts
   readonly podName: string
   readonly action: string
   readonly signIn: string
@@ -16,17 +18,19 @@ export interface PasskeyPageFacts {
 
 /** Signs in with a passkey alone. */
 export function passkeyPage(facts: PasskeyPageFacts): string {
-  const { podName, action, signIn, formToken, request, returnTo, options, error } = facts
-  const form = passkeyForm({
-    ...{ kind: 'use', action, options, button: 'Use a passkey', answer: 'passkey' },
+  const { t, podName, action, signIn, formToken, request, returnTo, options, error } = facts
+  const form = passkeyForm(t, {
+    ...{ kind: 'use', action, options, button: t('passkey.use'), answer: 'passkey' },
     fields: trusted(hidden({ form: formToken, request, return_to: returnTo })),
   })
+  const title = t('passkey.sign_in')
   return page({
-    title: `${error === undefined ? '' : 'Error: '}Sign in with a passkey · ${podName}`,
+    t,
+    title: `${error === undefined ? title : t('common.error_title', { title })} · ${podName}`,
     site: podName,
-    content: html`<h1>Sign in with a passkey</h1>
-<p class="soft">Your browser asks which passkey to use. No password or code is needed.</p>
-${trusted(errorSummary(error === undefined ? [] : [error]))}${form}
-<nav aria-label="More pages"><a href="${signIn}">Sign in with a password</a></nav>`.text,
+    content: html`<h1>${title}</h1>
+<p class="soft">${t('passkey.sign_in_about')}</p>
+${trusted(errorSummary(t, error === undefined ? [] : [error]))}${form}
+<nav aria-label="${t('common.more_pages')}"><a href="${signIn}">${t('passkey.with_password')}</a></nav>`.text,
   })
 }

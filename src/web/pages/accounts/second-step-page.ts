@@ -1,7 +1,10 @@
 import { errorSummary, type FormError, field, hidden } from '../forms.js'
 import { escapeHtml, page } from '../html.js'
+import { messageHtml } from '../language/message-markup.js'
+import type { PageTexts } from '../language/page-texts.js'
 
 export interface SecondStepFacts {
+  readonly t: PageTexts
   readonly podName: string
   readonly action: string
   readonly signIn: string
@@ -17,29 +20,30 @@ export interface SecondStepFacts {
 
 /** Asks for the code after the password. */
 export function secondStepPage(facts: SecondStepFacts): string {
-  const { podName, action, signIn, formToken, address, request, hasApp, hasRecoveryCodes, passkey, error } = facts
-  const hints = [
-    ...(hasApp ? ['The code that your authenticator app shows for this site.'] : []),
-    ...(hasRecoveryCodes ? ['A recovery code works, too.'] : []),
-  ]
+  const { t, podName, action, signIn, formToken, address, request, hasApp, hasRecoveryCodes, passkey, error } = facts
+  const hints = [...(hasApp ? [t('second_step.app')] : []), ...(hasRecoveryCodes ? [t('second_step.recovery')] : [])]
+  const title = t('second_step.title')
+  const passkeyLink =
+    passkey === undefined ? '' : `<a href="${escapeHtml(passkey)}">${escapeHtml(t('passkey.use'))}</a> `
   return page({
-    title: `${error === undefined ? '' : 'Error: '}Enter your code · ${podName}`,
+    t,
+    title: `${error === undefined ? title : t('common.error_title', { title })} · ${podName}`,
     site: podName,
-    content: `<h1>Enter your code</h1>
-<p class="soft">The password of <bdi>${escapeHtml(address)}</bdi> is right. The account has a second factor.</p>
-${errorSummary(error === undefined ? [] : [error])}<form method="post" action="${action}" novalidate>
+    content: `<h1>${escapeHtml(title)}</h1>
+<p class="soft">${messageHtml(t, 'second_step.about', { address })}</p>
+${errorSummary(t, error === undefined ? [] : [error])}<form method="post" action="${action}" novalidate>
 ${hidden({ form: formToken, request })}
 ${field({
   name: 'code',
-  label: 'Code',
+  label: t('second_step.code'),
   type: 'text',
   autocomplete: 'one-time-code',
   hint: hints.join(' '),
   error: error?.message,
   focus: true,
 })}
-<p class="actions"><button>Sign in</button></p>
+<p class="actions"><button>${escapeHtml(t('sign_in.button'))}</button></p>
 </form>
-<nav aria-label="More pages">${passkey === undefined ? '' : `<a href="${escapeHtml(passkey)}">Use a passkey</a> `}<a href="${escapeHtml(signIn)}">Sign in with another account</a></nav>`,
+<nav aria-label="${escapeHtml(t('common.more_pages'))}">${passkeyLink}<a href="${escapeHtml(signIn)}">${escapeHtml(t('sign_in.other_account'))}</a></nav>`,
   })
 }

@@ -1,7 +1,11 @@
 import { alert, errorSummary, type FormError, field, hidden } from '../forms.js'
-import { escapeHtml, page } from '../html.js'
+import { page } from '../html.js'
+import { markupOf } from '../language/message-markup.js'
+import type { PageTexts } from '../language/page-texts.js'
+import { html, trusted } from '../markup.js'
 
 export interface SignInFacts {
+  readonly t: PageTexts
   readonly podName: string
   readonly host: string
   readonly action: string
@@ -31,60 +35,54 @@ export interface SignInErrors {
 }
 
 export function signInPage(facts: SignInFacts): string {
-  const {
-    podName,
-    host,
-    action,
-    formToken,
-    username,
-    request,
-    returnTo,
-    clientName,
-    errors,
-    signUp,
-    resetPassword,
-    passkey,
-  } = facts
-  const passwordError = errors.password ?? errors.both
+  const { t, podName, action, formToken, request, returnTo, clientName, errors, signUp, resetPassword, passkey } = facts
   const listed: readonly FormError[] = [
     { field: 'username', message: errors.username },
-    { field: 'password', message: passwordError },
+    { field: 'password', message: errors.password ?? errors.both },
   ].flatMap(({ field: name, message }) => (message === undefined ? [] : [{ field: name, message }]))
-  const isUsernameFirst = errors.username !== undefined || username === ''
-  const client =
-    clientName === undefined ? '' : `<p class="soft">to continue to <b><bdi>${escapeHtml(clientName)}</bdi></b></p>\n`
+  const title = t('sign_in.title')
   const links = [
-    ...(passkey === undefined ? [] : [`<a href="${escapeHtml(passkey)}">Sign in with a passkey</a>`]),
-    ...(resetPassword === undefined ? [] : [`<a href="${resetPassword}">I have lost my password</a>`]),
-    ...(signUp === undefined ? [] : [`<a href="${escapeHtml(signUp)}">Create an account</a>`]),
+    ...(passkey === undefined ? [] : [html`<a href="${passkey}">${t('passkey.sign_in')}</a>`]),
+    ...(resetPassword === undefined ? [] : [html`<a href="${resetPassword}">${t('sign_in.lost_password')}</a>`]),
+    ...(signUp === undefined ? [] : [html`<a href="${signUp}">${t('sign_in.create_account')}</a>`]),
   ]
   return page({
-    title: `${listed.length === 0 ? '' : 'Error: '}Sign in · ${podName}`,
+    t,
+    title: `${listed.length === 0 ? title : t('common.error_title', { title })} · ${podName}`,
     site: podName,
-    content: `<h1>Sign in</h1>
-${client}${alert(errors.notNow)}${errorSummary(listed)}<form method="post" action="${action}" novalidate>
-${hidden({ form: formToken, request, return_to: returnTo })}
-${field({
-  name: 'username',
-  label: 'Username',
-  type: 'text',
-  autocomplete: 'username',
-  value: username,
-  hint: `The part of your address before @${host}.`,
-  error: errors.username,
-  errorAt: errors.both === undefined ? undefined : 'password',
-  focus: isUsernameFirst,
-})}
+    content: html`<h1>${title}</h1>
+${clientName !== undefined && html`<p class="soft">${markupOf(t, 'sign_in.for_client', { client: clientName })}</p>\n`}${trusted(
+  alert(errors.notNow),
+)}${trusted(errorSummary(t, listed))}<form method="post" action="${action}" novalidate>
+${trusted(hidden({ form: formToken, request, return_to: returnTo }))}
+${trusted(signInFields(facts))}
+<p class="actions"><button>${t('sign_in.button')}</button></p>
+</form>
+${resetPassword === undefined && html`<p class="soft">${t('sign_in.lost_without_mail')}</p>\n`}${
+  links.length > 0 && html`<nav aria-label="${t('common.more_pages')}">${links}</nav>`
+}`.text,
+  })
+}
+
+function signInFields({ t, host, username, errors }: SignInFacts): string {
+  const isUsernameFirst = errors.username !== undefined || username === ''
+  return `${field({
+    name: 'username',
+    label: t('sign_in.username'),
+    type: 'text',
+    autocomplete: 'username',
+    value: username,
+    hint: t('sign_in.username_hint', { host }),
+    error: errors.username,
+    errorAt: errors.both === undefined ? undefined : 'password',
+    focus: isUsernameFirst,
+  })}
 ${field({
   name: 'password',
-  label: 'Password',
+  label: t('sign_in.password'),
   type: 'password',
   autocomplete: 'current-password',
-  error: passwordError,
+  error: errors.password ?? errors.both,
   focus: !isUsernameFirst,
-})}
-<p class="actions"><button>Sign in</button></p>
-</form>
-${resetPassword === undefined ? '<p class="soft">Ask the operator of this pod if you have lost your password: it sends no mail.</p>\n' : ''}${links.length === 0 ? '' : `<nav aria-label="More pages">${links.join(' ')}</nav>`}`,
-  })
+})}`
 }

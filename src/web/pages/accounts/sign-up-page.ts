@@ -1,8 +1,14 @@
-import { textArea } from '../controls.js'
+import { languageName } from '../../../languages/languages.js'
+import { selectList, textArea } from '../controls.js'
 import { errorSummary, type FormError, field, hidden } from '../forms.js'
-import { escapeHtml, page } from '../html.js'
+import { page, startLink } from '../html.js'
+import type { PageTexts } from '../language/page-texts.js'
+import { html, trusted } from '../markup.js'
 
 export interface SignUpFacts {
+  readonly t: PageTexts
+  readonly languages: readonly string[]
+  readonly language: string
   readonly podName: string
   readonly host: string
   readonly action: string
@@ -20,7 +26,7 @@ export interface SignUpFacts {
   readonly errors: readonly SignUpError[]
 }
 
-export type SignUpField = 'username' | 'email' | 'password' | 'password_again' | 'reason'
+export type SignUpField = 'username' | 'email' | 'password' | 'password_again' | 'reason' | 'language'
 
 /** Undefined: the error concerns the whole form. */
 export interface SignUpError extends FormError {
@@ -28,95 +34,89 @@ export interface SignUpError extends FormError {
 }
 
 export function signUpPage(facts: SignUpFacts): string {
-  const { podName, host, action, signIn, formToken, username, request, invitation, errors, formTime, email, reason } =
-    facts
+  const { t, podName, action, signIn, formToken, request, invitation, errors, formTime } = facts
+  const title = t('sign_up.title')
+  return page({
+    t,
+    title: `${errors.length === 0 ? title : t('common.error_title', { title })} · ${podName}`,
+    site: podName,
+    content: html`<h1>${title}</h1>
+${trusted(errorSummary(t, errors, t('sign_up.enter_again')))}<form method="post" action="${action}" novalidate>
+${trusted(hidden({ form: formToken, form_time: formTime, request, invitation }))}
+${trap(t)}
+${signUpFields(facts)}
+<p class="actions"><button>${t('sign_up.button')}</button></p>
+</form>
+<nav aria-label="${t('common.more_pages')}"><a href="${signIn}">${t('sign_up.sign_in')}</a></nav>`.text,
+  })
+}
+
+function signUpFields({ t, host, username, email, reason, errors, languages, language }: SignUpFacts) {
   const errorOf = (name: SignUpField) => errors.find((error) => error.field === name)?.message
   const firstWrong = errors.find((error) => error.field !== undefined)?.field ?? 'username'
-  return page({
-    title: `${errors.length === 0 ? '' : 'Error: '}Create an account · ${podName}`,
-    site: podName,
-    content: `<h1>Create an account</h1>
-${errorSummary(errors, 'Please enter the password again, too.')}<form method="post" action="${action}" novalidate>
-${hidden({ form: formToken, form_time: formTime, request, invitation })}
-${TRAP}
-${field({
-  name: 'username',
-  label: 'Username',
-  type: 'text',
-  autocomplete: 'username',
-  value: username,
-  hint: `Lower-case letters (a to z), digits, dots, hyphens and underscores. Your address will be username@${host}; it cannot be changed later.`,
-  error: errorOf('username'),
-  focus: firstWrong === 'username',
-})}
-${
-  email === undefined
-    ? ''
-    : field({
-        name: 'email',
-        label: 'E-mail address',
-        type: 'text',
-        autocomplete: 'email',
-        value: email,
-        hint: 'For a link that confirms it, for a lost password, and for notices that you can switch off. Nobody else sees it.',
-        error: errorOf('email'),
-        focus: firstWrong === 'email',
-      })
-}
-${field({
-  name: 'password',
-  label: 'Password',
-  type: 'password',
-  autocomplete: 'new-password',
-  hint: `At least 10 characters.${email === undefined ? ' Keep it safe: this pod cannot reset it by e-mail.' : ''}`,
-  error: errorOf('password'),
-  focus: firstWrong === 'password',
-})}
-${field({
-  name: 'password_again',
-  label: 'Repeat the password',
-  type: 'password',
-  autocomplete: 'new-password',
-  error: errorOf('password_again'),
-  focus: firstWrong === 'password_again',
-})}
-${reason === undefined ? '' : textArea({ name: 'reason', label: 'Why do you want an account here? A moderator reads it.', value: reason, rows: 3, error: errorOf('reason') }).text}
-<p class="actions"><button>Create account</button></p>
-</form>
-<nav aria-label="More pages"><a href="${escapeHtml(signIn)}">Sign in to an existing account</a></nav>`,
+  const common = (name: SignUpField) => ({ name, error: errorOf(name), focus: firstWrong === name })
+  const usernameField = field({
+    ...common('username'),
+    ...{ label: t('sign_up.username'), type: 'text', autocomplete: 'username', value: username },
+    hint: t('sign_up.username_hint', { host }),
   })
+  const emailField = field({
+    ...common('email'),
+    ...{ label: t('sign_up.email'), type: 'text', autocomplete: 'email', value: email ?? '' },
+    hint: t('sign_up.email_hint'),
+  })
+  const password = field({
+    ...common('password'),
+    ...{ label: t('sign_up.password'), type: 'password', autocomplete: 'new-password' },
+    hint: email === undefined ? t('sign_up.password_hint_without_mail') : t('sign_up.password_hint'),
+  })
+  const again = field({
+    ...common('password_again'),
+    ...{ label: t('sign_up.password_again'), type: 'password', autocomplete: 'new-password' },
+  })
+  const languageList = selectList({
+    ...{ name: 'language', label: t('sign_up.language'), chosen: language, error: errorOf('language') },
+    options: languages.map((each) => [each, languageName(each)] as const),
+  })
+  const reasonField = { name: 'reason', label: t('sign_up.reason'), rows: 3, error: errorOf('reason') }
+  return html`${trusted(usernameField)}
+${email !== undefined && trusted(emailField)}
+${trusted(password)}
+${trusted(again)}
+${languageList}
+${reason !== undefined && textArea({ ...reasonField, value: reason })}`
 }
 
 /** Programs fill it in; people do not see it. */
-const TRAP =
-  '<div hidden><label for="website">Leave this empty</label><input id="website" name="website" type="text" tabindex="-1" autocomplete="off"></div>'
+function trap(t: PageTexts) {
+  return html`<div hidden><label for="website">${t('sign_up.trap')}</label><input id="website" name="website" type="text" tabindex="-1" autocomplete="off"></div>`
+}
 
 /** What is still missing for an account. */
 export function waitingPage(
+  t: PageTexts,
   podName: string,
   needs: { readonly confirmation: boolean; readonly approval: boolean },
 ): string {
-  const sentences = [
-    ...(needs.confirmation
-      ? ['Look into your mailbox: the link in our mail confirms your e-mail address. It is valid for three days.']
-      : []),
-    ...(needs.approval ? ['A moderator of this pod decides about your sign-up. You cannot sign in before.'] : []),
-  ]
+  const title = t('sign_up.waiting')
   return page({
-    title: `Your account is not open yet · ${podName}`,
+    t,
+    title: `${title} · ${podName}`,
     site: podName,
-    content: `<h1>Your account is not open yet</h1>
-${sentences.map((sentence) => `<p role="status">${escapeHtml(sentence)}</p>`).join('\n')}
-<nav aria-label="More pages"><a href="/">Start page</a></nav>`,
+    content: html`<h1>${title}</h1>
+${needs.confirmation && html`<p role="status">${t('sign_up.confirm')}</p>\n`}${
+  needs.approval && html`<p role="status">${t('sign_up.wait_for_moderator')}</p>\n`
+}${trusted(startLink(t))}`.text,
   })
 }
 
-export function noSignUpPage(podName: string, message: string): string {
+export function noSignUpPage(t: PageTexts, podName: string, message: string): string {
   return page({
-    title: `Create an account · ${podName}`,
+    t,
+    title: `${t('sign_up.title')} · ${podName}`,
     site: podName,
-    content: `<h1>You cannot create an account here</h1>
-<p>${escapeHtml(message)}</p>
-<nav aria-label="More pages"><a href="/">Start page</a></nav>`,
+    content: html`<h1>${t('sign_up.refused')}</h1>
+<p>${message}</p>
+${trusted(startLink(t))}`.text,
   })
 }

@@ -7,7 +7,7 @@ import type { Pod } from '../../../pod/pod.js'
 import type { EntityLink } from '../../../protocol/mentions.js'
 import { readPastedLink } from '../../../protocol/pasted-links.js'
 import { queryText } from '../../schemas/query-text.js'
-import { RequestFault } from '../../server/request-faults.js'
+import { pageFault } from '../../server/request-faults.js'
 
 /** Redirects `diaspora://` links to pages (FEDERATION.md, "Mentions, links and tags"). */
 export const linkRoutes: FastifyPluginAsync = async (app) => {
@@ -18,7 +18,7 @@ export const linkRoutes: FastifyPluginAsync = async (app) => {
     const text = (queryText(request, 'q') ?? '').trim().replace(/^web diaspora:/, 'web+diaspora:')
     return app.answerLookUp(request, reply, lookUpPath(pod, text), {
       known: (path) => reply.redirect(`${pod.config.url}${path}`, 302),
-      unknown: () => new RequestFault(404, 'This pod does not know the object of this link.'),
+      unknown: () => pageFault(404, 'error.link_unknown'),
     })
   })
 }

@@ -10,10 +10,11 @@ import { addressOf } from '../../../protocol/address.js'
 import { isGuid } from '../../../protocol/values.js'
 import { followPage } from '../../pages/follow-page.js'
 import { formPolicy } from '../../pages/forms.js'
+import { textsFor } from '../../pages/language/request-language.js'
 import { readPosition } from '../../pages/list-pages.js'
 import { presentStreamItem } from '../../presenters/posts.js'
 import { queryText } from '../../schemas/query-text.js'
-import { RequestFault } from '../../server/request-faults.js'
+import { pageFault, type RequestFault } from '../../server/request-faults.js'
 
 /** The form for following from another pod is sent to this pod. */
 const FOLLOW_FORM_POLICY = formPolicy({ leadsToClient: false })
@@ -53,9 +54,10 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
     if (profile === undefined) throw new Error(`Person ${person.guid} has no profile.`)
     const position = readPosition(request)
     const list = await findPublicPostPage(pod, person.id, position)
-    const key = JSON.stringify(['person', person.guid, person.name, profile, list, position])
+    const { language } = textsFor(request, reply)
+    const key = JSON.stringify(['person', language, person.guid, person.name, profile, list, position])
     const html = await app.publicPages.cache.get(key, async () =>
-      app.publicPages.renderer.personPage({
+      app.publicPages.renderer.personPage(language, {
         person,
         profile,
         posts: await readPublicPosts(pod, list),
@@ -76,7 +78,7 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
       .code(followUrl === undefined ? 422 : 200)
       .type('text/html; charset=utf-8')
       .header('content-security-policy', FOLLOW_FORM_POLICY)
-      .send(followPage({ person, followUrl, entered }, pod.config))
+      .send(followPage({ person, followUrl, entered }, { ...pod.config, t: textsFor(request, reply) }))
   })
 
   // Read by pods that have just met the person.
@@ -108,9 +110,10 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
     if (person.podId !== null || profile === undefined) throw unknownPerson()
     if (username === request.params.name) return reply.redirect(`${url}/people/${person.guid}`, 302)
     const list = await findPublicPostPage(pod, person.id)
-    const key = JSON.stringify(['feed', person.guid, person.name, profile, list])
+    const { language } = textsFor(request, reply)
+    const key = JSON.stringify(['feed', language, person.guid, person.name, profile, list])
     const feed = await app.publicPages.cache.get(key, async () =>
-      app.publicPages.renderer.personFeed({ person, profile, posts: await readPublicPosts(pod, list) }),
+      app.publicPages.renderer.personFeed(language, { person, profile, posts: await readPublicPosts(pod, list) }),
     )
     return reply.type('application/atom+xml; charset=utf-8').send(feed)
   })
@@ -129,7 +132,7 @@ function answerMoved(request: FastifyRequest, reply: FastifyReply, { newest }: M
   const origin = newest.pod === null ? request.server.pod.config.url : podOrigin(newest.pod)
   const wantsJson = /json/.test(request.headers.accept ?? '') && !/html/.test(request.headers.accept ?? '')
   if (wantsJson || newest.podIsBlocked || origin === undefined) {
-    throw new RequestFault(410, 'This account has moved to another pod.', { reason: 'moved' })
+    throw pageFault(410, 'error.moved', { reason: 'moved' })
   }
   return reply
     .type('text/plain; charset=utf-8')
@@ -140,12 +143,12 @@ function answerMoved(request: FastifyRequest, reply: FastifyReply, { newest }: M
 
 function requireOpen(person: Person | undefined): Person {
   if (person === undefined) throw unknownPerson()
-  if (person.closedAt !== null) throw new RequestFault(410, 'This account was closed.')
+  if (person.closedAt !== null) throw pageFault(410, 'error.closed')
   return person
 }
 
 function unknownPerson(): RequestFault {
-  return new RequestFault(404, 'This person is not known on this pod.')
+  return pageFault(404, 'error.person_unknown')
 }
 
 /** Seconds since 1970; anything else is ignored. */

@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync, FastifyReply } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import {
   findPublicPost,
   findPublicStreamPage,
@@ -10,10 +10,11 @@ import {
 import { normaliseSearchedTag, normaliseTagName } from '../../../domain/posts/tags.js'
 import type { Post } from '../../../persistence/models/post.js'
 import { isGuid } from '../../../protocol/values.js'
+import { textsFor } from '../../pages/language/request-language.js'
 import { readPosition } from '../../pages/list-pages.js'
 import { presentOembed } from '../../presenters/oembed.js'
 import { queryText } from '../../schemas/query-text.js'
-import { RequestFault } from '../../server/request-faults.js'
+import { pageFault, RequestFault } from '../../server/request-faults.js'
 import { tagPath } from '../../text/write-html.js'
 
 /** Lists of public posts: by tag, and all; and the description of one post for other sites (oEmbed). */
@@ -25,27 +26,33 @@ export const postListPageRoutes: FastifyPluginAsync = async (app) => {
 
   /** The key has no counters: they may be as old as a cached page. */
   async function sendList(
+    request: FastifyRequest,
     reply: FastifyReply,
     list: ListPage<Post>,
     facts: { readonly tag: string | undefined; readonly path: string; readonly position: PagePosition | undefined },
   ) {
-    const key = JSON.stringify(['posts', facts, list])
+    const { language } = textsFor(request, reply)
+    const key = JSON.stringify(['posts', language, facts, list])
     const html = await app.publicPages.cache.get(key, async () =>
-      app.publicPages.renderer.postListPage({ ...facts, list, posts: await readPublicPosts(pod, list) }),
+      app.publicPages.renderer.postListPage(language, { ...facts, list, posts: await readPublicPosts(pod, list) }),
     )
     return reply.type('text/html; charset=utf-8').send(html)
   }
 
   app.get<{ Params: { name: string } }>('/tags/:name', { config, schema }, async (request, reply) => {
     const tag = readTag(request.params.name)
-    if (tag === undefined) throw new RequestFault(404, 'This is not a tag.')
+    if (tag === undefined) throw pageFault(404, 'error.no_tag')
     const position = readPosition(request)
-    return sendList(reply, await findTagPostPage(pod, tag, position), { tag, path: tagPath(tag), position })
+    return sendList(request, reply, await findTagPostPage(pod, tag, position), { tag, path: tagPath(tag), position })
   })
 
   app.get('/public', { config, schema }, async (request, reply) => {
     const position = readPosition(request)
-    return sendList(reply, await findPublicStreamPage(pod, position), { tag: undefined, path: '/public', position })
+    return sendList(request, reply, await findPublicStreamPage(pod, position), {
+      tag: undefined,
+      path: '/public',
+      position,
+    })
   })
 
   app.get('/oembed', { config, schema }, async (request, reply) => {

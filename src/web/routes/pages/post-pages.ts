@@ -9,10 +9,11 @@ import {
 import { podOrigin } from '../../../federation/discovery/pod-origin.js'
 import { findFetchableEntity } from '../../../persistence/outbound/find-fetchable.js'
 import { isGuid } from '../../../protocol/values.js'
+import { textsFor } from '../../pages/language/request-language.js'
 import { readPosition } from '../../pages/list-pages.js'
 import { presentPublicPost } from '../../presenters/posts.js'
 import { queryText } from '../../schemas/query-text.js'
-import { RequestFault } from '../../server/request-faults.js'
+import { pageFault, type RequestFault } from '../../server/request-faults.js'
 
 interface ByGuid {
   readonly Params: { readonly guid: string }
@@ -44,8 +45,9 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
     const position = isGuid(comment ?? '')
       ? await findCommentPosition(pod, shared.post, comment ?? '')
       : readPosition(request)
-    const html = await app.publicPages.cache.get(keyOf(shared, position), async () =>
-      app.publicPages.renderer.postPage({
+    const { language } = textsFor(request, reply)
+    const html = await app.publicPages.cache.get(keyOf(shared, position, language), async () =>
+      app.publicPages.renderer.postPage(language, {
         shared,
         comments: await findCommentPage(pod, shared.post, position),
         position,
@@ -62,10 +64,10 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
 }
 
 /** Changes with the counters; profiles and names may be seconds old. */
-function keyOf({ post, root }: PublicPost, position: PagePosition | undefined): string {
+function keyOf({ post, root }: PublicPost, position: PagePosition | undefined, language: string): string {
   const counts = [post, root?.post].map((each) => each && [each.commentsCount, each.likesCount, each.resharesCount])
   const votes = post.poll?.answers?.map(({ voteCount }) => voteCount)
-  return JSON.stringify(['post', post.guid, counts, votes, position])
+  return JSON.stringify(['post', post.guid, counts, votes, position, language])
 }
 
 function wantsJson({ headers }: FastifyRequest): boolean {
@@ -75,5 +77,5 @@ function wantsJson({ headers }: FastifyRequest): boolean {
 
 /** Private or unknown: the same answer. */
 function noPost(): RequestFault {
-  return new RequestFault(404, 'This post does not exist or is not public.')
+  return pageFault(404, 'error.no_post')
 }

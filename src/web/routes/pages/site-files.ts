@@ -11,6 +11,7 @@ const A_DAY = 86_400
 const ROBOTS = `User-agent: *
 Disallow: /api/
 Disallow: /fetch/
+Disallow: /language
 Disallow: /link
 Disallow: /settings/
 Disallow: /users/

@@ -3,7 +3,7 @@ import { UPLOADS_PATH } from '../../../domain/photos/photos.js'
 import { isFileOfHiddenPhoto } from '../../../persistence/photos/hidden-files.js'
 import { beginFile } from '../../server/byte-range.js'
 import { isNotModified } from '../../server/entity-tags.js'
-import { RequestFault } from '../../server/request-faults.js'
+import { pageFault, type RequestFault } from '../../server/request-faults.js'
 
 const A_YEAR = 365 * 86_400
 
@@ -72,5 +72,5 @@ export const uploadRoutes: FastifyPluginAsync = async (app) => {
 }
 
 function noPicture(): RequestFault {
-  return new RequestFault(404, 'There is no such picture.')
+  return pageFault(404, 'error.no_picture')
 }

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { ImportPart } from '../../../../domain/moderation/pods/pod-rule-imports.js'
+import { inEnglish } from '../../../../languages/locales.js'
 import {
   IMPORT_VERDICTS,
   type ImportRow,
@@ -51,7 +52,7 @@ export function planPage(
     content: html`<section class="card">${facts}${countTable(counts)}</section>
 <section class="card">${filterForm(path, select('Rows', 'verdict', choicesOf(IMPORT_VERDICTS, 'all'), verdict))}
 ${isPlanned ? applyForm(request, path, chosen, list) : list}
-${neighbourLinks(path, { verdict }, { next: rows.length > ROWS_SHOWN && last !== undefined && { after: String(last.id) } })}</section>
+${neighbourLinks(inEnglish, path, { verdict }, { next: rows.length > ROWS_SHOWN && last !== undefined && { after: String(last.id) } })}</section>
 ${state === 'applied' && html`<section class="card"><h2>Undo</h2><p>Rules that were changed or deleted since stay as they are.</p>${actionForm(request, `${path}/undo`, html`${reasonField()}<button class="danger">Undo the import…</button>`)}</section>`}`,
   }
 }

@@ -1,0 +1,85 @@
+import { ENGLISH } from '../../languages/en/catalogue.js'
+import type { MessageId, Translate } from '../../languages/translate.js'
+import type { AccountMailKind, NoticeKind, StaffNoticeKind } from './mail-kinds.js'
+
+/** The words of a mail, without the parts that all mails have. */
+export interface MailText {
+  readonly subject: string
+  readonly paragraphs: readonly string[]
+  /** The name of the link. */
+  readonly action?: string | undefined
+}
+
+/** What mails about an account say. */
+export interface AccountMailFacts {
+  readonly pod: string
+  /** The network id of the account. */
+  readonly account: string
+  /** The new address of the account, where the mail is about it. */
+  readonly address?: string | undefined
+  /** What a moderator wants to say. */
+  readonly note?: string | undefined
+  readonly count?: number | undefined
+  /** A date, written in the language of the mail. */
+  readonly day?: string | undefined
+}
+
+/** What a notice says: nothing of a private text. */
+export interface NoticeFacts {
+  readonly pod: string
+  /** The person who caused it; undefined: the event has none. */
+  readonly name: string
+  /** How many other people caused it too. */
+  readonly others: number
+  /** The beginning of a public text. */
+  readonly excerpt?: string | undefined
+}
+
+type MailMessageId = Extract<MessageId, `mail.${string}`>
+
+export function accountMailText(t: Translate, kind: AccountMailKind, facts: AccountMailFacts): MailText {
+  const { pod, account, address = '', note, count = 0, day = '' } = facts
+  const { paragraphs, ...text } = mailText(t, kind, { pod, account, address, count, day })
+  return { ...text, paragraphs: note === undefined ? paragraphs : [...paragraphs, note] }
+}
+
+export function staffNoticeText(
+  t: Translate,
+  kind: StaffNoticeKind,
+  facts: { readonly pod: string; readonly count: number },
+): MailText {
+  return mailText(t, kind, facts)
+}
+
+export function noticeText(t: Translate, kind: NoticeKind, facts: NoticeFacts): MailText {
+  const { name, others, excerpt } = facts
+  return {
+    subject: t(`mail.notice.${kind}`, { name, others }),
+    paragraphs: [noticeLine(t, kind, facts), ...(excerpt === undefined ? [] : [excerpt])],
+    action: t('mail.notice.action'),
+  }
+}
+
+/** A notice as a sentence: one line of a digest. */
+export function noticeLine(t: Translate, kind: NoticeKind, { name, others }: NoticeFacts): string {
+  return t('mail.notice.sentence', { sentence: t(`mail.notice.${kind}`, { name, others }) })
+}
+
+/** Subject, paragraphs and link of one kind. Messages use some of the values. */
+function mailText(
+  t: Translate,
+  kind: AccountMailKind | StaffNoticeKind,
+  values: Readonly<Record<string, string | number>>,
+): MailText {
+  const say = (id: MailMessageId) => String(t.message(id).format(values))
+  const action = `mail.${kind}.action`
+  return {
+    subject: say(`mail.${kind}.subject`),
+    paragraphs: say(`mail.${kind}.text`).split('\n\n'),
+    action: isMailMessage(action) ? say(action) : undefined,
+  }
+}
+
+function isMailMessage(id: string): id is MailMessageId {
+  return Object.hasOwn(ENGLISH, id)
+}

@@ -1,0 +1,58 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { chooseLanguage, type LanguageWishes } from '../../../languages/choose-language.js'
+import type { Pod } from '../../../pod/pod.js'
+import { addVary } from '../../server/headers.js'
+import { type PageTexts, withChoice } from './page-texts.js'
+
+type Speaking = Pick<Pod, 'config' | 'locales'>
+
+const COOKIE = 'pod_lang'
+const A_YEAR = 365 * 86_400
+
+/** The language for a request; `wishes` has what its headers do not say. */
+export function languageOf(
+  { config, locales }: Speaking,
+  headers: { readonly cookie?: string | undefined; readonly 'accept-language'?: string | undefined },
+  wishes: Pick<LanguageWishes, 'setting' | 'uiLocales'> = {},
+): string {
+  const kept = keptLanguage(headers.cookie)
+  const all = { ...wishes, kept, accepted: headers['accept-language'] }
+  return chooseLanguage(all, locales.languages, config.defaultLanguage)
+}
+
+/** The messages in the language for a request. The response says that it depends on the headers with the language. */
+export function textsFor(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  wishes: Pick<LanguageWishes, 'setting' | 'uiLocales'> = {},
+): PageTexts {
+  const { pod } = request.server
+  const language = languageOf(pod, request.headers, wishes)
+  addVary(reply, 'Accept-Language')
+  addVary(reply, 'Cookie')
+  reply.header('content-language', language)
+  const choice = { languages: pod.locales.languages, returnTo: pathBackTo(request) }
+  return withChoice(pod.locales.translator(language), wishes.setting === undefined ? choice : undefined)
+}
+
+/** The page of a form is shown again with the request of its client. */
+function pathBackTo({ method, originalUrl, body }: FastifyRequest): string {
+  if (method === 'GET' || method === 'HEAD') return originalUrl
+  const [path = '/'] = originalUrl.split('?')
+  const uid: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'request') : undefined
+  return typeof uid === 'string' && uid !== '' ? `${path}?request=${encodeURIComponent(uid)}` : path
+}
+
+/** Keeps the choice in the browser, and sends it back to the page. */
+export function keepLanguage(reply: FastifyReply, language: string): void {
+  const https = reply.server.pod.config.url.startsWith('https:')
+  const parts = [`${COOKIE}=${language}`, 'Path=/', `Max-Age=${A_YEAR}`, 'HttpOnly', 'SameSite=Lax']
+  const cookie = [...parts, ...(https ? ['Secure'] : [])].join('; ')
+  // The library of OpenID Connect sets its cookies there, too.
+  const others = [reply.raw.getHeader('set-cookie') ?? []].flat().map(String)
+  reply.raw.setHeader('set-cookie', [...others, cookie])
+}
+
+export function keptLanguage(cookies: string | undefined): string | undefined {
+  return /(?:^|; *)pod_lang=([\w-]{2,35})/.exec(cookies ?? '')?.[1]
+}
