@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -37,6 +37,29 @@ describe('the catalogue', () => {
     ['Hello {name}', 'Bonjour {name', 'fr', 'cannot be read'],
   ])('%s is not met by %s in %s: %s', (english, message, language, fault) => {
     expect(findMessageFault(english, message, language)).toContain(fault)
+  })
+})
+
+describe('the pages', () => {
+  it('have no text outside the catalogue', async () => {
+    const visible = [
+      />[A-Z][a-z]+[a-z ,.]*</,
+      /(?:aria-label|alt|placeholder)="[A-Z]/,
+      /\b(?:label|hint|title|text|button|message): ['`][A-Z]/,
+    ]
+    const files = await Promise.all(
+      ['pages', 'settings', 'oidc'].map(async (folder) => {
+        const names = await readdir(`src/web/${folder}`, { recursive: true })
+        return names.filter((name) => name.endsWith('.ts')).map((name) => join('src/web', folder, name))
+      }),
+    )
+    const found = await Promise.all(
+      files.flat().map(async (file) => {
+        const lines = (await readFile(file, 'utf8')).split('\n')
+        return lines.filter((line) => visible.some((pattern) => pattern.test(line))).map((line) => `${file}: ${line}`)
+      }),
+    )
+    expect(found.flat()).toEqual([])
   })
 })
 

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { findAccountWithRole } from '../../domain/accounts/staff.js'
 import { formPolicy } from '../pages/forms.js'
+import { type PageTexts, withChoice } from '../pages/language/page-texts.js'
 import { keepLanguage, keptLanguage, textsFor } from '../pages/language/request-language.js'
 import { appsPage, memberStartPage, startPage } from '../pages/start/start-page.js'
 import { queryText } from '../schemas/query-text.js'
@@ -16,6 +17,19 @@ export const startPageRoutes: FastifyPluginAsync = async (app) => {
   const { podName, host, registrations } = pod.config
   const route = { config: { public: true }, schema: { hide: true } } as const
 
+  /** By language: the page is the same for all visitors. */
+  const visitorPages = new Map<string, string>()
+
+  function visitorPage(t: PageTexts): string {
+    const known = visitorPages.get(t.language)
+    if (known !== undefined) return known
+    const { signUp, signIn } = OIDC_PATHS
+    const own = withChoice(t, { languages: pod.locales.languages, returnTo: '/' })
+    const html = startPage({ t: own, podName, host, registrations, signUp, signIn })
+    visitorPages.set(t.language, html)
+    return html
+  }
+
   app.get('/', route, async (request, reply) => {
     reply.type('text/html; charset=utf-8')
     // Without cookies there is no session to read.
@@ -23,11 +37,7 @@ export const startPageRoutes: FastifyPluginAsync = async (app) => {
     const address = await browser?.address()
     const account = address && (await findAccountWithRole(pod, { 'person.address': address }))
     if (browser === undefined || !account) {
-      const t = textsFor(request, reply)
-      const { signUp, signIn } = OIDC_PATHS
-      return reply
-        .header('cache-control', 'public, max-age=300')
-        .send(startPage({ t, podName, host, registrations, signUp, signIn }))
+      return reply.header('cache-control', 'public, max-age=300').send(visitorPage(textsFor(request, reply)))
     }
     if (keptLanguage(request.headers.cookie) !== account.language) keepLanguage(reply, account.language)
     return reply
