@@ -1,26 +1,35 @@
 import { SerializerSelector } from '@fastify/fast-json-stringify-compiler'
 
 type BuildCompiler = ReturnType<typeof SerializerSelector>
-type Compiler = ReturnType<BuildCompiler>
-type Serializer = ReturnType<Compiler>
+type Serializer = ReturnType<ReturnType<BuildCompiler>>
+type NamedSchemas = Readonly<Record<string, unknown>>
 
 const buildCompiler = SerializerSelector()
-/** By the named schemas and options, then by schema. */
-const compiled = new Map<string, Map<string, Serializer>>()
+/** By the schema and those it refers to. */
+const serializers = new Map<string, Serializer>()
 
 /**
- * As Fastify does it, but equal schemas are compiled once. Compiling takes most of the time in which a web process starts: it reads all
- * named schemas again for each response of each route, and most of these responses are the same errors.
+ * As Fastify does it, but equal schemas are compiled once, and each with only the named schemas that it refers to: most responses are the
+ * same errors, and reading all named schemas again for each response took most of the time in which a web process starts.
  */
-export const buildSerializer: BuildCompiler = (named, options) => {
-  const compile = buildCompiler(named, options)
-  const setting = JSON.stringify([named, options])
-  const serializers = compiled.get(setting) ?? new Map<string, Serializer>()
-  compiled.set(setting, serializers)
-  return (route) => {
-    const key = JSON.stringify(route.schema)
-    const serializer = serializers.get(key) ?? compile(route)
-    serializers.set(key, serializer)
-    return serializer
+export const buildSerializer: BuildCompiler = (named, options) => (route) => {
+  const used = usedBy(route.schema, (named ?? {}) as NamedSchemas) // Fastify passes them by name
+  const key = JSON.stringify([route.schema, used, options])
+  const serializer = serializers.get(key) ?? buildCompiler(used, options)(route)
+  serializers.set(key, serializer)
+  return serializer
+}
+
+/** The named schemas that a schema refers to, directly or through another one. */
+function usedBy(schema: unknown, named: NamedSchemas): NamedSchemas {
+  const used: Record<string, unknown> = {}
+  const texts = [JSON.stringify(schema)]
+  for (let text = texts.pop(); text !== undefined; text = texts.pop()) {
+    for (const [, name = ''] of text.matchAll(/"\$ref":"([^"#]+)#/g)) {
+      if (Object.hasOwn(used, name) || !Object.hasOwn(named, name)) continue
+      used[name] = named[name]
+      texts.push(JSON.stringify(named[name]))
+    }
   }
+  return used
 }
