@@ -11,6 +11,7 @@ export const commandGroups: readonly CommandGroup[] = [
   { words: ['start', 'web', 'worker'], load: async () => (await import('./commands/run.js')).runCommands },
   { words: ['db'], load: async () => (await import('./commands/database.js')).databaseCommands },
   { words: ['backup'], load: async () => (await import('./commands/backup.js')).backupCommands },
+  { words: ['take-over'], load: async () => (await import('./commands/take-over.js')).takeOverCommand },
   { words: ['user'], load: async () => (await import('./commands/people.js')).peopleCommands },
   { words: ['archive'], load: async () => (await import('./commands/archive.js')).archiveCommands },
   { words: ['seed'], load: async () => (await import('./commands/seed.js')).seedCommand },

@@ -8,6 +8,7 @@ import { QueueUnavailable } from '../src/jobs/queues/queue-unavailable.js'
 import { BackupError } from '../src/operations/backup/backup-error.js'
 import { messageWithoutStatement } from '../src/persistence/database/errors.js'
 import { StorageUnavailable } from '../src/persistence/s3/storage-unavailable.js'
+import { TakeOverError } from '../src/take-over/take-over-error.js'
 import { CommandError } from './command-error.js'
 import { commandGroups } from './command-groups.js'
 
@@ -67,9 +68,15 @@ function errorText(error: unknown, asJson: boolean): string {
 
 /** The text of an error, without stack and without SQL values. */
 function sentenceOf(error: unknown): string {
-  const expected = [StartError, Refusal, CommandError, QueueUnavailable, BackupError, StorageUnavailable].some(
-    (kind) => error instanceof kind,
-  )
+  const expected = [
+    StartError,
+    Refusal,
+    CommandError,
+    QueueUnavailable,
+    BackupError,
+    TakeOverError,
+    StorageUnavailable,
+  ].some((kind) => error instanceof kind)
   if (expected) return messageOf(error)
   return `This did not work: ${messageWithoutStatement(messageOf(error)) || 'no reason is known'}.`
 }

@@ -75,6 +75,7 @@ import { knownBrowsers } from './0168-known-browsers.js'
 import { exports } from './0175-exports.js'
 import { migrationEnvelopes } from './0176-migration-envelopes.js'
 import { powerOfActions } from './0180-power-of-actions.js'
+import { takeOver } from './0181-take-over.js'
 import { endedSessions } from './0185-ended-sessions.js'
 import { emailUndos } from './0186-email-undos.js'
 import { originOfSecondSteps } from './0188-origin-of-second-steps.js'
@@ -163,6 +164,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0175-exports', exports],
   ['0176-migration-envelopes', migrationEnvelopes],
   ['0180-power-of-actions', powerOfActions],
+  ['0181-take-over', takeOver],
   ['0185-ended-sessions', endedSessions],
   ['0186-email-undos', emailUndos],
   ['0188-origin-of-second-steps', originOfSecondSteps],

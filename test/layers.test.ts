@@ -14,7 +14,7 @@ const heights: readonly (readonly [RegExp, number])[] = [
   [/^src\/domain\//, 4],
   [/^src\/federation\//, 5],
   [/^(src\/web|workers)\/(?!main\.ts$)/, 6],
-  [/^src\/(operations|logging|pod|config)\//, 7],
+  [/^src\/(operations|take-over|logging|pod|config)\//, 7],
   [/^(src\/server\.ts|workers\/main\.ts|bin\/)/, 8],
 ]
 

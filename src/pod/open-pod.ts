@@ -30,6 +30,7 @@ import { REPLICA_LIMITS } from '../persistence/database/limits.js'
 import { openReadReplica, type ReadReplica } from '../persistence/database/read-replica.js'
 import { UserSecrets } from '../persistence/models/user.js'
 import { findUnfinishedRestore, isDatabaseMoving, MOVE } from '../persistence/operations/restore-target.js'
+import { findTakeOver } from '../persistence/operations/take-over-state.js'
 import { type CountedPictures, countFailures } from '../persistence/photos/counted-pictures.js'
 import { openPictureStorage } from '../persistence/photos/open-pictures.js'
 import type { Pod, PodCrypto, Secrets } from './pod.js'
@@ -70,6 +71,7 @@ export async function openPod(config: Config, kind: ProcessKind, dependencies: P
   try {
     await untilReachable(db, databaseUrl, PATIENCE[kind], log, async () => {
       await checkMigrations(db)
+      if (kind !== 'command') await checkTakeOver(db)
       await checkSecretKey(db, secrets, config)
       const keys = await bindPrivateKeys({ db, secrets })
       if (keys > 0) log.warn({ keys }, 'private keys that an earlier version has sealed are bound to their users')
@@ -220,6 +222,15 @@ async function checkSecretKey(db: Knex, secrets: Secrets, { secretKey, dataDir }
       { cause },
     )
   }
+}
+
+/** A pod whose take-over has not ended has no complete data, and the old pod may still run. */
+async function checkTakeOver(db: Knex): Promise<void> {
+  const state = (await findTakeOver(db))?.state
+  if (state !== 'copying' && state !== 'built') return
+  throw new StartError(
+    'This pod is taking over another one: end the take-over with "pod take-over switch", or give it up with "pod take-over abort".',
+  )
 }
 
 /** Throws a StartError if a command moves the database or has loaded only a part of it. */

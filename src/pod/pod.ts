@@ -125,7 +125,13 @@ export interface DeliveryAnswer {
 }
 
 /** The owner of a sealed text, bound as additional authenticated data. */
-export type SecretOwner = `user ${number}` | `totp ${number}` | 'id tokens' | 'pod account'
+export type SecretOwner =
+  | `user ${number}`
+  | `totp ${number}`
+  | 'id tokens'
+  | 'pod account'
+  | `take-over ${number}`
+  | 'pepper'
 
 /** Encrypts secrets in the database, so that a dump does not reveal them. */
 export interface Secrets {
@@ -139,4 +145,4 @@ export interface Secrets {
   mac(text: string, purpose: MacPurpose): Buffer
 }
 
-type MacPurpose = 'mailbox' | 'unsubscribe' | 'bounce' | 'form time'
+type MacPurpose = 'mailbox' | 'unsubscribe' | 'bounce' | 'form time' | 'take-over'

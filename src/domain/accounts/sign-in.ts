@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { hash, verify } from '@node-rs/argon2'
+import { hash } from '@node-rs/argon2'
 import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { User, UserSecrets } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 import { ARGON2 } from './accounts.js'
 import { findFactors, hasFactor } from './factors/second-factor.js'
+import { replaceBcrypt, verifyPassword } from './passwords/verify-password.js'
 
 /** Reads a username from what was typed into the sign-in form. A local address is accepted too. */
 export function normaliseUsername(pod: Pick<Pod, 'config'>, typed: string): string {
@@ -27,15 +28,16 @@ export interface SignIn {
 
 /** Undefined if refused. Unknown, closed and locked accounts take as long as a wrong password, so that timing reveals nothing. */
 export async function signIn(
-  pod: Pick<Pod, 'db' | 'now'>,
+  pod: Pick<Pod, 'db' | 'now' | 'secrets'>,
   username: string,
   password: string,
 ): Promise<SignIn | undefined> {
   const user = await findByName(pod.db, username)
   const secrets = user && (await UserSecrets.query(pod.db).findById(user.id))
-  const passwordHash = secrets?.passwordHash
-  const isRight = await verify(passwordHash ?? (await hashForUnknownUsers()), password).catch(() => false)
-  if (!isRight || !passwordHash || !user?.person || !mayHaveAccess(user)) return undefined
+  const knownHash = secrets?.passwordHash
+  const isRight = await verifyPassword(pod, knownHash ?? (await hashForUnknownUsers()), password)
+  if (!isRight || !knownHash || !user?.person || !mayHaveAccess(user)) return undefined
+  const passwordHash = await replaceBcrypt(pod, { userId: user.id, passwordHash: knownHash }, password)
   await user.$query(pod.db).patch({ lastSignInAt: pod.now() })
   const { address } = user.person
   const { id: userId } = user
@@ -72,9 +74,9 @@ export async function confirmPassword(
 }
 
 /** Whether the password is that of the user now. */
-export async function isPassword(pod: Pick<Pod, 'db'>, userId: number, password: string): Promise<boolean> {
+export async function isPassword(pod: Pick<Pod, 'db' | 'secrets'>, userId: number, password: string): Promise<boolean> {
   const secrets = await UserSecrets.query(pod.db).findById(userId)
-  return secrets?.passwordHash ? verify(secrets.passwordHash, password).catch(() => false) : false
+  return secrets?.passwordHash ? verifyPassword(pod, secrets.passwordHash, password) : false
 }
 
 /** The owner of an account who closes it may sign in to keep it. */

@@ -28,19 +28,20 @@ export async function restoreTables(session: pg.Client, manifest: Manifest, opti
 }
 
 /**
- * Empties all tables and loads them in the transaction of the session, without foreign keys and indexes, which are made
- * afterwards much faster, and without triggers, whose effects are in the rows.
+ * Empties all tables, or all but some, and loads them in the transaction of the session, without foreign keys and indexes, which are
+ * made afterwards much faster, and without triggers, whose effects are in the rows.
  */
 export async function loadTables(
   session: pg.Client,
   { signal, report }: Pick<RestoreOptions, 'signal' | 'report'>,
   load: () => Promise<void>,
+  kept: readonly string[] = [],
 ): Promise<void> {
-  const all = (await listTables(session)).map(({ name }) => name)
+  const all = (await listTables(session)).map(({ name }) => name).filter((name) => !kept.includes(name))
   const { keys, indexes } = await listKeysAndIndexes(session)
   for (const { drop } of [...keys, ...indexes]) await session.query(drop)
   for (const table of all) await session.query(`alter table ${quoted([table])} disable trigger user`)
-  await session.query(`truncate ${quoted(all)}`)
+  await session.query(`truncate ${quoted(all)} restart identity`)
 
   await load()
 

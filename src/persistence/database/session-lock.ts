@@ -6,6 +6,7 @@ const LOCKS = {
   backup: [7_061_709, 1],
   'move of pictures': [7_061_709, 2],
   'move of the database': [7_061_709, 3],
+  'take-over': [7_061_709, 4],
 } as const
 
 export type LockedWork = keyof typeof LOCKS

@@ -68,7 +68,7 @@ export async function checkCode(pod: FactorPod, userId: number, typed: string): 
     if (secrets === undefined) return 'wrong'
     if (await hasTooManyWrongCodes(transaction, userId, at)) return 'too_many'
     if (await useTotpCode(pod, transaction, secrets, typed)) return 'right'
-    if (await useRecoveryCode(transaction, { userId, typed, at })) {
+    if (await useRecoveryCode(pod, transaction, { userId, typed, at })) {
       await enqueueAccountMail(pod, transaction, 'recovery_code_used', userId)
       return 'right'
     }

@@ -1,0 +1,181 @@
+import { fates, isCopied, setting, time, timeOrNull } from './sql.js'
+
+const BUILT_AT = `${setting('built_at')}::timestamptz`
+
+/** The time of the last use of an account; of accounts that only applications use, that of the newest token. */
+const LAST_SEEN = `coalesce(greatest(source.last_seen, source.current_sign_in_at, source.last_sign_in_at), (
+  select max(tokens.created_at) from take_over.o_auth_access_tokens as tokens
+  join take_over.authorizations on authorizations.id = tokens.authorization_id where authorizations.user_id = source.id
+))`
+
+const EMAIL = `case when source.email = '' or source.email ~ '^deletedaccount_.*@example\\.org$' then null else source.email end`
+
+const insertUsers = `
+  insert into users (
+    id, person_id, username, email, role, language, settings, last_sign_in_at, locked_at, closed_at, created_at, signed_up_at,
+    follow_back_aspect_id, email_confirmed_at, unconfirmed_email, mail_enabled, default_post_public
+  ) overriding system value
+  select source.id, people.id, lower(source.username), kept.email,
+    case when people.closed_at is null then (
+      select case when bool_or(name = 'admin') then 'admin' else 'moderator' end
+      from take_over.roles join take_over.map_people as held on held.id = roles.person_id
+      where held.new_id = people.id and name in ('admin', 'moderator') having count(*) > 0
+    ) end,
+    case when source.language = 'hy' then 'hye' when source.language ~ '^[a-z]{2,3}([_-][A-Za-z0-9]+)*$' then source.language else 'en' end,
+    jsonb_build_object('diaspora', jsonb_strip_nulls(jsonb_build_object(
+      'show_community_spotlight_in_stream', source.show_community_spotlight_in_stream, 'color_theme', source.color_theme,
+      'getting_started', source.getting_started, 'remove_after', ${timeOrNull('source.remove_after')},
+      'invited_by_id', source.invited_by_id
+    ))),
+    ${timeOrNull(LAST_SEEN)}, case when people.closed_at is null then ${timeOrNull('source.locked_at')} end,
+    people.closed_at, ${time('source.created_at', 'source.updated_at')}, ${time('source.created_at', 'source.updated_at')},
+    case when source.auto_follow_back then (
+      select aspects.id from take_over.aspects where aspects.id = source.auto_follow_back_aspect_id and aspects.user_id = source.id
+    ) end,
+    case when kept.email is not null then ${BUILT_AT} end, nullif(source.unconfirmed_email, ''),
+    source.disable_mail is not true, coalesce(source.post_default_public, false)
+  from take_over.users as source
+  join take_over.map_people as map on map.user_id = source.id and map.new_id = map.id
+  join people on people.id = map.new_id
+  left join lateral (
+    select case when not exists (
+      select from take_over.users as other where lower(other.email) = lower(source.email) and other.id <> source.id
+        and (coalesce(other.last_seen, timestamp '1970-01-01'), -other.id) > (coalesce(source.last_seen, timestamp '1970-01-01'), -source.id)
+    ) then ${EMAIL} end as email
+  ) as kept on true`
+
+const insertPreferences = `
+  insert into mail_preferences (user_id, kind, delivery)
+  select distinct users.id, email_type, 'never' from take_over.user_preferences as source join users on users.id = source.user_id
+  where email_type in (
+    'someone_reported', 'mentioned', 'mentioned_in_comment', 'comment_on_post', 'private_message', 'started_sharing', 'also_commented',
+    'liked', 'liked_comment', 'reshared', 'contacts_birthday'
+  )`
+
+const insertAspects = `
+  insert into aspects (id, user_id, name, position, created_at, post_default) overriding system value
+  select source.id, source.user_id, (select name from take_over.map_aspects where map_aspects.id = source.id),
+    row_number() over (partition by source.user_id order by source.order_id nulls last, source.id) - 1,
+    ${time('source.created_at', 'source.updated_at')}, coalesce(source.post_default, false)
+  from take_over.aspects as source where ${isCopied('aspects', 'source.id')}`
+
+/** The name of an aspect; a later one with a name that is equal but for case gets the first free number. */
+const freeNames = `
+  create unlogged table take_over.map_aspects (id bigint primary key, name text not null);
+  insert into take_over.map_aspects
+  select id, name || case when number = 1 then '' else ' ' || number end from (
+    select id, name, row_number() over (partition by user_id, lower(name) order by id) as number from take_over.aspects
+  ) as numbered;
+  do $$
+  declare doubled record; number int;
+  begin
+    for doubled in
+      select map.id, source.name, source.user_id from take_over.map_aspects as map join take_over.aspects as source using (id)
+      where map.name <> source.name and exists (
+        select from take_over.map_aspects as other join take_over.aspects as owned using (id)
+        where owned.user_id = source.user_id and other.id <> map.id and lower(other.name) = lower(map.name)
+      ) order by map.id
+    loop
+      number := 2;
+      while exists (
+        select from take_over.map_aspects as other join take_over.aspects as owned using (id)
+        where owned.user_id = doubled.user_id and other.id <> doubled.id and lower(other.name) = lower(doubled.name || ' ' || number)
+      ) loop
+        number := number + 1;
+      end loop;
+      update take_over.map_aspects set name = doubled.name || ' ' || number where id = doubled.id;
+    end loop;
+  end $$`
+
+const insertContacts = `
+  insert into contacts (id, user_id, person_id, sharing, receiving, created_at) overriding system value
+  select source.id, source.user_id, map.new_id, coalesce(source.sharing, false),
+    coalesce(source.receiving, false) or member.contact_id is not null, ${time('source.created_at', 'source.updated_at')}
+  from take_over.contacts as source join take_over.map_people as map on map.id = source.person_id
+  left join (select distinct contact_id from take_over.aspect_memberships) as member on member.contact_id = source.id
+  where ${isCopied('contacts', 'source.id')}`
+
+const contactFates = `
+  select source.id, case
+    when users.id is null or people.id is null then 'D07'
+    when users.person_id = people.id or people.closed_at is not null
+      or source.sharing is not true and source.receiving is not true and member.contact_id is null then 'D13'
+    when row_number() over (partition by source.user_id, map.new_id order by source.id) > 1 then 'D09'
+  end as code
+  from take_over.contacts as source
+  left join users on users.id = source.user_id
+  left join take_over.map_people as map on map.id = source.person_id
+  left join people on people.id = map.new_id
+  left join (select distinct contact_id from take_over.aspect_memberships) as member on member.contact_id = source.id`
+
+const membershipFates = `
+  select source.id, case
+    when aspects.id is null or contacts.id is null or contacts.user_id <> aspects.user_id then 'D07'
+    when row_number() over (partition by source.aspect_id, source.contact_id order by source.id) > 1 then 'D09'
+  end as code
+  from take_over.aspect_memberships as source
+  left join aspects on aspects.id = source.aspect_id left join contacts on contacts.id = source.contact_id`
+
+const blockFates = `
+  select source.id, case
+    when users.id is null or map.new_id is null then 'D07'
+    when users.person_id = map.new_id then 'D13'
+    when row_number() over (partition by source.user_id, map.new_id order by source.id) > 1 then 'D09'
+  end as code
+  from take_over.blocks as source left join users on users.id = source.user_id
+  left join take_over.map_people as map on map.id = source.person_id`
+
+/** Accounts, their preferences, aspects and contacts. Their secrets follow in `insert-secrets.ts`. */
+export const accountStatements: readonly string[] = [
+  insertUsers,
+  fates(
+    'users',
+    `select source.id, case when users.id is null then 'D07' end as code
+     from take_over.users as source left join users on users.id = source.id`,
+  ),
+  fates(
+    'roles',
+    `select source.id, case
+       when people.id is null then 'D07'
+       when people.closed_at is not null then 'closed'
+       when source.name = 'spotlight' then null
+       when people.pod_id is not null then 'remote'
+       when source.name not in ('admin', 'moderator') then 'unknown'
+     end as code
+     from take_over.roles as source left join take_over.map_people as map on map.id = source.person_id
+     left join people on people.id = map.new_id`,
+  ),
+  fates(
+    'account_deletions',
+    `select source.id, case when people.id is null then 'D07' end as code
+     from take_over.account_deletions as source left join take_over.map_people as map on map.id = source.person_id
+     left join people on people.id = map.new_id`,
+  ),
+  insertPreferences,
+  fates(
+    'user_preferences',
+    `select source.id, case
+       when users.id is null then 'D07' when chosen.kind is null then 'unknown'
+       when row_number() over (partition by source.user_id, source.email_type order by source.id) > 1 then 'D09'
+     end as code
+     from take_over.user_preferences as source left join users on users.id = source.user_id
+     left join mail_preferences as chosen on chosen.user_id = users.id and chosen.kind = source.email_type`,
+  ),
+  freeNames,
+  fates(
+    'aspects',
+    `select source.id, case when users.id is null then 'D07' end as code
+     from take_over.aspects as source left join users on users.id = source.user_id`,
+  ),
+  insertAspects,
+  fates('contacts', contactFates),
+  insertContacts,
+  fates('aspect_memberships', membershipFates),
+  `insert into aspect_memberships (aspect_id, contact_id, created_at)
+   select aspect_id, contact_id, ${time('created_at', 'updated_at')} from take_over.aspect_memberships as source
+   where ${isCopied('aspect_memberships', 'source.id')}`,
+  fates('blocks', blockFates),
+  `insert into blocks (user_id, person_id, created_at)
+   select source.user_id, map.new_id, ${BUILT_AT} from take_over.blocks as source
+   join take_over.map_people as map on map.id = source.person_id where ${isCopied('blocks', 'source.id')}`,
+]

@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto'
+import type pg from 'pg'
+import { ALL_SCOPES } from '../../domain/accounts/scopes.js'
+import type { ReportProgress } from '../../operations/backup/progress.js'
+import { loadTables, setSequences } from '../../operations/backup/restore-tables.js'
+import { listSequences } from '../../persistence/operations/table-catalogue.js'
+import type { Pod } from '../../pod/pod.js'
+import { accountStatements } from './account-statements.js'
+import { clientStatements } from './client-statements.js'
+import { conversationStatements } from './conversation-statements.js'
+import { insertSecrets } from './insert-secrets.js'
+import { insertSubjects } from './insert-subjects.js'
+import { interactionStatements } from './interaction-statements.js'
+import { peopleStatements } from './people-statements.js'
+import { postStatements } from './post-statements.js'
+
+/** Tables that are not of the old pod. */
+const KEPT_TABLES = [
+  'take_over',
+  'pod_account',
+  'signing_keys',
+  'audit_entries',
+  'backup_runs',
+  'latest_release',
+] as const
+
+export interface BuildOptions {
+  /** Paths of pictures that are files of this pod. */
+  readonly ownPaths: readonly string[]
+  readonly copiedAt: Date
+  readonly builtAt: Date
+  readonly signal: AbortSignal
+  readonly report: ReportProgress
+}
+
+/**
+ * Empties the tables of the pod and fills them from the staging tables, in one transaction. It writes no notification, mail, outbox row
+ * or message, and triggers do not run.
+ */
+export async function buildTarget(
+  session: pg.Client,
+  { config, secrets }: Pick<Pod, 'config' | 'secrets'>,
+  options: BuildOptions,
+): Promise<void> {
+  const { signal, report } = options
+  const statements = [
+    ...peopleStatements,
+    ...accountStatements,
+    insertSecrets,
+    ...postStatements,
+    ...interactionStatements,
+    ...conversationStatements,
+    ...clientStatements,
+    insertSubjects,
+  ]
+  await session.query('begin')
+  try {
+    await setSettings(session, { config, secrets }, options)
+    await session.query(emptyMaps)
+    await loadTables(
+      session,
+      { signal, report },
+      async () => {
+        for (const [index, statement] of statements.entries()) {
+          signal.throwIfAborted()
+          report({ step: 'statements', done: index, total: statements.length })
+          if (typeof statement === 'string') await session.query(statement)
+          else await statement(session, secrets)
+        }
+        await setCounters(session)
+      },
+      KEPT_TABLES,
+    )
+    await session.query('commit')
+  } catch (error) {
+    await session.query('rollback').catch(() => undefined)
+    throw error
+  }
+  await session.query('analyze')
+}
+
+/** Empties the tables of the pod, without triggers, which would remove the pictures. */
+export async function emptyTarget(session: pg.Client): Promise<void> {
+  const none = { signal: new AbortController().signal, report: () => undefined }
+  await session.query('begin')
+  await loadTables(session, none, async () => undefined, KEPT_TABLES)
+  await session.query('commit')
+}
+
+async function setSettings(
+  session: pg.Client,
+  { config, secrets }: Pick<Pod, 'config' | 'secrets'>,
+  { ownPaths, copiedAt, builtAt }: BuildOptions,
+): Promise<void> {
+  const values = {
+    'take_over.host': config.host,
+    'take_over.url': config.url.replace(/\/$/, ''),
+    'take_over.copied_at': copiedAt.toISOString(),
+    'take_over.built_at': builtAt.toISOString(),
+    'take_over.own_paths': arrayText(ownPaths),
+    'take_over.scopes': arrayText(ALL_SCOPES),
+    // Ids of grants are in cookies and URLs, so they must not be guessed.
+    'take_over.subject_key': createHash('sha256').update(secrets.mac('grants', 'take-over')).digest('hex'),
+    // Sorts and hashes of large tables.
+    work_mem: '64MB',
+    maintenance_work_mem: '128MB',
+  }
+  for (const [name, value] of Object.entries(values))
+    await session.query('select set_config($1, $2, true)', [name, value])
+}
+
+function arrayText(items: readonly string[]): string {
+  return `{${items.map((item) => `"${item.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
+}
+
+const emptyMaps = `
+  do $$
+  declare name text;
+  begin
+    for name in select relname from pg_class where relnamespace = 'take_over'::regnamespace and relkind = 'r'
+      and (relname like 'map\\_%' or relname = 'fates')
+    loop
+      execute format('drop table take_over.%I', name);
+    end loop;
+  end $$;
+  create unlogged table take_over.fates (source text collate "C" not null, id bigint not null, code text collate "C" not null);
+  create index on take_over.fates (source, id)`
+
+/** New rows get ids above all that the source has ever given: a deleted post's id leads nowhere for ever. */
+async function setCounters(session: pg.Client): Promise<void> {
+  const { rows } = await session.query<{ name: string; last: number }>(
+    'select name, last_key::float as last from take_over.source_tables',
+  )
+  const names: Readonly<Record<string, string>> = {
+    o_auth_applications: 'clients',
+    o_auth_access_tokens: 'access_tokens',
+  }
+  const lastKeys = new Map(rows.map(({ name, last }) => [names[name] ?? name, last]))
+  const sequences = await listSequences(session)
+  await setSequences(
+    session,
+    sequences
+      .filter(({ table }) => table !== 'take_over')
+      .map((sequence) => ({ ...sequence, last: lastKeys.get(sequence.table) ?? 0 })),
+  )
+}

@@ -1,0 +1,199 @@
+import { fates, guidOf, isCopied, setting, timeBy } from './sql.js'
+
+const REMOTE = 'map.user_id is null and not map.is_local'
+
+/** Rows of the source by their guid, for reshares and photos. */
+const mapPosts = `
+  create unlogged table take_over.map_posts as
+  select source.id, source.guid, map.new_id as author_id,
+    case when source.type = 'Reshare' then 'Reshare' else 'StatusMessage' end as type,
+    source.type = 'Reshare' or source.public as public, source.root_guid
+  from take_over.posts as source
+  join take_over.map_people as map on map.id = source.author_id and map.new_id is not null
+  where source.type in ('StatusMessage', 'Reshare') or source.text <> ''`
+
+const mapRoots = `
+  create unlogged table take_over.map_roots as
+  select reshares.id, roots.id as root_id, row_number() over (partition by reshares.author_id, roots.id order by reshares.id) as number
+  from take_over.map_posts as reshares join take_over.map_posts as roots on roots.guid = reshares.root_guid and roots.public
+  where reshares.type = 'Reshare' and roots.id <> reshares.id`
+
+/** What the old pod has read of a linked page. The mark keeps it out of what is sent: these are no words of the author. */
+const EMBED = `coalesce(
+  (select jsonb_strip_nulls(jsonb_build_object('url', graph.url, 'title', graph.title, 'description', graph.description,
+     'image', graph.image, 'video_url', graph.video_url, 'cached', true))
+   from take_over.open_graph_caches as graph where graph.id = source.open_graph_cache_id and graph.url is not null),
+  (select jsonb_strip_nulls(jsonb_build_object('url', oembed.url, 'title', oembed.data ->> 'title',
+     'description', oembed.data ->> 'description', 'image', oembed.data ->> 'thumbnail_url', 'cached', true))
+   from take_over.o_embed_caches as oembed where oembed.id = source.o_embed_cache_id)
+)`
+
+const insertPosts = `
+  insert into posts (
+    id, guid, author_id, type, public, text, provider_display_name, embed, root_id, interacted_at, created_at, stored_at
+  ) overriding system value
+  select source.id, ${guidOf('posts', 'source')}, kept.author_id, kept.type, kept.public,
+    case when kept.type = 'Reshare' then '' else coalesce(source.text, '') end, nullif(source.provider_display_name, ''),
+    case when source.open_graph_cache_id is not null or source.o_embed_cache_id is not null then ${EMBED} end, roots.root_id,
+    ${timeBy(REMOTE, 'source.interacted_at', 'source.created_at', 'source.updated_at')},
+    ${timeBy(REMOTE, 'source.created_at', 'source.updated_at')}, ${timeBy(REMOTE, 'source.created_at', 'source.updated_at')}
+  from take_over.posts as source
+  join take_over.map_posts as kept on kept.id = source.id
+  join take_over.map_people as map on map.id = kept.author_id
+  left join take_over.map_roots as roots on roots.id = source.id
+  where ${isCopied('posts', 'source.id')}`
+
+const OWN_PATH = `(source.remote_photo_path is null or source.remote_photo_path = any(${setting('own_paths')}::text[]))`
+
+const insertPhotos = `
+  insert into photos (
+    id, guid, author_id, post_id, post_guid, position, public, pending, text, remote_path, name, height, width, created_at
+  ) overriding system value
+  select source.id, ${guidOf('photos', 'source')}, map.new_id, posts.id,
+    case when posts.id is null then nullif(source.status_message_guid, '') end,
+    row_number() over (partition by posts.id order by source.id) - 1,
+    coalesce(posts.public, source.public), source.pending, nullif(source.text, ''),
+    case
+      when map.is_local and ${OWN_PATH} then null
+      when source.remote_photo_path is null then 'https://' || split_part(map.address, '@', 2) || '/uploads/images/'
+      else source.remote_photo_path
+    end,
+    coalesce(nullif(source.remote_photo_name, ''), nullif(source.processed_image, ''), source.unprocessed_image, ''),
+    source.height, source.width, ${timeBy(REMOTE, 'source.created_at', 'source.updated_at')}
+  from take_over.photos as source
+  join take_over.map_people as map on map.id = source.author_id
+  left join take_over.map_posts as kept on kept.guid = source.status_message_guid
+  left join posts on posts.id = kept.id
+  where ${isCopied('photos', 'source.id')}`
+
+/** Visibilities of posts and photos; those of public things have no meaning here. */
+const sharedWith = (type: string, table: string) => `
+  from take_over.aspect_visibilities as source
+  left join ${table} as shared on shared.id = source.shareable_id
+  left join users on users.person_id = shared.author_id
+  left join aspects on aspects.id = source.aspect_id
+  where source.shareable_type = '${type}'`
+
+const aspectFates = (type: string, table: string) => `
+  select source.id, case
+    when shared.id is null or aspects.id is null or aspects.user_id is distinct from users.id then 'D07'
+    when shared.public then 'public'
+    when row_number() over (partition by source.shareable_id, source.aspect_id order by source.id) > 1 then 'D09'
+  end as code ${sharedWith(type, table)}`
+
+const shareFates = (type: string, table: string) => `
+  select source.id, case
+    when shared.id is null or users.id is null then 'D07'
+    when shared.public then 'public'
+    when row_number() over (partition by source.shareable_id, source.user_id order by source.id) > 1 then 'D09'
+  end as code
+  from take_over.share_visibilities as source
+  left join ${table} as shared on shared.id = source.shareable_id
+  left join users on users.id = source.user_id
+  where source.shareable_type = '${type}'`
+
+const unknownType = (table: string) => `
+  select id, 'D15' as code from take_over.${table} where shareable_type not in ('Post', 'Photo')`
+
+const visibilities: readonly string[] = [
+  fates('aspect_visibilities', aspectFates('Post', 'posts')),
+  fates('aspect_visibilities', aspectFates('Photo', 'photos')),
+  fates('aspect_visibilities', unknownType('aspect_visibilities')),
+  `insert into post_aspects (post_id, aspect_id) select shareable_id, aspect_id from take_over.aspect_visibilities as source
+   where shareable_type = 'Post' and ${isCopied('aspect_visibilities', 'source.id')}`,
+  `insert into photo_aspects (photo_id, aspect_id) select shareable_id, aspect_id from take_over.aspect_visibilities as source
+   where shareable_type = 'Photo' and ${isCopied('aspect_visibilities', 'source.id')}`,
+  fates('share_visibilities', shareFates('Post', 'posts')),
+  fates('share_visibilities', shareFates('Photo', 'photos')),
+  fates('share_visibilities', unknownType('share_visibilities')),
+  `insert into post_visibilities (user_id, post_id, author_id, created_at)
+   select source.user_id, posts.id, posts.author_id, posts.created_at
+   from take_over.share_visibilities as source join posts on posts.id = source.shareable_id
+   where shareable_type = 'Post' and ${isCopied('share_visibilities', 'source.id')}`,
+  `insert into photo_visibilities (user_id, photo_id) select user_id, shareable_id from take_over.share_visibilities as source
+   where shareable_type = 'Photo' and ${isCopied('share_visibilities', 'source.id')}`,
+  `insert into hidden_posts (user_id, post_id, created_at)
+   select hidden.user_id, hidden.post_id, ${setting('built_at')}::timestamptz from (
+     select user_id, shareable_id as post_id from take_over.share_visibilities as source
+     where hidden and shareable_type = 'Post' and ${isCopied('share_visibilities', 'source.id')}
+     union
+     select users.id, listed.id::bigint from take_over.users as source join users on users.id = source.id
+     cross join lateral jsonb_array_elements_text(case
+       when jsonb_typeof(source.hidden_shareables -> 'Post') = 'array' then source.hidden_shareables -> 'Post' else '[]'
+     end) as listed(id) where listed.id ~ '^[0-9]{1,18}$'
+   ) as hidden join posts on posts.id = hidden.post_id`,
+]
+
+const polls: readonly string[] = [
+  fates(
+    'polls',
+    `select source.id, case
+       when posts.id is null then 'D07'
+       when row_number() over (partition by posts.id order by source.id) > 1 then 'D09'
+     end as code from take_over.polls as source left join posts on posts.id = source.status_message_id`,
+  ),
+  `insert into polls (id, guid, post_id, question) overriding system value
+   select source.id, ${guidOf('polls', 'source', 'source.number = 1')}, source.status_message_id, source.question
+   from (select polls.*, row_number() over (partition by guid order by id) as number from take_over.polls) as source
+   where ${isCopied('polls', 'source.id')}`,
+  fates(
+    'poll_answers',
+    `select source.id, case when polls.id is null then 'D07' end as code
+     from take_over.poll_answers as source left join polls on polls.id = source.poll_id`,
+  ),
+  `insert into poll_answers (id, guid, poll_id, position, answer) overriding system value
+   select source.id, ${guidOf('poll_answers', 'source', 'source.number = 1')}, source.poll_id,
+     row_number() over (partition by source.poll_id order by source.id) - 1, source.answer
+   from (select poll_answers.*, row_number() over (partition by guid order by id) as number from take_over.poll_answers) as source
+   where ${isCopied('poll_answers', 'source.id')}`,
+]
+
+const locations: readonly string[] = [
+  fates(
+    'locations',
+    `select source.id, case
+       when posts.id is null then 'D07'
+       when coalesce(source.lat, '') = '' or coalesce(source.lng, '') = '' then 'incomplete'
+       when row_number() over (
+         partition by posts.id, coalesce(source.lat, '') = '' or coalesce(source.lng, '') = '' order by source.id
+       ) > 1 then 'D09'
+     end as code from take_over.locations as source left join posts on posts.id = source.status_message_id`,
+  ),
+  `insert into locations (post_id, address, lat, lng)
+   select status_message_id, coalesce(address, ''), lat, lng from take_over.locations as source
+   where ${isCopied('locations', 'source.id')}`,
+]
+
+/** Posts with photos, places, polls and readers. */
+export const postStatements: readonly string[] = [
+  mapPosts,
+  'create unique index on take_over.map_posts (id)',
+  'create index on take_over.map_posts (guid)',
+  'analyze take_over.map_posts',
+  mapRoots,
+  'create unique index on take_over.map_roots (id)',
+  fates(
+    'posts',
+    `select source.id, case
+       when map.new_id is null then 'D07' when kept.id is null then 'D15' when roots.number > 1 then 'D09'
+     end as code
+     from take_over.posts as source
+     left join take_over.map_people as map on map.id = source.author_id
+     left join take_over.map_posts as kept on kept.id = source.id
+     left join take_over.map_roots as roots on roots.id = source.id`,
+  ),
+  insertPosts,
+  'analyze posts',
+  `update posts set root_id = null where root_id is not null and not exists (
+     select from posts as roots where roots.id = posts.root_id
+   )`,
+  fates(
+    'photos',
+    `select source.id, case when map.new_id is null then 'D07' end as code
+     from take_over.photos as source left join take_over.map_people as map on map.id = source.author_id`,
+  ),
+  insertPhotos,
+  ...visibilities,
+  ...locations,
+  ...polls,
+]

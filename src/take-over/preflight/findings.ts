@@ -1,0 +1,331 @@
+import type { Source } from '../source/source.js'
+
+/** Rows of the source that are not as the copy needs them. Ids and guids only, no texts. */
+export interface Finding {
+  readonly code: string
+  readonly table: string
+  readonly count: number
+  readonly examples: readonly string[]
+}
+
+interface Check {
+  readonly code: string
+  readonly table: string
+  /** Columns, as table.column, without which the check has no meaning in this release. */
+  readonly needs?: readonly string[]
+  /** Selects \`example\`; $1 is the host of the pod. */
+  readonly select: string
+}
+
+const EXAMPLES = 20
+const GUID = `'^[0-9A-Za-z_@.:-]{15,254}[0-9A-Za-z]$'`
+const HANDLE = `'^[[:alnum:]._-]+@([[:alnum:].-]+|\\[[0-9a-f:.]+\\])(:[0-9]+)?$'`
+
+/** Columns of the source that are ids of other rows, which no foreign key guards. */
+const REFERENCES: readonly (readonly [table: string, column: string, target: string, condition?: string])[] = [
+  ['contacts', 'user_id', 'users'],
+  ['contacts', 'person_id', 'people'],
+  ['aspects', 'user_id', 'users'],
+  ['aspect_memberships', 'aspect_id', 'aspects'],
+  ['aspect_memberships', 'contact_id', 'contacts'],
+  ['blocks', 'user_id', 'users'],
+  ['blocks', 'person_id', 'people'],
+  ['roles', 'person_id', 'people'],
+  ['profiles', 'person_id', 'people'],
+  ['user_preferences', 'user_id', 'users'],
+  ['account_deletions', 'person_id', 'people'],
+  ['posts', 'author_id', 'people'],
+  ['photos', 'author_id', 'people'],
+  ['aspect_visibilities', 'aspect_id', 'aspects'],
+  ['aspect_visibilities', 'shareable_id', 'posts', `shareable_type = 'Post'`],
+  ['aspect_visibilities', 'shareable_id', 'photos', `shareable_type = 'Photo'`],
+  ['share_visibilities', 'user_id', 'users'],
+  ['share_visibilities', 'shareable_id', 'posts', `shareable_type = 'Post'`],
+  ['share_visibilities', 'shareable_id', 'photos', `shareable_type = 'Photo'`],
+  ['locations', 'status_message_id', 'posts'],
+  ['polls', 'status_message_id', 'posts'],
+  ['poll_answers', 'poll_id', 'polls'],
+  ['poll_participations', 'poll_id', 'polls'],
+  ['poll_participations', 'poll_answer_id', 'poll_answers'],
+  ['poll_participations', 'author_id', 'people'],
+  ['comments', 'commentable_id', 'posts', `commentable_type = 'Post'`],
+  ['comments', 'author_id', 'people'],
+  ['likes', 'target_id', 'posts', `target_type = 'Post'`],
+  ['likes', 'target_id', 'comments', `target_type = 'Comment'`],
+  ['likes', 'author_id', 'people'],
+  ['participations', 'target_id', 'posts', `target_type = 'Post'`],
+  ['participations', 'author_id', 'people'],
+  ['taggings', 'tag_id', 'tags'],
+  ['taggings', 'taggable_id', 'posts', `taggable_type = 'Post'`],
+  ['taggings', 'taggable_id', 'comments', `taggable_type = 'Comment'`],
+  ['tag_followings', 'tag_id', 'tags'],
+  ['tag_followings', 'user_id', 'users'],
+  ['mentions', 'mentions_container_id', 'posts', `mentions_container_type = 'Post'`],
+  ['mentions', 'mentions_container_id', 'comments', `mentions_container_type = 'Comment'`],
+  ['mentions', 'person_id', 'people'],
+  ['conversations', 'author_id', 'people'],
+  ['conversation_visibilities', 'conversation_id', 'conversations'],
+  ['conversation_visibilities', 'person_id', 'people'],
+  ['messages', 'conversation_id', 'conversations'],
+  ['messages', 'author_id', 'people'],
+  ['notifications', 'recipient_id', 'users'],
+  ['notification_actors', 'notification_id', 'notifications'],
+  ['notification_actors', 'person_id', 'people'],
+  ['reports', 'user_id', 'users'],
+  ['reports', 'item_id', 'posts', `item_type = 'Post'`],
+  ['reports', 'item_id', 'comments', `item_type = 'Comment'`],
+  ['authorizations', 'user_id', 'users'],
+  ['authorizations', 'o_auth_application_id', 'o_auth_applications'],
+  ['o_auth_access_tokens', 'authorization_id', 'authorizations'],
+]
+
+const WITH_GUID = [
+  ...[
+    'people',
+    'posts',
+    'photos',
+    'polls',
+    'poll_answers',
+    'poll_participations',
+    'comments',
+    'likes',
+    'participations',
+  ],
+  ...['conversations', 'messages', 'notifications'],
+] as const
+
+const WITH_TIMES = [
+  ...[
+    'users',
+    'people',
+    'profiles',
+    'contacts',
+    'aspects',
+    'posts',
+    'photos',
+    'polls',
+    'poll_participations',
+    'comments',
+  ],
+  ...['likes', 'participations', 'conversations', 'messages', 'notifications', 'reports'],
+] as const
+
+const doubled = (table: string, columns: string, condition = 'true'): Check => ({
+  code: 'D09',
+  table,
+  select: `select id::text as example from (
+      select id, row_number() over (partition by ${columns} order by id) as number from ${table} where ${condition}
+    ) as numbered where number > 1`,
+})
+
+const CHECKS: readonly Check[] = [
+  {
+    code: 'D01',
+    table: 'people',
+    select: `select string_agg(id::text, '=' order by id) as example from people group by lower(diaspora_handle) having count(*) > 1`,
+  },
+  {
+    code: 'D02',
+    table: 'people',
+    select: `select id::text as example from people where lower(diaspora_handle) !~ ${HANDLE} or length(diaspora_handle) > 255`,
+  },
+  {
+    code: 'D03',
+    table: 'people',
+    select: `select id::text as example from people where not exists (select from profiles where person_id = people.id)`,
+  },
+  {
+    code: 'D04',
+    table: 'people',
+    select: `select person_id::text as example from profiles group by person_id having count(*) > 1`,
+  },
+  {
+    code: 'D05',
+    table: 'people',
+    select: `select id::text as example from people where owner_id is null and pod_id is null
+      or owner_id is not null and not exists (select from users where users.id = owner_id)
+      or owner_id is null and pod_id is not null and split_part(lower(diaspora_handle), '@', 2) = $1`,
+  },
+  {
+    code: 'D06',
+    table: 'pods',
+    select: `select id::text as example from (
+        select id, host, lower(host) in ($1, 'www.' || $1) as is_own, row_number() over (
+          partition by lower(host), case when coalesce(port, -1) in (-1, 0, 80, 443) then 443 else port end order by id
+        ) as number from pods
+      ) as numbered where number > 1 or coalesce(host, '') = '' or is_own`,
+  },
+  ...REFERENCES.map(
+    ([table, column, target, condition = 'true']): Check => ({
+      code: 'D07',
+      table,
+      needs: [`${table}.${column}`, `${target}.id`],
+      select: `select ${table}.id::text as example from ${table}
+        where ${condition} and not exists (select from ${target} as target where target.id = ${table}.${column})`,
+    }),
+  ),
+  ...WITH_GUID.map(
+    (table): Check => ({
+      code: 'D08',
+      table,
+      needs: [`${table}.guid`],
+      select: `select id::text as example from ${table} where guid is null or guid !~ ${GUID}`,
+    }),
+  ),
+  doubled('aspects', 'user_id, lower(name)'),
+  doubled('users', 'lower(email)', `email <> ''`),
+  doubled('authorizations', 'user_id, o_auth_application_id'),
+  doubled('poll_participations', 'poll_id, author_id'),
+  doubled('tags', 'lower(name)'),
+  doubled('locations', 'status_message_id'),
+  doubled('notifications', 'target_id, recipient_id', `target_type = 'Mention'`),
+  {
+    code: 'D11',
+    table: 'conversations',
+    select: `select id::text as example from conversations where coalesce(trim(subject), '') = '' or length(subject) > 255`,
+  },
+  ...['posts', 'comments', 'messages'].map(
+    (table): Check => ({
+      code: 'D11',
+      table,
+      select: `select id::text as example from ${table} where length(text) > 65535`,
+    }),
+  ),
+  {
+    code: 'D11',
+    table: 'profiles',
+    select: `select id::text as example from profiles where length(first_name) > 32 or length(last_name) > 32
+      or length(bio) > 65535 or length(location) > 255 or length(gender) > 255`,
+  },
+  ...WITH_TIMES.map(
+    (table): Check => ({
+      code: 'D12',
+      table,
+      select: `select id::text as example from ${table}
+        where created_at is null or created_at < timestamp '2010-01-01' or created_at > localtimestamp + interval '1 day'`,
+    }),
+  ),
+  {
+    code: 'D13',
+    table: 'contacts',
+    select: `select contacts.id::text as example from contacts join people on people.id = person_id
+      where not sharing and not receiving or people.owner_id = contacts.user_id or people.closed_account`,
+  },
+  {
+    code: 'D13',
+    table: 'blocks',
+    select: `select blocks.id::text as example from blocks join people on people.id = person_id where people.owner_id = blocks.user_id`,
+  },
+  {
+    code: 'D14',
+    table: 'notifications',
+    select: `select id::text as example from notifications where not exists (
+        select from notification_actors where notification_id = notifications.id
+      ) or case target_type
+        when 'Post' then not exists (select from posts where posts.id = target_id)
+        when 'Comment' then not exists (select from comments where comments.id = target_id)
+        when 'Mention' then not exists (select from mentions where mentions.id = target_id)
+        when 'Person' then not exists (select from people where people.id = target_id)
+        else true
+      end or coalesce(type, '') not in (
+        'Notifications::CommentOnPost', 'Notifications::AlsoCommented', 'Notifications::Liked', 'Notifications::LikedComment',
+        'Notifications::Reshared', 'Notifications::MentionedInPost', 'Notifications::Mentioned', 'Notifications::MentionedInComment',
+        'Notifications::StartedSharing', 'Notifications::ContactsBirthday'
+      )`,
+  },
+  {
+    code: 'D15',
+    table: 'posts',
+    select: `select posts.id::text as example from posts left join posts as root on root.guid = posts.root_guid
+      where posts.type not in ('StatusMessage', 'Reshare')
+        or posts.type = 'Reshare' and (not posts.public or root.id is null or not root.public and root.type <> 'Reshare')`,
+  },
+  {
+    code: 'D15',
+    table: 'comments',
+    select: `select id::text as example from comments where commentable_type <> 'Post'`,
+  },
+  {
+    code: 'D15',
+    table: 'likes',
+    select: `select id::text as example from likes where target_type not in ('Post', 'Comment')`,
+  },
+  ...(['comment', 'like', 'poll_participation'] as const).map(
+    (name): Check => ({
+      code: 'D16',
+      table: `${name}_signatures`,
+      select: `select ${name}_id::text as example from ${name}_signatures where coalesce(author_signature, '') = ''`,
+    }),
+  ),
+  {
+    code: 'D17',
+    table: 'photos',
+    select: `select photos.id::text as example from photos left join posts on posts.guid = status_message_guid
+      where remote_photo_path is null or coalesce(remote_photo_name, '') = '' or posts.public and not photos.public`,
+  },
+  {
+    code: 'D19',
+    table: 'account_deletions',
+    select: `select id::text as example from account_deletions where completed_at is null`,
+  },
+  {
+    code: 'D20',
+    table: 'people',
+    select: `select id::text as example from people
+      where owner_id is not null and split_part(lower(diaspora_handle), '@', 2) <> $1 and closed_account is not true`,
+  },
+  {
+    code: 'D43',
+    table: 'posts',
+    select: `select posts.id::text as example from posts
+      left join (select commentable_id, count(*) from comments where commentable_type = 'Post' group by 1) as counted
+        on counted.commentable_id = posts.id
+      where coalesce(posts.comments_count, 0) <> coalesce(counted.count, 0)
+      union all
+      select posts.id::text from posts
+      left join (select target_id, count(*) from likes where target_type = 'Post' and positive is not false group by 1) as counted
+        on counted.target_id = posts.id
+      where coalesce(posts.likes_count, 0) <> coalesce(counted.count, 0)`,
+  },
+]
+
+/** Counts the rows of each kind in the source. Only PostgreSQL can answer these statements. */
+export async function findDirtyRows(source: Source, host: string): Promise<readonly Finding[]> {
+  const columns = new Set(
+    (await source.listTables()).flatMap(({ name, columns: names }) => names.map((column) => `${name}.${column}`)),
+  )
+  const found: Finding[] = []
+  for (const { code, table, needs = [], select } of CHECKS) {
+    if (![`${table}.${keyOf(table)}`, ...needs].every((column) => columns.has(column))) continue
+    const [row] = await source.query<{ count: number; examples: string[] }>(
+      `select count(*)::int as count, (array_agg(example))[1:${EXAMPLES}] as examples from (${select}) as dirty`,
+      select.includes('$1') ? [host] : [],
+    )
+    if (row !== undefined && row.count > 0) found.push({ code, table, count: row.count, examples: row.examples })
+  }
+  return mergeFindings(found)
+}
+
+function keyOf(table: string): string {
+  return table.endsWith('_signatures') ? table.replace(/signatures$/, 'id') : 'id'
+}
+
+/** One finding for each code and table. */
+function mergeFindings(findings: readonly Finding[]): readonly Finding[] {
+  const merged = new Map<string, Finding>()
+  for (const finding of findings) {
+    const name = `${finding.code} ${finding.table}`
+    const known = merged.get(name)
+    merged.set(
+      name,
+      known === undefined
+        ? finding
+        : {
+            ...finding,
+            count: known.count + finding.count,
+            examples: [...known.examples, ...finding.examples].slice(0, EXAMPLES),
+          },
+    )
+  }
+  return [...merged.values()].sort((one, other) => (one.code < other.code ? -1 : one.code > other.code ? 1 : 0))
+}

@@ -1,0 +1,50 @@
+import { createPublicKey } from 'node:crypto'
+import { readPrivateKey, readPublicKey } from '../../protocol/signatures/rsa.js'
+import type { Source } from '../source/source.js'
+
+interface BrokenKey {
+  readonly guid: string
+  readonly isClosed: boolean
+}
+
+export interface KeyPairs {
+  readonly checked: number
+  readonly broken: readonly BrokenKey[]
+}
+
+interface KeyRow {
+  readonly id: number
+  readonly guid: string
+  readonly publicKey: string
+  readonly privateKey: string | null
+  readonly isClosed: boolean
+}
+
+const AT_ONCE = 200
+
+/** Compares the keys of all accounts. A closed account needs its key too, to answer pods that still write to it. */
+export async function checkKeyPairs(source: Source): Promise<KeyPairs> {
+  const broken: BrokenKey[] = []
+  let checked = 0
+  for (let after = 0; ; ) {
+    const rows = await source.query<KeyRow>(selectKeys, [after, AT_ONCE])
+    const last = rows.at(-1)
+    if (last === undefined) return { checked, broken }
+    after = last.id
+    checked += rows.length
+    for (const { guid, isClosed, ...keys } of rows) if (!isPair(keys)) broken.push({ guid, isClosed })
+  }
+}
+
+/** Whether a private key as PEM has this public key. */
+function isPair({ publicKey, privateKey }: Pick<KeyRow, 'publicKey' | 'privateKey'>): boolean {
+  const [one, other] = [readPublicKey(publicKey), readPrivateKey(privateKey ?? '')]
+  if (one === undefined || other === undefined) return false
+  return createPublicKey(other).export({ format: 'jwk' }).n === one.export({ format: 'jwk' }).n
+}
+
+const selectKeys = `
+  select users.id::float as id, people.guid, people.serialized_public_key as "publicKey",
+    users.serialized_private_key as "privateKey", coalesce(people.closed_account, false) as "isClosed"
+  from users join people on people.owner_id = users.id
+  where users.id > $1 order by users.id limit $2`

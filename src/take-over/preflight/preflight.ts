@@ -1,0 +1,213 @@
+import { statfs } from 'node:fs/promises'
+import type { Knex } from 'knex'
+import type { Config } from '../../config/config.js'
+import { findTakeOver } from '../../persistence/operations/take-over-state.js'
+import { judgeSchema, type SchemaState } from '../source/release.js'
+import type { Source } from '../source/source.js'
+import { SOURCE_TABLES, TABLES_LEFT_OUT } from '../source/source-tables.js'
+import { countFiles, type FileCount } from '../uploads/count-files.js'
+import { type Finding, findDirtyRows } from './findings.js'
+import { checkKeyPairs, type KeyPairs } from './key-pairs.js'
+
+/** Bytes of the target for each byte of the source: staging tables, tables and indexes. */
+const SPACE_FACTOR = 2.6
+
+export interface Block {
+  readonly code: 'F1' | 'F2' | 'F3' | 'F4' | 'F5' | 'F6'
+  readonly message: string
+}
+
+export interface PreflightReport {
+  readonly release: string
+  readonly newestMigration: string
+  readonly encoding: string
+  readonly tables: readonly { readonly name: string; readonly rows: number; readonly bytes: number }[]
+  readonly rows: number
+  readonly accounts: Readonly<Record<string, number>>
+  readonly hosts: readonly { readonly host: string; readonly accounts: number }[]
+  readonly keyPairs: { readonly checked: number; readonly broken: number }
+  readonly files: FileCount | undefined
+  readonly findings: readonly Finding[]
+  readonly disk: { readonly needed: number; readonly free: number | undefined }
+  readonly blocks: readonly Block[]
+}
+
+export interface PreflightOptions {
+  readonly uploads: string | undefined
+  readonly locksBrokenKeys: boolean
+}
+
+interface Examined {
+  readonly schema: SchemaState
+  readonly disk: PreflightReport['disk']
+  readonly keys: KeyPairs
+  readonly blocks: readonly Block[]
+}
+
+/** Examines source and target, and changes nothing. */
+export async function preflight(
+  target: { readonly db: Knex; readonly config: Config },
+  source: Source,
+  options: PreflightOptions,
+): Promise<PreflightReport> {
+  const { config } = target
+  const { schema, disk, keys, blocks } = await examineBlocks(target, source, options)
+  const head = {
+    release: schema.release,
+    newestMigration: schema.newest,
+    encoding: await source.encoding(),
+    disk,
+    blocks,
+  }
+  if (schema.fault !== undefined) return { ...head, ...NOTHING }
+  const tables = await countTables(source)
+  return {
+    ...head,
+    tables,
+    rows: tables.reduce((sum, { rows }) => sum + rows, 0),
+    accounts: await countAccounts(source),
+    hosts: await listHosts(source),
+    keyPairs: { checked: keys.checked, broken: keys.broken.length },
+    files: options.uploads === undefined ? undefined : await countFiles(source, options.uploads, config.host),
+    findings: [...(await findDirtyRows(source, config.host)), ...findBrokenKeys(keys)],
+  }
+}
+
+/** Why source and target do not fit; without the counts of rows, which take a while. */
+export async function examineBlocks(
+  { db, config }: { readonly db: Knex; readonly config: Config },
+  source: Source,
+  { locksBrokenKeys }: Pick<PreflightOptions, 'locksBrokenKeys'>,
+): Promise<Examined> {
+  const found = await source.listTables()
+  const schema = judgeSchema(await source.listVersions(), found)
+  const bytes = found.reduce((sum, table) => sum + table.bytes, 0)
+  const disk = { needed: Math.ceil(bytes * SPACE_FACTOR), free: await freeBytes(config) }
+  const blocks = await findTargetBlocks(db)
+  if (disk.free !== undefined && disk.free < disk.needed) {
+    blocks.push({ code: 'F5', message: `The database needs ${disk.needed} bytes, and ${disk.free} are free.` })
+  }
+  if (schema.fault !== undefined) {
+    blocks.unshift({ code: 'F3', message: `The old database cannot be read: ${schema.fault}.` })
+    return { schema, disk, keys: { checked: 0, broken: [] }, blocks }
+  }
+  const keys = await checkKeyPairs(source)
+  const broken = locksBrokenKeys ? 0 : keys.broken.filter(({ isClosed }) => !isClosed).length
+  blocks.push(...(await findSourceBlocks(source, config.host, broken)))
+  return { schema, disk, keys, blocks }
+}
+
+function findBrokenKeys({ broken }: KeyPairs): readonly Finding[] {
+  if (broken.length === 0) return []
+  const examples = broken.slice(0, 20).map(({ guid }) => guid)
+  return [{ code: 'D18', table: 'users', count: broken.length, examples }]
+}
+
+const NOTHING = {
+  tables: [],
+  rows: 0,
+  accounts: {},
+  hosts: [],
+  keyPairs: { checked: 0, broken: 0 },
+  files: undefined,
+  findings: [],
+} as const
+
+/** Why nothing may be copied into the target: it has accounts, or people, that do not come from this take-over. */
+export async function findTargetBlocks(db: Knex): Promise<Block[]> {
+  const state = (await findTakeOver(db))?.state
+  if (state === 'open' || state === 'finished') {
+    return [{ code: 'F4', message: 'This pod has been taken over and is open.' }]
+  }
+  if (state !== undefined) return []
+  const { rows } = await db.raw(`select to_regclass('public.people') is not null as exists`)
+  if (!rows[0].exists) return []
+  const counted = await db.raw(
+    'select (select count(*)::int from users) as users, (select count(*)::int from people) as people',
+  )
+  const { users, people } = counted.rows[0]
+  if (users === 0 && people === 0) return []
+  return [
+    { code: 'F4', message: `The database of this pod has ${users} accounts and ${people} people: it must be empty.` },
+  ]
+}
+
+/** What in the source cannot be copied. */
+async function findSourceBlocks(source: Source, host: string, brokenKeys: number): Promise<readonly Block[]> {
+  const blocks: Block[] = []
+  const equal = await source.query<{ name: string }>(
+    'select lower(username) as name from users group by 1 having count(*) > 1 order by 1 limit 20',
+  )
+  if (equal.length > 0) {
+    blocks.push({
+      code: 'F1',
+      message: `User names are equal but for case: ${equal.map(({ name }) => name).join(', ')}.`,
+    })
+  }
+  if (brokenKeys > 0) {
+    blocks.push({
+      code: 'F2',
+      message: `${brokenKeys} open accounts have no valid key pair (D18): --lock-broken-keys locks them.`,
+    })
+  }
+  const [elsewhere] = await source.query<{ count: number }>(
+    `select count(*)::int as count from people
+     where owner_id is not null and closed_account is not true and split_part(lower(diaspora_handle), '@', 2) <> $1`,
+    [host],
+  )
+  if (elsewhere !== undefined && elsewhere.count > 0) {
+    blocks.push({
+      code: 'F2',
+      message: `${elsewhere.count} local accounts have a handle at another host than this pod (D20).`,
+    })
+  }
+  const encrypted = (await source.listTables())
+    .find(({ name }) => name === 'users')
+    ?.columns.filter((column) => column.startsWith('encrypted_otp_secret'))
+  if (encrypted !== undefined && encrypted.length > 0) {
+    const [row] = await source.query<{ count: number }>(
+      'select count(*)::int as count from users where encrypted_otp_secret is not null',
+    )
+    if (row !== undefined && row.count > 0) {
+      blocks.push({
+        code: 'F6',
+        message: `${row.count} accounts have an encrypted second factor of a development version.`,
+      })
+    }
+  }
+  return blocks
+}
+
+async function countTables(source: Source): Promise<PreflightReport['tables']> {
+  const bytes = new Map((await source.listTables()).map((table) => [table.name, table.bytes]))
+  const counted = []
+  for (const name of [...SOURCE_TABLES.map((table) => table.name), ...TABLES_LEFT_OUT]) {
+    counted.push({ name, rows: await source.countRows(name), bytes: bytes.get(name) ?? 0 })
+  }
+  return counted
+}
+
+async function countAccounts(source: Source): Promise<Readonly<Record<string, number>>> {
+  const hasFactors = (await source.listTables()).some(
+    ({ name, columns }) => name === 'users' && columns.includes('otp_required_for_login'),
+  )
+  const [counts = {}] = await source.query<Record<string, number>>(`
+    select count(*)::int as all, count(*) filter (where people.closed_account)::int as closed,
+      count(*) filter (where users.locked_at is not null and people.closed_account is not true)::int as locked,
+      ${hasFactors ? 'count(*) filter (where users.otp_required_for_login)' : '0'}::int as "secondFactor"
+    from users left join people on people.owner_id = users.id`)
+  return counts
+}
+
+async function listHosts(source: Source): Promise<PreflightReport['hosts']> {
+  return source.query(`
+    select split_part(lower(diaspora_handle), '@', 2) as host, count(*)::int as accounts
+    from people where owner_id is not null group by 1 order by 2 desc, 1 limit 20`)
+}
+
+/** Free bytes where the embedded database is; unknown for another server. */
+async function freeBytes({ databaseUrl, dataDir }: Config): Promise<number | undefined> {
+  if (databaseUrl !== undefined) return undefined
+  const found = await statfs(dataDir).catch(() => undefined)
+  return found && found.bavail * found.bsize
+}

@@ -1,0 +1,57 @@
+import type { Readable } from 'node:stream'
+import type { SourceTable } from './source-tables.js'
+
+/** A part of a table: keys above `after`, up to and including `upTo`. */
+export interface Block {
+  readonly after: number
+  readonly upTo: number
+}
+
+/** What a block contains. Equal contents have equal fingerprints, whatever the order of the rows. */
+export interface BlockMark {
+  readonly rows: number
+  readonly fingerprint: string
+}
+
+/** A table of the source, as it is there. */
+export interface FoundTable {
+  readonly name: string
+  readonly columns: readonly string[]
+  readonly bytes: number
+}
+
+export interface ReadBlock extends BlockMark {
+  /** Reads the rows as lines of the text format of COPY, with the columns of the table in their order. Undefined: the mark is known. */
+  readonly openLines: (() => Readable) | undefined
+}
+
+/** The old database. It is only read, in sessions that may not write, by transactions that end within a minute. */
+export interface Source {
+  readonly kind: 'postgres' | 'mysql'
+  /** Identifies server and database. */
+  identity(): Promise<string>
+  encoding(): Promise<string>
+  listTables(): Promise<readonly FoundTable[]>
+  listVersions(): Promise<readonly string[]>
+  countRows(table: string): Promise<number>
+  /** The last value of the counter of a key; 0 if it has none. */
+  lastKey(table: SourceTable): Promise<number>
+  /** The last keys of the next blocks above a key. None: there are no more rows. */
+  listBlockEnds(
+    table: SourceTable,
+    after: number,
+    size: { readonly rows: number; readonly blocks: number },
+  ): Promise<readonly number[]>
+  /**
+   * Calls `use` with count, fingerprint and rows of a block, all of one snapshot. Without rows if the mark equals `known`.
+   */
+  readBlock(
+    table: SourceTable,
+    block: Block,
+    known: BlockMark | undefined,
+    use: (read: ReadBlock) => Promise<void>,
+  ): Promise<void>
+  /** Rows of a statement, for reports. */
+  query<Row extends object>(statement: string, values?: readonly unknown[]): Promise<readonly Row[]>
+  close(): Promise<void>
+}

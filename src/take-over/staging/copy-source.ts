@@ -1,0 +1,159 @@
+import { PassThrough } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { setTimeout as pause } from 'node:timers/promises'
+import type pg from 'pg'
+import type { ReportProgress } from '../../operations/backup/progress.js'
+import { copyIn } from '../../persistence/database/copy.js'
+import type { Secrets } from '../../pod/pod.js'
+import type { Block, BlockMark, ReadBlock, Source } from '../source/source.js'
+import { SOURCE_TABLES, type SourceTable } from '../source/source-tables.js'
+import { changesOf } from './changed-columns.js'
+import { changeRows } from './copy-text.js'
+import { createStaging, listStagedBlocks, markBlock, noteSourceTable, stagingTable } from './staging-tables.js'
+
+/** Rows of a block. */
+const BLOCK_ROWS = 10_000
+/** Their boundaries are listed by one statement. */
+const BLOCKS_AT_ONCE = 100
+
+export interface CopyOptions {
+  readonly secrets: Secrets
+  /** Rows a second at most. */
+  readonly rate: number | undefined
+  readonly signal: AbortSignal
+  readonly report: ReportProgress
+}
+
+export interface CopiedRows {
+  /** Rows that were compared, copied ones included. */
+  readonly compared: number
+  readonly copied: number
+  readonly seconds: number
+}
+
+/** One session of the source with one of the target. */
+export interface CopyLane {
+  readonly source: Source
+  readonly target: pg.Client
+}
+
+interface Task {
+  readonly table: SourceTable
+  readonly block: Block
+  readonly known: BlockMark | undefined
+}
+
+/**
+ * Brings the staging tables up to the state of the source: compares all blocks that were copied before, and copies changed and new
+ * ones. A block and its mark are committed together, so that a killed run continues.
+ */
+export async function copySource(lanes: readonly [CopyLane, ...CopyLane[]], options: CopyOptions): Promise<CopiedRows> {
+  const [{ source, target }] = lanes
+  await createStaging(target)
+  const needsRepair = (await source.encoding()) !== 'UTF8'
+  let total = 0
+  for (const table of SOURCE_TABLES) {
+    const rows = await source.countRows(table.name)
+    total += rows
+    await noteSourceTable(target, { name: table.name, rows, lastKey: await source.lastKey(table) })
+  }
+  const began = performance.now()
+  const done = { compared: 0, copied: 0 }
+  const copyTask = async (lane: CopyLane, task: Task) => {
+    const { rows, isCopied } = await copyBlock(lane, task, { ...options, needsRepair })
+    done.compared += rows
+    if (isCopied) done.copied += rows
+    options.report({ step: 'rows', done: done.compared, total: Math.max(total, done.compared) })
+    await keepRate(options, done.compared, began)
+  }
+  for (const table of SOURCE_TABLES) {
+    for await (const tasks of listTasks(source, target, table)) await shareTasks(lanes, tasks, options.signal, copyTask)
+  }
+  return { ...done, seconds: (performance.now() - began) / 1_000 }
+}
+
+/** The known blocks of a table, then its new keys. */
+async function* listTasks(source: Source, target: pg.Client, table: SourceTable): AsyncGenerator<readonly Task[]> {
+  const staged = await listStagedBlocks(target, table)
+  yield staged.map(({ rows, fingerprint, ...block }) => ({ table, block, known: { rows, fingerprint } }))
+  for (let after = staged.at(-1)?.upTo ?? -1; ; ) {
+    const ends = await source.listBlockEnds(table, after, { rows: BLOCK_ROWS, blocks: BLOCKS_AT_ONCE })
+    if (ends.length === 0) return
+    const starts = [after, ...ends]
+    yield ends.map((upTo, index) => ({ table, block: { after: starts[index] ?? after, upTo }, known: undefined }))
+    after = ends.at(-1) ?? after
+  }
+}
+
+/** The lanes work side by side. After a failure, each stops at its next task. */
+async function shareTasks(
+  lanes: readonly CopyLane[],
+  tasks: readonly Task[],
+  signal: AbortSignal,
+  work: (lane: CopyLane, task: Task) => Promise<void>,
+): Promise<void> {
+  const waiting = [...tasks]
+  const results = await Promise.allSettled(
+    lanes.map(async (lane) => {
+      try {
+        for (let task = waiting.shift(); task !== undefined; task = waiting.shift()) {
+          signal.throwIfAborted()
+          await work(lane, task)
+        }
+      } catch (error) {
+        waiting.length = 0
+        throw error
+      }
+    }),
+  )
+  const failed = results.find((result) => result.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
+}
+
+async function copyBlock(
+  { source, target }: CopyLane,
+  { table, block, known }: Task,
+  options: CopyOptions & { readonly needsRepair: boolean },
+): Promise<{ readonly rows: number; readonly isCopied: boolean }> {
+  let result = { rows: 0, isCopied: false }
+  await source.readBlock(table, block, known, async (read) => {
+    const isCopied = read.openLines !== undefined
+    if (isCopied) await replaceBlock(target, table, block, read, options)
+    result = { rows: read.rows, isCopied }
+  })
+  return result
+}
+
+async function replaceBlock(
+  target: pg.Client,
+  table: SourceTable,
+  block: Block,
+  { rows, fingerprint, openLines }: ReadBlock,
+  { secrets, signal, needsRepair }: CopyOptions & { readonly needsRepair: boolean },
+): Promise<void> {
+  if (openLines === undefined) return
+  const changes = changesOf(table, secrets)
+  const changed = needsRepair || changes.fields.size > 0 ? changeRows(changes) : undefined
+  const columns = Object.keys(table.columns).map((name) => `"${name}"`)
+  await target.query('begin')
+  try {
+    await target.query(`delete from ${stagingTable(table)} where "${table.key}" > $1 and "${table.key}" <= $2`, [
+      block.after,
+      block.upTo,
+    ])
+    const input = copyIn(target, `copy ${stagingTable(table)} (${columns.join(', ')}) from stdin`)
+    await pipeline(openLines(), changed?.stream ?? new PassThrough(), input, { signal })
+    if (input.rowCount !== rows) throw new Error(`${table.name}: ${input.rowCount} rows were copied, not ${rows}.`)
+    await markBlock(target, table, { ...block, rows, fingerprint, repaired: changed?.repaired() ?? 0 })
+    await target.query('commit')
+  } catch (error) {
+    await target.query('rollback').catch(() => undefined)
+    throw error
+  }
+}
+
+async function keepRate({ rate, signal }: CopyOptions, rows: number, began: number): Promise<void> {
+  if (rate === undefined) return
+  const early = (rows / rate) * 1_000 - (performance.now() - began)
+  if (early > 0) await pause(early, undefined, { signal })
+}

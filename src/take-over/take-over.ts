@@ -1,0 +1,256 @@
+import { createPrivateKey, createPublicKey } from 'node:crypto'
+import type { Knex } from 'knex'
+import type pg from 'pg'
+import type { Config } from '../config/config.js'
+import { migrateQueue } from '../jobs/queues/queue-schema.js'
+import type { ReportProgress } from '../operations/backup/progress.js'
+import { migrate, openUnlimitedSession } from '../persistence/database/database.js'
+import { listPodProcesses } from '../persistence/operations/restore-target.js'
+import {
+  beginStep,
+  endStep,
+  findTakeOver,
+  forgetTakeOver,
+  keepPepper,
+} from '../persistence/operations/take-over-state.js'
+import type { Secrets } from '../pod/pod.js'
+import { buildTarget, emptyTarget } from './build/build-target.js'
+import { examineBlocks, findTargetBlocks, type PreflightReport, preflight } from './preflight/preflight.js'
+import { openSource } from './source/open-source.js'
+import { judgeSchema } from './source/release.js'
+import type { Source } from './source/source.js'
+import { type CopiedRows, copySource } from './staging/copy-source.js'
+import { dropStaging } from './staging/staging-tables.js'
+import { TakeOverError } from './take-over-error.js'
+import { ownPhotoPaths } from './uploads/own-photo-paths.js'
+import { type TakenFiles, takeFiles, type UploadsMode } from './uploads/take-files.js'
+import { requireEqual, type VerifyReport, verifyTarget } from './verify/verify-target.js'
+
+/** The pod that takes over: its database, which may be empty, and what it seals secrets with. */
+export interface TakeOverTarget {
+  readonly db: Knex
+  readonly url: string
+  readonly config: Config
+  readonly secrets: Secrets
+}
+
+export interface TakeOverOptions {
+  readonly from: string
+  readonly uploads: string | undefined
+  readonly uploadsMode: UploadsMode
+  /** The key of ID tokens of the old pod, as PEM. */
+  readonly oidcKey: string | undefined
+  readonly pepper: string
+  readonly rate: number | undefined
+  readonly allSignatures: boolean
+  readonly locksBrokenKeys: boolean
+  readonly signal: AbortSignal
+  readonly report: ReportProgress
+}
+
+export interface CopyReport extends CopiedRows {
+  readonly files: TakenFiles | undefined
+}
+
+export interface BuildReport extends CopyReport {
+  readonly buildSeconds: number
+  readonly verification: VerifyReport
+}
+
+/** Examines both databases; with blocks the take-over cannot go on. */
+export async function examine(
+  target: Omit<TakeOverTarget, 'secrets'>,
+  options: TakeOverOptions,
+): Promise<PreflightReport> {
+  return withSource(options, (source) => preflight(target, source, options))
+}
+
+/** Copies the old database into the staging tables, and its pictures. The old pod may run meanwhile. */
+export async function copy(target: TakeOverTarget, options: TakeOverOptions): Promise<CopyReport> {
+  await requireUsable(target, options)
+  await migrateTarget(target)
+  return bringUpToDate(target, 'copy', options)
+}
+
+/** Copies what has changed, builds the tables of the pod and compares them with the source. */
+export async function rehearse(target: TakeOverTarget, options: TakeOverOptions): Promise<BuildReport> {
+  await requireUsable(target, options)
+  await migrateTarget(target)
+  return refreshAndBuild(target, 'rehearse', options)
+}
+
+/**
+ * The same with the old pod stopped; afterwards this pod may start. `beforeOpening` runs when the target is complete. After a failure
+ * the old pod may start again.
+ */
+export async function switchOver(
+  target: TakeOverTarget,
+  options: TakeOverOptions,
+  beforeOpening: () => Promise<Readonly<Record<string, unknown>>>,
+): Promise<BuildReport> {
+  if ((await findTakeOver(target.db)) === undefined) {
+    throw new TakeOverError('Nothing was copied yet: run "pod take-over copy" first.')
+  }
+  await requireUsable(target, options)
+  await migrateTarget(target)
+  const report = await refreshAndBuild(target, 'switch', options)
+  const done = await beforeOpening()
+  await endStep(target.db, { state: 'open', report: { ...done, openedAt: new Date().toISOString() } })
+  return report
+}
+
+/** Compares the target with the staging tables, without building it. */
+export async function verifyBuilt(
+  target: TakeOverTarget,
+  options: Pick<TakeOverOptions, 'allSignatures' | 'signal' | 'report'>,
+): Promise<VerifyReport> {
+  const found = await findTakeOver(target.db)
+  if (found === undefined || found.state === 'copying' || found.state === 'finished') {
+    throw new TakeOverError('There is nothing to verify: run "pod take-over rehearse" or "switch" first.')
+  }
+  return withSession(target.db, (session) => verifyTarget(session, { secrets: target.secrets, ...options }))
+}
+
+/** Empties the target and forgets the take-over. Pictures stay. */
+export async function abort({ db }: Pick<TakeOverTarget, 'db'>): Promise<void> {
+  await requireNotOpen(db)
+  await withSession(db, async (session) => {
+    await emptyTarget(session)
+    await dropStaging(session)
+  })
+  await forgetTakeOver(db)
+}
+
+/** Drops the staging tables of a pod that is open. */
+export async function finish({ db }: Pick<TakeOverTarget, 'db'>): Promise<void> {
+  const found = await findTakeOver(db)
+  if (found?.state === 'finished') return
+  if (found?.state !== 'open') throw new TakeOverError('The pod is not open yet: "finish" comes after "switch".')
+  await withSession(db, dropStaging)
+  await endStep(db, { state: 'finished' })
+}
+
+async function refreshAndBuild(
+  target: TakeOverTarget,
+  step: 'rehearse' | 'switch',
+  options: TakeOverOptions,
+): Promise<BuildReport> {
+  const { db, config, secrets } = target
+  const copied = await bringUpToDate(target, step, options)
+  const began = performance.now()
+  const found = await findTakeOver(db)
+  const { signal, report } = options
+  return withSession(db, async (session) => {
+    await buildTarget(session, target, {
+      ownPaths: ownPhotoPaths(config),
+      copiedAt: found?.createdAt ?? new Date(),
+      builtAt: new Date(),
+      signal,
+      report,
+    })
+    if (options.oidcKey !== undefined) await keepSigningKey(session, secrets, options.oidcKey)
+    const buildSeconds = (performance.now() - began) / 1_000
+    await endStep(db, { state: 'built' })
+    const verification = await verifyTarget(session, { secrets, ...options })
+    await endStep(db, { report: { verification } })
+    requireEqual(verification)
+    return { ...copied, buildSeconds, verification }
+  })
+}
+
+async function bringUpToDate(target: TakeOverTarget, step: string, options: TakeOverOptions): Promise<CopyReport> {
+  const { db, config, secrets } = target
+  return withSource(options, (first) =>
+    withSource(options, async (second) => {
+      await requireOtherDatabase(db, first)
+      const { newest } = judgeSchema(await first.listVersions(), await first.listTables())
+      await beginStep(db, { step, state: 'copying', release: newest })
+      await keepPepper(db, secrets.seal(options.pepper, 'pepper'))
+      const copied = await withSession(db, (one) =>
+        withSession(db, (other) =>
+          copySource(
+            [
+              { source: first, target: one },
+              { source: second, target: other },
+            ],
+            { secrets, ...options },
+          ),
+        ),
+      )
+      const files =
+        options.uploads === undefined
+          ? undefined
+          : await takeFiles(options.uploads, config.uploadsDir, { ...options, mode: options.uploadsMode })
+      await endStep(db, { report: { copied, ...(files && { files }) } })
+      return { ...copied, files }
+    }),
+  )
+}
+
+async function requireUsable(target: TakeOverTarget, options: TakeOverOptions): Promise<void> {
+  await requireNotOpen(target.db)
+  const [block] = await findTargetBlocks(target.db)
+  if (block !== undefined) throw new TakeOverError(`${block.code}: ${block.message}`)
+  const processes = await listPodProcesses(target.db)
+  if (processes.length > 0) {
+    throw new TakeOverError(`The database is in use by ${processes.join(' and ')}: stop the pod first.`)
+  }
+  const { blocks } = await withSource(options, async (source) => {
+    await requireOtherDatabase(target.db, source)
+    return examineBlocks(target, source, options)
+  })
+  const [first] = blocks
+  if (first !== undefined) throw new TakeOverError(`${first.code}: ${first.message}`)
+}
+
+async function requireNotOpen(db: Knex): Promise<void> {
+  const state = (await findTakeOver(db))?.state
+  if (state === 'open' || state === 'finished') {
+    throw new TakeOverError('This pod is open: nothing of it is deleted or built again.')
+  }
+}
+
+/** Two addresses may lead to one database. */
+async function requireOtherDatabase(db: Knex, source: Source): Promise<void> {
+  if (source.kind !== 'postgres') return
+  const { rows } = await db.raw(`
+    select pg_postmaster_start_time()::text || ' ' || oid as identity from pg_database where datname = current_database()`)
+  if (rows[0].identity === (await source.identity())) {
+    throw new TakeOverError('--from is the database of this pod: it must be that of the old pod.')
+  }
+}
+
+async function migrateTarget({ db, url }: TakeOverTarget): Promise<void> {
+  await migrate(db)
+  await migrateQueue(url)
+}
+
+async function keepSigningKey(session: pg.Client, secrets: Secrets, pem: string): Promise<void> {
+  const jwk = createPublicKey(createPrivateKey(pem)).export({ format: 'jwk' })
+  await session.query(
+    `insert into signing_keys (kid, sealed_private_key, public_jwk) values ('default', $1, $2)
+     on conflict (kid) do update set sealed_private_key = excluded.sealed_private_key, public_jwk = excluded.public_jwk`,
+    [secrets.seal(pem, 'id tokens'), JSON.stringify({ ...jwk, kid: 'default', use: 'sig', alg: 'RS256' })],
+  )
+}
+
+async function withSource<Result>(
+  { from }: TakeOverOptions,
+  run: (source: Source) => Promise<Result>,
+): Promise<Result> {
+  const source = await openSource(from)
+  try {
+    return await run(source)
+  } finally {
+    await source.close().catch(() => undefined)
+  }
+}
+
+async function withSession<Result>(db: Knex, run: (session: pg.Client) => Promise<Result>): Promise<Result> {
+  const session = await openUnlimitedSession(db, 'take-over')
+  try {
+    return await run(session)
+  } finally {
+    await session.end().catch(() => undefined)
+  }
+}

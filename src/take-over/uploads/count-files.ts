@@ -1,0 +1,39 @@
+import { opendir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Source } from '../source/source.js'
+
+export interface FileCount {
+  /** Files in the folder, in all sizes. */
+  readonly files: number
+  /** Photos of local people. */
+  readonly photos: number
+  /** Those without their original file. */
+  readonly missing: number
+}
+
+const AT_ONCE = 1_000
+
+/** Counts the files of the old pod and the photos of its users that have none. */
+export async function countFiles(source: Source, uploads: string, host: string): Promise<FileCount> {
+  const folder = join(uploads, 'images')
+  let files = 0
+  for await (const entry of await opendir(folder).catch(() => [])) if (entry.name !== '') files += 1
+  let photos = 0
+  let missing = 0
+  for (let after = 0; ; ) {
+    const rows = await source.query<{ id: number; name: string }>(selectLocalPhotos, [after, AT_ONCE, host])
+    const last = rows.at(-1)
+    if (last === undefined) return { files, photos, missing }
+    after = last.id
+    photos += rows.length
+    const found = await Promise.all(rows.map(({ name }) => stat(join(folder, name)).catch(() => undefined)))
+    missing += found.filter((file) => file === undefined || !file.isFile()).length
+  }
+}
+
+const selectLocalPhotos = `
+  select photos.id::float as id,
+    coalesce(nullif(remote_photo_name, ''), nullif(processed_image, ''), unprocessed_image, '') as name
+  from photos join people on people.id = author_id and people.owner_id is not null
+  where photos.id > $1 and (remote_photo_path is null or split_part(remote_photo_path, '/', 3) in ($3, 'www.' || $3))
+  order by photos.id limit $2`

@@ -1,0 +1,173 @@
+/** A table of the target beside the rows of the staging tables that it must have. Both sides select \`id\` and \`content\`. */
+export interface Comparison {
+  readonly name: string
+  readonly expected: string
+  readonly actual: string
+}
+
+const cut = (column: string) => `to_char(date_trunc('milliseconds', ${column}), 'YYYY-MM-DD HH24:MI:SS.MS')`
+const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS')`
+const content = (...columns: readonly string[]) => `md5(row(${columns.join(', ')})::text) as content`
+const left = (table: string, id = `${table}.id`) =>
+  `not exists (select from take_over.fates where fates.source = '${table}' and fates.id = ${id})`
+/** A guid that the network accepts must stay; another one is replaced by a part of a hash. */
+const guid = (table: string) => `case
+  when ${table}.guid ~ '^[0-9A-Za-z_@.:-]{15,254}[0-9A-Za-z]$' then ${table}.guid
+  else substr(encode(sha256(convert_to(concat('take-over ${table} ', ${table}.id, ' ', ${table}.guid), 'UTF8')), 'hex'), 1, 32)
+end`
+/** The person of the source by the address, whatever its id here. */
+const author = (column: string) => `(select lower(diaspora_handle) from take_over.people where people.id = ${column})`
+const address = (column: string) => `(select address from people where people.id = ${column})`
+
+function same(name: string, expected: string, actual: string): Comparison {
+  return { name, expected, actual }
+}
+
+/** All rows of these tables are compared. A time of a remote author may be cut to the time of the copy, so it is compared for local ones. */
+export const COMPARISONS: readonly Comparison[] = [
+  same(
+    'users',
+    `select users.id, ${content(
+      'lower(username)',
+      'disable_mail is true',
+      `exists (
+       select from take_over.people where owner_id = users.id and closed_account and not exists (
+         select from take_over.account_deletions where person_id = people.id and completed_at is null))`,
+    )}
+     from take_over.users where ${left('users')}`,
+    `select users.id, ${content('username', 'not mail_enabled', 'closed_at is not null')} from users`,
+  ),
+  same(
+    'people',
+    `select people.id, ${content(guid('people'), 'lower(diaspora_handle)', 'serialized_public_key')}
+     from take_over.people where ${left('people')}`,
+    `select people.id, ${content(guid('people'), 'address', 'public_key')} from people`,
+  ),
+  same(
+    'profiles',
+    `select person_id as id, ${content(`coalesce(first_name, '')`, `coalesce(last_name, '')`, `coalesce(bio, '')`, `coalesce(location, '')`)}
+     from take_over.profiles where ${left('profiles')}`,
+    `select person_id as id, ${content(`coalesce(first_name, '')`, `coalesce(last_name, '')`, 'bio', 'location')}
+     from profiles where exists (select from take_over.profiles as source where source.person_id = profiles.person_id)`,
+  ),
+  same(
+    'contacts',
+    `select contacts.id, ${content('user_id', author('person_id'), 'sharing is true')} from take_over.contacts where ${left('contacts')}`,
+    `select contacts.id, ${content('user_id', address('person_id'), 'sharing')} from contacts`,
+  ),
+  same(
+    'aspects',
+    `select aspects.id, ${content('user_id', 'post_default is true')} from take_over.aspects where ${left('aspects')}`,
+    `select aspects.id, ${content('user_id', 'post_default')} from aspects`,
+  ),
+  same(
+    'aspect_memberships',
+    `select aspect_id * 4294967296 + contact_id as id, '' as content from take_over.aspect_memberships where ${left('aspect_memberships')}`,
+    `select aspect_id * 4294967296 + contact_id as id, '' as content from aspect_memberships`,
+  ),
+  same(
+    'posts',
+    `select posts.id, ${content(guid('posts'), author('author_id'), `public or type = 'Reshare'`, `case when type = 'Reshare' then '' else coalesce(text, '') end`, `case when pod_id is null then ${cut('posts.created_at')} end`)}
+     from take_over.posts join take_over.people on people.id = author_id where ${left('posts')}`,
+    `select posts.id, ${content(guid('posts'), 'address', 'public', 'text', `case when pod_id is null then ${utc('posts.created_at')} end`)}
+     from posts join people on people.id = author_id`,
+  ),
+  same(
+    'photos',
+    `select photos.id, ${content(guid('photos'), author('author_id'), 'pending', `coalesce(text, '')`)} from take_over.photos where ${left('photos')}`,
+    `select photos.id, ${content(guid('photos'), address('author_id'), 'pending', `coalesce(text, '')`)} from photos`,
+  ),
+  same(
+    'comments',
+    `select comments.id, ${content(guid('comments'), author('author_id'), 'commentable_id', 'text')} from take_over.comments where ${left('comments')}`,
+    `select comments.id, ${content(guid('comments'), address('author_id'), 'post_id', 'text')} from comments`,
+  ),
+  same(
+    'likes',
+    `select likes.id, ${content(guid('likes'), author('author_id'), 'target_type', 'target_id', 'positive is not false')}
+     from take_over.likes where ${left('likes')}`,
+    `select likes.id, ${content(guid('likes'), address('author_id'), `case when post_id is null then 'Comment' else 'Post' end::varchar`, 'coalesce(post_id, comment_id)', 'positive')} from likes`,
+  ),
+  same(
+    'poll_participations',
+    `select poll_participations.id, ${content(author('author_id'), 'poll_answer_id')} from take_over.poll_participations where ${left('poll_participations')}`,
+    `select poll_participations.id, ${content(address('author_id'), 'poll_answer_id')} from poll_participations`,
+  ),
+  same(
+    'messages',
+    `select messages.id, ${content(guid('messages'), author('author_id'), 'conversation_id', 'text')} from take_over.messages where ${left('messages')}`,
+    `select messages.id, ${content(guid('messages'), address('author_id'), 'conversation_id', 'text')} from messages`,
+  ),
+  same(
+    'post_visibilities',
+    `select user_id * 4294967296 + shareable_id as id, '' as content from take_over.share_visibilities
+     where shareable_type = 'Post' and ${left('share_visibilities')}`,
+    `select user_id * 4294967296 + post_id as id, '' as content from post_visibilities`,
+  ),
+  same(
+    'photo_visibilities',
+    `select user_id * 4294967296 + shareable_id as id, '' as content from take_over.share_visibilities
+     where shareable_type = 'Photo' and ${left('share_visibilities')}`,
+    `select user_id * 4294967296 + photo_id as id, '' as content from photo_visibilities`,
+  ),
+  same(
+    'notifications',
+    `select notifications.id, ${content(guid('notifications'), 'recipient_id', 'unread')} from take_over.notifications
+     where guid is not null and ${left('notifications')}`,
+    `select notifications.id, ${content(guid('notifications'), 'user_id', 'not read')} from notifications
+     where exists (select from take_over.notifications as source where source.id = notifications.id and source.guid is not null)`,
+  ),
+  same(
+    'access_tokens',
+    `select o_auth_access_tokens.id, ${content('token', cut('expires_at'))} from take_over.o_auth_access_tokens where ${left('o_auth_access_tokens')}`,
+    `select access_tokens.id, ${content('token_hash', utc('expires_at'))} from access_tokens`,
+  ),
+  same(
+    'refresh_tokens',
+    `select authorizations.id, ${content('refresh_token')} from take_over.authorizations where refresh_token is not null and ${left('authorizations')}`,
+    `select authorization_id as id, ${content('token_hash')} from refresh_tokens`,
+  ),
+]
+
+/** How many rows of each table of the source are in the target. With those that were merged or dropped, they are all. */
+export const KEPT_ROWS: Readonly<Record<string, string>> = {
+  pods: 'select count(*) from pods join take_over.pods as source using (id)',
+  users: 'select count(*) from users',
+  people: 'select count(*) from people',
+  profiles:
+    'select count(*) from profiles join (select distinct person_id from take_over.profiles) as source using (person_id)',
+  account_migrations: 'select count(*) from account_migrations',
+  contacts: 'select count(*) from contacts',
+  aspects: 'select count(*) from aspects',
+  aspect_memberships: 'select count(*) from aspect_memberships',
+  blocks: 'select count(*) from blocks',
+  user_preferences: 'select count(*) from mail_preferences',
+  posts: 'select count(*) from posts',
+  photos: 'select count(*) from photos',
+  aspect_visibilities: 'select (select count(*) from post_aspects) + (select count(*) from photo_aspects) as count',
+  share_visibilities:
+    'select (select count(*) from post_visibilities) + (select count(*) from photo_visibilities) as count',
+  locations: 'select count(*) from locations',
+  polls: 'select count(*) from polls',
+  poll_answers: 'select count(*) from poll_answers',
+  poll_participations: 'select count(*) from poll_participations',
+  comments: 'select count(*) from comments',
+  likes: 'select count(*) from likes',
+  comment_signatures: 'select count(*) from comments where author_signature is not null',
+  like_signatures: 'select count(*) from likes where author_signature is not null',
+  poll_participation_signatures: 'select count(*) from poll_participations where author_signature is not null',
+  participations: 'select count(*) from participations',
+  tags: 'select count(*) from tags',
+  taggings: 'select count(*) from taggings',
+  tag_followings: 'select count(*) from tag_followings',
+  mentions: 'select count(*) from mentions',
+  conversations: 'select count(*) from conversations',
+  conversation_visibilities: 'select count(*) from conversation_visibilities',
+  messages: 'select count(*) from messages',
+  notifications: 'select count(*) from notifications',
+  notification_actors: 'select count(*) from notification_actors',
+  reports: 'select count(*) from reports',
+  o_auth_applications: 'select count(*) from clients',
+  authorizations: 'select count(*) from authorizations',
+  o_auth_access_tokens: 'select count(*) from access_tokens',
+}

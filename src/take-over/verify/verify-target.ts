@@ -1,0 +1,178 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import type pg from 'pg'
+import type { ReportProgress } from '../../operations/backup/progress.js'
+import type { Secrets } from '../../pod/pod.js'
+import { readPrivateKey, readPublicKey, verify } from '../../protocol/signatures/rsa.js'
+import { TakeOverError } from '../take-over-error.js'
+import { COMPARISONS, KEPT_ROWS } from './comparisons.js'
+
+interface Difference {
+  readonly check: string
+  readonly detail: string
+  readonly examples: readonly string[]
+}
+
+interface Balance {
+  readonly table: string
+  readonly rows: number
+  readonly copied: number
+  /** Merged and dropped rows by code. */
+  readonly others: Readonly<Record<string, number>>
+}
+
+interface SignatureCount {
+  readonly table: string
+  readonly verified: number
+  readonly notVerified: number
+}
+
+export interface VerifyReport {
+  readonly balances: readonly Balance[]
+  readonly signatures: readonly SignatureCount[]
+  readonly keys: number
+  readonly differences: readonly Difference[]
+}
+
+export interface VerifyOptions {
+  readonly secrets: Secrets
+  readonly allSignatures: boolean
+  readonly signal: AbortSignal
+  readonly report: ReportProgress
+}
+
+const EXAMPLES = 20
+const KEYS_AT_ONCE = 200
+const SIGNATURES = 1_000
+
+/** Compares the target with the staging tables, by statements of its own. Nothing is changed. */
+export async function verifyTarget(session: pg.Client, options: VerifyOptions): Promise<VerifyReport> {
+  const differences: Difference[] = []
+  const balances = await readBalances(session)
+  for (const { table, rows, copied, others } of balances) {
+    const all = Object.values(others).reduce((sum, count) => sum + count, copied)
+    if (all !== rows)
+      differences.push({ check: table, detail: `${rows} rows in the source, ${all} accounted for`, examples: [] })
+  }
+  for (const [index, comparison] of COMPARISONS.entries()) {
+    options.signal.throwIfAborted()
+    options.report({ step: 'comparisons', done: index, total: COMPARISONS.length })
+    const { rows } = await session.query<{ id: string }>(`
+      select id::text from (${comparison.expected}) as expected full join (${comparison.actual}) as actual using (id)
+      where expected.content is distinct from actual.content order by id limit ${EXAMPLES}`)
+    const examples = rows.map(({ id }) => id)
+    if (examples.length > 0) differences.push({ check: comparison.name, detail: 'rows differ', examples })
+  }
+  const keys = await checkKeys(session, options, differences)
+  const signatures = await countSignatures(session, options)
+  return { balances, signatures, keys, differences }
+}
+
+/** Throws if anything differs. */
+export function requireEqual({ differences }: VerifyReport): void {
+  const [first] = differences
+  if (first === undefined) return
+  const { check, detail, examples } = first
+  const ids = examples.length === 0 ? '' : `: ids ${examples.join(', ')}`
+  throw new TakeOverError(
+    `The target differs from the source in ${differences.length} ${differences.length === 1 ? 'check' : 'checks'}; the first: ${check}, ${detail}${ids}.`,
+  )
+}
+
+async function readBalances(session: pg.Client): Promise<readonly Balance[]> {
+  const { rows: fates } = await session.query<{ source: string; code: string; count: number }>(
+    'select source, code, count(*)::float as count from take_over.fates group by source, code order by source, code',
+  )
+  const balances: Balance[] = []
+  for (const [table, select] of Object.entries(KEPT_ROWS)) {
+    const { rows: staged } = await session.query(`select count(*)::float as count from take_over."${table}"`)
+    const { rows: kept } = await session.query(select)
+    const others = fates.filter(({ source }) => source === table).map(({ code, count }) => [code, count] as const)
+    balances.push({ table, rows: staged[0].count, copied: Number(kept[0].count), others: Object.fromEntries(others) })
+  }
+  return balances
+}
+
+interface SealedKey {
+  readonly id: number
+  readonly sealed: Buffer
+  readonly publicKey: string
+  readonly isClosed: boolean
+}
+
+/** Each private key opens and has its public key. A closed account may have none. */
+async function checkKeys(
+  session: pg.Client,
+  { secrets, signal }: VerifyOptions,
+  differences: Difference[],
+): Promise<number> {
+  const broken: string[] = []
+  let checked = 0
+  for (let after = 0; ; ) {
+    signal.throwIfAborted()
+    const { rows } = await session.query<SealedKey>(selectKeys, [after, KEYS_AT_ONCE])
+    const last = rows.at(-1)
+    if (last === undefined) break
+    after = last.id
+    checked += rows.length
+    broken.push(...rows.filter((row) => !fits(row, secrets)).map(({ id }) => String(id)))
+  }
+  if (broken.length > 0) {
+    differences.push({ check: 'private keys', detail: 'do not fit', examples: broken.slice(0, EXAMPLES) })
+  }
+  return checked
+}
+
+function fits({ id, sealed, publicKey, isClosed }: SealedKey, secrets: Secrets): boolean {
+  try {
+    const text = secrets.unseal(sealed, `user ${id}`)
+    if (text === '') return isClosed
+    const [one, other] = [readPrivateKey(text), readPublicKey(publicKey)]
+    if (one === undefined || other === undefined) return isClosed
+    return createPublicKey(one).export({ format: 'jwk' }).n === other.export({ format: 'jwk' }).n
+  } catch {
+    return false
+  }
+}
+
+const selectKeys = `
+  select users.id::float as id, sealed_private_key as sealed, people.public_key as "publicKey",
+    users.closed_at is not null or users.locked_at is not null as "isClosed"
+  from users join user_secrets on user_secrets.user_id = users.id join people on people.id = users.person_id
+  where users.id > $1 order by users.id limit $2`
+
+/** Verifies stored signatures of remote authors, in an order that is the same at each run. */
+async function countSignatures(
+  session: pg.Client,
+  { allSignatures, signal }: VerifyOptions,
+): Promise<readonly SignatureCount[]> {
+  const counts: SignatureCount[] = []
+  const keys = new Map<string, KeyObject | undefined>()
+  for (const table of ['comments', 'likes', 'poll_participations'] as const) {
+    let [verified, notVerified] = [0, 0]
+    for (let after = 0; ; ) {
+      signal.throwIfAborted()
+      const { rows } = await session.query<{
+        id: number
+        signature: string
+        elements: [string, string][]
+        key: string
+      }>(
+        `select ${table}.id::float as id, author_signature as signature, signed_elements as elements, public_key as key
+         from ${table} join people on people.id = author_id
+         where author_signature is not null and ${table}.id > $1 order by ${table}.id limit ${SIGNATURES}`,
+        [after],
+      )
+      for (const { signature, elements, key } of rows) {
+        if (!keys.has(key)) keys.set(key, readPublicKey(key))
+        const text = Buffer.from(elements.map(([, value]) => value).join(';'))
+        const publicKey = keys.get(key)
+        if (publicKey !== undefined && verify(text, publicKey, Buffer.from(signature, 'base64'))) verified += 1
+        else notVerified += 1
+      }
+      after = rows.at(-1)?.id ?? after
+      if (rows.length < SIGNATURES || !allSignatures) break
+    }
+    counts.push({ table, verified, notVerified })
+  }
+  return counts
+}

@@ -1,0 +1,477 @@
+import { createHash, createPublicKey, verify } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Knex } from 'knex'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { readConfig } from '../../src/config/config.js'
+import { checkCode, findFactors } from '../../src/domain/accounts/factors/second-factor.js'
+import { findTotpStep, readBase32, totpCode } from '../../src/domain/accounts/factors/totp.js'
+import { DIASPORA_PEPPER } from '../../src/domain/accounts/passwords/bcrypt-password.js'
+import { signIn } from '../../src/domain/accounts/sign-in.js'
+import { openPod } from '../../src/pod/open-pod.js'
+import { openSecrets, readSecretKey } from '../../src/pod/secrets.js'
+import { closeUnfinishedAccounts } from '../../src/take-over/close-unfinished-accounts.js'
+import {
+  abort,
+  copy,
+  examine,
+  finish,
+  rehearse,
+  switchOver,
+  type TakeOverOptions,
+  type TakeOverTarget,
+  verifyBuilt,
+} from '../../src/take-over/take-over.js'
+import { testLog } from '../support/assertions/test-log.js'
+import { type OpenDatabase, openEmptyDatabase } from '../support/databases/test-database.js'
+import { buildPod, type TestPod } from '../support/pods/build-pod.js'
+import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
+import { bcryptOf, createOldPod, guidOf, OLD_HOST, OLD_PASSWORD, type OldPod } from '../support/take-over/old-pod.js'
+
+let old: OldPod
+let database: OpenDatabase
+let target: TakeOverTarget
+let folder: string
+let options: TakeOverOptions
+let before: string
+/** The pod after the switch. */
+let pod: TestPod
+
+const environment = () => ({
+  POD_URL: `https://${OLD_HOST}`,
+  DATABASE_URL: database.url,
+  SECRET_KEY: 'a key that is only good for tests',
+  UPLOADS_DIR: join(folder, 'uploads'),
+  DATA_DIR: join(folder, 'data'),
+})
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'take-over-'))
+  old = await createOldPod()
+  database = await openEmptyDatabase()
+  const config = readConfig(environment())
+  target = { db: database.db, url: database.url, config, secrets: openSecrets(await readSecretKey(config)) }
+  options = {
+    ...{
+      from: old.url,
+      uploads: undefined,
+      uploadsMode: 'link',
+      oidcKey: undefined,
+      pepper: DIASPORA_PEPPER,
+      rate: undefined,
+    },
+    ...{ allSignatures: true, locksBrokenKeys: false, signal: new AbortController().signal, report: () => undefined },
+  }
+  before = await contentOf(old.db)
+}, 60_000)
+
+afterAll(async () => {
+  await pod?.close()
+  await database?.close()
+  await old?.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** Tables with the time of the build, or with a seal, whose nonce is random. */
+const CHANGED_BY_BUILD = [
+  ...[
+    'take_over',
+    'user_secrets',
+    'users',
+    'hidden_posts',
+    'blocks',
+    'periodic',
+    'refresh_tokens',
+    'knex_migrations_lock',
+  ],
+]
+
+/** All rows of the tables of a schema. */
+async function contentOf(db: Knex, schema = 'public', without: readonly string[] = []): Promise<string> {
+  const { rows } = await db.raw(
+    `select relname as name from pg_class where relnamespace = to_regnamespace(?) and relkind = 'r' order by 1`,
+    [schema],
+  )
+  const parts: string[] = []
+  for (const { name } of rows) {
+    if (without.includes(name)) continue
+    const found = await db.raw(
+      `select coalesce(string_agg(md5(content.line), ',' order by content.line collate "C"), '') as lines
+       from (select ??::text as line from ??.??) as content`,
+      [name, schema, name],
+    )
+    parts.push(`${name}: ${found.rows[0].lines}`)
+  }
+  return parts.join('\n')
+}
+
+const rowsOf = async (select: string, values: readonly (string | number)[] = []) =>
+  (await database.db.raw(select, [...values])).rows
+
+it('reports each kind of dirty rows, and changes neither database (case 1)', async () => {
+  const { findings, blocks, accounts, keyPairs, newestMigration } = await examine(target, options)
+  expect(blocks).toEqual([])
+  expect(newestMigration).toBe('20230604015559')
+  expect(accounts).toEqual({ all: 5, closed: 2, locked: 1, secondFactor: 1 })
+  expect(keyPairs).toEqual({ checked: 5, broken: 0 })
+  const counts: Record<string, number> = {}
+  for (const { code, count } of findings) counts[code] = (counts[code] ?? 0) + count
+  expect(counts).toEqual({
+    ...{ D01: 1, D02: 1, D03: 3, D04: 1, D05: 1, D06: 2, D07: 5, D08: 4, D09: 5, D11: 1, D12: 1, D13: 3 },
+    ...{ D14: 2, D15: 2, D17: 1, D19: 1, D43: 2 },
+  })
+  expect(findings.find(({ code }) => code === 'D01')?.examples).toEqual(['21=24'])
+  expect(
+    await rowsOf(`select to_regclass('public.users') is null and to_regnamespace('take_over') is null as empty`),
+  ).toEqual([{ empty: true }])
+  expect(await contentOf(old.db)).toBe(before)
+})
+
+it('blocks other schemas, equal names, foreign handles, and the database of the pod itself (cases 4, 5, 51)', async () => {
+  const blocksWith = async (change: string, undo: string) => {
+    await old.db.raw(change)
+    const { blocks } = await examine(target, options)
+    await expect(copy(target, options)).rejects.toThrow(`${blocks[0]?.code}: `)
+    await old.db.raw(undo)
+    return blocks.map(({ code }) => code)
+  }
+  const newer = `insert into schema_migrations values ('20990101000000')`
+  expect(await blocksWith(newer, `delete from schema_migrations where version = '20990101000000'`)).toEqual(['F3'])
+  expect(
+    await blocksWith(
+      `update users set username = 'Alice' where id = 2`,
+      `update users set username = 'bob' where id = 2`,
+    ),
+  ).toEqual(['F1'])
+  const moved = `update people set diaspora_handle = 'bob@other.example' where id = 12`
+  expect(await blocksWith(moved, `update people set diaspora_handle = 'bob@${OLD_HOST}' where id = 12`)).toEqual(['F2'])
+  expect(
+    await blocksWith(`alter table people rename column guid to uid`, `alter table people rename column uid to guid`),
+  ).toEqual(['F3'])
+  await expect(copy(target, { ...options, from: database.url })).rejects.toThrow('--from is the database of this pod')
+  expect(await contentOf(old.db)).toBe(before)
+})
+
+it('copies the same when it is interrupted twenty times, and only compares the second time (cases 6, 7)', async () => {
+  for (let run = 0; run < 20; run += 1) {
+    const interruption = new AbortController()
+    const report = ({ step, done }: { step: string; done: number }) => {
+      if (step === 'rows' && done > run * 9) interruption.abort(new Error('interrupted'))
+    }
+    await expect(copy(target, { ...options, signal: interruption.signal, report })).rejects.toThrow('interrupted')
+  }
+  const { copied, compared } = await copy(target, options)
+  expect(copied).toBeGreaterThan(0)
+  const staged = await contentOf(database.db, 'take_over', ['copied_blocks'])
+  expect(await copy(target, options)).toMatchObject({ copied: 0, compared })
+  expect(await contentOf(database.db, 'take_over', ['copied_blocks'])).toBe(staged)
+  for (const { name, rows } of await rowsOf('select name, rows::int from take_over.source_tables')) {
+    expect(await rowsOf(`select count(*)::int from take_over.??`, [name])).toEqual([{ count: rows }])
+  }
+})
+
+it('holds no secret in its staging tables or its report (case 50)', async () => {
+  const { rows } = await database.db.raw(
+    `select relname as name from pg_class where relnamespace = 'take_over'::regnamespace and relkind = 'r'`,
+  )
+  let content = ''
+  for (const { name } of rows)
+    content += JSON.stringify(await rowsOf('select ??::text from take_over.??', [name, name]))
+  content += JSON.stringify(await rowsOf('select report from take_over'))
+  for (const [name, secret] of Object.entries(old.secrets)) {
+    if (name !== 'privateText') expect(content, name).not.toContain(secret)
+  }
+})
+
+it('builds the same target twice, and no web process starts on it (case 11)', async () => {
+  const { verification } = await rehearse(target, options)
+  expect(verification.differences).toEqual([])
+  const content = await contentOf(database.db, 'public', CHANGED_BY_BUILD)
+  await rehearse(target, options)
+  expect(await contentOf(database.db, 'public', CHANGED_BY_BUILD)).toBe(content)
+  const start = openPod(target.config, 'web', { crypto: fixedKeyCrypto(), log: testLog() })
+  await expect(start).rejects.toThrow('This pod is taking over another one')
+}, 60_000)
+
+it('finds a changed row, and a key that does not fit (case 48)', async () => {
+  await database.db.raw(`update comments set text = text || '.' where id = 2`)
+  const { differences } = await verifyBuilt(target, options)
+  expect(differences).toEqual([{ check: 'comments', detail: 'rows differ', examples: ['2'] }])
+  await database.db.raw(`update comments set text = left(text, -1) where id = 2`)
+  await database.db.raw(`update people set public_key = (select public_key from people where id = 12) where id = 11`)
+  const second = await verifyBuilt(target, options)
+  expect(second.differences.map(({ check }) => check)).toEqual(['people', 'private keys'])
+})
+
+it('can be given up before the switch, and begun again', async () => {
+  await abort(target)
+  expect(
+    await rowsOf(`select (select count(*)::int from users) as users, to_regnamespace('take_over') is null as dropped`),
+  ).toEqual([{ users: 0, dropped: true }])
+  await copy(target, options)
+}, 60_000)
+
+it('carries what the old pod has changed since the copy, and opens (cases 9, 10, 12)', async () => {
+  await old.insert('posts', {
+    id: 901,
+    guid: guidOf('post-901'),
+    author_id: 12,
+    public: true,
+    type: 'StatusMessage',
+    text: 'new',
+  })
+  await old.db('posts').where({ id: 200 }).update({ text: 'edited' })
+  await old.db('notifications').where({ id: 6 }).update({ unread: false })
+  await old.db('posts').where({ id: 201 }).delete()
+  await old.db('posts').where({ id: 202 }).update({ author_id: 11 })
+  before = await contentOf(old.db)
+  const beforeOpening = async () => {
+    const opened = await openPod(target.config, 'command', { crypto: fixedKeyCrypto(), log: testLog() })
+    const closed = await closeUnfinishedAccounts(opened).finally(() => opened.close())
+    return { closed }
+  }
+  await switchOver(target, options, beforeOpening)
+  const posts = await rowsOf(
+    `select id::int, author_id::int as author, text from posts where id in (200, 201, 202, 901) order by id`,
+  )
+  expect(
+    posts.map((post: { id: number; author: number; text: string }) => [post.id, post.author, post.text.trim()]),
+  ).toEqual([
+    [200, 12, 'edited'],
+    [202, 11, '🌻 line\r\nof post 2'],
+    [901, 12, 'new'],
+  ])
+  expect(await rowsOf('select read from notifications where id = 6')).toEqual([{ read: true }])
+  for (const step of [copy(target, options), rehearse(target, options), abort(target)]) {
+    await expect(step).rejects.toThrow('This pod is open')
+  }
+  expect(await contentOf(old.db)).toBe(before)
+  pod = await buildPod({ environment: environment() })
+}, 60_000)
+
+it('maps people, contacts and what refers to them', async () => {
+  const people = await rowsOf(
+    'select id::int, address, pod_id::int as pod, closed_at is not null as closed, spotlight from people order by id',
+  )
+  expect(people).toEqual([
+    { id: 11, address: 'alice@old.example', pod: null, closed: false, spotlight: true },
+    { id: 12, address: 'bob@old.example', pod: null, closed: false, spotlight: false },
+    { id: 13, address: 'carol@old.example', pod: null, closed: true, spotlight: false },
+    { id: 14, address: 'dave@old.example', pod: null, closed: false, spotlight: false },
+    { id: 15, address: 'erin@old.example', pod: null, closed: true, spotlight: false },
+    { id: 21, address: 'rita@one.example', pod: 1, closed: false, spotlight: false },
+    { id: 22, address: 'sven@two.example', pod: 2, closed: false, spotlight: false },
+    { id: 23, address: 'tina@three.example:3000', pod: 3, closed: false, spotlight: false },
+    { id: 26, address: 'ulla@four.example', pod: 6, closed: false, spotlight: false },
+  ])
+  expect(
+    await rowsOf('select host, port, status, blocked_at is not null as blocked, software from pods order by id'),
+  ).toEqual([
+    { host: 'one.example', port: 443, status: 'no_errors', blocked: false, software: 'diaspora' },
+    { host: 'two.example', port: 443, status: 'net_failed', blocked: true, software: null },
+    { host: 'three.example', port: 3000, status: 'unchecked', blocked: false, software: null },
+    { host: 'four.example', port: 443, status: 'unchecked', blocked: false, software: null },
+  ])
+  expect(
+    await rowsOf('select user_id::int as u, person_id::int as p, sharing, receiving from contacts order by id'),
+  ).toEqual([
+    { u: 1, p: 12, sharing: true, receiving: true },
+    { u: 1, p: 21, sharing: true, receiving: true },
+    { u: 2, p: 11, sharing: true, receiving: true },
+  ])
+  expect(await rowsOf('select name, position from aspects where user_id = 1 order by id')).toEqual([
+    { name: 'Work', position: 1 },
+    { name: 'work 2', position: 0 },
+  ])
+  const [alice] = await rowsOf('select birthday, image_url, bio, first_name from profiles where person_id = 11')
+  expect(alice).toEqual({
+    birthday: '1004-02-29',
+    image_url: 'https://old.example/uploads/images/thumb_large_x.jpg',
+    bio: ' a bio with\r\nlines ',
+    first_name: 'Alice',
+  })
+  expect(
+    await rowsOf('select first_name, image_url from profiles where person_id in (12, 21) order by person_id'),
+  ).toEqual([
+    { first_name: null, image_url: null },
+    { first_name: 'Rita', image_url: null },
+  ])
+  expect(await rowsOf('select kind, delivery from mail_preferences where user_id = 1 order by kind')).toEqual([
+    { kind: 'liked', delivery: 'never' },
+    { kind: 'private_message', delivery: 'never' },
+  ])
+  expect(
+    await rowsOf('select username, role, follow_back_aspect_id::int as aspect from users where id < 3 order by id'),
+  ).toEqual([
+    { username: 'alice', role: 'admin', aspect: 1 },
+    { username: 'bob', role: 'moderator', aspect: null },
+  ])
+})
+
+it('maps posts, counts anew and keeps ids (cases 21, 30, 40 to 44)', async () => {
+  const [first] = await rowsOf(
+    'select created_at, comments_count as comments, likes_count as likes, reshares_count as reshares from posts where id = 101',
+  )
+  expect(first).toEqual({ created_at: new Date('2020-01-02T03:04:05.999Z'), comments: 4, likes: 2, reshares: 2 })
+  expect(
+    await rowsOf('select id::int, root_id::int as root from posts where type = ? order by id', ['Reshare']),
+  ).toEqual([
+    { id: 105, root: 101 },
+    { id: 107, root: 101 },
+  ])
+  expect(await rowsOf(`select post_id::int as id from hidden_posts order by user_id, post_id`)).toEqual([
+    { id: 112 },
+    { id: 102 },
+  ])
+  expect(await rowsOf('select id::int, author_id::int as author from likes where post_id = 101 order by id')).toEqual([
+    { id: 1, author: 12 },
+    { id: 2, author: 21 },
+    { id: 5, author: 22 },
+  ])
+  expect(await rowsOf('select name from tags order by name')).toEqual([{ name: 'foo' }, { name: 'tag' }])
+  expect(await rowsOf('select id::int, superseded from notifications where type = ? order by id', ['liked'])).toEqual([
+    { id: 1, superseded: true },
+    { id: 2, superseded: true },
+    { id: 3, superseded: false },
+  ])
+  expect(await rowsOf(`select count(*)::int as count from notifications where id in (7, 8)`)).toEqual([{ count: 0 }])
+  expect(await rowsOf('select subject from conversations')).toEqual([{ subject: 'No subject' }])
+  expect(await rowsOf(`select id::int, remote_path, name from photos order by id`)).toEqual([
+    { id: 1, remote_path: null, name: 'x.JPG' },
+    { id: 2, remote_path: null, name: 'y.jpg' },
+    { id: 3, remote_path: 'https://one.example/uploads/images/', name: 'z.jpg' },
+    { id: 4, remote_path: null, name: 'old.png' },
+  ])
+  expect(await rowsOf('select length(guid) as length from posts where id = 104')).toEqual([{ length: 32 }])
+  expect(await rowsOf('select (created_at < now()) as past from posts where id = 111')).toEqual([{ past: true }])
+  const [next] = await rowsOf(`select nextval(pg_get_serial_sequence('posts', 'id'))::int as id`)
+  expect(next.id).toBeGreaterThan(901)
+  expect(await rowsOf('select count(*)::int as count from outbox where name = ?', ['notify'])).toEqual([{ count: 0 }])
+  expect(await rowsOf(`select target_type, state, report_count as reports from moderation_cases`)).toEqual([
+    { target_type: 'post', state: 'open', reports: 1 },
+  ])
+})
+
+it('stores the elements that an author has signed, in their order (case 24)', async () => {
+  const [comment] = await rowsOf(
+    'select author_signature as signature, signed_elements as elements from comments where id = 2',
+  )
+  expect(comment.elements.map(([name]: string[]) => name)).toEqual([
+    'author',
+    'guid',
+    'parent_guid',
+    'text',
+    'mood',
+    'created_at',
+  ])
+  const text = comment.elements.map(([, value]: string[]) => value).join(';')
+  const key = createPublicKey(old.publicKeys['rita'] ?? '')
+  expect(verify('sha256', Buffer.from(text), key, Buffer.from(comment.signature, 'base64'))).toBe(true)
+})
+
+it('accepts old passwords and replaces their hashes (cases 13 to 15)', async () => {
+  const hashOf = async (id: number) =>
+    (await rowsOf('select password_hash as hash from user_secrets where user_id = ?', [id]))[0].hash
+  expect(await signIn(pod.pod, 'alice', 'wrong password')).toBeUndefined()
+  expect(await hashOf(1)).toMatch(/^\$2a\$/)
+  const signedIn = await signIn(pod.pod, 'alice@mail.example', OLD_PASSWORD)
+  expect(await signedIn?.confirm()).toBe(true)
+  expect(await hashOf(1)).toMatch(/^\$argon2id\$/)
+  expect(await signIn(pod.pod, 'alice', OLD_PASSWORD)).toBeDefined()
+  for (const [password, pepper] of [
+    ['sixsix', DIASPORA_PEPPER],
+    ['🌻'.repeat(128), DIASPORA_PEPPER],
+    ['of another pepper', 'pepper of this pod'],
+  ] as const) {
+    await database
+      .db('user_secrets')
+      .where({ userId: 1 })
+      .update({ passwordHash: await bcryptOf(password, pepper) })
+    await database.db('take_over').update({ sealedPepper: target.secrets.seal(DIASPORA_PEPPER, 'pepper') })
+    expect((await signIn(pod.pod, 'alice', password)) !== undefined).toBe(pepper === DIASPORA_PEPPER)
+    await database.db('take_over').update({ sealedPepper: target.secrets.seal(pepper, 'pepper') })
+    expect(await signIn(pod.pod, 'alice', password)).toBeDefined()
+  }
+  await database.db('take_over').update({ sealedPepper: target.secrets.seal(DIASPORA_PEPPER, 'pepper') })
+})
+
+it('asks for the second factor of old accounts, and takes each code once (case 16)', async () => {
+  expect((await signIn(pod.pod, 'bob', OLD_PASSWORD))?.needsFactor).toBe(true)
+  const { db, now } = pod.pod
+  const check = (typed: string) => checkCode(pod.pod, 2, typed)
+  expect(await check('f00dfeedcafe0124')).toBe('wrong')
+  expect(await check('f00dfeedcafe0123')).toBe('right')
+  expect(await check('f00dfeedcafe0123')).toBe('wrong')
+  const step = Math.floor(now().getTime() / 30_000)
+  const code = totpCode(readBase32('JBSWY3DPEHPK3PXP'), step)
+  expect(findTotpStep('JBSWY3DPEHPK3PXP', code, now())).toBeDefined()
+  expect(await check(code)).toBe('right')
+  expect(await check(code)).toBe('wrong')
+  expect((await findFactors(db, 2)).recoveryCodesLeft).toBe(0)
+})
+
+it('keeps closed and locked accounts out, and completes an interrupted closing (cases 17, 18)', async () => {
+  expect(await signIn(pod.pod, 'carol', OLD_PASSWORD)).toBeUndefined()
+  expect(await signIn(pod.pod, 'dave', OLD_PASSWORD)).toBeUndefined()
+  const webFinger = async (name: string) =>
+    (await pod.inject(`/.well-known/webfinger?resource=acct:${name}@${OLD_HOST}`)).statusCode
+  expect([await webFinger('carol'), await webFinger('dave')]).toEqual([404, 200])
+  expect((await pod.inject(`/people/${guidOf('carol')}`)).statusCode).toBe(410)
+  const messages = await rowsOf(`select record, sender_id::int as sender from outbound_messages`)
+  expect(messages).toEqual([{ record: 'account_deletion', sender: 15 }])
+})
+
+it('publishes people with their guid and the text of their key (case 19)', async () => {
+  for (const name of ['alice', 'bob'] as const) {
+    const card = await pod.inject(`/hcard/users/${guidOf(name)}`)
+    expect(card.body).toContain(guidOf(name))
+    expect(card.body.replaceAll(/\s/g, '')).toContain((old.publicKeys[name] ?? '').replaceAll(/\s/g, ''))
+  }
+})
+
+it('serves public posts with a valid signature of their author (case 20)', async () => {
+  const answer = await pod.inject(`/fetch/post/${guidOf('post-101')}`)
+  expect(answer.statusCode).toBe(200)
+  const xml = answer.body
+  const part = (name: string) => new RegExp(`<me:${name}[^>]*>([^<]*)<`).exec(xml)?.[1] ?? ''
+  const type = /<me:data type="([^"]+)"/.exec(xml)?.[1] ?? ''
+  const encode = (text: string) => Buffer.from(text).toString('base64url')
+  const padded = (text: string) => `${text}${'='.repeat((4 - (text.length % 4)) % 4)}`
+  const signed = [part('data'), ...[type, 'base64url', 'RSA-SHA256'].map((text) => padded(encode(text)))].join('.')
+  const key = createPublicKey(old.publicKeys['alice'] ?? '')
+  expect(verify('sha256', Buffer.from(signed), key, Buffer.from(part('sig'), 'base64url'))).toBe(true)
+  expect(Buffer.from(part('data'), 'base64url').toString()).toContain('<created_at>2020-01-02T03:04:05Z</created_at>')
+})
+
+it('keeps clients and tokens (cases 35, 37, 39)', async () => {
+  const withToken = async (token: string) =>
+    (await pod.inject({ url: '/api/v1/user', headers: { authorization: `Bearer ${token}` } })).statusCode
+  expect(await withToken(old.secrets['accessToken'] ?? '')).not.toBe(401)
+  expect([await withToken('a'.repeat(64)), await withToken('1'.repeat(64))]).toEqual([401, 401])
+  expect(await rowsOf(`select scopes from authorizations where id = 1`)).toEqual([
+    { scopes: ['openid', 'public:read'] },
+  ])
+  expect(
+    await rowsOf('select id::int, api_dialect as dialect, secret_hash as hash from clients order by id limit 1'),
+  ).toEqual([
+    {
+      id: 1,
+      dialect: 'diaspora',
+      hash: createHash('sha256')
+        .update(old.secrets['clientSecret'] ?? '')
+        .digest(),
+    },
+  ])
+  expect(await rowsOf('select sector, subject from pairwise_subjects order by sector')).toEqual([
+    { sector: 'app2.id://callback', subject: '0123456789abcdef0123456789abcdef' },
+    { sector: 'app3.id://callback', subject: '0123456789abcdef0123456789abcdef' },
+  ])
+})
+
+it('drops the staging tables at the end', async () => {
+  await finish(target)
+  expect(await rowsOf(`select state, to_regnamespace('take_over') is null as dropped from take_over`)).toEqual([
+    { state: 'finished', dropped: true },
+  ])
+})
