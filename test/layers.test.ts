@@ -7,7 +7,10 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** The first pattern that fits a path gives its height: a file imports from its own folder or from further down. */
 const heights: readonly (readonly [RegExp, number])[] = [
-  [/^src\/(errors|logging\/(loop-lag|outage-log)|config\/(mail-settings|make-folder|setting-files|software))\b/, 0],
+  [
+    /^src\/(errors|logging\/(loop-lag|outage-log)|config\/(mail-settings|tracing-settings|make-folder|setting-files|software))\b/,
+    0,
+  ],
   [/^src\/(protocol|networks|throttling|languages)\//, 1],
   [/^(src\/persistence|embedded-postgres|migrations)\//, 2],
   [/^src\/(jobs\/|config\/(config|shown-settings)\.ts$|pod\/pod\.ts$)/, 3],

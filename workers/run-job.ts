@@ -1,10 +1,11 @@
 import { setMaxListeners } from 'node:events'
 import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
+import { inSpan } from '../src/jobs/operations/in-span.js'
 import { AlreadyDone, type JobContext, type LoadedJob, loadJob, outboxIdOf } from '../src/jobs/outbox/outbox.js'
 import { giveUpOutboxRow } from '../src/jobs/waiting/resume-messages.js'
 import { failOperationOfJob } from '../src/persistence/operations/operations.js'
-import type { Pod } from '../src/pod/pod.js'
+import type { Pod, SpanOptions } from '../src/pod/pod.js'
 import { withDeadline } from './deadline.js'
 import { FailedJob } from './failed-job.js'
 import { type Outcome, outcomeOfError } from './job-outcome.js'
@@ -65,7 +66,9 @@ async function runJob(pod: Pod, { handlers, deadline, stopping }: RunnerOptions,
       if (work === undefined) throw new AlreadyDone('The outbox row is gone.')
       const taken = work
       await withDeadline(deadline, stopping, (signal) =>
-        handle(tracedPod(pod, taken), taken as JobContext as JobContext<never>, signal),
+        inSpan(pod.tracer, `job ${job.name}`, spanOf(job, taken), () =>
+          handle(tracedPod(pod, taken), taken as JobContext as JobContext<never>, signal),
+        ),
       )
       await work.finishIfOpen()
     } catch (error) {
@@ -73,6 +76,10 @@ async function runJob(pod: Pod, { handlers, deadline, stopping }: RunnerOptions,
       throw error
     }
   })
+}
+
+function spanOf({ queueName: queue, name }: Job, { trace }: Pick<JobContext, 'trace'>): SpanOptions {
+  return { kind: 'consumer', traces: [trace], attributes: { queue, job: name } }
 }
 
 /** The pod with the trace of a job, for its rows and its log lines. */

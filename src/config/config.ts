@@ -12,6 +12,12 @@ import type { S3Settings } from '../persistence/s3/s3-client.js'
 import { isUrl } from '../protocol/is-url.js'
 import { type MailSettings, type MailVariables, readMailSettings } from './mail-settings.js'
 import { withSettingFiles } from './setting-files.js'
+import {
+  readTracingSettings,
+  TRACING_VARIABLES,
+  type TracingSettings,
+  type TracingVariables,
+} from './tracing-settings.js'
 
 /** Where a server listens: an address and a port, or a socket path. */
 export type Listen = { readonly host: string; readonly port: number } | { readonly path: string }
@@ -153,6 +159,8 @@ export interface Config {
     readonly dead: number
     readonly tombstones: number
   }
+  /** Undefined: no spans are sent to a collector. */
+  readonly tracing: TracingSettings | undefined
   /** Other pods with metrics of their own. */
   readonly metricsPeers: number
   /** A JSON document with the newest version of the program; undefined: it is not read. */
@@ -174,7 +182,7 @@ export class SettingsError extends StartError {
   }
 }
 
-interface Environment extends MailVariables {
+interface Environment extends MailVariables, TracingVariables {
   readonly POD_URL?: string
   readonly PORT: number
   readonly HOST: string
@@ -462,6 +470,7 @@ const settings = {
   // A retraction may come back from a pod that was away for long.
   RETENTION_TOMBSTONES_DAYS: retentionDays(400, 90),
   ALLOW_PRIVATE_ADDRESSES: { type: 'string', description: 'true, false or a list of host:port' },
+  ...TRACING_VARIABLES,
   METRICS_PEERS: { type: 'integer', minimum: 0, maximum: 1_000, default: 50, description: 'a number from 0 to 1000' },
   UPDATE_CHECK_URL: { type: 'string', description: 'an http or https address' },
   ISOLATED: { type: 'string', enum: ['true', 'false'], default: 'false', description: 'true or false' },
@@ -521,6 +530,9 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
   const workerConcurrency = readConcurrency(given.WORKER_CONCURRENCY, faults)
   const adminListen = readAdminListen(environment['ADMIN_LISTEN'], faults)
   const allowPrivateAddresses = readAllowPrivate(given.ALLOW_PRIVATE_ADDRESSES, faults)
+  for (const name of ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] as const) {
+    checkAddress(name, given[name], ['http:', 'https:'], faults)
+  }
   checkAddress('UPDATE_CHECK_URL', given.UPDATE_CHECK_URL, ['http:', 'https:'], faults)
   const s3 = readS3(given, faults)
   const uploadsBaseUrl = readUploadsBaseUrl(given.UPLOADS_BASE_URL, faults)
@@ -585,6 +597,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     ...requestLimits(given),
     clientApiDialect: given.CLIENT_API_DIALECT,
     retention: retentionOf(given),
+    tracing: readTracingSettings(given),
     metricsPeers: given.METRICS_PEERS,
     updateCheckUrl: given.UPDATE_CHECK_URL,
     isolated: given.ISOLATED === 'true',

@@ -104,6 +104,10 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
     RETENTION_DEAD_DAYS: dead,
     RETENTION_TOMBSTONES_DAYS: tombstones,
   }),
+  tracing: (tracing) => ({
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: tracing?.endpoint ?? null,
+    OTEL_TRACES_SAMPLER_ARG: tracing?.ratio ?? null,
+  }),
   metricsPeers: (peers) => ({ METRICS_PEERS: peers }),
   updateCheckUrl: (url) => ({ UPDATE_CHECK_URL: url ?? null }),
   isolated: (isolated) => ({ ISOLATED: String(isolated) }),

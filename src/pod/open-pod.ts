@@ -80,6 +80,7 @@ export async function openPod(config: Config, kind: ProcessKind, dependencies: P
     const { redisUrl, redisReplicas } = config
     const jobs = await openJobQueues({ redisUrl, redisReplicas, databaseUrl, log, prefix: queuePrefix(config) })
     const replica = openReplica(config, databaseUrl, kind, log)
+    const tracer = await openTracing(config, kind, log)
     const { name, version } = readSoftware()
     const remote = config.isolated
       ? openIsolatedRemotePods()
@@ -88,6 +89,7 @@ export async function openPod(config: Config, kind: ProcessKind, dependencies: P
       config,
       db,
       ...(replica && { replica }),
+      ...(tracer && { tracer }),
       jobs,
       crypto: dependencies.crypto,
       remote,
@@ -102,6 +104,7 @@ export async function openPod(config: Config, kind: ProcessKind, dependencies: P
         await jobs.close()
         await replica?.close()
         await db.destroy()
+        await tracer?.close()
       },
     }
   } catch (error) {
@@ -122,6 +125,13 @@ function openOperatorLocales(config: Config): Locales {
     if (error instanceof StartError) throw error
     throw new StartError(`LOCALES_DIR cannot be used. ${messageOf(error)}`)
   }
+}
+
+/** Without the settings its modules are not loaded. */
+async function openTracing({ tracing }: Pick<Config, 'tracing'>, kind: ProcessKind, log: Logger) {
+  if (tracing === undefined || kind === 'command') return undefined
+  const { openTracer } = await import('../operations/tracing/open-tracer.js')
+  return openTracer(tracing, kind, log)
 }
 
 /** Opens the read replica. Only lists for clients are read there; all other reads need current data. */

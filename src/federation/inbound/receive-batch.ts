@@ -1,9 +1,10 @@
 import type { Knex } from 'knex'
+import { inChildSpan, inSpan } from '../../jobs/operations/in-span.js'
 import { mayWaitAgain, raiseCountsAndResume } from '../../jobs/waiting/resume-messages.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { NO_COUNTS } from '../../persistence/inbound/raise-counts.js'
 import { recordFirstSignatures } from '../../persistence/people/person-guids.js'
-import type { Pod } from '../../pod/pod.js'
+import type { ActiveSpan, Pod, SpanAttributes } from '../../pod/pod.js'
 import type { ReceivableEntity } from '../../protocol/entities/registry.js'
 import { answerSendersToClosedAccounts } from './answer-closed-accounts.js'
 import { authorise } from './authorise.js'
@@ -16,7 +17,7 @@ import { followUp } from './follow-up.js'
 import { ignoreNewlyBlocked } from './newly-blocked.js'
 import { openEnvelopes } from './open-envelopes.js'
 import { quarantineRejected, recordReplays } from './quarantine.js'
-import { countBatch, timeStep } from './receive-metrics.js'
+import { type BatchEnds, countBatch, queueOf, timeStep } from './receive-metrics.js'
 import { recordNotificationsAndActivity } from './record-notifications.js'
 import { resolveReferences } from './resolve-references.js'
 import { retractIgnoredRelayables } from './retract-ignored-relayables.js'
@@ -36,10 +37,21 @@ export interface BatchOutcome extends Omit<StepResult<never>, 'ready'> {
  * Waiting messages are parked; a waiting message that this pod has fetched is only returned to the caller.
  */
 export async function receiveBatch(pod: Pod, messages: readonly InboundMessage[]): Promise<BatchOutcome> {
+  const traces = messages.map(({ trace }) => trace)
+  return inSpan(pod.tracer, 'inbound batch', { kind: 'consumer', traces, isBatch: true }, (span) =>
+    receiveInSteps(pod, messages, span),
+  )
+}
+
+async function receiveInSteps(
+  pod: Pod,
+  messages: readonly InboundMessage[],
+  span: ActiveSpan | undefined,
+): Promise<BatchOutcome> {
   const began = performance.now()
-  const opened = await timeStep('open', () => openEnvelopes(pod, messages))
+  const opened = await timeStep('open', span, () => openEnvelopes(pod, messages))
   const withinLimit = ignoreOverDailyBytes(pod, opened.ready)
-  const resolved = await timeStep('resolve', () => resolveReferences(pod, withinLimit.ready))
+  const resolved = await timeStep('resolve', span, () => resolveReferences(pod, withinLimit.ready))
   const authorised = authorise(resolved.ready)
   const filtered = await filterArrivals(pod, authorised.ready)
 
@@ -55,7 +67,7 @@ export async function receiveBatch(pod: Pod, messages: readonly InboundMessage[]
   }
   // Logged before the commit: a worker that dies in between logs these messages twice rather than never.
   logRejectedAndIgnored(pod.log, sorted)
-  const committed = await timeStep('store', () => commitBatch(pod, sorted, filtered.filtered))
+  const committed = await timeStep('store', span, () => commitBatch(pod, sorted, filtered.filtered, span))
   logRejectedAndIgnored(pod.log, committed)
   await countDailyBytes(
     pod,
@@ -68,8 +80,28 @@ export async function receiveBatch(pod: Pod, messages: readonly InboundMessage[]
   const ends = { stored: committed.records.length, waiting, rejected, ignored, givenUp }
   countBatch(messages, ends)
   countSenders(pod, opened, rejected)
+  span?.set(describeBatch(messages, ends))
   logBatch(pod.log, messages, ends, performance.now() - began)
   return { waiting, rejected, ignored, givenUp }
+}
+
+function describeBatch(
+  messages: readonly InboundMessage[],
+  { stored, waiting, rejected, ignored }: BatchEnds,
+): SpanAttributes {
+  const [first] = messages
+  const [fault] = rejected
+  return {
+    ...(first && { queue: queueOf(first) }),
+    ...(fault && { fault: fault.fault }),
+    ...{
+      messages: messages.length,
+      stored,
+      waiting: waiting.length,
+      rejected: rejected.length,
+      ignored: ignored.length,
+    },
+  }
 }
 
 type SortedBatch = StepResult<Arrival<ReceivableEntity>>
@@ -89,6 +121,7 @@ export async function commitBatch(
   pod: Pod,
   batch: SortedBatch,
   filtered: FilteredArrivals = new Map(),
+  span?: ActiveSpan,
 ): Promise<CommittedBatch> {
   if (needsNoTransaction(batch)) return { records: [], rejected: [], ignored: [] }
   const now = pod.now()
@@ -107,7 +140,9 @@ export async function commitBatch(
     const resumable = await parkWaitingMessages(pod, transaction, parked, stored.records)
     await raiseCountsAndResume(pod, transaction, stored.uncounted ?? NO_COUNTS, resumable)
     // After the counters: counting locks the post of a comment, which decides whose activity the comment moves.
-    const notifications = await recordNotificationsAndActivity(pod, transaction, stored.records)
+    const notifications = await inChildSpan(span, 'notify', () =>
+      recordNotificationsAndActivity(pod, transaction, stored.records),
+    )
     await followUp(pod, transaction, stored.records, notifications)
     await retractIgnoredRelayables(pod, transaction, [...rejected, ...stored.rejected])
     await requestChecksOfOfflinePods(transaction, ready)

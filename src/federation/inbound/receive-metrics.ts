@@ -1,4 +1,6 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
+import { inChildSpan } from '../../jobs/operations/in-span.js'
+import type { ActiveSpan } from '../../pod/pod.js'
 import type { IgnoredMessage, InboundMessage, RejectedMessage, WaitingMessage } from './batch.js'
 
 /** The messages of a batch by their ends. */
@@ -47,14 +49,15 @@ export function registerReceiveMetrics(registry: Registry): void {
   registry.registerMetric(commitSeconds)
 }
 
-/** Runs a step and records its duration, also when it throws. */
+/** Runs a step and records its duration, also when it throws, and as a span of its batch. */
 export async function timeStep<Result>(
   step: 'open' | 'resolve' | 'store',
+  span: ActiveSpan | undefined,
   run: () => Promise<Result>,
 ): Promise<Result> {
   const stopTimer = stepSeconds.startTimer({ step })
   try {
-    return await run()
+    return await inChildSpan(span, step, run)
   } finally {
     stopTimer()
   }

@@ -1,3 +1,4 @@
+import { inSpan } from '../../jobs/operations/in-span.js'
 import { countDelivery } from '../../jobs/operations/pod-activity.js'
 import type { DueDelivery, LeasedPod } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
@@ -55,7 +56,7 @@ export async function sendDeliveries(
       if (hasPodFailed || (attempts.length > 0 && performance.now() >= startsUntil)) return place.finish()
       try {
         const began = performance.now()
-        const outcome = await sendDelivery(leased, delivery, hasResponded)
+        const outcome = await sendInSpan(leased, delivery, hasResponded)
         const ms = performance.now() - began
         hasPodFailed ||= outcome.kind === 'away' || outcome.kind === 'untried'
         const encryptedEnvelope = 'body' in delivery && !delivery.due.isPublic ? delivery.body : undefined
@@ -76,6 +77,17 @@ export async function sendDeliveries(
 function countForPod({ pod, other }: LeasedDelivery, { kind }: DeliveryOutcome, ms: number): void {
   if (kind === 'untried' || kind === 'unsealed') return
   countDelivery(pod.db, addressHostOf(other), { arrived: kind === 'arrived', ms })
+}
+
+function sendInSpan(leased: LeasedDelivery, delivery: SealedDelivery, hasResponded: boolean): Promise<DeliveryOutcome> {
+  const { pod, other, queue } = leased
+  const { trace, record: entity } = delivery.due
+  const attributes = { host: other.host, queue, entity }
+  return inSpan(pod.tracer, 'deliver', { kind: 'client', traces: [trace], attributes }, async (span) => {
+    const outcome = await sendDelivery(leased, delivery, hasResponded)
+    span?.set({ outcome: outcome.kind, ...('fault' in outcome && { fault: outcome.fault }) })
+    return outcome
+  })
 }
 
 async function sendDelivery(

@@ -26,6 +26,9 @@ export interface TraceStep {
   readonly detail: string | null
 }
 
+/** The newest rows of each table are searched, which takes about a second. */
+const ROWS_SEARCHED = 500_000
+
 /**
  * Finds what belongs to a trace, in the order of the pipeline. The tables have no index on the trace, whose entries would cost more for
  * each message than this search, which only operators start.
@@ -47,7 +50,12 @@ const NOTIFIED = `
   from notification_actors join notifications on notifications.id = notification_actors.notification_id`
 
 function stored(table: string, type: string, at: string): string {
-  return `select 4, ${at}, 'stored', '${type}', guid, null::integer, null, null::text, null::integer from ${table} where trace_id = ${TRACE}`
+  return `select 4, ${at}, 'stored', '${type}', guid, null::integer, null, null::text, null::integer from ${rowsOf(table)}`
+}
+
+/** The rows of the trace among the newest ones, read by the primary key. */
+function rowsOf(table: string): string {
+  return `(select * from (select * from ${table} order by id desc limit ${ROWS_SEARCHED}) as newest where trace_id = ${TRACE}) as ${table}`
 }
 
 const steps = `
@@ -71,32 +79,31 @@ const steps = `
     union all
     select 5, found.at, 'notified', found.type, found.guid, found.count, null, null, null
     from (
-      select 'post' as type, posts.guid, notified.* from posts cross join lateral (
+      select 'post' as type, posts.guid, notified.* from ${rowsOf('posts')} cross join lateral (
         ${NOTIFIED} where notification_actors.person_id = posts.author_id and notifications.post_id in (posts.id, posts.root_id)
           and notifications.updated_at >= posts.stored_at
-      ) as notified(at, count) where posts.trace_id = ${TRACE}
+      ) as notified(at, count)
       union all
-      select 'comment', comments.guid, notified.* from comments cross join lateral (
+      select 'comment', comments.guid, notified.* from ${rowsOf('comments')} cross join lateral (
         ${NOTIFIED} where notification_actors.person_id = comments.author_id and notifications.post_id = comments.post_id
           and notifications.updated_at >= comments.created_at
-      ) as notified(at, count) where comments.trace_id = ${TRACE}
+      ) as notified(at, count)
       union all
-      select 'like', likes.guid, notified.* from likes cross join lateral (
+      select 'like', likes.guid, notified.* from ${rowsOf('likes')} cross join lateral (
         ${NOTIFIED} where notification_actors.person_id = likes.author_id
           and (notifications.post_id = likes.post_id or notifications.comment_id = likes.comment_id)
           and notifications.updated_at >= likes.created_at
-      ) as notified(at, count) where likes.trace_id = ${TRACE}
+      ) as notified(at, count)
     ) as found where found.count > 0
     union all
-    select 6, created_at, 'sent', record, guid, sent_to, verb, null, null from outbound_messages where trace_id = ${TRACE}
+    select 6, created_at, 'sent', record, guid, sent_to, verb, null, null from ${rowsOf('outbound_messages')}
     union all
     select 7, coalesce(deliveries.died_at, deliveries.created_at),
       case deliveries.state when 'dead' then 'delivery_given_up' else 'delivery_waiting' end,
-      messages.record, messages.guid, deliveries.attempts::integer, deliveries.last_fault, pods.host, pods.port
-    from outbound_messages as messages
-    join deliveries on deliveries.message_id = messages.id
+      outbound_messages.record, outbound_messages.guid, deliveries.attempts::integer, deliveries.last_fault, pods.host, pods.port
+    from ${rowsOf('outbound_messages')}
+    join deliveries on deliveries.message_id = outbound_messages.id
     join pods on pods.id = deliveries.pod_id
-    where messages.trace_id = ${TRACE}
     union all
     select 8, at, 'audited', target ->> 'type', target ->> 'guid', null, action, null, null
     from audit_entries where trace_id = :trace

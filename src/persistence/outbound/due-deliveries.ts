@@ -112,6 +112,8 @@ export interface DueDelivery {
   readonly encryptedEnvelope: string | null
   /** An entity that it refers to has not been delivered to this pod yet. */
   readonly held: boolean
+  /** The request that has caused the message. */
+  readonly trace: string | null
 }
 
 export interface DueRequest {
@@ -152,7 +154,7 @@ const selectDueDeliveries = `
       limit given.row_limit
     ) as waiting
   ), due as materialized (
-    select head.*, messages.record, messages.about, messages.sender_id, messages.public, earlier.due_at as held_until, earlier.priority as held_priority
+    select head.*, messages.record, messages.about, messages.sender_id, messages.public, messages.trace_id, earlier.due_at as held_until, earlier.priority as held_priority
     from head
     join outbound_messages as messages on messages.id = head.message_id
     cross join lateral (
@@ -186,7 +188,7 @@ const selectDueDeliveries = `
   )
   select due.id, due.pod_id as "podId", due.message_id as "messageId", due.record, due.about, due.priority,
     due.sender_id as "senderId", due.public as "isPublic", due.attempts, due.encrypted_envelope as "encryptedEnvelope", due.created_at as "writtenAt",
-    coalesce(people.guid_at_pod, people.guid) as "personGuid", people.public_key as "publicKey", due.held_until is not null as held
+    coalesce(people.guid_at_pod, people.guid) as "personGuid", people.public_key as "publicKey", due.held_until is not null as held, due.trace_id as trace
   from due
   left join people on people.id = due.person_id
   order by due.priority, due.id`

@@ -25,6 +25,7 @@ import { publicRoutes } from './public-routes.js'
 import { webReadiness } from './readiness.js'
 import { RequestFault, tooBusy } from './request-faults.js'
 import { addRequestLog, traceReader } from './request-log.js'
+import { addRequestSpans } from './request-spans.js'
 import { serverOptions } from './server-options.js'
 
 declare module 'fastify' {
@@ -110,6 +111,7 @@ export async function buildApp(
   await app.register(async (publicApp) => {
     publicApp.setNotFoundHandler(answerNotFound)
     addRequestLog(publicApp)
+    addRequestSpans(publicApp)
     metrics?.watch(publicApp)
     addHeaders(publicApp, { https: pod.config.url.startsWith('https:'), picturesUrl: pod.config.uploadsBaseUrl })
     publicApp.addHook('onRequest', ({ originalUrl, routeOptions }, _reply, done) => {

@@ -6,6 +6,7 @@ import { mayBeEncryptedEnvelope } from '../../../protocol/envelopes/encrypted-en
 import { countRateLimited } from '../../limits/rejection-metrics.js'
 import { HTTP_LIMITS } from '../../server/limits.js'
 import { readRawBody } from '../../server/raw-body.js'
+import { addRequestSpans } from '../../server/request-spans.js'
 import type { InboundEndpoint, ReceiveOutcome } from './inbound-endpoint.js'
 
 /**
@@ -17,6 +18,8 @@ export const receiveRoutes: FastifyPluginAsync = async (app) => {
 
   // A child logger costs as much as routing the request, and these routes log one line at most.
   app.setChildLoggerFactory(() => app.log)
+
+  addRequestSpans(app)
 
   // The body is the message, regardless of its declared type. The handler reads it, so no parser may.
   app.removeAllContentTypeParsers()
