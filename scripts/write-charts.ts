@@ -1,0 +1,9 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { drawBars } from '../bench/bar-chart.js'
+import { chartsOfPage } from '../bench/page-charts.js'
+
+const docs = new URL('../docs/', import.meta.url)
+
+for (const [name, chart] of Object.entries(chartsOfPage(readFileSync(new URL('performance.md', docs), 'utf8')))) {
+  writeFileSync(new URL(`performance/${name}.svg`, docs), drawBars(chart))
+}
