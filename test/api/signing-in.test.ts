@@ -370,7 +370,7 @@ describe('signing up', () => {
 
     const { body } = browser.page
     expect(body).toContain('<h1><bdi>Your account is ready</bdi></h1>')
-    for (const href of ['/u/nina', '/api/docs', 'https://wiki.diasporafoundation.org/']) {
+    for (const href of ['/u/nina', '/api/docs', '/apps', '/settings/following']) {
       expect(body).toContain(`href="${href}`)
     }
     await browser.visit('/')

@@ -144,8 +144,12 @@ describe('/settings/following', () => {
 
     await reader.submit({ do: 'follow_person', network_id: ' @quin@pod.example ', aspect_id: aspect }, path)
     expect(reader.page.body).toContain('You follow the person.')
-    const contacts = await pod.pod.db('contacts').join('people', 'people.id', 'contacts.person_id').pluck('address')
-    expect(contacts).toEqual(['quin@pod.example'])
+    const sharing = await pod.pod
+      .db('contacts')
+      .join('people', 'people.id', 'contacts.person_id')
+      .where({ sharing: false })
+      .pluck('address')
+    expect(sharing).toEqual(['quin@pod.example'])
     await reader.submit({ do: 'follow_person', network_id: 'alice@pod.example', aspect_id: aspect }, path)
     expect([reader.page.statusCode, reader.page.body.includes('This is your own address.')]).toEqual([422, true])
   })

@@ -57,19 +57,26 @@ export const ARGON2 = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 /** Creates a local user with keys, an empty profile and the default aspects. */
 export async function createUser(
   pod: Pod,
-  { username, password }: { readonly username: string; readonly password: string },
+  { username, password, language }: NewUser,
   /** Runs in the transaction of the account; if it throws, no account is created. */
   also?: (transaction: Knex.Transaction, user: User) => Promise<void>,
 ): Promise<Account> {
   requireUsername(pod, username)
   requirePassword(password, { username, email: null })
-  return createAccount(pod, { username, passwordHash: await hash(password, ARGON2) }, also)
+  return createAccount(pod, { username, passwordHash: await hash(password, ARGON2), language }, also)
+}
+
+interface NewUser {
+  readonly username: string
+  readonly password: string
+  /** Default: English. */
+  readonly language?: string | undefined
 }
 
 interface NewAccount {
   readonly username: string
   readonly passwordHash: string
-  readonly language?: string
+  readonly language?: string | undefined
   /** The pending sign-up that reserves the name for this account. */
   readonly pendingId?: number
 }

@@ -64,6 +64,7 @@ export async function signUp(
     readonly username: string
     readonly password: string
     readonly invitation: string | undefined
+    readonly language?: string
     /** Not confirmed yet. */
     readonly email?: string | null
   },
