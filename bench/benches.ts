@@ -1,5 +1,6 @@
 import { benchAccept } from './accept.js'
 import { benchApi } from './api.js'
+import { benchBackup } from './backup.js'
 import type { Bench } from './bench.js'
 import { benchCrash } from './crash.js'
 import { benchDeliveries } from './deliveries.js'
@@ -35,6 +36,7 @@ export const benches: ReadonlyMap<string, Bench> = new Map<string, Bench>([
   ['deliveries', benchDeliveries],
   ['discovery', benchDiscovery],
   ['api', benchApi],
+  ['backup', benchBackup],
   ['listeners', benchListeners],
   ['idle', benchIdle],
   ['hostile', benchHostile],

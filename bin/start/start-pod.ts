@@ -16,6 +16,7 @@ import { describeDatabaseTrouble } from '../database-trouble.js'
 import { processFile } from '../process-file.js'
 import { queueAnswers } from '../queue-answers.js'
 import { adminListenOfWorker } from './admin-listen.js'
+import { backUpBeforeMigrations } from './backup-before-migrations.js'
 import { type KeptDatabase, keepDatabase } from './kept-database.js'
 import { type KeptProcess, keepRunning, type RunningProcess } from './kept-process.js'
 import type { RunningPod } from './screen.js'
@@ -42,7 +43,7 @@ export async function startPod(config: Config, stop: StopRequest, onReady: (pod:
   const database = await keepDatabase(config, log, { moved: renewAll })
   stop.urgent.addEventListener('abort', () => void endAtOnce(parts, database))
   try {
-    await untilAborted(stop.signal, prepareDatabase(config, database))
+    await untilAborted(stop.signal, prepareDatabase(config, database, log, stop.signal))
     if (stop.signal.aborted) return
     const web = keepRunning(
       { name: 'web', file: processFile('src/server'), environment: webEnvironment(config, database) },
@@ -88,8 +89,13 @@ function rootWarning(): string | undefined {
   return 'The pod runs as root. Make a user for it, give that user the data folder, and start the pod as that user.'
 }
 
-/** Migrates tables and queue; an external database may still be starting. */
-async function prepareDatabase(config: Config, database: KeptDatabase): Promise<void> {
+/** Migrates tables and queue, after a backup of a pod with data; an external database may still be starting. */
+async function prepareDatabase(
+  config: Config,
+  database: KeptDatabase,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
   const url = database.url()
   const until = performance.now() + DATABASE_PATIENCE
   await queryDatabase(database, (db) =>
@@ -97,6 +103,7 @@ async function prepareDatabase(config: Config, database: KeptDatabase): Promise<
       for (;;) {
         try {
           await requireWholeDatabase(db)
+          await backUpBeforeMigrations(config, { db, databaseUrl: url, log, signal })
           await migrate(db)
           return await migrateQueue(url)
         } catch (error) {

@@ -158,7 +158,7 @@ async function databaseUrlOf(config: Pick<Config, 'databaseUrl' | 'dataDir'>): P
 }
 
 /** Two pods may share a Redis; the queue's own keys have colons, so that of a pod has none. */
-function queuePrefix(config: Config): string {
+export function queuePrefix(config: Pick<Config, 'host'>): string {
   return `pod-${config.host.replaceAll(/[^a-z0-9.]/g, '-')}`
 }
 

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { checkBackups } from '../../bin/doctor/check-backups.js'
+import { backUpBeforeMigrations } from '../../bin/start/backup-before-migrations.js'
 import { readConfig } from '../../src/config/config.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { listPhotoFiles } from '../../src/domain/photos/photos.js'
@@ -19,11 +20,13 @@ import { openRepository } from '../../src/operations/backup/repository.js'
 import { openTarRepository } from '../../src/operations/backup/tar-repository.js'
 import { verifyBackup } from '../../src/operations/backup/verify-backup.js'
 import { registerBackupMetrics } from '../../src/operations/backup-metrics.js'
+import { migrate, migrateTo, migrationStatus } from '../../src/persistence/database/database.js'
 import { Photo } from '../../src/persistence/models/photo.js'
 import { claimDailyBackup } from '../../src/persistence/operations/backup-runs.js'
 import { openPod } from '../../src/pod/open-pod.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { photoHandlers } from '../../workers/handlers/photos.js'
+import { testLog } from '../support/assertions/test-log.js'
 import { addPost } from '../support/databases/rows.js'
 import { viewerOf } from '../support/people/local-users.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
@@ -596,5 +599,28 @@ describe('the repository', () => {
     expect(() => openRepository('s3://key:secret@bucket/prefix', undefined)).toThrow(
       /^Backups cannot be stored in s3:\/\/…:/,
     )
+  })
+})
+
+describe('a start of a newer version', () => {
+  it('makes a backup before the migrations, and stops if that fails', async () => {
+    await using place = await openRestorePlace()
+    const names = (await migrationStatus(place.db)).pending
+    await migrateTo(place.db, names.slice(0, -1))
+    const folder = join(place.dataDir, 'backups')
+    const { recipient } = await generateBackupKey()
+    const environment = { POD_URL: 'https://pod.example', DATA_DIR: place.dataDir, DATABASE_URL: place.url, SECRET_KEY }
+    const start = (BACKUP_TO: string) =>
+      backUpBeforeMigrations(readConfig({ ...environment, BACKUP_TO, BACKUP_RECIPIENTS: recipient }), {
+        ...{ db: place.db, databaseUrl: place.url, log: testLog(), signal: uninterrupted.signal },
+      })
+
+    await expect(start('/dev/null/folder')).rejects.toThrow(/^The backup before the migrations has failed: .*cannot be/)
+    await start(folder)
+    await migrate(place.db)
+    await start(folder)
+
+    const backups = await listBackups(openRepository(folder, undefined))
+    expect(backups.map(({ manifest: { migrations } }) => migrations.length)).toEqual([names.length - 1])
   })
 })

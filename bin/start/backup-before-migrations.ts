@@ -1,0 +1,62 @@
+import type { Knex } from 'knex'
+import type { Logger } from 'pino'
+import { type Config, namesOfSettings } from '../../src/config/config.js'
+import { StartError } from '../../src/errors/start-error.js'
+import { messageOf } from '../../src/errors/thrown.js'
+import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
+import { migrateQueue } from '../../src/jobs/queues/queue-schema.js'
+import { createBackup } from '../../src/operations/backup/create-backup.js'
+import { readRecipients } from '../../src/operations/backup/encryption.js'
+import { openRepository } from '../../src/operations/backup/repository.js'
+import { migrationStatus } from '../../src/persistence/database/database.js'
+import { openPictureStorage } from '../../src/persistence/photos/open-pictures.js'
+import { queuePrefix } from '../../src/pod/open-pod.js'
+
+interface Start {
+  readonly db: Knex
+  readonly databaseUrl: string
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
+/**
+ * Makes a backup if BACKUP_TO and BACKUP_RECIPIENTS are set and migrations of a new version are pending. A new pod has nothing to
+ * back up. Throws a StartError if the backup fails: the tables are then as before.
+ */
+export async function backUpBeforeMigrations(config: Config, start: Start): Promise<void> {
+  const { backupTo, backupRecipients } = config
+  if (backupTo === undefined || backupRecipients === '') return
+  const { applied, pending } = await migrationStatus(start.db)
+  if (applied.length === 0 || pending.length === 0) return
+  start.log.info({ pending: pending.length }, 'backup before migrations started')
+  try {
+    const id = await backUp(config, backupTo, start)
+    start.log.info({ id }, 'backup before migrations complete')
+  } catch (error) {
+    if (start.signal.aborted) throw error
+    throw new StartError(
+      `The backup before the migrations has failed: ${messageOf(error)} After a repair start again; "pod db migrate" applies migrations without a backup.`,
+      { cause: error },
+    )
+  }
+}
+
+async function backUp(config: Config, target: string, { db, databaseUrl, log, signal }: Start): Promise<string> {
+  // The queue holds accepted messages, which belong to the backup, and only its newest tables can be read.
+  await migrateQueue(databaseUrl)
+  const { redisUrl, redisReplicas } = config
+  const jobs = await openJobQueues({ redisUrl, redisReplicas, databaseUrl, log, prefix: queuePrefix(config) })
+  try {
+    const pod = { config, db, jobs, log, now: () => new Date(), pictures: openPictureStorage(config) }
+    const { id } = await createBackup(pod, {
+      repository: openRepository(target, config.backupS3),
+      recipients: await readRecipients(config.backupRecipients),
+      settings: namesOfSettings(process.env),
+      signal,
+      report: () => undefined,
+    })
+    return id
+  } finally {
+    await jobs.close()
+  }
+}
