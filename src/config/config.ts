@@ -135,6 +135,8 @@ export interface Config {
   /** The shape of responses where the documented API and diaspora* differ. */
   readonly clientApiDialect: ClientApiDialect
   readonly usernameBlacklist: readonly string[]
+  /** The issuer of ID tokens, as applications know it. Undefined: the address of the pod. */
+  readonly oidcIssuer: string | undefined
   /** The place of backups; not set: a command has to name it. */
   readonly backupTo: string | undefined
   /** Address and keys of the S3 store for backups. */
@@ -247,6 +249,7 @@ interface Environment extends MailVariables, TracingVariables {
   readonly WRITE_LIMIT: number
   readonly CLIENT_API_DIALECT: ClientApiDialect
   readonly USERNAME_BLACKLIST: string
+  readonly OIDC_ISSUER?: string
   readonly RETENTION_POSTS_DAYS: number
   readonly RETENTION_WITH_COMMENTS: 'on' | 'off'
   readonly RETENTION_NOTIFICATIONS_DAYS: number
@@ -456,6 +459,11 @@ const settings = {
       'admin,administrator,hostmaster,info,postmaster,root,ssl-admin,ssladmin,ssladministrator,sslwebmaster,sysadmin,webmaster',
     description: 'names, separated by commas',
   },
+  OIDC_ISSUER: {
+    type: 'string',
+    pattern: '^https?://[^?#\\s]+$',
+    description: 'the issuer of ID tokens, an http or https address',
+  },
   RETENTION_POSTS_DAYS: {
     type: 'integer',
     minimum: 0,
@@ -608,6 +616,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     backupAt: given.BACKUP_AT === 'off' ? undefined : given.BACKUP_AT,
     backupPictures: given.BACKUP_PICTURES ?? (isAllInS3(given) ? 'reference' : 'include'),
     backupKeep: readBackupKeep(given.BACKUP_KEEP),
+    oidcIssuer: given.OIDC_ISSUER,
     usernameBlacklist: list(given.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
   }
 }

@@ -117,6 +117,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
   backupAt: (time) => ({ BACKUP_AT: time ?? 'off' }),
   backupPictures: (pictures) => ({ BACKUP_PICTURES: pictures }),
   backupKeep: ({ daily, weekly, monthly }) => ({ BACKUP_KEEP: `${daily}d${weekly}w${monthly}m` }),
+  oidcIssuer: (issuer) => ({ OIDC_ISSUER: issuer ?? null }),
   usernameBlacklist: (names) => ({ USERNAME_BLACKLIST: names.join(',') }),
 }
 

@@ -4,7 +4,7 @@ import type pg from 'pg'
 import type { Config } from '../config/config.js'
 import { migrateQueue } from '../jobs/queues/queue-schema.js'
 import type { ReportProgress } from '../operations/backup/progress.js'
-import { migrate, openUnlimitedSession } from '../persistence/database/database.js'
+import { migrate, migrationStatus, openUnlimitedSession } from '../persistence/database/database.js'
 import { listPodProcesses } from '../persistence/operations/restore-target.js'
 import {
   beginStep,
@@ -220,9 +220,11 @@ async function requireOtherDatabase(db: Knex, source: Source): Promise<void> {
   }
 }
 
+/** The queue comes first, so that a run that ends in between makes both again. */
 async function migrateTarget({ db, url }: TakeOverTarget): Promise<void> {
-  await migrate(db)
+  if ((await migrationStatus(db)).pending.length === 0) return
   await migrateQueue(url)
+  await migrate(db)
 }
 
 async function keepSigningKey(session: pg.Client, secrets: Secrets, pem: string): Promise<void> {

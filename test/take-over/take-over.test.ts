@@ -1,5 +1,5 @@
-import { createHash, createPublicKey, verify } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Knex } from 'knex'
@@ -33,6 +33,8 @@ let old: OldPod
 let database: OpenDatabase
 let target: TakeOverTarget
 let folder: string
+/** The key of ID tokens of the old pod. */
+const oldKey = makeOidcKey()
 let options: TakeOverOptions
 let before: string
 /** The pod after the switch. */
@@ -44,24 +46,24 @@ const environment = () => ({
   SECRET_KEY: 'a key that is only good for tests',
   UPLOADS_DIR: join(folder, 'uploads'),
   DATA_DIR: join(folder, 'data'),
+  OIDC_ISSUER: `https://${OLD_HOST}/`,
 })
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'take-over-'))
+  const images = join(folder, 'old', 'images')
+  await mkdir(images, { recursive: true })
+  for (const name of ['x.JPG', 'thumb_large_x.JPG', 'scan.tiff', '.hidden'])
+    await writeFile(join(images, name), `bytes of ${name}`)
+  await symlink(join(images, 'x.JPG'), join(images, 'linked.jpg'))
   old = await createOldPod()
   database = await openEmptyDatabase()
   const config = readConfig(environment())
   target = { db: database.db, url: database.url, config, secrets: openSecrets(await readSecretKey(config)) }
   options = {
-    ...{
-      from: old.url,
-      uploads: undefined,
-      uploadsMode: 'link',
-      oidcKey: undefined,
-      pepper: DIASPORA_PEPPER,
-      rate: undefined,
-    },
-    ...{ allSignatures: true, locksBrokenKeys: false, signal: new AbortController().signal, report: () => undefined },
+    ...{ from: old.url, uploads: join(folder, 'old'), uploadsMode: 'link', oidcKey: oldKey.privateText },
+    ...{ pepper: DIASPORA_PEPPER, rate: undefined, allSignatures: true, locksBrokenKeys: false },
+    ...{ signal: new AbortController().signal, report: () => undefined },
   }
   before = await contentOf(old.db)
 }, 60_000)
@@ -73,11 +75,17 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
+function makeOidcKey() {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  return { privateText: privateKey.export({ type: 'pkcs1', format: 'pem' }).toString(), publicKey }
+}
+
 /** Tables with the time of the build, or with a seal, whose nonce is random. */
 const CHANGED_BY_BUILD = [
   ...[
     'take_over',
     'user_secrets',
+    'signing_keys',
     'users',
     'hidden_posts',
     'blocks',
@@ -169,7 +177,7 @@ it('copies the same when it is interrupted twenty times, and only compares the s
   for (const { name, rows } of await rowsOf('select name, rows::int from take_over.source_tables')) {
     expect(await rowsOf(`select count(*)::int from take_over.??`, [name])).toEqual([{ count: rows }])
   }
-})
+}, 60_000)
 
 it('holds no secret in its staging tables or its report (case 50)', async () => {
   const { rows } = await database.db.raw(
@@ -467,6 +475,52 @@ it('keeps clients and tokens (cases 35, 37, 39)', async () => {
     { sector: 'app2.id://callback', subject: '0123456789abcdef0123456789abcdef' },
     { sector: 'app3.id://callback', subject: '0123456789abcdef0123456789abcdef' },
   ])
+})
+
+it('leads old numbers of public posts to their guids (case 31)', async () => {
+  for (const path of ['/posts/101', '/p/101']) {
+    const answer = await pod.inject(path)
+    expect([answer.statusCode, answer.headers.location]).toEqual([
+      301,
+      `https://${OLD_HOST}/posts/${guidOf('post-101')}`,
+    ])
+  }
+  const remote = await pod.inject('/posts/106')
+  expect([remote.statusCode, remote.headers.location]).toEqual([302, `https://one.example/posts/${guidOf('post-106')}`])
+  const [hidden, unknown] = [await pod.inject('/posts/102'), await pod.inject('/posts/99999')]
+  expect([hidden.statusCode, unknown.statusCode]).toEqual([404, 404])
+  expect(hidden.body).toBe(unknown.body.replaceAll('99999', '102'))
+})
+
+it('serves old pictures under their names, and leaves the old folder as it was (cases 32, 34)', async () => {
+  const picture = await pod.inject('/uploads/images/thumb_large_x.JPG')
+  expect([picture.statusCode, picture.headers['content-type'], picture.body]).toEqual([
+    200,
+    'image/jpeg',
+    'bytes of thumb_large_x.JPG',
+  ])
+  const scan = await pod.inject('/uploads/images/scan.tiff')
+  expect([scan.statusCode, scan.headers['content-disposition']]).toEqual([200, 'attachment'])
+  expect((await pod.inject('/uploads/images/linked.jpg')).body).toBe('bytes of x.JPG')
+  expect((await readdir(join(folder, 'old', 'images'))).sort()).toEqual([
+    '.hidden',
+    'linked.jpg',
+    'scan.tiff',
+    'thumb_large_x.JPG',
+    'x.JPG',
+  ])
+})
+
+it('keeps the issuer and the key of ID tokens (case 38)', async () => {
+  const configuration = (await pod.inject('/.well-known/openid-configuration')).json()
+  expect([configuration.issuer, configuration.jwks_uri]).toEqual([
+    `https://${OLD_HOST}/`,
+    `https://${OLD_HOST}/api/openid_connect/jwks.json`,
+  ])
+  const { keys } = (await pod.inject('/api/openid_connect/jwks.json')).json()
+  expect(keys).toMatchObject([{ kid: 'default', n: oldKey.publicKey.export({ format: 'jwk' }).n }])
+  const { links } = (await pod.inject(`/.well-known/webfinger?resource=acct:alice@${OLD_HOST}`)).json()
+  expect(links).toContainEqual({ rel: 'http://openid.net/specs/connect/1.0/issuer', href: `https://${OLD_HOST}/` })
 })
 
 it('drops the staging tables at the end', async () => {

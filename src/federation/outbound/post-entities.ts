@@ -59,7 +59,7 @@ function statusMessageEntity(pod: Source, post: Post): StatusMessageEntity {
         poll_answers: (poll.answers ?? []).map(({ guid, answer }) => ({ type: 'poll_answer', guid, answer })),
       },
     }),
-    ...(embed && { embed: { ...embed, type: 'embed' } as EmbedEntity }), // stored in the form of the entity
+    ...(embed && embed['cached'] !== true && { embed: { ...embed, type: 'embed' } as EmbedEntity }), // stored in the form of the entity
   }
 }
 

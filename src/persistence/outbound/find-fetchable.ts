@@ -20,6 +20,17 @@ export interface FetchableEntity {
   readonly postAuthor: EntityAuthor
 }
 
+/** The guid of a public post by its number, which old links of diaspora* have. Undefined: there is none. */
+export async function findPublicGuid(db: Knex, id: number): Promise<string | undefined> {
+  const [found] = await queryPrepared<{ guid: string }>(
+    db,
+    'public-guid',
+    'select guid from posts where id = $1 and public',
+    [id],
+  )
+  return found?.guid
+}
+
 export type FetchableKind = 'post' | 'poll' | 'comment'
 
 /** Undefined: the entity is unknown or not public. */

@@ -76,10 +76,12 @@ export function writeWebFinger(person: {
   readonly address: string
   readonly guid: string
   readonly podUrl: string
+  /** The issuer of ID tokens; default: `podUrl`. */
+  readonly issuer?: string | undefined
   /** Where the message of the person's move is. */
   readonly successorUrl?: string | undefined
 }) {
-  const { address, guid, podUrl, successorUrl } = person
+  const { address, guid, podUrl, issuer = podUrl, successorUrl } = person
   const { name = '', host = '' } = splitAddress(address) ?? {}
   return {
     subject: `acct:${address}`,
@@ -91,7 +93,7 @@ export function writeWebFinger(person: {
       { rel: 'http://webfinger.net/rel/profile-page', type: 'text/html', href: `${podUrl}u/${name}` },
       { rel: 'salmon', href: `${podUrl}receive/users/${guid}` },
       { rel: 'http://ostatus.org/schema/1.0/subscribe', template: `${podUrl}people?q={uri}` },
-      { rel: 'http://openid.net/specs/connect/1.0/issuer', href: podUrl },
+      { rel: 'http://openid.net/specs/connect/1.0/issuer', href: issuer },
       ...(successorUrl === undefined
         ? []
         : [{ rel: 'successor-version', type: 'application/magic-envelope+xml', href: successorUrl }]),

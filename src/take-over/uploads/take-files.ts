@@ -16,7 +16,7 @@ export interface TakenFiles {
 }
 
 /** A name that a picture has at diaspora*, with or without a size prefix. */
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$/
+const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/
 
 /**
  * Brings the pictures of the old pod into the folder of this one, new names only: as hard links, which need no space, or as copies. A

@@ -4,9 +4,9 @@ import { OIDC_PATHS } from './paths.js'
 import { ACR_VALUES } from './sessions/levels.js'
 
 /** The discovery document of the authorization server. The issuer must equal that of the ID tokens exactly. */
-export function describeIssuer(podUrl: string): object {
+export function describeIssuer(podUrl: string, issuer: string): object {
   return {
-    issuer: podUrl,
+    issuer,
     registration_endpoint: `${podUrl}${OIDC_PATHS.registration}`,
     authorization_endpoint: `${podUrl}${OIDC_PATHS.authorization}`,
     token_endpoint: `${podUrl}${OIDC_PATHS.token}`,

@@ -44,7 +44,7 @@ export function providerOf(pod: Pod): () => Promise<Provider> {
 async function openProvider(pod: Pod): Promise<Provider> {
   const library = await loadLibrary(pod.log)
   const key = await loadSigningKey(pod)
-  const provider = new library.Provider(pod.config.url, {
+  const provider = new library.Provider(pod.config.oidcIssuer ?? pod.config.url, {
     ...settings(pod, library),
     adapter: openAdapters(pod, library),
     jwks: { keys: [key] } as NonNullable<Configuration['jwks']>, // a JWK of Node, whose type is wider

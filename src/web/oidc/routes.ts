@@ -33,7 +33,7 @@ declare module 'fastify' {
 
 /** OpenID Connect on the paths of diaspora*, with the pages for sign-in, sign-up and consent. */
 export const oidcRoutes: FastifyPluginAsync = async (app) => {
-  const { url } = app.pod.config
+  const { url, oidcIssuer = url } = app.pod.config
   app.decorate('provider', providerOf(app.pod))
   app.addHook('onRequest', async ({ raw, ip }) => {
     raw.headers['x-forwarded-for'] = ip // of the headers, only those of a trusted proxy count
@@ -42,7 +42,7 @@ export const oidcRoutes: FastifyPluginAsync = async (app) => {
     raw.headers['x-forwarded-host'] = new URL(url).host
   })
 
-  const issuer = describeIssuer(url)
+  const issuer = describeIssuer(url, oidcIssuer)
   for (const path of [OIDC_PATHS.discovery, '/.well-known/oauth-authorization-server']) {
     app.get(path, { config: { public: true }, schema: { hide: true } }, async (_request, reply) =>
       reply.header('cache-control', 'public, max-age=3600').send(issuer),

@@ -12,7 +12,7 @@ const EMPTY_XRD = '<?xml version="1.0" encoding="UTF-8"?>\n<XRD xmlns="http://do
 
 /** Documents by which other pods find local people (FEDERATION.md, "Discovery"). */
 export const discoveryRoutes: FastifyPluginAsync = async (app) => {
-  const { url } = app.pod.config
+  const { url, oidcIssuer } = app.pod.config
   const config = { public: true, quiet: true } as const
   const schema = { hide: true }
 
@@ -28,7 +28,7 @@ export const discoveryRoutes: FastifyPluginAsync = async (app) => {
     const successorUrl = moved?.envelope ? `${url}/fetch/account_migration/${moved.guid}` : undefined
     return reply
       .type('application/jrd+json; charset=utf-8')
-      .send(JSON.stringify(writeWebFinger({ ...found, podUrl: `${url}/`, successorUrl })))
+      .send(JSON.stringify(writeWebFinger({ ...found, podUrl: `${url}/`, issuer: oidcIssuer, successorUrl })))
   })
 
   app.get<{ Params: { guid: string } }>('/hcard/users/:guid', { config, schema }, async (request, reply) => {

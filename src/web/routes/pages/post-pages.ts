@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import {
   findCommentPage,
   findCommentPosition,
@@ -7,7 +7,7 @@ import {
   type PublicPost,
 } from '../../../domain/posts/public-posts.js'
 import { podOrigin } from '../../../federation/discovery/pod-origin.js'
-import { findFetchableEntity } from '../../../persistence/outbound/find-fetchable.js'
+import { type EntityAuthor, findFetchableEntity, findPublicGuid } from '../../../persistence/outbound/find-fetchable.js'
 import { isGuid } from '../../../protocol/values.js'
 import { textsFor } from '../../pages/language/request-language.js'
 import { readPosition } from '../../pages/list-pages.js'
@@ -25,15 +25,22 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
   const config = { public: true } as const
   const schema = { hide: true }
 
+  /** Links of a pod that was taken over have numbers. Private and unknown posts have the same answer. */
+  async function leadToPost(number: string, reply: FastifyReply): Promise<FastifyReply> {
+    const guid = await findPublicGuid(pod.db, Number(number))
+    const found = guid === undefined ? undefined : await findFetchableEntity(pod.db, 'post', guid)
+    if (guid === undefined || found === undefined || found.author.closed) throw noPost()
+    const { pod: authorPod } = found.author
+    if (authorPod !== null) return reply.redirect(addressAtPod(authorPod, guid), 302)
+    return reply.redirect(`${pod.config.url}/posts/${guid}`, 301)
+  }
+
   app.get<ByGuid>('/posts/:guid', { config, schema }, async (request, reply) => {
     const { guid } = request.params
+    if (isNumber(guid)) return leadToPost(guid, reply)
     const found = isGuid(guid) ? await findFetchableEntity(pod.db, 'post', guid) : undefined
     if (found === undefined || found.author.closed) throw noPost()
-    if (found.author.pod !== null) {
-      const origin = podOrigin(found.author.pod)
-      if (origin === undefined) throw noPost()
-      return reply.redirect(`${origin}/posts/${guid}`, 302)
-    }
+    if (found.author.pod !== null) return reply.redirect(addressAtPod(found.author.pod, guid), 302)
 
     const shared = await findPublicPost(pod, guid)
     if (shared === undefined) throw noPost()
@@ -58,9 +65,21 @@ export const postPageRoutes: FastifyPluginAsync = async (app) => {
 
   app.get<ByGuid>('/p/:guid', { config, schema }, async (request, reply) => {
     const { guid } = request.params
+    if (isNumber(guid)) return leadToPost(guid, reply)
     if (!isGuid(guid)) throw noPost()
     return reply.redirect(`${pod.config.url}/posts/${guid}`, 301)
   })
+}
+
+/** A number of a post, which is shorter than a guid. */
+function isNumber(text: string): boolean {
+  return /^[0-9]{1,15}$/.test(text)
+}
+
+function addressAtPod(authorPod: NonNullable<EntityAuthor['pod']>, guid: string): string {
+  const origin = podOrigin(authorPod)
+  if (origin === undefined) throw noPost()
+  return `${origin}/posts/${guid}`
 }
 
 /** Changes with the counters; profiles and names may be seconds old. */

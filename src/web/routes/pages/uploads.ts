@@ -12,8 +12,8 @@ const LINK_SECONDS = 600
 /** A redirect to the address of UPLOADS_BASE_URL, which does not expire. */
 const A_DAY = 86_400
 
-/** A file name that this pod generates, with or without a size prefix: no folder, no leading dot, one dot. */
-const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,199}\.(jpe?g|png|gif|webp)$/
+/** A file name of this pod, or of one that was taken over, with or without a size prefix: no folder, no leading dot. */
+const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,249}\.(jpe?g|png|gif|webp|tiff?)$/i
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   jpg: 'image/jpeg',
@@ -21,6 +21,8 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   png: 'image/png',
   gif: 'image/gif',
   webp: 'image/webp',
+  tif: 'image/tiff',
+  tiff: 'image/tiff',
 }
 
 /** Pictures under the addresses that other pods and clients build from path, size and name. */
@@ -46,7 +48,7 @@ export const uploadRoutes: FastifyPluginAsync = async (app) => {
     handler: async (request, reply) => {
       const { name } = request.params
       const [, ending = ''] = NAME.exec(name) ?? []
-      const mediaType = MEDIA_TYPES[ending]
+      const mediaType = MEDIA_TYPES[ending.toLowerCase()]
       if (mediaType === undefined) throw noPicture()
       if (await isFileOfHiddenPhoto(app.pod.db, name)) throw noPicture()
       const link = config.s3Delivery === 'redirect' ? await pictures.linkTo?.(name) : undefined
@@ -61,6 +63,8 @@ export const uploadRoutes: FastifyPluginAsync = async (app) => {
       if (facts === undefined) throw noPicture()
       // The content of a name never changes.
       reply.header('cache-control', `public, max-age=${A_YEAR}, immutable`).header('etag', facts.etag)
+      // Browsers do not show it.
+      if (mediaType === 'image/tiff') reply.header('content-disposition', 'attachment')
       if (isNotModified(request, facts.etag)) return reply.code(304).send()
       const range = beginFile(request, reply.type(mediaType), facts.bytes)
       if (request.method === 'HEAD') return reply.send()
