@@ -444,7 +444,7 @@ it('a mail is in the language of the account, with plurals and sentences for eve
         .filter(isNoticeKind)
         .flatMap((kind) => [0, 1, 5].map((others) => noticeText(t, kind, { pod: 'Thornbury', name: 'Quin', others }))),
     ]
-    for (const text of texts) expect(JSON.stringify(text)).not.toMatch(/\{\w+[,}]|<\w|undefined|mail\./)
+    for (const text of texts) expect(JSON.stringify(text)).not.toMatch(/\{\w+[,}]|<\w|undefined|"mail\./)
     expect(noticeText(t, 'liked', { pod: 'Thornbury', name: 'Quin', others: 5 }).subject).toMatch(/Quin.*5/)
   }
   await db('users').where({ username: 'alice' }).update({ language: 'en' })
