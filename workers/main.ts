@@ -1,4 +1,5 @@
 import { extname } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../src/config/config.js'
 import { readSoftware } from '../src/config/software.js'
 import { deleteExpiredExports } from '../src/domain/archives/exports.js'
@@ -45,6 +46,12 @@ const CHECK_FOR_UPDATE_EVERY = 3_600_000
 const LOOK_FOR_CHECKS_EVERY = 300_000
 /** An export is a private request of one person, and takes longer than jobs may. */
 const LOOK_FOR_EXPORTS_EVERY = 20_000
+
+/**
+ * The heap grows by half between two full garbage collections, not to four times its size. Deliveries to hundreds of pods live for some
+ * hundred milliseconds: long enough to survive the collections of young objects, and the heap would fill with dead ones.
+ */
+setFlagsFromString('--heap-growing-percent=50')
 
 await runProcess('worker', startWorker)
 
