@@ -56,6 +56,8 @@ interface GivenOptions extends OutputOptions {
   readonly rate?: string
   readonly signatures: string
   readonly lockBrokenKeys?: boolean
+  readonly sidekiq?: string
+  readonly loseJobs?: boolean
 }
 
 export function takeOverCommand(program: Command): void {
@@ -76,6 +78,11 @@ export function takeOverCommand(program: Command): void {
     .option('--rate <rows>', 'rows a second at most')
     .option('--signatures <number>', 'all, or sample: which signatures are verified', 'sample')
     .option('--lock-broken-keys', 'lock open accounts without a valid key pair')
+    .option(
+      '--sidekiq <url>',
+      'the Redis of the old pod, as redis://…: its jobs are counted, and the switch waits for them',
+    )
+    .option('--lose-jobs', 'switch although jobs of Sidekiq are left, which are dropped')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -114,6 +121,9 @@ async function runStep(step: Step | undefined, user: string | undefined, given: 
   const config = readConfig(process.env)
   if (config.databaseUrl !== undefined && config.databaseUrl === sourceUrl(given)) {
     throw new CommandError('--from is the database of this pod: it must be that of the old pod.')
+  }
+  if (given.sidekiq !== undefined && config.redisUrl === given.sidekiq) {
+    throw new CommandError('--sidekiq is the Redis of this pod: the two pods need a Redis, or a database number, each.')
   }
   switch (step) {
     case undefined:
@@ -169,6 +179,15 @@ function describePreflight({ files, ...report }: PreflightReport): readonly stri
       ? [`pictures: ${files.files} files, ${files.photos} photos of users, ${files.missing} without file`]
       : []),
     `disk space for the database: ${describeBytes(report.disk.needed)} needed${report.disk.free === undefined ? '' : `, ${describeBytes(report.disk.free)} free`}`,
+    ...(report.sidekiq
+      ? [
+          `Sidekiq: ${report.sidekiq.processes} processes, ${report.sidekiq.dead} dead jobs, waiting: ${
+            Object.entries(report.sidekiq.waiting)
+              .map(([name, count]) => `${count} ${name}`)
+              .join(', ') || 'none'
+          }`,
+        ]
+      : []),
     ...report.findings.map(
       ({ code, table: name, count, examples }) => `${code} ${name}: ${count} (${printable(examples.join(', '))})`,
     ),
@@ -307,6 +326,8 @@ async function withOptions<Result>(
         rate: given.rate === undefined ? undefined : Number(given.rate),
         allSignatures: given.signatures === 'all',
         locksBrokenKeys: given.lockBrokenKeys === true,
+        sidekiq: given.sidekiq,
+        losesJobs: given.loseJobs === true,
         signal,
         report: progress.report,
       }),

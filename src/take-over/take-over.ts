@@ -15,7 +15,9 @@ import {
 } from '../persistence/operations/take-over-state.js'
 import type { Secrets } from '../pod/pod.js'
 import { buildTarget, emptyTarget } from './build/build-target.js'
+import { lockBrokenKeys } from './build/lock-broken-keys.js'
 import { examineBlocks, findTargetBlocks, type PreflightReport, preflight } from './preflight/preflight.js'
+import { requireIdleSidekiq } from './sidekiq.js'
 import { openSource } from './source/open-source.js'
 import { judgeSchema } from './source/release.js'
 import type { Source } from './source/source.js'
@@ -44,6 +46,9 @@ export interface TakeOverOptions {
   readonly rate: number | undefined
   readonly allSignatures: boolean
   readonly locksBrokenKeys: boolean
+  /** The Redis of the old pod's Sidekiq. */
+  readonly sidekiq: string | undefined
+  readonly losesJobs: boolean
   readonly signal: AbortSignal
   readonly report: ReportProgress
 }
@@ -92,10 +97,14 @@ export async function switchOver(
     throw new TakeOverError('Nothing was copied yet: run "pod take-over copy" first.')
   }
   await requireUsable(target, options)
+  const jobs = options.sidekiq === undefined ? undefined : await requireIdleSidekiq(options.sidekiq, options)
   await migrateTarget(target)
   const report = await refreshAndBuild(target, 'switch', options)
   const done = await beforeOpening()
-  await endStep(target.db, { state: 'open', report: { ...done, openedAt: new Date().toISOString() } })
+  await endStep(target.db, {
+    state: 'open',
+    report: { ...done, ...(jobs && { droppedJobs: jobs }), openedAt: new Date().toISOString() },
+  })
   return report
 }
 
@@ -148,6 +157,7 @@ async function refreshAndBuild(
       signal,
       report,
     })
+    if (options.locksBrokenKeys) await lockBrokenKeys(session, secrets)
     if (options.oidcKey !== undefined) await keepSigningKey(session, secrets, options.oidcKey)
     const buildSeconds = (performance.now() - began) / 1_000
     await endStep(db, { state: 'built' })

@@ -59,7 +59,14 @@ describe.runIf(fixtures !== '')('the database of a real diaspora* pod', () => {
         pepper: DIASPORA_PEPPER,
         rate: undefined,
       },
-      ...{ allSignatures: true, locksBrokenKeys: false, signal: new AbortController().signal, report: () => undefined },
+      ...{
+        allSignatures: true,
+        locksBrokenKeys: false,
+        sidekiq: undefined,
+        losesJobs: false,
+        signal: new AbortController().signal,
+        report: () => undefined,
+      },
     }
     const { verification } = await rehearse(target, options)
     expect(verification.differences).toEqual([])

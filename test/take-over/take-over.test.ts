@@ -62,7 +62,14 @@ beforeAll(async () => {
   target = { db: database.db, url: database.url, config, secrets: openSecrets(await readSecretKey(config)) }
   options = {
     ...{ from: old.url, uploads: join(folder, 'old'), uploadsMode: 'link', oidcKey: oldKey.privateText },
-    ...{ pepper: DIASPORA_PEPPER, rate: undefined, allSignatures: true, locksBrokenKeys: false },
+    ...{
+      pepper: DIASPORA_PEPPER,
+      rate: undefined,
+      allSignatures: true,
+      locksBrokenKeys: false,
+      sidekiq: undefined,
+      losesJobs: false,
+    },
     ...{ signal: new AbortController().signal, report: () => undefined },
   }
   before = await contentOf(old.db)

@@ -37,7 +37,7 @@ export async function checkKeyPairs(source: Source): Promise<KeyPairs> {
 }
 
 /** Whether a private key as PEM has this public key. */
-function isPair({ publicKey, privateKey }: Pick<KeyRow, 'publicKey' | 'privateKey'>): boolean {
+export function isPair({ publicKey, privateKey }: Pick<KeyRow, 'publicKey' | 'privateKey'>): boolean {
   const [one, other] = [readPublicKey(publicKey), readPrivateKey(privateKey ?? '')]
   if (one === undefined || other === undefined) return false
   return createPublicKey(other).export({ format: 'jwk' }).n === one.export({ format: 'jwk' }).n

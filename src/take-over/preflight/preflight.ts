@@ -1,7 +1,9 @@
 import { statfs } from 'node:fs/promises'
 import type { Knex } from 'knex'
 import type { Config } from '../../config/config.js'
+import type { SidekiqJobs } from '../../jobs/queues/sidekiq-jobs.js'
 import { findTakeOver } from '../../persistence/operations/take-over-state.js'
+import { findSidekiqJobs } from '../sidekiq.js'
 import { judgeSchema, type SchemaState } from '../source/release.js'
 import type { Source } from '../source/source.js'
 import { SOURCE_TABLES, TABLES_LEFT_OUT } from '../source/source-tables.js'
@@ -27,6 +29,8 @@ export interface PreflightReport {
   readonly hosts: readonly { readonly host: string; readonly accounts: number }[]
   readonly keyPairs: { readonly checked: number; readonly broken: number }
   readonly files: FileCount | undefined
+  /** Undefined: the Redis of Sidekiq was not named. */
+  readonly sidekiq: SidekiqJobs | undefined
   readonly findings: readonly Finding[]
   readonly disk: { readonly needed: number; readonly free: number | undefined }
   readonly blocks: readonly Block[]
@@ -35,6 +39,7 @@ export interface PreflightReport {
 export interface PreflightOptions {
   readonly uploads: string | undefined
   readonly locksBrokenKeys: boolean
+  readonly sidekiq: string | undefined
 }
 
 interface Examined {
@@ -69,6 +74,7 @@ export async function preflight(
     hosts: await listHosts(source),
     keyPairs: { checked: keys.checked, broken: keys.broken.length },
     files: options.uploads === undefined ? undefined : await countFiles(source, options.uploads, config.host),
+    sidekiq: options.sidekiq === undefined ? undefined : await findSidekiqJobs(options.sidekiq),
     findings: [...(await findDirtyRows(source, config.host)), ...findBrokenKeys(keys)],
   }
 }
@@ -110,6 +116,7 @@ const NOTHING = {
   hosts: [],
   keyPairs: { checked: 0, broken: 0 },
   files: undefined,
+  sidekiq: undefined,
   findings: [],
 } as const
 

@@ -1,0 +1,34 @@
+import type pg from 'pg'
+import type { Secrets } from '../../pod/pod.js'
+import { isPair } from '../preflight/key-pairs.js'
+
+const AT_ONCE = 200
+
+interface StoredKey {
+  readonly id: number
+  readonly sealed: Buffer
+  readonly publicKey: string
+}
+
+/** Locks open accounts whose keys do not fit: nobody could verify what they write. Returns their number. */
+export async function lockBrokenKeys(session: pg.Client, secrets: Secrets): Promise<number> {
+  let locked = 0
+  for (let after = 0; ; ) {
+    const { rows } = await session.query<StoredKey>(
+      `select users.id::float as id, sealed_private_key as sealed, people.public_key as "publicKey"
+       from users join user_secrets on user_secrets.user_id = users.id join people on people.id = users.person_id
+       where users.id > $1 and users.closed_at is null order by users.id limit ${AT_ONCE}`,
+      [after],
+    )
+    const broken = rows.filter(
+      ({ id, sealed, publicKey }) => !isPair({ publicKey, privateKey: secrets.unseal(sealed, `user ${id}`) }),
+    )
+    await session.query(
+      `update users set locked_at = coalesce(locked_at, date_trunc('milliseconds', now())) where id = any($1)`,
+      [broken.map(({ id }) => id)],
+    )
+    locked += broken.length
+    if (rows.length < AT_ONCE) return locked
+    after = rows.at(-1)?.id ?? after
+  }
+}
