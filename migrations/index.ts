@@ -72,8 +72,11 @@ import { checks } from './0161-checks.js'
 import { browserSessions } from './0163-browser-sessions.js'
 import { secondFactors } from './0164-second-factors.js'
 import { knownBrowsers } from './0168-known-browsers.js'
+import { imports } from './0173-imports.js'
+import { announcedMigrations } from './0174-announced-migrations.js'
 import { exports } from './0175-exports.js'
 import { migrationEnvelopes } from './0176-migration-envelopes.js'
+import { claimedFollowers } from './0177-claimed-followers.js'
 import { powerOfActions } from './0180-power-of-actions.js'
 import { takeOver } from './0181-take-over.js'
 import { endedSessions } from './0185-ended-sessions.js'
@@ -161,8 +164,11 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0163-browser-sessions', browserSessions],
   ['0164-second-factors', secondFactors],
   ['0168-known-browsers', knownBrowsers],
+  ['0173-imports', imports],
+  ['0174-announced-migrations', announcedMigrations],
   ['0175-exports', exports],
   ['0176-migration-envelopes', migrationEnvelopes],
+  ['0177-claimed-followers', claimedFollowers],
   ['0180-power-of-actions', powerOfActions],
   ['0181-take-over', takeOver],
   ['0185-ended-sessions', endedSessions],

@@ -1,11 +1,13 @@
 import * as domainAccountsFactors from '../src/domain/accounts/factors/limits.js'
 import * as domainAccounts from '../src/domain/accounts/limits.js'
+import * as domainArchives from '../src/domain/archives/limits.js'
 import * as domain from '../src/domain/limits.js'
 import * as domainMail from '../src/domain/mail/limits.js'
 import * as domainModeration from '../src/domain/moderation/limits.js'
 import * as domainPeople from '../src/domain/people/limits.js'
 import * as domainPhotos from '../src/domain/photos/limits.js'
 import * as domainPosts from '../src/domain/posts/limits.js'
+import * as federationArchivesImports from '../src/federation/archives/imports/limits.js'
 import * as federationDiscovery from '../src/federation/discovery/limits.js'
 import * as federationInbound from '../src/federation/inbound/limits.js'
 import * as federationOutbound from '../src/federation/outbound/limits.js'
@@ -17,6 +19,7 @@ import * as persistenceNotifications from '../src/persistence/notifications/limi
 import * as persistenceOutbound from '../src/persistence/outbound/limits.js'
 import * as persistencePhotos from '../src/persistence/photos/limits.js'
 import * as pod from '../src/pod/limits.js'
+import * as protocolArchives from '../src/protocol/archives/limits.js'
 import * as protocolDiscovery from '../src/protocol/discovery/limits.js'
 import * as webApi from '../src/web/api/limits.js'
 import * as webConsole from '../src/web/console/limits.js'
@@ -49,6 +52,9 @@ export const limitFiles: Readonly<Record<string, Readonly<Record<string, Group>>
   'src/persistence/notifications/limits.ts': persistenceNotifications,
   'src/persistence/photos/limits.ts': persistencePhotos,
   'src/domain/photos/limits.ts': domainPhotos,
+  'src/domain/archives/limits.ts': domainArchives,
+  'src/federation/archives/imports/limits.ts': federationArchivesImports,
+  'src/protocol/archives/limits.ts': protocolArchives,
   'src/jobs/inbound/limits.ts': jobsInbound,
   'src/federation/inbound/limits.ts': federationInbound,
   'src/jobs/waiting/limits.ts': jobsWaiting,
@@ -223,6 +229,28 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     requestMs: 'no post is fetched',
     allMs: 'the rest is not fetched',
     fetchesOfPost: 'the post is not fetched',
+  },
+  BACKGROUND_LIMITS: { pauseAboveJobs: 'exports and imports pause' },
+  ARCHIVE_LIMITS: {
+    exportsADay: '429 with `Retry-After`',
+    exportAttempts: 'the export has failed: `interrupted`',
+  },
+  IMPORT_LIMITS: {
+    expandedBytes: 'the archive is refused: `too_large`',
+    expansionRatio: 'the archive is refused: `too_large`',
+    posts: 'the archive is refused: `too_many`',
+    contacts: 'the archive is refused: `too_many`',
+    items: 'the archive is refused: `too_many`',
+    batchItems: 'the next transaction',
+    batchCharacters: 'the next transaction',
+    unknownPeopleOfHost: 'the item is refused: `over_limit`',
+    photoEntries: 'the zip is refused: `too_many`',
+    announceAttempts: 'the announcement to the pod ends',
+  },
+  ARCHIVE_READ_LIMITS: {
+    depth: 'the archive is refused: `broken_json`',
+    stringCharacters: 'the archive is refused: `too_large`',
+    itemCharacters: 'the archive is refused: `too_large`',
   },
   DISCOVERY_LIMITS: {
     failuresRemembered: 'the oldest entry is removed',

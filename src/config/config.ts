@@ -24,6 +24,9 @@ export type Listen = { readonly host: string; readonly port: number } | { readon
 
 export const CLIENT_API_DIALECTS = ['standard', 'diaspora'] as const satisfies readonly ClientApiDialect[]
 
+/** Who may import archives of accounts. */
+type ImportMode = 'on' | 'operator' | 'off'
+
 /**
  * All settings of the pod. The entry points pass `process.env` to `readConfig`; no other module reads a setting from the environment.
  */
@@ -77,6 +80,12 @@ export interface Config {
   readonly podBytesPerDay: number
   /** Bytes of the stored photos of one user; 0: unlimited. */
   readonly photoQuota: number
+  /** `operator`: by commands only. */
+  readonly imports: ImportMode
+  /** Maximum bytes of an archive that is imported, as it is compressed. */
+  readonly importBytes: number
+  /** The same for the zip of its photos. */
+  readonly importPhotoBytes: number
   /** Not set: made once, kept in the data folder. */
   readonly secretKey: string | undefined
   readonly trustProxy: boolean | string
@@ -212,6 +221,9 @@ interface Environment extends MailVariables, TracingVariables {
   readonly UPLOADS_BASE_URL?: string
   readonly PHOTO_BYTES: number
   readonly PHOTO_QUOTA: number
+  readonly IMPORTS: ImportMode
+  readonly IMPORT_BYTES: number
+  readonly IMPORT_PHOTO_BYTES: number
   readonly POD_BYTES_PER_DAY: number
   readonly SPAM_CLUSTER_ITEMS: number
   readonly SPAM_CLUSTER_AUTHORS: number
@@ -334,6 +346,21 @@ const settings = {
     maximum: 2 ** 50,
     default: 2 ** 30,
     description: 'a number of bytes, or 0 for no limit',
+  },
+  IMPORTS: { type: 'string', enum: ['on', 'operator', 'off'], default: 'on', description: 'on, operator or off' },
+  IMPORT_BYTES: {
+    type: 'integer',
+    minimum: 2 ** 20,
+    maximum: 2 ** 36,
+    default: 512 * 2 ** 20,
+    description: 'a number of bytes from 1048576 to 68719476736',
+  },
+  IMPORT_PHOTO_BYTES: {
+    type: 'integer',
+    minimum: 2 ** 20,
+    maximum: 2 ** 40,
+    default: 5 * 2 ** 30,
+    description: 'a number of bytes from 1048576 to 1099511627776',
   },
   POD_BYTES_PER_DAY: {
     type: 'integer',
@@ -577,6 +604,7 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     uploadsBaseUrl,
     photoBytes: given.PHOTO_BYTES,
     photoQuota: given.PHOTO_QUOTA,
+    ...importLimits(given),
     podBytesPerDay: given.POD_BYTES_PER_DAY,
     ...spamThresholds(given),
     secretKey: given.SECRET_KEY,
@@ -618,6 +646,14 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     backupKeep: readBackupKeep(given.BACKUP_KEEP),
     oidcIssuer: given.OIDC_ISSUER,
     usernameBlacklist: list(given.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
+  }
+}
+
+function importLimits(given: Environment) {
+  return {
+    imports: given.IMPORTS,
+    importBytes: given.IMPORT_BYTES,
+    importPhotoBytes: given.IMPORT_PHOTO_BYTES,
   }
 }
 

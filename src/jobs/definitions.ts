@@ -235,6 +235,13 @@ export interface Upload {
 /** Kept for a later post, used as profile picture, or published to aspects. */
 export type PhotoUse = 'pending' | 'profile' | 'published'
 
+/** Sends an envelope of somebody else on, unchanged: the author of its parent has moved to that pod. */
+export const forwardEnvelopeJob = defineJob<{ readonly envelope: string; readonly podId: number }>()(
+  'outbound-slow',
+  'forward-envelope',
+  retriedForHours,
+)
+
 /** Makes a photo of an upload. A user waits for it, so that it is retried soon or not at all. */
 export const makePhotoJob = defineJob<Upload>()('photos', 'make-photo', {
   ...retriedForHours,
@@ -293,6 +300,7 @@ export const JOB_DEFINITIONS: readonly AnyJob[] = [
   deliverJob,
   deliverSlowlyJob,
   checkPodJob,
+  forwardEnvelopeJob,
   discoverPersonJob,
   discoverSignersJob,
   discoverMentionedJob,

@@ -96,6 +96,8 @@ export interface PodCrypto {
   openEncryptedEnvelopes(messages: readonly ReceivedEncryptedEnvelope[]): Promise<readonly (string | undefined)[]>
   /** The author's signature of a relayable. */
   signRelayable(relayable: Relayable, key: KeyObject): Promise<string>
+  /** The inner signature of an account migration. */
+  signMigration(move: { readonly from: string; readonly to: string }, key: KeyObject): Promise<string>
   /** Signs the payload and writes its magic envelope. */
   sealEnvelope(payload: string, sender: string, key: KeyObject): Promise<string>
   /** The same for any number of messages; results are in their order. */

@@ -3,6 +3,7 @@ import { createComment } from '../../src/domain/interactions/comments.js'
 import { makeWaitingExports } from '../../src/federation/archives/make-exports.js'
 import { describeApi } from '../../src/web/openapi/document.js'
 import { EXAMPLE, OPERATION_EXAMPLES } from '../../src/web/openapi/examples.js'
+import { addImport } from '../support/databases/rows.js'
 import { plain } from '../support/files/pictures.js'
 import { formOf, type PhotoPod, startPhotoPod } from '../support/pods/photo-pod.js'
 
@@ -96,6 +97,7 @@ async function makeExampleObjects(pod: PhotoPod): Promise<void> {
   expect((await alice.post('/user/exports', { kind: 'photos' })).status).toBe(202)
   await pod.pod.db('exports').update({ uid: EXAMPLE.exportId })
   await makeWaitingExports(pod.pod, new AbortController().signal)
+  await addImport(pod.pod, { uid: EXAMPLE.importId, userId: alice.viewer.userId })
 
   const rename = async (table: string, from: string, to: string) => {
     expect(await pod.pod.db(table).where({ guid: from }).update({ guid: to })).toBe(1)

@@ -5,6 +5,7 @@ import type { Scope } from '../../src/domain/accounts/scopes.js'
 import { deleteExpiredExports } from '../../src/domain/archives/exports.js'
 import { ARCHIVE_LIMITS } from '../../src/domain/archives/limits.js'
 import { makeWaitingExports } from '../../src/federation/archives/make-exports.js'
+import { addImport } from '../support/databases/rows.js'
 import { type ApiPerson, expectError } from '../support/pods/api-pod.js'
 import { type PhotoPod, startPhotoPod } from '../support/pods/photo-pod.js'
 
@@ -157,6 +158,20 @@ describe('exports', () => {
     expectError(await alice.get(`/user/exports/${waiting}`), 404)
     await make()
     expect(await api.pod.pictures.openExport(waiting)).toBeUndefined()
+  })
+
+  it('have a counterpart: a person reads the state and counts of imports', async () => {
+    await addImport(api.pod, { uid: 'f'.repeat(32), userId: alice.viewer.userId })
+    const expected = {
+      id: 'f'.repeat(32),
+      state: 'done',
+      old_address: 'alice@old.example',
+      moves: true,
+      sections: { posts: { found: 3, imported: 2, skipped: 0, refused: 1, by_reason: { schema: 1 } } },
+    }
+    expect((await alice.get('/user/imports')).body).toEqual([expect.objectContaining(expected)])
+    expect((await alice.get(`/user/imports/${'f'.repeat(32)}`)).body).toMatchObject(expected)
+    expectError(await api.bob.get(`/user/imports/${'f'.repeat(32)}`), 404)
   })
 
   it('of a worker that has died begin again, three times in all', async () => {

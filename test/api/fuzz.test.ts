@@ -5,6 +5,7 @@ import { newGuid } from '../../src/domain/new-guid.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { describeApi } from '../../src/web/openapi/document.js'
 import { HTTP_LIMITS } from '../../src/web/server/limits.js'
+import { addImport } from '../support/databases/rows.js'
 import { type ApiAnswer, expectError } from '../support/pods/api-pod.js'
 import { type PhotoPod, startPhotoPod } from '../support/pods/photo-pod.js'
 import { aspectOf, publish } from '../support/pods/sample-api-pod.js'
@@ -60,6 +61,7 @@ async function openPools(): Promise<Pools> {
     message_guid: [],
     notification_id: [],
     export_id: [],
+    import_id: [],
     aspect_id: [],
   }
 }
@@ -85,6 +87,7 @@ async function renew(): Promise<void> {
   pools.message_guid[place] = (await bob.post(`/conversations/${guid}/messages`, { body: 'Hello Alice' })).body.guid
   pools.photo_guid[place] = await newPhoto()
   pools.export_id[place] = await newExport()
+  pools.import_id[place] ??= await newImport()
   pools.aspect_id[place] = await newAspect(place)
   await alice.post('/tag_followings', { name: pools.tag[place] })
 }
@@ -137,6 +140,12 @@ async function newExport(): Promise<string> {
   await db('exports').where({ userId }).whereNotIn('uid', pools.export_id).delete()
   const createdAt = new Date(Date.now() - 2 * 86_400_000)
   await db('exports').insert({ uid, userId, kind: 'photos', state: 'ready', bytes: 2, createdAt })
+  return uid
+}
+
+async function newImport(): Promise<string> {
+  const uid = newGuid()
+  await addImport(api.pod, { uid, userId: api.alice.viewer.userId })
   return uid
 }
 

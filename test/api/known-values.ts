@@ -13,6 +13,7 @@ export type PoolName =
   | 'notification_id'
   | 'aspect_id'
   | 'export_id'
+  | 'import_id'
   | 'tag'
   | 'tokens'
 
@@ -74,6 +75,7 @@ const byName: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   comment_guid: known('comment_guid'),
   photo_guid: known('photo_guid'),
   export_id: known('export_id'),
+  import_id: known('import_id'),
   message_guid: known('message_guid'),
   photos: few('photo_guid'),
   poll_answer: known('poll_answer'),

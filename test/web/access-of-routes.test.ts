@@ -72,6 +72,7 @@ const PUBLIC = [
   '/two_factor_authentication',
   '/u/:name',
   '/uploads/images/:name',
+  '/uploads/images/:person_guid/:name',
   '/user/edit',
   '/users/confirm_email',
   '/users/password/edit',

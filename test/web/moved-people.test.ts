@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import type { AccountMigrationEntity } from '../../src/protocol/entities/people.js'
 import { signMigration } from '../../src/protocol/signatures/migration-signature.js'
-import { profileOf } from '../support/federation/entities.js'
+import { addPost } from '../support/databases/rows.js'
+import { commentBy, profileOf } from '../support/federation/entities.js'
 import { type FakePerson, type FakePods, startFakePods } from '../support/federation/fake-pods.js'
 import { allStored, publicMessage, receive } from '../support/federation/inbound-messages.js'
 import { addLocalUser, type LocalUser } from '../support/people/local-users.js'
@@ -89,6 +90,27 @@ it('the API names the new identity', async () => {
     410,
     expect.objectContaining({ reason: 'moved', moved_to: { guid: quin.guid, diaspora_id: quin.address } }),
   ])
+})
+
+it('a comment that comes late goes on to the new pod unchanged, and its author learns of the move', async () => {
+  const post = await addPost(api.pod, (await api.pod.db('people').where({ address: quin.address }).first()) as never)
+  const carl = fakePods.person('carl@c.example')
+  await addRemotePerson(api.pod, carl.address, carl)
+  const message = publicMessage(carl, commentBy(carl, post))
+  await receive(api.pod, message)
+
+  const [forwarded, ...more] = await api.pod.db('outbox').where({ name: 'forward-envelope' }).pluck('data')
+  expect(more).toEqual([])
+  expect(forwarded.envelope).toBe(message.envelope)
+  expect(await api.pod.db('pods').where({ id: forwarded.podId }).first()).toMatchObject({ host: 'q.example' })
+  const told = await api.pod.db('deliveries').join('pods', 'pods.id', 'podId').pluck('host')
+  expect(told).toEqual(['c.example'])
+
+  // What the new pod relays is stored, and not sent back.
+  await api.pod.db('outbox').delete()
+  const relayed = publicMessage(quin, commentBy(carl, post))
+  expect(await receive(api.pod, relayed)).toEqual(allStored)
+  expect(await api.pod.db('outbox').where({ name: 'forward-envelope' })).toEqual([])
 })
 
 it('nothing leads to a blocked pod', async () => {

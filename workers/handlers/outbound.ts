@@ -2,6 +2,7 @@ import { checkKnownPod } from '../../src/federation/discovery/pod-checks.js'
 import { deliver } from '../../src/federation/outbound/deliver.js'
 import { dispatchInOrder } from '../../src/federation/outbound/dispatch.js'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
+import { forwardEnvelope } from '../../src/federation/outbound/forward-envelope.js'
 import { participate } from '../../src/federation/outbound/participate.js'
 import type {
   checkPodJob,
@@ -9,6 +10,7 @@ import type {
   deliverSlowlyJob,
   dispatchJob,
   dispatchRelaysJob,
+  forwardEnvelopeJob,
   Handlers,
   participateJob,
 } from '../../src/jobs/definitions.js'
@@ -21,7 +23,7 @@ export const outboundHandlers: Handlers<typeof dispatchJob | typeof deliverJob, 
 }
 
 export const outboundSlowHandlers: Handlers<
-  typeof deliverSlowlyJob | typeof checkPodJob | typeof participateJob,
+  typeof deliverSlowlyJob | typeof checkPodJob | typeof forwardEnvelopeJob | typeof participateJob,
   Pod,
   JobContext
 > = {
@@ -29,6 +31,7 @@ export const outboundSlowHandlers: Handlers<
   participate: (pod, work) => participate(pod, work),
   deliver: (pod, { data: { podIds } }, signal) => deliver(pod, podIds, { queue: 'outbound-slow', signal }),
   'check-pod': (pod, { data: { podId } }) => checkKnownPod(pod, podId),
+  'forward-envelope': (pod, { data }) => forwardEnvelope(pod, data),
 }
 
 export const relayHandlers: Handlers<typeof dispatchRelaysJob | typeof participateJob, Pod, JobContext> = {

@@ -105,6 +105,7 @@ export function openCryptoPool(
       return (await Promise.all(tasks)).flat()
     },
     signRelayable: (relayable, key) => run('signRelayable', { relayable, key }, SIGNING_WITHIN),
+    signMigration: (move, key) => run('signMigration', { ...move, key }, SIGNING_WITHIN),
     sealEnvelope: (payload, sender, key) => run('sealEnvelope', { payload, sender, key }, SIGNING_WITHIN),
     async sealEnvelopes(messages) {
       const tasks = inParts(messages, PRIVATE_KEYS_A_TASK, threads).map((part) =>

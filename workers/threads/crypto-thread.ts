@@ -15,6 +15,7 @@ import type { Relayable } from '../../src/protocol/entities/relayables.js'
 import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { type KnownKeys, type Opened, openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { signMigration as signMove } from '../../src/protocol/signatures/migration-signature.js'
 import { signRelayable as sign } from '../../src/protocol/signatures/relayable-signature.js'
 
 /** The tasks of the pool are the named exports. Each works on a batch: a task for one message costs more than it saves. */
@@ -43,6 +44,10 @@ export function openEncryptedEnvelopes(task: {
 
 export function signRelayable(task: { readonly relayable: Relayable; readonly key: KeyObject }): string {
   return sign(task.relayable, task.key)
+}
+
+export function signMigration(task: { readonly from: string; readonly to: string; readonly key: KeyObject }): string {
+  return signMove(task, task.key)
 }
 
 export function sealEnvelope(task: {

@@ -109,10 +109,12 @@ export async function beginSharing(
   now: Date,
 ): Promise<readonly SharingPair[]> {
   const begun = await startSharing(transaction, pairs)
+  // Followers of the old account of a user only confirm what the archive said: no news for the user.
+  const fresh = begun.filter(({ wasClaimed }) => !wasClaimed)
   await enqueueAnnouncement(pod, transaction, {
-    notifications: await notifyAbout(transaction, { sharing: begun }, now),
+    notifications: await notifyAbout(transaction, { sharing: fresh }, now),
   })
-  const followed = await followBack(transaction, begun)
+  const followed = await followBack(transaction, fresh)
   const remote = followed.filter(({ theirUserId }) => theirUserId === null)
   await enqueueJobs(
     pod,

@@ -1,5 +1,6 @@
 import { loadPrivateKey } from '../../domain/accounts/private-keys.js'
 import { inChunks } from '../../jobs/chunks.js'
+import { type LoadPause, openLoadPause } from '../../jobs/inbound/pause-under-load.js'
 import {
   type ArchivedPod,
   archivedContacts,
@@ -24,7 +25,7 @@ import { photoEntityOf, postEntities } from '../outbound/post-entities.js'
 import { streamedArray, streamedObject, writeObject } from './archive-format.js'
 import { archiveOthersRelayables, archiveOwnRelayables } from './archived-relayables.js'
 
-export type ArchiveSource = Pick<Pod, 'db' | 'config' | 'crypto' | 'secrets'>
+export type ArchiveSource = Pick<Pod, 'db' | 'config' | 'crypto' | 'secrets' | 'jobs'>
 
 export interface ArchiveOptions {
   readonly username: string
@@ -70,11 +71,13 @@ export async function* writeArchive(source: ArchiveSource, options: ArchiveOptio
 
 class ArchiveSections {
   readonly #source: ArchiveSource
+  readonly #loadPause: LoadPause
   readonly #owner: Owner
   readonly #options: ArchiveOptions
 
   constructor(source: ArchiveSource, owner: Owner, options: ArchiveOptions) {
     this.#source = source
+    this.#loadPause = openLoadPause(source.jobs)
     this.#owner = owner
     this.#options = options
   }
@@ -194,6 +197,7 @@ class ArchiveSections {
         let done = 0
         for await (const page of pages.call(this)) {
           this.#options.signal?.throwIfAborted()
+          await this.#loadPause.wait(this.#options.signal)
           yield page
           done += page.length
           this.#options.reportProgress?.(name, done)

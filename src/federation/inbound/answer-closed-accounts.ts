@@ -22,15 +22,25 @@ export async function answerSendersToClosedAccounts(
     answer.senders.add(sender)
   }
   for (const { recipient, senders } of [...sendersByRecipient.values()].sort(byPersonId)) {
-    const people = await Person.byAddresses(transaction, [...senders])
-      .select('id')
-      .orderBy('id')
-    const entity = await findClosingEntity(transaction, recipient)
-    if (entity === undefined) continue
-    const message = { record: entity.type, guid: recipient.guid, verb: 'create', senderId: recipient.personId } as const
-    const personIds = people.map(({ id }) => id)
-    await enqueueMessage(pod, transaction, { ...message, public: true, entity }, { of: 'people', personIds })
+    await answerWithClosingEntity(pod, transaction, recipient, [...senders])
   }
+}
+
+type ClosedAccount = Pick<Recipient, 'personId' | 'guid' | 'address'>
+
+/** Sends people the account deletion, or the migration, of a closed account. */
+export async function answerWithClosingEntity(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  recipient: ClosedAccount,
+  senders: readonly string[],
+): Promise<void> {
+  const people = await Person.byAddresses(transaction, senders).select('id').orderBy('id')
+  const entity = await findClosingEntity(transaction, recipient)
+  if (entity === undefined) return
+  const message = { record: entity.type, guid: recipient.guid, verb: 'create', senderId: recipient.personId } as const
+  const personIds = people.map(({ id }) => id)
+  await enqueueMessage(pod, transaction, { ...message, public: true, entity }, { of: 'people', personIds })
 }
 
 type MessageToClosedAccount = RejectedMessage & { readonly arrival: Arrival & { readonly recipient: Recipient } }
@@ -53,7 +63,7 @@ function byPersonId(one: SendersToRecipient, other: SendersToRecipient): number 
 /** Undefined: the new identity cannot verify the migration that this pod has signed, so only the new pod can send it. */
 async function findClosingEntity(
   transaction: Knex.Transaction,
-  { personId, address }: Recipient,
+  { personId, address }: ClosedAccount,
 ): Promise<AccountDeletionEntity | AccountMigrationEntity | undefined> {
   const migration = await transaction('accountMigrations').where({ oldPersonId: personId }).first()
   if (migration === undefined) return { type: 'account_deletion', author: address }

@@ -14,6 +14,7 @@ import { countSenders } from './count-senders.js'
 import { countDailyBytes, ignoreOverDailyBytes } from './daily-bytes.js'
 import { type FilteredArrivals, filterArrivals, recordFilteredArrivals } from './filter-arrivals.js'
 import { followUp } from './follow-up.js'
+import { forwardToMovedAuthors } from './forward-to-moved.js'
 import { ignoreNewlyBlocked } from './newly-blocked.js'
 import { openEnvelopes } from './open-envelopes.js'
 import { quarantineRejected, recordReplays } from './quarantine.js'
@@ -137,6 +138,7 @@ export async function commitBatch(
     await proveSigners(transaction, ready)
     const stored = await storeEntities(pod, transaction, ready, now)
     await answerSendersToClosedAccounts(pod, transaction, rejected)
+    await forwardToMovedAuthors(pod, transaction, rejected)
     const resumable = await parkWaitingMessages(pod, transaction, parked, stored.records)
     await raiseCountsAndResume(pod, transaction, stored.uncounted ?? NO_COUNTS, resumable)
     // After the counters: counting locks the post of a comment, which decides whose activity the comment moves.

@@ -40,3 +40,10 @@ export const RECEIVE_LIMITS = {
   /** A longer private body is not examined before it is queued: eight megabytes of brackets would take a second. */
   examinedCharacters: 64 * 1024,
 } as const
+
+/** Long work, such as exports and imports of accounts, beside received messages. */
+export const BACKGROUND_LIMITS = {
+  /** Jobs of received messages that wait. With more of them, long work pauses. */
+  pauseAboveJobs: 100,
+  lookEveryMs: 2_000,
+} as const

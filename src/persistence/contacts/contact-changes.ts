@@ -13,11 +13,16 @@ export interface FollowedBackPair extends SharingPair {
   readonly theirUserId: number | null
 }
 
+export interface BegunSharing extends SharingPair {
+  /** The archive of the user named the person as a follower of the old account. */
+  readonly wasClaimed: boolean
+}
+
 /** Records that people share with users, with one statement; returns the pairs that are new. */
 export async function startSharing(
   transaction: Knex.Transaction,
   pairs: readonly SharingPair[],
-): Promise<readonly SharingPair[]> {
+): Promise<readonly BegunSharing[]> {
   if (pairs.length === 0) return []
   const { rows } = await transaction.raw(insertSharing, [JSON.stringify(pairs)])
   return rows
@@ -93,12 +98,20 @@ const lockContacts = `
   order by user_id, person_id
   for update of contacts`
 
+/** What the people say themselves replaces the claim of an archive. */
 const insertSharing = `
-  insert into contacts (user_id, person_id, sharing)
-  select "userId", "personId", true from ${pairsAsRows} as pair
-  order by "userId", "personId"
-  on conflict (user_id, person_id) do update set sharing = true where not contacts.sharing
-  returning user_id as "userId", person_id as "personId"`
+  with pair as ${pairsAsRows}, claimed as (
+    delete from claimed_followers using pair where user_id = "userId" and person_id = "personId"
+    returning user_id, person_id
+  ), begun as (
+    insert into contacts (user_id, person_id, sharing)
+    select "userId", "personId", true from pair
+    order by "userId", "personId"
+    on conflict (user_id, person_id) do update set sharing = true where not contacts.sharing
+    returning user_id, person_id
+  )
+  select user_id as "userId", person_id as "personId", claimed.user_id is not null as "wasClaimed"
+  from begun left join claimed using (user_id, person_id)`
 
 const insertReceiving = `
   insert into contacts (user_id, person_id, receiving) values (?, ?, true)
@@ -134,6 +147,8 @@ const stopSharingStatement = `
     returning user_id as "userId", person_id as "personId"
   ), stopped as (
     select * from ended union all select * from cleared
+  ), removed_claims as (
+    delete from claimed_followers using pair where user_id = "userId" and person_id = "personId"
   ), removed_notifications as (
     delete from notifications using stopped
     where notifications.type = 'started_sharing' and notifications.user_id = stopped."userId"

@@ -125,6 +125,8 @@ export interface DueRequest {
 /**
  * Returns the due deliveries of each pod: messages of local users first, then relays, then participations, each in the order of
  * insertion. A delivery whose referenced entity still waits for this pod is held: it gets the due time and priority of that delivery.
+ * Messages of an account that has moved here are held until the pod knows the move, contacts for ten minutes longer: diaspora* would
+ * drop the aspects of the old contact.
  */
 export async function findDueDeliveries(db: Knex, requests: readonly DueRequest[]): Promise<readonly DueDelivery[]> {
   return queryPrepared<DueDelivery>(db, 'due-deliveries', selectDueDeliveries, [
@@ -154,7 +156,8 @@ const selectDueDeliveries = `
       limit given.row_limit
     ) as waiting
   ), due as materialized (
-    select head.*, messages.record, messages.about, messages.sender_id, messages.public, messages.trace_id, earlier.due_at as held_until, earlier.priority as held_priority
+    select head.*, messages.record, messages.about, messages.sender_id, messages.public, messages.trace_id,
+      greatest(earlier.due_at, untold.until) as held_until, earlier.priority as held_priority
     from head
     join outbound_messages as messages on messages.id = head.message_id
     cross join lateral (
@@ -178,6 +181,18 @@ const selectDueDeliveries = `
         offset 0
       ) as others
     ) as earlier
+    cross join lateral (
+      select max(hold.until) as until
+      from (
+        select case when delivered_at is null then now() + interval '1 minute' else delivered_at + interval '10 minutes' end as until
+        from account_migrations as moved
+        join migration_announcements as announcement on announcement.migration_id = moved.id
+        where moved.new_person_id = messages.sender_id and announcement.pod_id = head.pod_id and given_up_at is null
+          and (messages.record = 'contact' or delivered_at is null and (wave = 1 or attempted_at is not null))
+        offset 0
+      ) as hold
+      where hold.until > now()
+    ) as untold
     offset 0
   ), held as (
     update deliveries set

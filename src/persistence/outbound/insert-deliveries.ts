@@ -128,6 +128,11 @@ function selectSubscribers(postId: string, commentId: string): string {
       join contacts on contacts.user_id = users.id
       where post.public
     union all
+    select claimed_followers.person_id from post
+      join users on users.person_id = post.author_id
+      join claimed_followers on claimed_followers.user_id = users.id
+      where post.public
+    union all
     select mentions.person_id from post join mentions on mentions.post_id in (post.id, post.root_id) where post.public
     union all
     select mentions.person_id from post

@@ -20,6 +20,24 @@ export async function findNewestIdentity(transaction: Knex.Transaction, personId
   return rows[0].id
 }
 
+/** The same for many people at once; people who have not moved are left out. */
+export async function findNewestIdentities(
+  db: Knex,
+  personIds: readonly number[],
+): Promise<ReadonlyMap<number, number>> {
+  if (personIds.length === 0) return new Map()
+  const { rows } = await db.raw(
+    `with recursive step(start, id, depth) as (
+       select old_person_id, new_person_id, 1 from account_migrations where old_person_id = any(?)
+       union
+       select start, new_person_id, depth + 1 from step join account_migrations on old_person_id = step.id where depth < 100
+     )
+     select distinct on (start) start, id from step order by start, depth desc`,
+    [[...personIds]],
+  )
+  return new Map(rows.map((row: { readonly start: number; readonly id: number }) => [row.start, row.id]))
+}
+
 /** Moves everything that refers to one person to another. Rows that the other person also has, such as likes of a post, are deleted. */
 export async function movePerson(
   transaction: Knex.Transaction,
@@ -30,7 +48,13 @@ export async function movePerson(
   )
   await destroyEntities(transaction, 'post', duplicates)
   for (const statement of moveReferences) await transaction.raw(statement, move)
+  for (const statement of refreshCopies) await transaction.raw(statement, move)
   await reapplyRestrictions(transaction, [move.to])
+}
+
+/** Makes what a local person has written, liked or subscribed to appear in the person's own streams. */
+export async function refreshStreamsOf(transaction: Knex.Transaction, personId: number): Promise<void> {
+  for (const statement of refreshCopies) await transaction.raw(statement, { to: personId })
 }
 
 /** The photo files are on the new pod of their author. */
@@ -128,6 +152,9 @@ const moveReferences: readonly string[] = [
      or duplicates.sharing or duplicates.receiving
    )`,
   `update contacts set person_id = :to where person_id = :from`,
+  `delete from claimed_followers as old using claimed_followers as new
+   where old.person_id = :from and new.person_id = :to and new.user_id = old.user_id`,
+  `update claimed_followers set person_id = :to where person_id = :from and user_id not in ${selectUserOfNew}`,
   `delete from blocks where person_id = :from and user_id in ${selectUserOfNew}`,
   `delete from blocks as old using blocks as new
    where old.person_id = :from and new.person_id = :to and new.user_id = old.user_id`,
@@ -151,6 +178,10 @@ const moveReferences: readonly string[] = [
   `update post_visibilities set author_id = :to
    from posts
    where posts.author_id = :to and posts.id = post_visibilities.post_id and post_visibilities.author_id = :from`,
+]
+
+/** Copies that local people have: by them streams find what the person wrote, liked or takes part in. */
+const refreshCopies: readonly string[] = [
   ...(['likes', 'comments'] as const).map(
     (table) => `
       update ${table} set post_created_at = posts.created_at

@@ -46,3 +46,48 @@ export async function findMovedPerson(
   )
   return rows[0]
 }
+
+/** A person who has moved away from this pod, with the pod of the newest identity. */
+export interface MovedFromHere {
+  readonly oldId: number
+  readonly guid: string
+  readonly address: string
+  readonly newestId: number
+  readonly podId: number
+}
+
+/** Finds the local people who have become these people within so many days. */
+export async function findMovedFromHere(
+  db: Knex,
+  newestIds: readonly number[],
+  days: number,
+): Promise<readonly MovedFromHere[]> {
+  if (newestIds.length === 0) return []
+  const { rows } = await db.raw(
+    `with recursive step(newest, id, depth) as (
+       select id, id, 0 from unnest(?::bigint[]) as given(id)
+       union
+       select newest, old_person_id, depth + 1
+       from step join account_migrations on new_person_id = step.id
+       where old_person_id is not null and depth < 100
+     )
+     select old.id as "oldId", old.guid, old.address, newest.id as "newestId", newest.pod_id as "podId"
+     from step
+     join people as old on old.id = step.id and old.pod_id is null
+     join account_migrations on old_person_id = old.id and account_migrations.created_at > now() - make_interval(days => ?)
+     join people as newest on newest.id = step.newest and newest.pod_id is not null
+     order by old.id`,
+    [[...newestIds], days],
+  )
+  return rows
+}
+
+/** The message of a move that this pod answers for: from an account that was here, or to one that is. */
+export async function findEnvelopeOfMove(db: Knex, oldGuid: string): Promise<string | undefined> {
+  const { rows } = await db.raw(
+    `select envelope from people join account_migrations on old_person_id = people.id
+     where people.guid = ? and envelope is not null and (people.pod_id is null or announce_until is not null)`,
+    [oldGuid],
+  )
+  return rows[0]?.envelope
+}

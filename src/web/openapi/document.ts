@@ -162,6 +162,7 @@ async function addApiDescription(app: FastifyInstance): Promise<void> {
         { name: 'Posts', description: 'Posts, public or shared with aspects.' },
         { name: 'Photos', description: 'Your photos, and single photos of other people.' },
         { name: 'Exports', description: 'Archives of your account, and your photos as a zip.' },
+        { name: 'Imports', description: 'Archives of other accounts that are imported into yours.' },
         { name: 'Likes', description: 'Likes of posts and comments.' },
         { name: 'Reshares', description: 'Reshares of public posts.' },
         { name: 'Tags', description: 'The tags that you follow.' },

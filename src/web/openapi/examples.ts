@@ -18,6 +18,7 @@ export const EXAMPLE = {
   messageGuid: 'd1a5b0c3e7f94286a1b3c5d7e9f02468',
   notificationGuid: 'ab12cd34ef56ab78cd90ef12ab34cd56',
   exportId: 'e8f70123456789abcdef0123456789ab',
+  importId: 'f90123456789abcdef0123456789abcd',
   aspectId: 1,
   otherAspectId: 2,
   pollAnswerId: 1,
@@ -102,6 +103,8 @@ export const OPERATION_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   getExport: ofExport,
   getExportFile: ofExport,
   deleteExport: ofExport,
+  listImports: {},
+  getImport: { path: { import_id: EXAMPLE.importId } },
 
   startConversation: {
     body: { subject: 'Lunch on Friday?', body: 'Noon at the main square?', recipients: [EXAMPLE.contactGuid] },

@@ -61,3 +61,26 @@ export function countRows({ db }: Database, tables: readonly string[]): Promise<
     }),
   )
 }
+
+/** A finished import of an account. */
+export async function addImport(
+  { db }: Database,
+  { uid, userId }: { readonly uid: string; readonly userId: number },
+): Promise<void> {
+  const posts = { found: 3, imported: 2, skipped: 0, refused: 1, by_reason: { schema: 1 } }
+  await db('imports').insert({
+    uid,
+    userId,
+    state: 'done',
+    oldAddress: 'alice@old.example',
+    identity: 'proven',
+    options: JSON.stringify({ content: true, move: true, settings: true, profile: true }),
+    header: '{}',
+    bytes: 1,
+    sha256: '0'.repeat(64),
+    phase: 'announce',
+    counts: JSON.stringify({ posts }),
+    createdAt: new Date('2026-01-02T03:04:05Z'),
+    finishedAt: new Date('2026-01-02T03:05:05Z'),
+  })
+}

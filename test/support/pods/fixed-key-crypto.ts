@@ -4,6 +4,7 @@ import { readDocument } from '../../../src/protocol/discovery/documents.js'
 import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../../src/protocol/envelopes/encrypted-envelope.js'
 import { sealMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
 import { openEnvelope } from '../../../src/protocol/envelopes/open-envelope.js'
+import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
 import { signRelayable } from '../../../src/protocol/signatures/relayable-signature.js'
 
 /**
@@ -24,6 +25,7 @@ export function fixedKeyCrypto(): PodCrypto {
     openEncryptedEnvelopes: async (messages) =>
       messages.map(({ encrypted, recipientKey }) => openEncryptedEnvelope(encrypted, recipientKey)),
     signRelayable: async (relayable, key) => signRelayable(relayable, key),
+    signMigration: async (move, key) => signMigration(move, key),
     sealEnvelope: async (payload, sender, key) => sealMagicEnvelope(payload, sender, key),
     sealEnvelopes: async (messages) =>
       messages.map(({ payload, sender, key }) => sealMagicEnvelope(payload, sender, key)),

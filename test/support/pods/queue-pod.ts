@@ -44,6 +44,7 @@ export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
       openEnvelopes: noKeys,
       openEncryptedEnvelopes: noKeys,
       signRelayable: noKeys,
+      signMigration: noKeys,
       sealEnvelope: noKeys,
       sealEnvelopes: noKeys,
       encryptEnvelopes: noKeys,

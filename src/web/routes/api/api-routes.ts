@@ -13,6 +13,7 @@ import { commentRoutes } from './comments.js'
 import { contactRoutes } from './contacts.js'
 import { conversationRoutes } from './conversations.js'
 import { exportRoutes } from './exports.js'
+import { importRoutes } from './imports.js'
 import { likeRoutes } from './likes.js'
 import { notificationRoutes } from './notifications.js'
 import { photoRoutes } from './photos.js'
@@ -64,4 +65,5 @@ export const apiRoutes: FastifyPluginAsync = async (app) => {
   await app.register(searchPostsRoutes)
   await app.register(streamingRoutes)
   await app.register(exportRoutes)
+  await app.register(importRoutes)
 }

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { findMovedLocalPerson } from '../../../domain/people/moved-people.js'
+import { findMoveEnvelope } from '../../../domain/people/moved-people.js'
 import { openEnvelopeCache, TooManySignatures } from '../../../federation/outbound/envelope-cache.js'
 import { serveEntity } from '../../../federation/outbound/serve-entity.js'
 import { HTTP_LIMITS } from '../../server/limits.js'
@@ -23,9 +23,10 @@ export const fetchRoutes: FastifyPluginAsync = async (app) => {
     async (request, reply) => {
       const { type, guid } = request.params
       if (type === 'account_migration') {
-        const moved = await findMovedLocalPerson(app.pod, { guid })
-        if (!moved?.envelope) throw new RequestFault(404, 'No account with this guid has moved from here.')
-        return reply.type(ENVELOPE).send(moved.envelope)
+        const envelope = await findMoveEnvelope(app.pod, guid)
+        if (envelope === undefined)
+          throw new RequestFault(404, 'No account with this guid has moved from or to this pod.')
+        return reply.type(ENVELOPE).send(envelope)
       }
       const served = await serveEntity(app.pod, envelopes, type, guid).catch(throwUnavailable)
       if (served === undefined) throw new RequestFault(404, 'This entity does not exist or is not public.')

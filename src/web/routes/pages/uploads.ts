@@ -1,6 +1,8 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { importedPhotoFile } from '../../../domain/photos/imported-photos.js'
 import { UPLOADS_PATH } from '../../../domain/photos/photos.js'
 import { isFileOfHiddenPhoto } from '../../../persistence/photos/hidden-files.js'
+import { isGuid } from '../../../protocol/values.js'
 import { beginFile } from '../../server/byte-range.js'
 import { isNotModified } from '../../server/entity-tags.js'
 import { pageFault, type RequestFault } from '../../server/request-faults.js'
@@ -27,12 +29,9 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 
 /** Pictures under the addresses that other pods and clients build from path, size and name. */
 export const uploadRoutes: FastifyPluginAsync = async (app) => {
-  const { pictures, config } = app.pod
-
   // The handler answers HEAD itself, so that it does not read the file.
-  app.route<{ Params: { name: string } }>({
+  const route = {
     method: ['GET', 'HEAD'],
-    url: `${UPLOADS_PATH}:name`,
     exposeHeadRoute: false,
     config: {
       public: true,
@@ -45,34 +44,48 @@ export const uploadRoutes: FastifyPluginAsync = async (app) => {
       },
     },
     schema: { hide: true },
+  } satisfies Partial<RouteOptions>
+
+  app.route<{ Params: { name: string } }>({
+    ...route,
+    url: `${UPLOADS_PATH}:name`,
+    handler: async (request, reply) => sendPicture(request, reply, request.params.name),
+  })
+
+  app.route<{ Params: { person_guid: string; name: string } }>({
+    ...route,
+    url: `${UPLOADS_PATH}:person_guid/:name`,
     handler: async (request, reply) => {
-      const { name } = request.params
-      const [, ending = ''] = NAME.exec(name) ?? []
-      const mediaType = MEDIA_TYPES[ending.toLowerCase()]
-      if (mediaType === undefined) throw noPicture()
-      if (await isFileOfHiddenPhoto(app.pod.db, name)) throw noPicture()
-      const link = config.s3Delivery === 'redirect' ? await pictures.linkTo?.(name) : undefined
-      if (link !== undefined && config.uploadsBaseUrl !== undefined)
-        return reply
-          .header('cache-control', `public, max-age=${A_DAY}`)
-          .redirect(`${config.uploadsBaseUrl}${name}`, 302)
-      // Shorter than the address is valid.
-      if (link !== undefined)
-        return reply.header('cache-control', `private, max-age=${LINK_SECONDS}`).redirect(link, 302)
-      const facts = await pictures.find(name)
-      if (facts === undefined) throw noPicture()
-      // The content of a name never changes.
-      reply.header('cache-control', `public, max-age=${A_YEAR}, immutable`).header('etag', facts.etag)
-      // Browsers do not show it.
-      if (mediaType === 'image/tiff') reply.header('content-disposition', 'attachment')
-      if (isNotModified(request, facts.etag)) return reply.code(304).send()
-      const range = beginFile(request, reply.type(mediaType), facts.bytes)
-      if (request.method === 'HEAD') return reply.send()
-      const stream = await pictures.open(name, range)
-      if (stream === undefined) throw noPicture()
-      return reply.send(stream)
+      const { person_guid: guid, name } = request.params
+      if (!isGuid(guid)) throw noPicture()
+      return sendPicture(request, reply, importedPhotoFile(guid, name))
     },
   })
+}
+
+async function sendPicture(request: FastifyRequest, reply: FastifyReply, name: string): Promise<FastifyReply> {
+  const { pictures, config, db } = request.server.pod
+  const [, ending = ''] = NAME.exec(name) ?? []
+  const mediaType = MEDIA_TYPES[ending.toLowerCase()]
+  if (mediaType === undefined) throw noPicture()
+  if (await isFileOfHiddenPhoto(db, name)) throw noPicture()
+  const link = config.s3Delivery === 'redirect' ? await pictures.linkTo?.(name) : undefined
+  if (link !== undefined && config.uploadsBaseUrl !== undefined)
+    return reply.header('cache-control', `public, max-age=${A_DAY}`).redirect(`${config.uploadsBaseUrl}${name}`, 302)
+  // Shorter than the address is valid.
+  if (link !== undefined) return reply.header('cache-control', `private, max-age=${LINK_SECONDS}`).redirect(link, 302)
+  const facts = await pictures.find(name)
+  if (facts === undefined) throw noPicture()
+  // The content of a name never changes.
+  reply.header('cache-control', `public, max-age=${A_YEAR}, immutable`).header('etag', facts.etag)
+  // Browsers do not show it.
+  if (mediaType === 'image/tiff') reply.header('content-disposition', 'attachment')
+  if (isNotModified(request, facts.etag)) return reply.code(304).send()
+  const range = beginFile(request, reply.type(mediaType), facts.bytes)
+  if (request.method === 'HEAD') return reply.send()
+  const stream = await pictures.open(name, range)
+  if (stream === undefined) throw noPicture()
+  return reply.send(stream)
 }
 
 function noPicture(): RequestFault {

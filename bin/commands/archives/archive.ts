@@ -1,13 +1,14 @@
 import type { Command } from 'commander'
-import { findUser } from '../../src/domain/accounts/accounts.js'
-import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
-import { exportToFile, recordExport } from '../../src/federation/archives/export-archive.js'
-import type { ExportKind } from '../../src/persistence/archives/exports.js'
-import { CommandError } from '../command-error.js'
-import { interruptible } from '../interruptible.js'
-import { type OutputOptions, print } from '../output.js'
-import { describeBytes, showProgress } from '../progress.js'
-import { withPod } from '../with-pod.js'
+import { findUser } from '../../../src/domain/accounts/accounts.js'
+import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
+import { exportToFile, recordExport } from '../../../src/federation/archives/export-archive.js'
+import type { ExportKind } from '../../../src/persistence/archives/exports.js'
+import { CommandError } from '../../command-error.js'
+import { interruptible } from '../../interruptible.js'
+import { type OutputOptions, print } from '../../output.js'
+import { describeBytes, showProgress } from '../../progress.js'
+import { withPod } from '../../with-pod.js'
+import { archiveImportCommands } from './archive-imports.js'
 
 interface ExportOptions extends OutputOptions {
   readonly out: string
@@ -28,6 +29,8 @@ export function archiveCommands(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod archive export alice --out alice.json.gz --photos alice-photos.zip')
     .action(exportAccount)
+
+  archiveImportCommands(archive)
 }
 
 async function exportAccount(username: string, options: ExportOptions): Promise<void> {

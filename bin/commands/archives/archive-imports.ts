@@ -1,0 +1,273 @@
+import { randomUUID } from 'node:crypto'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
+import { csvLine } from '../../../src/domain/moderation/csv.js'
+import { beginImport, findImportOfFile } from '../../../src/federation/archives/imports/begin-import.js'
+import { type ArchiveReport, checkArchive } from '../../../src/federation/archives/imports/check-archive.js'
+import type { ImportingUser } from '../../../src/federation/archives/imports/import-context.js'
+import { importingUserOf, runImport } from '../../../src/federation/archives/imports/run-import.js'
+import { deleteSpool, spoolArchive } from '../../../src/federation/archives/reading/spool-archive.js'
+import { listAnnouncedMoves, listWaitingPods } from '../../../src/persistence/archives/account-moves.js'
+import { findImport, type Import, listItemOutcomes } from '../../../src/persistence/archives/imports.js'
+import { User } from '../../../src/persistence/models/user.js'
+import type { Pod } from '../../../src/pod/pod.js'
+import { addressOf } from '../../../src/protocol/address.js'
+import { ArchiveError } from '../../../src/protocol/archives/archive-fault.js'
+import { makeImportedPicture } from '../../../workers/handlers/make-imported-picture.js'
+import { CommandError } from '../../command-error.js'
+import { interruptible } from '../../interruptible.js'
+import { type OutputOptions, print, printable, table } from '../../output.js'
+import { type ShownProgress, showProgress } from '../../progress.js'
+import { withPod } from '../../with-pod.js'
+import { describeImport, describeReport } from './describe-import.js'
+
+interface CheckOptions extends OutputOptions {
+  readonly photos?: string
+  readonly for?: string
+}
+
+interface ImportCommandOptions extends OutputOptions {
+  readonly as: string
+  readonly photos?: string
+  readonly move?: string
+  /** Commander turns --no-… into these. */
+  readonly settings: boolean
+  readonly profile: boolean
+  readonly wait: boolean
+}
+
+export function archiveImportCommands(archive: Command): void {
+  archive
+    .command('check <file>')
+    .description('Says what an import of an archive would do. Nothing is changed, except that people are looked up.')
+    .option('--photos <zip>', 'the zip of its photos')
+    .option('--for <username>', 'the account that would import it')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod archive check alice.json.gz --photos alice-photos.zip --for alice')
+    .action(checkFile)
+
+  archive
+    .command('import <file>')
+    .description('Imports an archive of diaspora* or of this software into an account.')
+    .requiredOption('--as <username>', 'the account that imports it')
+    .option('--photos <zip>', 'the zip of its photos')
+    .option('--move <network id>', 'the old network ID: its account moves to this one, with posts, comments and likes')
+    .option('--no-settings', 'leave language and following back as they are')
+    .option('--no-profile', 'leave the profile as it is')
+    .option('--no-wait', 'only begin: a worker of the running pod does the rest')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nWithout --move only contacts, aspects, tags, blocks, settings and profile are imported. A move cannot be undone.' +
+        '\n\nExample:\n  pod archive import alice.json.gz --as alice --photos alice-photos.zip --move alice@old.example',
+    )
+    .action(importFile)
+
+  archive
+    .command('items <import>')
+    .description('Lists the items of an import with their outcomes.')
+    .option('--csv', 'print CSV')
+    .option('--json', 'print one JSON object a line')
+    .addHelpText('after', '\nExample:\n  pod archive items 2b1f0c0e --csv > items.csv')
+    .action(listItems)
+
+  archive
+    .command('moves')
+    .description('Lists accounts that have moved to this pod, and how many pods know it.')
+    .option('--waiting', 'only moves that some pods do not know yet, with these pods')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod archive moves --waiting')
+    .action(listMoves)
+}
+
+async function checkFile(file: string, options: CheckOptions): Promise<void> {
+  await requireFiles(file, options.photos)
+  const progress = showProgress()
+  const report = await interruptible('Nothing was changed.', (signal) =>
+    withPod(async (pod) => {
+      const user = options.for === undefined ? NOBODY : await requireUser(pod, options.for)
+      const folder = join(pod.config.uploadsDir, 'imports', `check-${randomUUID()}`)
+      try {
+        const spooled = await spoolArchive(file, { folder, maxBytes: pod.config.importBytes, signal })
+        const reportProgress = (step: string, done: number, total: number) => progress.report({ step, done, total })
+        return await checkArchive(pod, { spooled, user, photosFile: options.photos, signal, reportProgress })
+      } finally {
+        await deleteSpool(folder)
+      }
+    }),
+  ).catch(explainArchiveError)
+  progress.end()
+  print(options, reportJson(report), describeReport(file, report, options.for !== undefined).map(printable))
+}
+
+/** A check that is made for no account. */
+const NOBODY: ImportingUser = { userId: 0, personId: 0, username: '', address: '' }
+
+async function importFile(file: string, options: ImportCommandOptions): Promise<void> {
+  await requireFiles(file, options.photos)
+  const moveFrom = options.move === undefined ? undefined : addressOf(options.move)
+  if (options.move !== undefined && moveFrom === undefined) {
+    throw new CommandError(`${options.move} is no network ID: --move takes the old one, such as alice@old.example.`)
+  }
+  const progress = showProgress()
+  const later =
+    'The import goes on where it stopped: in a worker of the running pod, or when you run the same command again.'
+  const done = await interruptible(later, (signal) =>
+    withPod(async (pod) => {
+      const user = await requireUser(pod, options.as)
+      if (pod.config.imports === 'off') throw new CommandError('Imports are off: set IMPORTS to on or operator.')
+      const begun =
+        (await findImportOfFile(pod, user, file)) ??
+        (await beginImport(pod, COMMAND_ACTOR, {
+          file,
+          photosFile: options.photos,
+          user,
+          options: { settings: options.settings, profile: options.profile },
+          moveFrom,
+          signal,
+        }))
+      return options.wait ? followImport(pod, begun, signal, progress) : begun
+    }),
+  ).catch(explainArchiveError)
+  progress.end()
+  print(options, importJson(done), describeImport(done).map(printable))
+  if (done.state === 'failed') throw new CommandError(`The import failed: ${done.error ?? 'unknown'}.`)
+}
+
+const LOOK_EVERY_MS = 500
+
+/** Runs the import, or shows how far the worker is that runs it. */
+async function followImport(pod: Pod, { id }: Import, signal: AbortSignal, progress: ShownProgress): Promise<Import> {
+  for (;;) {
+    const reportProgress = ({ section, done, total }: { section: string; done: number; total: number | undefined }) =>
+      progress.report({ step: section, done, total })
+    await runImport(pod, id, { signal, reportProgress, makePicture: makeImportedPicture })
+    const found = await findImport(pod.db, { id })
+    if (found === undefined) throw new CommandError('The import was deleted.')
+    if (found.state !== 'running') return found
+    progress.report({ step: found.phase, done: found.lines, total: undefined })
+    await pause(LOOK_EVERY_MS, undefined, { signal })
+  }
+}
+
+async function listItems(uid: string, options: OutputOptions & { readonly csv?: boolean }): Promise<void> {
+  await withPod(async (pod) => {
+    const found = await findImport(pod.db, { uid })
+    if (found === undefined) throw new CommandError(`There is no import ${uid}.`)
+    if (options.csv) process.stdout.write('section,position,ref,outcome,reason\r\n')
+    for await (const page of listItemOutcomes(pod.db, found.id, PAGE)) {
+      const lines = page.map(({ section, position, ref, outcome, reason }) => {
+        if (options.csv) return csvLine([section, position, ref, outcome, reason])
+        if (options.json) return `${JSON.stringify({ section, position, ref, outcome, reason })}\n`
+        return `${printable([section, ref, outcome, reason ?? ''].join('  ').trimEnd())}\n`
+      })
+      process.stdout.write(lines.join(''))
+    }
+  })
+}
+
+const PAGE = 1_000
+
+async function listMoves(options: OutputOptions & { readonly waiting?: boolean }): Promise<void> {
+  const waiting = options.waiting === true
+  const { moves, pods } = await withPod(async ({ db }) => ({
+    moves: await listAnnouncedMoves(db, { waiting }),
+    pods: waiting ? await listWaitingPods(db) : [],
+  }))
+  const rows = moves.map(({ oldAddress, newAddress, movedAt, told, waiting, refused }) => [
+    oldAddress,
+    newAddress,
+    movedAt.toISOString(),
+    `told ${told}`,
+    `waiting ${waiting}`,
+    `given up ${refused}`,
+  ])
+  const podRows = pods.map(({ oldAddress, pod, lastStatus, dueAt, givenUp }) => [
+    `  ${oldAddress}`,
+    pod,
+    givenUp ? 'given up' : `next attempt ${dueAt.toISOString()}`,
+    lastStatus === null ? 'no answer yet' : `last answer ${lastStatus}`,
+  ])
+  const json = moves.map((move) => ({
+    old_address: move.oldAddress,
+    new_address: move.newAddress,
+    moved_at: move.movedAt,
+    announce_until: move.announceUntil,
+    told: move.told,
+    waiting: move.waiting,
+    refused: move.refused,
+    ...(waiting && { pods: pods.filter(({ oldAddress }) => oldAddress === move.oldAddress) }),
+  }))
+  const none = waiting ? 'Every pod knows every move.' : 'No account has moved to this pod.'
+  print(options, json, rows.length === 0 ? [none] : [...table(rows), ...table(podRows)])
+}
+
+async function requireUser(pod: Pod, username: string): Promise<ImportingUser> {
+  const user = await User.byUsername(pod.db, username)
+  if (user === undefined || user.closedAt !== null)
+    throw new CommandError(`There is no local account named ${username}.`)
+  return importingUserOf(user)
+}
+
+async function requireFiles(...files: readonly (string | undefined)[]): Promise<void> {
+  for (const file of files) {
+    if (file === undefined) continue
+    const facts = await stat(file).catch(() => undefined)
+    if (facts?.isFile() !== true) throw new CommandError(`There is no file ${file}.`)
+  }
+}
+
+function explainArchiveError(error: unknown): never {
+  if (error instanceof ArchiveError) throw new CommandError(`${error.message} (${error.fault})`)
+  throw error
+}
+
+function reportJson(report: ArchiveReport) {
+  const { file, oldAddress, identity, sections, refused, posts, photos, contacts, warnings } = report
+  return {
+    file,
+    old_address: oldAddress,
+    identity,
+    sections,
+    refused,
+    posts,
+    photos: { named: photos.named, found: photos.found, missing: photos.missing, not_named: photos.notNamed },
+    contacts: {
+      reachable: contacts.reachable,
+      moved: contacts.moved,
+      closed: contacts.closed,
+      unreachable: contacts.unreachable,
+      on_blocked_pods: contacts.onBlockedPods,
+    },
+    warnings,
+  }
+}
+
+function importJson({
+  uid,
+  state,
+  oldAddress,
+  identity,
+  options,
+  phase,
+  counts,
+  error,
+  createdAt,
+  finishedAt,
+}: Import) {
+  return {
+    id: uid,
+    state,
+    old_address: oldAddress,
+    identity,
+    moves: options.move,
+    phase,
+    sections: counts,
+    error,
+    created_at: createdAt,
+    finished_at: finishedAt,
+  }
+}

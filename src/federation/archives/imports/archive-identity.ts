@@ -1,0 +1,59 @@
+import { findMoveOf } from '../../../persistence/archives/account-moves.js'
+import { Person } from '../../../persistence/models/person.js'
+import type { Pod } from '../../../pod/pod.js'
+import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
+import { ProtocolError } from '../../../protocol/errors.js'
+import { discoverPerson } from '../../discovery/discover-person.js'
+import { type ArchiveOwner, isSameKey } from '../reading/archive-owner.js'
+import type { ImportingUser } from './import-context.js'
+
+/**
+ * What this pod knows of the account of an archive. `proven`: its key is that of the old account. `unproven`: nobody here knows the old
+ * account, and its pod does not answer. `closed`: it was deleted. `moved_here`: it has moved to this account before. `local`: it is on
+ * this pod. `same`: it is this account.
+ */
+export type IdentityState = 'proven' | 'unproven' | 'closed' | 'moved_here' | 'local' | 'same'
+
+export interface ArchiveIdentity {
+  readonly state: IdentityState
+  /** Undefined: this pod does not know the old account. */
+  readonly personId: number | undefined
+}
+
+/** Finds out whose archive it is. Throws an `ArchiveError` if it is somebody else's, or has moved to another account. */
+export async function identifyArchive(pod: Pod, owner: ArchiveOwner, user: ImportingUser): Promise<ArchiveIdentity> {
+  const { address, publicKey } = owner
+  const move = await findMoveOf(pod.db, address)
+  if (move !== undefined && Number(move.newPersonId) !== user.personId) {
+    throw new ArchiveError('moved_elsewhere', `${address} has moved to another account.`)
+  }
+  const person = await findOldPerson(pod, address)
+  if (person === undefined) return { state: move === undefined ? 'unproven' : 'moved_here', personId: undefined }
+  const isSame = person.id === user.personId
+  if (!isSameKey(publicKey, person.publicKey)) {
+    if (isSame) throw new ArchiveError('same_account', `The archive is of ${address} itself, but has another key.`)
+    throw new ArchiveError('key_mismatch', `The key of the archive is not the key of ${address}.`)
+  }
+  return { state: isSame ? 'same' : stateOf(person, move !== undefined), personId: person.id }
+}
+
+function stateOf({ podId, closedAt }: Person, hasMoved: boolean): IdentityState {
+  if (hasMoved) return 'moved_here'
+  if (closedAt !== null) return 'closed'
+  return podId === null ? 'local' : 'proven'
+}
+
+async function findOldPerson(pod: Pod, address: string): Promise<Person | undefined> {
+  try {
+    return await discoverPerson(pod, address)
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error
+    return Person.byAddress(pod.db, address)
+  }
+}
+
+/** Posts and interactions are imported only as those of the account that has them on all other pods too. */
+export function allowsContent(state: IdentityState, moves: boolean): boolean {
+  if (state === 'closed') return false
+  return state === 'same' || state === 'moved_here' || moves
+}

@@ -1,0 +1,202 @@
+import type { ImportCounts, ImportSection, ItemOutcome } from '../../../persistence/archives/imports.js'
+import { Contact } from '../../../persistence/models/contact.js'
+import { Pod as OtherPod } from '../../../persistence/models/pod.js'
+import type { Pod } from '../../../pod/pod.js'
+import { addressOf, splitAddress } from '../../../protocol/address.js'
+import { homeUrlOf, podHostOf } from '../../discovery/pod-location.js'
+import { type ArchiveOwner, type ArchiveVersion, membersOf, readArchiveOwner } from '../reading/archive-owner.js'
+import { readPhotoNames, readPhotosZip, requireZipSize } from '../reading/archive-photos.js'
+import { type SpooledArchive, spooledBatches } from '../reading/spool-archive.js'
+import { allowsContent, type IdentityState, identifyArchive } from './archive-identity.js'
+import { addOutcomes, foundCounts } from './count-outcomes.js'
+import type { ImportContext, ImportingUser } from './import-context.js'
+import { itemsOf } from './items-of-version.js'
+import { CONTENT_IMPORTERS, RELATION_IMPORTERS } from './list-importers.js'
+import { openPeopleFinder } from './people-finder.js'
+
+/** What an import of an archive would do. */
+export interface ArchiveReport {
+  readonly file: { readonly version: ArchiveVersion; readonly bytes: number; readonly sha256: string }
+  readonly oldAddress: string
+  /** Undefined: the check was not made for an account. */
+  readonly identity: IdentityState | undefined
+  /** `imported`: could be imported. */
+  readonly sections: ImportCounts
+  /** The first refused items of each section. */
+  readonly refused: Readonly<
+    Partial<Record<ImportSection, readonly { readonly ref: string; readonly reason: string }[]>>
+  >
+  readonly posts: { readonly public: number; readonly private: number }
+  readonly photos: PhotosReport
+  readonly contacts: ContactsReport
+  readonly warnings: readonly ArchiveWarning[]
+}
+
+interface PhotosReport {
+  readonly named: number
+  readonly found: number
+  readonly missing: number
+  readonly notNamed: number
+}
+
+interface ContactsReport {
+  reachable: number
+  moved: number
+  closed: number
+  unreachable: number
+  onBlockedPods: number
+}
+
+export type ArchiveWarning =
+  | 'no_photos_given'
+  | 'identity_unproven'
+  | 'new_account_has_contacts'
+  | 'friendica_contacts'
+  | 'old_pod_blocked'
+
+export interface CheckRequest {
+  readonly spooled: SpooledArchive
+  readonly user: ImportingUser
+  readonly photosFile: string | undefined
+  readonly signal: AbortSignal
+  reportProgress?(section: string, done: number, total: number): void
+}
+
+const REFUSED_NAMED = 100
+
+/** Reads a whole archive and says what an import would do. It looks up people and changes nothing else. */
+export async function checkArchive(pod: Pod, request: CheckRequest): Promise<ArchiveReport> {
+  const { spooled, user } = request
+  const owner = readArchiveOwner(spooled.values)
+  const identity = await identifyArchive(pod, owner, user)
+  const people = openPeopleFinder(pod)
+  const context: ImportContext = {
+    pod,
+    user,
+    version: owner.version,
+    oldAddress: owner.address,
+    oldPersonId: identity.personId,
+    people,
+    fetches: undefined,
+    planned: { posts: new Set(), comments: new Set(), polls: new Set() },
+    signal: request.signal,
+  }
+  const photos = await checkPhotos(pod, request, owner)
+  const { counts, refused } = await judgeAll(context, request, foundCounts(spooled, photos.named), identity.state)
+  const contacts = await checkContacts(context, spooled)
+  return {
+    file: { version: owner.version, bytes: spooled.bytes, sha256: spooled.sha256 },
+    oldAddress: owner.address,
+    identity: identity.state,
+    sections: withSinglePieces(counts, photos),
+    refused,
+    posts: await countPosts(spooled, owner),
+    photos,
+    contacts: contacts.counts,
+    warnings: await findWarnings(context, identity.state, {
+      photos,
+      hasZip: request.photosFile !== undefined,
+      friendica: contacts.friendica,
+    }),
+  }
+}
+
+async function judgeAll(context: ImportContext, request: CheckRequest, found: ImportCounts, state: IdentityState) {
+  let counts = found
+  const refused: Partial<Record<ImportSection, { ref: string; reason: string }[]>> = {}
+  const importers = allowsContent(state, true) ? [...RELATION_IMPORTERS, ...CONTENT_IMPORTERS] : RELATION_IMPORTERS
+  for (const importer of importers) {
+    const { section, list } = importer
+    const total = request.spooled.counts[list]
+    for await (const { items, lines } of spooledBatches(request.spooled.folder, list)) {
+      request.signal.throwIfAborted()
+      const { outcomes, ready } = await importer.judge(context, itemsOf(context, list, items))
+      const importable = ready.map((item): ItemOutcome => ({ ...item, section, outcome: 'imported', reason: null }))
+      counts = addOutcomes(counts, [...outcomes, ...importable])
+      const named = refused[section] ?? []
+      refused[section] = named
+      for (const { ref, reason } of outcomes) {
+        if (reason !== null && named.length < REFUSED_NAMED) named.push({ ref, reason })
+      }
+      request.reportProgress?.(section, lines, total)
+    }
+  }
+  return { counts, refused }
+}
+
+/** Profile and settings are one piece each; photos are files of the zip. */
+function withSinglePieces(counts: ImportCounts, photos: PhotosReport): ImportCounts {
+  const one = { found: 1, imported: 1, skipped: 0, refused: 0, by_reason: {} }
+  const missing = photos.missing > 0 ? { photo_file_missing: photos.missing } : {}
+  return {
+    ...counts,
+    profile: one,
+    settings: one,
+    photos: { found: photos.named, imported: photos.found, skipped: 0, refused: photos.missing, by_reason: missing },
+  }
+}
+
+async function checkPhotos(
+  pod: Pod,
+  { spooled, photosFile }: CheckRequest,
+  owner: ArchiveOwner,
+): Promise<PhotosReport> {
+  const names = await readPhotoNames(spooled, owner.profile)
+  if (photosFile === undefined) return { named: names.size, found: 0, missing: names.size, notNamed: 0 }
+  await requireZipSize(photosFile, pod.config.importPhotoBytes)
+  const { found, notNamed } = await readPhotosZip(photosFile, names)
+  return { named: names.size, found, missing: names.size - found, notNamed }
+}
+
+async function countPosts(spooled: SpooledArchive, owner: ArchiveOwner): Promise<ArchiveReport['posts']> {
+  const counts = { public: 0, private: 0 }
+  for await (const { items } of spooledBatches(spooled.folder, 'posts')) {
+    for (const { value } of itemsOf({ version: owner.version, oldAddress: owner.address }, 'posts', items)) {
+      const members = membersOf(value)
+      const isPublic =
+        members?.['entity_type'] === 'reshare' || membersOf(members?.['entity_data'])?.['public'] === true
+      counts[isPublic ? 'public' : 'private'] += 1
+    }
+  }
+  return counts
+}
+
+async function checkContacts(context: ImportContext, spooled: SpooledArchive) {
+  const counts: ContactsReport = { reachable: 0, moved: 0, closed: 0, unreachable: 0, onBlockedPods: 0 }
+  let friendica = false
+  for await (const { items } of spooledBatches(spooled.folder, 'contacts')) {
+    const addresses = itemsOf(context, 'contacts', items).flatMap(({ value }) => {
+      const address = membersOf(value)?.['account_id']
+      return typeof address === 'string' ? (addressOf(address) ?? []) : []
+    })
+    for (const found of (await context.people.find(addresses, context.signal)).values()) {
+      if (found.state === 'refused') counts[found.reason === 'pod_blocked' ? 'onBlockedPods' : 'unreachable'] += 1
+      else if (found.newest.closedAt !== null) counts.closed += 1
+      else counts[found.newest.id === found.person.id ? 'reachable' : 'moved'] += 1
+      if (found.state === 'found' && found.newest.pod?.software === 'friendica') friendica = true
+    }
+  }
+  return { counts, friendica }
+}
+
+async function findWarnings(
+  { pod, user, oldAddress }: ImportContext,
+  state: IdentityState,
+  {
+    photos,
+    hasZip,
+    friendica,
+  }: { readonly photos: PhotosReport; readonly hasZip: boolean; readonly friendica: boolean },
+): Promise<readonly ArchiveWarning[]> {
+  const home = splitAddress(oldAddress) && homeUrlOf(oldAddress)
+  const isBlocked = home !== undefined && (await OtherPod.isBlocked(pod.db, podHostOf(home)))
+  const hasContacts = (await Contact.query(pod.db).where({ userId: user.userId }).resultSize()) > 0
+  const warnings: (ArchiveWarning | false)[] = [
+    !hasZip && photos.named > 0 && 'no_photos_given',
+    state === 'unproven' && 'identity_unproven',
+    state !== 'same' && state !== 'moved_here' && hasContacts && 'new_account_has_contacts',
+    friendica && 'friendica_contacts',
+    isBlocked && 'old_pod_blocked',
+  ]
+  return warnings.filter((warning) => warning !== false)
+}

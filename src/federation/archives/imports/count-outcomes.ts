@@ -1,0 +1,44 @@
+import {
+  IMPORT_SECTIONS,
+  type ImportCounts,
+  type ImportSection,
+  type ItemOutcome,
+  type SectionCounts,
+} from '../../../persistence/archives/imports.js'
+import type { SpooledArchive } from '../reading/spool-archive.js'
+
+const NO_ITEMS: SectionCounts = { found: 0, imported: 0, skipped: 0, refused: 0, by_reason: {} }
+
+/** The counts before the import: what the archive has. */
+export function foundCounts({ counts }: Pick<SpooledArchive, 'counts'>, photos: number): ImportCounts {
+  const found: Readonly<Record<ImportSection, number>> = {
+    profile: 1,
+    settings: 1,
+    aspects: counts.contact_groups,
+    contacts: counts.contacts,
+    blocks: counts.blocks,
+    tags: counts.followed_tags,
+    posts: counts.posts,
+    relayables: counts.own_comments + counts.own_reactions,
+    others_relayables: counts.others_comments + counts.others_reactions,
+    subscriptions: counts.post_subscriptions,
+    photos,
+  }
+  return Object.fromEntries(IMPORT_SECTIONS.map((section) => [section, { ...NO_ITEMS, found: found[section] }]))
+}
+
+/** Adds the outcomes of a batch. */
+export function addOutcomes(counts: ImportCounts, outcomes: readonly ItemOutcome[]): ImportCounts {
+  const sum: Partial<Record<ImportSection, SectionCounts>> = { ...counts }
+  for (const { section, outcome, reason } of outcomes) {
+    const before = sum[section] ?? NO_ITEMS
+    if (outcome === 'imported') sum[section] = { ...before, imported: before.imported + 1 }
+    else if (outcome === 'already_there') sum[section] = { ...before, skipped: before.skipped + 1 }
+    else {
+      const name = reason ?? 'other'
+      const by_reason = { ...before.by_reason, [name]: (before.by_reason[name] ?? 0) + 1 }
+      sum[section] = { ...before, refused: before.refused + 1, by_reason }
+    }
+  }
+  return sum
+}

@@ -1,0 +1,56 @@
+import { REFERENCE_LIMITS } from '../../../jobs/waiting/limits.js'
+import type { Pod } from '../../../pod/pod.js'
+import { splitAddress } from '../../../protocol/address.js'
+import { ProtocolError } from '../../../protocol/errors.js'
+import { fetchEntity } from '../../discovery/fetch-entity.js'
+import { isRemoteAddress } from '../../discovery/pod-location.js'
+import { RemotePodError } from '../../remote-pod/remote-pod-error.js'
+import { openHostPace } from './host-pace.js'
+import { IMPORT_LIMITS } from './limits.js'
+
+interface WantedOfArchive {
+  readonly type: 'post' | 'poll' | 'comment'
+  readonly guid: string
+  /** The network ID of a person whose pod should have it. */
+  readonly from: string
+  readonly author?: string | undefined
+}
+
+/** Fetches what items of an archive refer to. */
+export interface Fetches {
+  /** Resolves with the guids that are stored afterwards. */
+  fetchAll(wanted: readonly WantedOfArchive[], signal: AbortSignal): Promise<void>
+}
+
+/** A host that does not answer so often in a row is not requested again in this import. */
+const FAILURES_IN_A_ROW = 3
+
+export function openFetches(pod: Pod): Fetches {
+  const pace = openHostPace(IMPORT_LIMITS.fetchEveryMs)
+  const failures = new Map<string, number>()
+
+  async function fetchOne(wanted: WantedOfArchive, signal: AbortSignal): Promise<void> {
+    const host = splitAddress(wanted.from)?.host
+    if (host === undefined || !isRemoteAddress(pod, wanted.from)) return
+    if ((failures.get(host) ?? 0) >= FAILURES_IN_A_ROW) return
+    await pace.wait(host, signal)
+    try {
+      await fetchEntity(pod, { ...wanted, depth: 0, fetchesLeft: REFERENCE_LIMITS.fetchesOfMessage - 1 })
+      failures.delete(host)
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error
+      const isAway = error.cause instanceof RemotePodError || error.cause instanceof ProtocolError
+      if (isAway) failures.set(host, (failures.get(host) ?? 0) + 1)
+      else failures.delete(host)
+    }
+  }
+
+  return {
+    async fetchAll(wanted, signal) {
+      for (const each of wanted) {
+        signal.throwIfAborted()
+        await fetchOne(each, signal)
+      }
+    },
+  }
+}

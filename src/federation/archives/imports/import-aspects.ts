@@ -1,0 +1,67 @@
+import type { Knex } from 'knex'
+import { TEXT_LIMITS } from '../../../domain/limits.js'
+import { Aspect } from '../../../persistence/models/aspect.js'
+import { User } from '../../../persistence/models/user.js'
+import { cleanText } from '../../../protocol/xml/xml.js'
+import { membersOf } from '../reading/archive-owner.js'
+import { Judgement, type ListImporter, NO_REF, type ReadyItem } from './import-context.js'
+
+/** The aspects of the owner, in their order. */
+export const aspectImporter: ListImporter<ReadyItem> = {
+  section: 'aspects',
+  list: 'contact_groups',
+
+  async judge({ pod, user }, items) {
+    const judgement = new Judgement<ReadyItem>('aspects')
+    const known = new Set(
+      (await Aspect.query(pod.db).where({ userId: user.userId })).map(({ name }) => name.toLowerCase()),
+    )
+    for (const { position, value } of items) {
+      const name = aspectNameOf(membersOf(value)?.['name'])
+      if (name === undefined) {
+        judgement.refuse({ position, ref: NO_REF }, 'schema')
+        continue
+      }
+      const item = { position, ref: name }
+      if (known.has(name.toLowerCase())) judgement.skip(item)
+      else judgement.accept(item)
+      known.add(name.toLowerCase())
+    }
+    return judgement
+  },
+
+  async store({ user }, transaction, ready) {
+    const judgement = new Judgement<ReadyItem>('aspects')
+    await ensureAspects(
+      transaction,
+      user.userId,
+      ready.map(({ ref }) => ref),
+    )
+    for (const item of ready) judgement.note(item)
+    return judgement.outcomes
+  },
+}
+
+/** The name of an aspect as this pod stores it: longer ones are cut. Undefined: no name. */
+export function aspectNameOf(value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined
+  const name = [...cleanText(value).trim()].slice(0, TEXT_LIMITS.aspectNameCharacters).join('').trim()
+  return name === '' ? undefined : name
+}
+
+/** Creates the missing aspects; returns the ids of all by name in lower case. */
+export async function ensureAspects(
+  transaction: Knex.Transaction,
+  userId: number,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  await User.lock(transaction, userId)
+  const aspects = await Aspect.query(transaction).where({ userId })
+  const ids = new Map(aspects.map(({ name, id }) => [name.toLowerCase(), id]))
+  for (const name of names) {
+    if (ids.has(name.toLowerCase())) continue
+    const { id } = await Aspect.insertLast(transaction, userId, name)
+    ids.set(name.toLowerCase(), id)
+  }
+  return ids
+}

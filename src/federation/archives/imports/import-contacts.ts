@@ -1,0 +1,194 @@
+import type { Knex } from 'knex'
+import {
+  findClaimedAmong,
+  findContactsAmong,
+  findUserBlocks,
+  insertImportedContacts,
+} from '../../../persistence/archives/imported-people.js'
+import { startSharing, stopReceiving, stopSharing } from '../../../persistence/contacts/contact-changes.js'
+import { User } from '../../../persistence/models/user.js'
+import { addressOf } from '../../../protocol/address.js'
+import { membersOf } from '../reading/archive-owner.js'
+import type { SpooledItem } from '../reading/spool-archive.js'
+import { aspectNameOf, ensureAspects } from './import-aspects.js'
+import {
+  type ImportContext,
+  Judgement,
+  type ListImporter,
+  NO_REF,
+  type ReadyItem,
+  type RefusalReason,
+} from './import-context.js'
+import { isOwner } from './import-posts.js'
+import type { FoundPerson } from './people-finder.js'
+
+interface NamedContact extends ReadyItem {
+  /** The owner shares with the person. */
+  readonly receiving: boolean
+  /** The person shares with the owner, as the archive claims. */
+  readonly sharing: boolean
+  readonly groups: readonly string[]
+}
+
+interface ReadyContact extends NamedContact {
+  readonly personId: number
+}
+
+/** People with whom the owner shares, and those who shared with the old account. Nothing is sent to any of them. */
+export const contactImporter: ListImporter<ReadyContact> = {
+  section: 'contacts',
+  list: 'contacts',
+
+  async judge(context, items) {
+    const judgement = new Judgement<ReadyContact>('contacts')
+    const named = items.flatMap((item) => readContact(item, judgement))
+    const people = await context.people.find(
+      named.map(({ ref }) => ref),
+      context.signal,
+    )
+    const { db } = context.pod
+    const { userId } = context.user
+    const blocks = await findUserBlocks(db, userId)
+    const ids = [...people.values()].flatMap((found) => (found.state === 'found' ? found.newest.id : []))
+    const known = await findContactsAmong(db, userId, ids)
+    const claimed = await findClaimedAmong(db, userId, ids)
+    for (const contact of named) {
+      const found = people.get(contact.ref)
+      const reason = faultOf(context, contact.ref, found, blocks)
+      if (reason !== undefined || found?.state !== 'found') {
+        judgement.refuse(contact, reason ?? 'not_found')
+        continue
+      }
+      const personId = found.newest.id
+      const before = known.get(personId)
+      const hasContact = !contact.receiving || before?.receiving === true
+      const hasClaim = !contact.sharing || before?.sharing === true || claimed.has(personId)
+      if (hasContact && hasClaim) judgement.skip(contact)
+      else judgement.accept({ ...contact, personId })
+    }
+    return judgement
+  },
+
+  async store({ user }, transaction, ready) {
+    const judgement = new Judgement<ReadyContact>('contacts')
+    const aspects = await ensureAspects(
+      transaction,
+      user.userId,
+      ready.flatMap(({ groups, receiving }) => (receiving ? groups : [])),
+    )
+    await insertImportedContacts(
+      transaction,
+      user.userId,
+      ready.map(({ personId, receiving, sharing, groups }) => ({
+        personId,
+        receiving,
+        claimed: sharing,
+        aspectIds: groups.flatMap((name) => aspects.get(name.toLowerCase()) ?? []),
+      })),
+    )
+    const shared = ready.filter(({ receiving }) => receiving).map(({ personId }) => personId)
+    await shareWithLocalPeople(transaction, user.personId, shared)
+    for (const contact of ready) judgement.note(contact)
+    return judgement.outcomes
+  },
+}
+
+function readContact({ position, value }: SpooledItem, judgement: Judgement<ReadyContact>): NamedContact[] {
+  const members = membersOf(value)
+  const address = typeof members?.['account_id'] === 'string' ? addressOf(members['account_id']) : undefined
+  if (members === undefined || address === undefined) {
+    judgement.refuse({ position, ref: NO_REF }, 'schema')
+    return []
+  }
+  const groups = Array.isArray(members['contact_groups_membership']) ? members['contact_groups_membership'] : []
+  const contact = {
+    position,
+    ref: address,
+    receiving: (members['receiving'] ?? members['followed']) === true,
+    sharing: (members['sharing'] ?? members['following']) === true,
+    groups: [...new Set(groups.flatMap((name) => aspectNameOf(name) ?? []))],
+  }
+  return [contact]
+}
+
+function faultOf(
+  context: ImportContext,
+  address: string,
+  found: FoundPerson | undefined,
+  blocks: ReadonlySet<number>,
+): RefusalReason | undefined {
+  if (isOwner(context, address)) return 'self'
+  if (found === undefined) return 'not_found'
+  if (found.state === 'refused') return found.reason
+  const { newest } = found
+  if (newest.id === context.user.personId) return 'self'
+  if (newest.closedAt !== null) return 'closed'
+  return blocks.has(newest.id) ? 'blocked' : undefined
+}
+
+/** On this pod both sides of a contact are stored; the people are not notified. */
+async function shareWithLocalPeople(
+  transaction: Knex.Transaction,
+  personId: number,
+  ids: readonly number[],
+): Promise<void> {
+  const users = await User.query(transaction)
+    .select('id')
+    .whereIn('personId', [...ids])
+    .orderBy('id')
+  await startSharing(
+    transaction,
+    users.map(({ id }) => ({ userId: id, personId })),
+  )
+}
+
+interface ReadyBlock extends ReadyItem {
+  readonly personId: number
+}
+
+/** People whom the owner blocks. A block ends a contact. */
+export const blockImporter: ListImporter<ReadyBlock> = {
+  section: 'blocks',
+  list: 'blocks',
+
+  async judge(context, items) {
+    const judgement = new Judgement<ReadyBlock>('blocks')
+    const named = items.flatMap(({ position, value }) => {
+      const address = typeof value === 'string' ? addressOf(value) : undefined
+      if (address !== undefined) return [{ position, ref: address }]
+      judgement.refuse({ position, ref: NO_REF }, 'schema')
+      return []
+    })
+    const people = await context.people.find(
+      named.map(({ ref }) => ref),
+      context.signal,
+    )
+    const blocks = await findUserBlocks(context.pod.db, context.user.userId)
+    for (const item of named) {
+      const found = people.get(item.ref)
+      if (isOwner(context, item.ref)) judgement.refuse(item, 'self')
+      else if (found?.state !== 'found') judgement.refuse(item, found?.reason ?? 'not_found')
+      else if (blocks.has(found.newest.id)) judgement.skip(item)
+      else judgement.accept({ ...item, personId: found.newest.id })
+    }
+    return judgement
+  },
+
+  async store({ user }, transaction, ready) {
+    const judgement = new Judgement<ReadyBlock>('blocks')
+    if (ready.length > 0) {
+      const { userId } = user
+      const pairs = ready.map(({ personId }) => ({ userId, personId }))
+      await transaction('blocks').insert(pairs).onConflict().ignore()
+      await stopReceiving(transaction, pairs)
+      const ids = ready.map(({ personId }) => personId)
+      const users = await User.query(transaction).select('id').whereIn('personId', ids).orderBy('id')
+      await stopSharing(
+        transaction,
+        users.map(({ id }) => ({ userId: id, personId: user.personId })),
+      )
+    }
+    for (const item of ready) judgement.note(item)
+    return judgement.outcomes
+  },
+}

@@ -1,0 +1,114 @@
+import type { Knex } from 'knex'
+import type { ImportSection, ItemOutcome } from '../../../persistence/archives/imports.js'
+import type { Pod } from '../../../pod/pod.js'
+import type { ArchiveVersion } from '../reading/archive-owner.js'
+import type { SpooledItem, SpooledList } from '../reading/spool-archive.js'
+import type { Fetches } from './fetches.js'
+import type { PeopleFinder } from './people-finder.js'
+
+/** Makes the files of a picture by the prefixes of their sizes. Throws a `Refusal` for anything that is no picture. */
+export type MakePicture = (bytes: Buffer) => Promise<{ readonly files: ReadonlyMap<string, Buffer> }>
+
+/** The account that imports. */
+export interface ImportingUser {
+  readonly userId: number
+  readonly personId: number
+  readonly username: string
+  readonly address: string
+}
+
+export interface ImportContext {
+  readonly pod: Pod
+  readonly user: ImportingUser
+  readonly version: ArchiveVersion
+  /** The network ID that the archive speaks for. */
+  readonly oldAddress: string
+  /** The same as a person; undefined: this pod does not know it. */
+  readonly oldPersonId: number | undefined
+  readonly people: PeopleFinder
+  /** Undefined in a check, which fetches no posts. */
+  readonly fetches: Fetches | undefined
+  /** Guids that a check has read: later items may belong to them. */
+  readonly planned:
+    | { readonly posts: Set<string>; readonly comments: Set<string>; readonly polls: Set<string> }
+    | undefined
+  readonly signal: AbortSignal
+}
+
+export type RefusalReason =
+  | 'schema'
+  | 'foreign_author'
+  | 'guid_taken'
+  | 'deleted_before'
+  | 'too_long'
+  | 'empty'
+  | 'parent_missing'
+  | 'root_missing'
+  | 'author_unknown'
+  | 'signature_missing'
+  | 'signature_wrong'
+  | 'local_author'
+  | 'blocked'
+  | 'pod_blocked'
+  | 'not_found'
+  | 'closed'
+  | 'self'
+  | 'duplicate'
+  | 'photo_file_missing'
+  | 'photo_unusable'
+  | 'over_limit'
+
+/** An item that can be imported. */
+export interface ReadyItem {
+  readonly position: number
+  readonly ref: string
+}
+
+/** What becomes of the items of a batch, before anything is stored. */
+interface JudgedItems<Ready extends ReadyItem> {
+  readonly ready: readonly Ready[]
+  readonly outcomes: readonly ItemOutcome[]
+}
+
+/** Imports one list of an archive. */
+export interface ListImporter<Ready extends ReadyItem> {
+  readonly section: ImportSection
+  readonly list: SpooledList
+  /** Decides about each item. Looks up people and fetches posts, and changes nothing else. */
+  judge(context: ImportContext, items: readonly SpooledItem[]): Promise<JudgedItems<Ready>>
+  store(context: ImportContext, transaction: Knex.Transaction, ready: readonly Ready[]): Promise<readonly ItemOutcome[]>
+}
+
+/** Collects the outcomes of a batch. */
+export class Judgement<Ready extends ReadyItem> implements JudgedItems<Ready> {
+  readonly ready: Ready[] = []
+  readonly outcomes: ItemOutcome[] = []
+  readonly #section: ImportSection
+
+  constructor(section: ImportSection) {
+    this.#section = section
+  }
+
+  accept(ready: Ready): void {
+    this.ready.push(ready)
+  }
+
+  refuse(item: ReadyItem, reason: RefusalReason): void {
+    this.#add(item, 'refused', reason)
+  }
+
+  skip(item: ReadyItem): void {
+    this.#add(item, 'already_there', null)
+  }
+
+  note(item: ReadyItem): void {
+    this.#add(item, 'imported', null)
+  }
+
+  #add({ position, ref }: ReadyItem, outcome: ItemOutcome['outcome'], reason: RefusalReason | null): void {
+    this.outcomes.push({ section: this.#section, position, ref: ref.slice(0, 255), outcome, reason })
+  }
+}
+
+/** The text form of an item for the list of outcomes, when it has no guid, name or network ID. */
+export const NO_REF = '(unreadable)'

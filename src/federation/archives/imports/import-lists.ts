@@ -1,0 +1,113 @@
+import { newGuid } from '../../../domain/new-guid.js'
+import { normaliseTagName, requireTagName } from '../../../domain/posts/tags.js'
+import { Refusal } from '../../../domain/refusals.js'
+import { findArchivedLists } from '../../../persistence/archives/archived-account.js'
+import {
+  findHolders,
+  findSubscribed,
+  markPosts,
+  subscribeToPosts,
+} from '../../../persistence/archives/imported-content.js'
+import { Tag } from '../../../persistence/models/tag.js'
+import { isGuid } from '../../../protocol/values.js'
+import type { SpooledItem } from '../reading/spool-archive.js'
+import { type ImportContext, Judgement, type ListImporter, NO_REF, type ReadyItem } from './import-context.js'
+
+/** Tags that the owner follows. */
+export const tagImporter: ListImporter<ReadyItem> = {
+  section: 'tags',
+  list: 'followed_tags',
+
+  async judge({ pod, user }, items) {
+    const judgement = new Judgement<ReadyItem>('tags')
+    const { followedTags } = await findArchivedLists(pod.db, user.userId)
+    const known = new Set(followedTags)
+    for (const { position, value } of items) {
+      const name = tagNameOf(value)
+      if (name === undefined) judgement.refuse({ position, ref: NO_REF }, 'schema')
+      else if (known.has(name)) judgement.skip({ position, ref: name })
+      else judgement.accept({ position, ref: name })
+    }
+    return judgement
+  },
+
+  async store({ user }, transaction, ready) {
+    const judgement = new Judgement<ReadyItem>('tags')
+    for (const item of ready) {
+      if (await Tag.follow(transaction, user.userId, item.ref)) judgement.note(item)
+      else judgement.skip(item)
+    }
+    return judgement.outcomes
+  },
+}
+
+function tagNameOf(value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined
+  try {
+    return normaliseTagName(requireTagName(value))
+  } catch (error) {
+    if (error instanceof Refusal) return undefined
+    throw error
+  }
+}
+
+/** Posts of others in which the owner takes part. Nothing is sent to their pods. */
+export const subscriptionImporter: ListImporter<ReadyItem> = {
+  section: 'subscriptions',
+  list: 'post_subscriptions',
+
+  async judge(context, items) {
+    const judgement = new Judgement<ReadyItem>('subscriptions')
+    const named = readGuids(items, judgement)
+    const guids = named.map(({ ref }) => ref)
+    const { db } = context.pod
+    const known = await findHolders(db, 'posts', guids)
+    const subscribed = await findSubscribed(db, context.user.personId, guids)
+    const missing = guids.filter((guid) => !known.has(guid))
+    await context.fetches?.fetchAll(
+      missing.map((guid) => ({ type: 'post', guid, from: context.oldAddress })),
+      context.signal,
+    )
+    const found = missing.length === 0 ? known : await findHolders(db, 'posts', guids)
+    for (const item of named) {
+      if (subscribed.has(item.ref)) judgement.skip(item)
+      else if (found.has(item.ref) || isInArchive(context, item.ref)) judgement.accept(item)
+      else judgement.refuse(item, 'parent_missing')
+    }
+    return judgement
+  },
+
+  async store({ user }, transaction, ready) {
+    const judgement = new Judgement<ReadyItem>('subscriptions')
+    const posts = ready.map(({ ref }) => ({ guid: ref, participation: newGuid() }))
+    const fresh = await subscribeToPosts(transaction, user.personId, posts)
+    for (const item of ready) {
+      if (fresh.has(item.ref)) judgement.note(item)
+      else judgement.skip(item)
+    }
+    return judgement.outcomes
+  },
+}
+
+/** A check fetches nothing: what it cannot see may be found by the import. */
+function isInArchive({ fetches, planned }: ImportContext, guid: string): boolean {
+  return fetches === undefined || planned?.posts.has(guid) === true
+}
+
+/** Posts that the owner has hidden or muted. They are marks of the account, no items of the report. */
+export async function importMarks(
+  { pod, user }: ImportContext,
+  table: 'hidden_posts' | 'muted_posts',
+  items: readonly SpooledItem[],
+): Promise<void> {
+  const guids = items.flatMap(({ value }) => (typeof value === 'string' && isGuid(value) ? value : []))
+  await pod.db.transaction(async (transaction) => markPosts(transaction, table, user.userId, guids))
+}
+
+function readGuids(items: readonly SpooledItem[], judgement: Judgement<ReadyItem>): readonly ReadyItem[] {
+  return items.flatMap(({ position, value }) => {
+    if (typeof value === 'string' && isGuid(value)) return [{ position, ref: value }]
+    judgement.refuse({ position, ref: NO_REF }, 'schema')
+    return []
+  })
+}

@@ -1,0 +1,119 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { findUserBlocks } from '../../../persistence/archives/imported-people.js'
+import { verifyRelayable } from '../../../protocol/signatures/relayable-signature.js'
+import { parsePublicKey } from '../../inbound/find-signers.js'
+import { type ImportContext, Judgement, type ListImporter } from './import-context.js'
+import {
+  findParentsOf,
+  findStoredRelayables,
+  isPlannedParent,
+  parentKeyOf,
+  type ReadyRelayable,
+  readRelayables,
+  storeRelayables,
+} from './import-relayables.js'
+import type { FoundPerson } from './people-finder.js'
+
+const SECTION = 'others_relayables'
+/** Signatures that are verified before other work of this process has its turn. */
+const VERIFIED_AT_ONCE = 20
+
+/**
+ * What others wrote under the owner's posts, with the signatures by which other pods accept it. The keys in the archive do not count:
+ * its owner could have written them.
+ */
+export function othersRelayableImporter(list: 'others_comments' | 'others_reactions'): ListImporter<ReadyRelayable> {
+  return {
+    section: SECTION,
+    list,
+
+    async judge(context, items) {
+      const judgement = new Judgement<ReadyRelayable>(SECTION)
+      const fresh = await leaveOutStored(context, readRelayables(context, items, judgement), judgement)
+      const placed = await leaveOutForeignParents(context, fresh, judgement)
+      const people = await context.people.find(
+        placed.map(({ author }) => author),
+        context.signal,
+      )
+      const blocks = await findUserBlocks(context.pod.db, context.user.userId)
+      let verified = 0
+      for (const each of placed) {
+        const reason = faultOfAuthor(each, people.get(each.author), blocks)
+        if (reason !== undefined) {
+          judgement.refuse(each, reason)
+          continue
+        }
+        verified += 1
+        if (verified % VERIFIED_AT_ONCE === 0) await nextTurn()
+        const signed = verify(each, people.get(each.author))
+        if (signed === undefined) judgement.refuse(each, 'signature_wrong')
+        else judgement.accept(signed)
+      }
+      for (const { entity } of judgement.ready) {
+        if (entity.type === 'comment') context.planned?.comments.add(entity.guid)
+      }
+      return judgement
+    },
+
+    store: async (context, transaction, ready) => storeRelayables(context, transaction, SECTION, ready),
+  }
+}
+
+async function leaveOutStored(
+  context: ImportContext,
+  relayables: readonly ReadyRelayable[],
+  judgement: Judgement<ReadyRelayable>,
+): Promise<readonly ReadyRelayable[]> {
+  const stored = await findStoredRelayables(context.pod.db, relayables)
+  const authors = await context.people.find(
+    relayables.filter(({ ref }) => stored.has(ref)).map(({ author }) => author),
+    context.signal,
+  )
+  return relayables.filter((each) => {
+    const holder = stored.get(each.ref)
+    if (holder === undefined) return true
+    const author = authors.get(each.author)
+    const isSame = holder === each.author || (author?.state === 'found' && author.newest.address === holder)
+    if (isSame) judgement.skip(each)
+    else judgement.refuse(each, 'guid_taken')
+    return false
+  })
+}
+
+async function leaveOutForeignParents(
+  context: ImportContext,
+  relayables: readonly ReadyRelayable[],
+  judgement: Judgement<ReadyRelayable>,
+): Promise<readonly ReadyRelayable[]> {
+  const parents = await findParentsOf(context.pod.db, relayables)
+  return relayables.filter((each) => {
+    const parent = parents.get(parentKeyOf(each.entity))
+    const isOwn = parent === undefined ? isPlannedParent(context, each.entity) : isOwnRoot(context, parent.rootAuthorId)
+    if (!isOwn) judgement.refuse(each, 'parent_missing')
+    return isOwn
+  })
+}
+
+/** In a check, posts that this pod knows still belong to the old account. */
+function isOwnRoot({ user, oldPersonId }: ImportContext, authorId: number): boolean {
+  return authorId === user.personId || authorId === oldPersonId
+}
+
+function faultOfAuthor(each: ReadyRelayable, author: FoundPerson | undefined, blocks: ReadonlySet<number>) {
+  if (author === undefined || author.state === 'refused') {
+    return author?.reason === 'pod_blocked' || author?.reason === 'over_limit' ? author.reason : 'author_unknown'
+  }
+  if (author.person.podId === null) return 'local_author'
+  if (blocks.has(author.newest.id)) return 'blocked'
+  return (each.entity.author_signature ?? '') === '' ? 'signature_missing' : undefined
+}
+
+/** Verifies with the key of the network ID in the entity; the newest identity of the author becomes the author. */
+function verify(each: ReadyRelayable, author: FoundPerson | undefined): ReadyRelayable | undefined {
+  if (author?.state !== 'found') return undefined
+  const key = parsePublicKey(author.person.publicKey)
+  const { entity } = each
+  if (key === undefined || entity.elements === undefined || !verifyRelayable(entity, key)) return undefined
+  const signed = { signature: entity.author_signature, elements: entity.elements }
+  return { ...each, author: author.newest.address, signed }
+}

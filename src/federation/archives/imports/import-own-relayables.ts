@@ -1,0 +1,74 @@
+import { type ImportContext, Judgement, type ListImporter } from './import-context.js'
+import { isOwner } from './import-posts.js'
+import {
+  findParentsOf,
+  findStoredRelayables,
+  isPlannedParent,
+  parentKeyOf,
+  parentKindOf,
+  type ReadyRelayable,
+  readRelayables,
+  storeRelayables,
+} from './import-relayables.js'
+
+const SECTION = 'relayables'
+
+/** What the owner wrote under any post. Signatures are ignored: the account that imports becomes the author. */
+export function ownRelayableImporter(list: 'own_comments' | 'own_reactions'): ListImporter<ReadyRelayable> {
+  return {
+    section: SECTION,
+    list,
+
+    async judge(context, items) {
+      const judgement = new Judgement<ReadyRelayable>(SECTION)
+      const { db } = context.pod
+      const own = readRelayables(context, items, judgement).flatMap((each) => {
+        if (isOwner(context, each.author)) return [asOwn(context, each)]
+        judgement.refuse(each, 'foreign_author')
+        return []
+      })
+      const stored = await findStoredRelayables(db, own)
+      const fresh = own.filter((each) => {
+        const holder = stored.get(each.ref)
+        if (holder === undefined) return true
+        if (isOwner(context, holder)) judgement.skip(each)
+        else judgement.refuse(each, 'guid_taken')
+        return false
+      })
+      const parents = await findParentsOf(db, fresh)
+      const missing = fresh.filter(
+        ({ entity }) => !parents.has(parentKeyOf(entity)) && !isPlannedParent(context, entity),
+      )
+      await fetchParents(context, missing)
+      const found = missing.length === 0 || context.fetches === undefined ? parents : await findParentsOf(db, fresh)
+      for (const each of fresh) {
+        const isThere = found.has(parentKeyOf(each.entity)) || isPlannedParent(context, each.entity)
+        // A check fetches nothing: what it cannot see may be found by the import.
+        if (isThere || context.fetches === undefined) judgement.accept(each)
+        else judgement.refuse(each, 'parent_missing')
+      }
+      for (const { entity } of judgement.ready) {
+        if (entity.type === 'comment') context.planned?.comments.add(entity.guid)
+      }
+      return judgement
+    },
+
+    store: async (context, transaction, ready) => storeRelayables(context, transaction, SECTION, ready),
+  }
+}
+
+function asOwn({ user }: ImportContext, each: ReadyRelayable): ReadyRelayable {
+  const { author_signature: _, elements: __, ...entity } = each.entity
+  return { ...each, author: user.address, entity: { ...entity, author: user.address } as ReadyRelayable['entity'] } // only optional members are missing
+}
+
+async function fetchParents(context: ImportContext, relayables: readonly ReadyRelayable[]): Promise<void> {
+  const types = { Post: 'post', Comment: 'comment', Poll: 'poll' } as const
+  const wanted = new Map(
+    relayables.map(({ entity }) => [
+      parentKeyOf(entity),
+      { type: types[parentKindOf(entity)], guid: entity.parent_guid, from: context.oldAddress },
+    ]),
+  )
+  await context.fetches?.fetchAll([...wanted.values()], context.signal)
+}

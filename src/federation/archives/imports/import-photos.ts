@@ -1,0 +1,175 @@
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import type { Knex } from 'knex'
+import { newGuid } from '../../../domain/new-guid.js'
+import { importedPhotoName, PICTURE_ENDING } from '../../../domain/photos/imported-photos.js'
+import {
+  listPhotoFiles,
+  PHOTO_SIZE_PREFIXES,
+  PROFILE_PICTURE_PREFIX,
+  UPLOADS_PATH,
+} from '../../../domain/photos/photos.js'
+import { Refusal } from '../../../domain/refusals.js'
+import {
+  insertUnplacedPhoto,
+  type PlacedPhoto,
+  placeImportedPhotos,
+  storeUnplacedPhoto,
+  type UnplacedPhoto,
+} from '../../../persistence/archives/imported-photos.js'
+import { type ItemOutcome, listImportedPhotoNames } from '../../../persistence/archives/imports.js'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import { Person } from '../../../persistence/models/person.js'
+import { profilePictureName, readPhotoNames, readPhotosZip } from '../reading/archive-photos.js'
+import { spooledBatches } from '../reading/spool-archive.js'
+import type { ZipEntry } from '../reading/zip-file.js'
+import { PHOTOS_FILE } from './begin-import.js'
+import type { ImportContext, MakePicture } from './import-context.js'
+import { isOwner } from './import-posts.js'
+import { readArchivedEntity } from './read-entity.js'
+
+interface PhotosWork {
+  readonly folder: string
+  readonly profile: Readonly<Record<string, unknown>>
+  /** Entries of the zip that are done. */
+  readonly fromEntry: number
+  readonly makePicture: MakePicture
+  save(entries: number, outcomes: readonly ItemOutcome[]): Promise<void>
+  reportProgress(done: number): void
+}
+
+/** A picture may be larger than an upload: older pods kept the original. */
+const TIMES_UPLOAD = 4
+
+/** Stores the pictures of the zip that photos of the archive are named like. Each is decoded and made anew, like an upload. */
+export async function importPhotos(context: ImportContext, work: PhotosWork): Promise<void> {
+  const { pod, user, signal } = context
+  const names = await readPhotoNames(work, work.profile)
+  const { guid } = await Person.query(pod.db).findById(user.personId).throwIfNotFound()
+  let done = 0
+  const seen = new Set<string>()
+  await readPhotosZip(join(work.folder, PHOTOS_FILE), names, async (entry) => {
+    seen.add(entry.name)
+    done += 1
+    if (done <= work.fromEntry) return
+    signal.throwIfAborted()
+    const outcome = { section: 'photos', position: done, ref: entry.name } as const
+    await work.save(done, [{ ...outcome, ...(await storePicture(context, work.makePicture, entry, guid)) }])
+    work.reportProgress(done)
+  })
+  const missing = [...names].filter((name) => !seen.has(name))
+  const refused = { section: 'photos', outcome: 'refused', reason: 'photo_file_missing' } as const
+  await work.save(
+    done,
+    missing.map((ref, index) => ({ ...refused, position: done + index + 1, ref })),
+  )
+}
+
+type PhotoOutcome = Pick<ItemOutcome, 'outcome' | 'reason'>
+
+async function storePicture(
+  { pod }: ImportContext,
+  makePicture: MakePicture,
+  entry: ZipEntry,
+  personGuid: string,
+): Promise<PhotoOutcome> {
+  const name = importedPhotoName(personGuid, entry.name)
+  if (!PICTURE_ENDING.test(entry.name) || entry.bytes > pod.config.photoBytes * TIMES_UPLOAD) return UNUSABLE
+  if ((await pod.pictures.find(name)) !== undefined) return { outcome: 'already_there', reason: null }
+  try {
+    const { files } = await makePicture(await readEntry(await entry.open(), entry.bytes))
+    const prepared = await pod.pictures.prepare(
+      new Map([...files].map(([prefix, picture]) => [`${prefix}${name}`, picture])),
+    )
+    await prepared.publish()
+    return { outcome: 'imported', reason: null }
+  } catch (error) {
+    if (error instanceof Refusal) return UNUSABLE
+    throw error
+  }
+}
+
+const UNUSABLE: PhotoOutcome = { outcome: 'refused', reason: 'photo_unusable' }
+
+/** The size that the list of the zip claims is a limit: the library ends the reading beyond it. */
+async function readEntry(stream: Readable, bytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      length += chunk.length
+      if (length > bytes) break
+      chunks.push(chunk)
+    }
+  } catch (cause) {
+    throw new Refusal('image_invalid', 'The entry of the zip is damaged.', { cause })
+  }
+  return Buffer.concat(chunks)
+}
+
+/** Lets the photos of the account point to the stored files; also photos that were imported before their files. */
+export async function placePhotos(context: ImportContext, importId: number): Promise<void> {
+  const { pod, user, signal } = context
+  const { guid } = await Person.query(pod.db).findById(user.personId).throwIfNotFound()
+  for await (const names of listImportedPhotoNames(pod.db, importId, PHOTOS_AT_ONCE)) {
+    signal.throwIfAborted()
+    const placed: PlacedPhoto[] = []
+    for (const oldName of names) {
+      const name = importedPhotoName(guid, oldName)
+      placed.push({ oldName, name, bytes: await countBytes(context, name) })
+    }
+    await inTransaction(pod, (transaction) => placeImportedPhotos(transaction, user.personId, placed))
+  }
+}
+
+/** Stores the photos that belong to no post, if their files are stored. Only archives of this software have them. */
+export async function importPhotosWithoutPost(context: ImportContext, folder: string): Promise<void> {
+  const { pod, user, signal } = context
+  const { guid: personGuid } = await Person.query(pod.db).findById(user.personId).throwIfNotFound()
+  for await (const { items } of spooledBatches(folder, 'photos')) {
+    signal.throwIfAborted()
+    const photos: UnplacedPhoto[] = []
+    for (const { value } of items) {
+      const read = readArchivedEntity(value, pod.now())
+      if (!read.ok || read.entity.type !== 'photo' || !isOwner(context, read.entity.author)) continue
+      const { guid, remote_photo_name: oldName, created_at: createdAt, text = null, width, height } = read.entity
+      const name = importedPhotoName(personGuid, oldName)
+      const bytes = await countBytes(context, name)
+      if (bytes === 0) continue
+      photos.push({ guid, name, bytes, createdAt, text, width: width ?? null, height: height ?? null })
+    }
+    await inTransaction(pod, async (transaction) => {
+      for (const photo of photos) await storeUnplacedPhoto(transaction, user.personId, photo)
+    })
+  }
+}
+
+/** Shows the picture of the archived profile, if its file was in the zip. */
+export async function showProfilePicture(
+  context: ImportContext,
+  transaction: Knex.Transaction,
+  profile: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const { pod, user } = context
+  const { guid } = await Person.query(transaction).findById(user.personId).throwIfNotFound()
+  const oldName = profilePictureName(profile)
+  if (oldName === undefined) return
+  const name = importedPhotoName(guid, oldName)
+  const bytes = await countBytes(context, name)
+  if (bytes === 0) return
+  const photo = { name, bytes, guid: newGuid(), createdAt: pod.now(), text: null, width: null, height: null }
+  await insertUnplacedPhoto(transaction, user.personId, photo)
+  const url = (prefix: string) => `${pod.config.url}${UPLOADS_PATH}${prefix}${name}`
+  await Person.updateProfile(transaction, user.personId, {
+    imageUrl: url(PROFILE_PICTURE_PREFIX),
+    imageUrlMedium: url(PHOTO_SIZE_PREFIXES.medium),
+    imageUrlSmall: url(PHOTO_SIZE_PREFIXES.small),
+  })
+}
+
+const PHOTOS_AT_ONCE = 100
+
+async function countBytes({ pod }: ImportContext, name: string): Promise<number> {
+  const facts = await Promise.all(listPhotoFiles(name).map((file) => pod.pictures.find(file)))
+  return facts.reduce((sum, each) => sum + (each?.bytes ?? 0), 0)
+}

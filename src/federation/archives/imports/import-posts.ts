@@ -1,0 +1,212 @@
+import type { Knex } from 'knex'
+import { findHolders, findRoots, insertPostAspects } from '../../../persistence/archives/imported-content.js'
+import { raiseCounts } from '../../../persistence/inbound/raise-counts.js'
+import { Aspect } from '../../../persistence/models/aspect.js'
+import type { ReshareEntity, StatusMessageEntity } from '../../../protocol/entities/posts.js'
+import { counterChangesOf } from '../../inbound/store/counter-changes.js'
+import { storeReshares, storeStatusMessages } from '../../inbound/store/store-posts.js'
+import type { SpooledItem } from '../reading/spool-archive.js'
+import { type ImportContext, Judgement, type ListImporter, type ReadyItem } from './import-context.js'
+import { arrivalOf } from './imported-arrival.js'
+import { readArchivedEntity } from './read-entity.js'
+
+interface ReadyPost extends ReadyItem {
+  readonly entity: StatusMessageEntity | ReshareEntity
+  /** Names of the aspects with which a private post was shared. */
+  readonly aspects: readonly string[]
+}
+
+/** Posts of the owner, with their photos, polls and places, under their old guids and times. */
+export const postImporter: ListImporter<ReadyPost> = {
+  section: 'posts',
+  list: 'posts',
+
+  async judge(context, items) {
+    const judgement = new Judgement<ReadyPost>('posts')
+    const read = items.flatMap((item) => readPost(context, item, judgement))
+    const guids = read.map(({ ref }) => ref)
+    const { db } = context.pod
+    const holders = await findHolders(db, 'posts', guids)
+    const nested = await findTakenParts(context, read)
+    const roots = await findOrFetchRoots(
+      context,
+      read.filter(({ ref }) => !holders.has(ref)),
+    )
+    for (const post of read) {
+      const holder = holders.get(post.ref)
+      if (holder !== undefined) {
+        if (isOwner(context, holder)) judgement.skip(post)
+        else judgement.refuse(post, 'guid_taken')
+        continue
+      }
+      const { entity } = post
+      if (entity.type === 'reshare') {
+        const root = entity.root_guid === undefined ? undefined : roots.get(entity.root_guid)
+        if (root === undefined || !root.public) judgement.refuse(post, 'root_missing')
+        else judgement.accept(post)
+        continue
+      }
+      judgement.accept({ ...post, entity: withoutTakenParts(entity, nested) })
+    }
+    if (context.planned !== undefined) notePlanned(context.planned, judgement.ready)
+    return judgement
+  },
+
+  async store(context, transaction, ready) {
+    const { pod } = context
+    const now = pod.now()
+    const judgement = new Judgement<ReadyPost>('posts')
+    const byEntity = new Map(ready.map((post) => [post.entity.guid, post]))
+    const statuses = ready.flatMap(({ entity }) => (entity.type === 'status_message' ? arrivalOf(entity, now) : []))
+    const reshares = ready.flatMap(({ entity }) => (entity.type === 'reshare' ? arrivalOf(entity, now) : []))
+    const stored = [
+      await storeStatusMessages(transaction, statuses, now, pod),
+      await storeReshares(transaction, reshares, now),
+    ]
+    const records = stored.flatMap(({ records }) => [...records])
+    await raiseCounts(transaction, counterChangesOf(records, now))
+    await shareWithAspects(transaction, context, records, byEntity)
+
+    const ids = new Set(records.map(({ arrival }) => arrival.entity.guid))
+    const taken = new Set(stored.flatMap(({ rejected }) => rejected.map(({ arrival }) => guidOf(arrival?.entity))))
+    const unstored = ready.filter(({ ref }) => !ids.has(ref) && !taken.has(ref))
+    const holders = await findHolders(
+      transaction,
+      'posts',
+      unstored.map(({ ref }) => ref),
+    )
+    for (const post of ready) {
+      if (ids.has(post.ref)) judgement.note(post)
+      else if (taken.has(post.ref)) judgement.refuse(post, 'guid_taken')
+      else if (holders.has(post.ref)) judgement.skip(post)
+      else judgement.refuse(post, post.entity.type === 'reshare' ? 'duplicate' : 'deleted_before')
+    }
+    return judgement.outcomes
+  },
+}
+
+function readPost(
+  context: ImportContext,
+  { position, value }: SpooledItem,
+  judgement: Judgement<ReadyPost>,
+): ReadyPost[] {
+  const read = readArchivedEntity(value, context.pod.now())
+  const item = { position, ref: read.ref }
+  if (!read.ok) {
+    judgement.refuse(item, read.reason)
+    return []
+  }
+  const { entity, members } = read
+  if (entity.type !== 'status_message' && entity.type !== 'reshare') {
+    judgement.refuse(item, 'schema')
+    return []
+  }
+  if (!isOwner(context, entity.author)) {
+    judgement.refuse(item, 'foreign_author')
+    return []
+  }
+  const author = context.user.address
+  if (entity.type === 'reshare') return [{ ...item, entity: { ...entity, author }, aspects: [] }]
+  if (
+    entity.text.trim() === '' &&
+    entity.photos.length === 0 &&
+    entity.poll === undefined &&
+    entity.location === undefined
+  ) {
+    judgement.refuse(item, 'empty')
+    return []
+  }
+  const names = Array.isArray(members['aspects']) ? members['aspects'] : []
+  return [
+    {
+      ...item,
+      entity: { ...entity, author, photos: entity.photos.map((photo) => ({ ...photo, author })) },
+      aspects: names.filter((name): name is string => typeof name === 'string'),
+    },
+  ]
+}
+
+/** Whether an address is one of the owner's: the old one, or the account that imports. */
+export function isOwner({ user, oldAddress }: Pick<ImportContext, 'user' | 'oldAddress'>, address: string): boolean {
+  return address === user.address || address === oldAddress
+}
+
+/** Guids of photos and polls that belong to others: the post is stored without them. */
+async function findTakenParts(context: ImportContext, posts: readonly ReadyPost[]): Promise<ReadonlySet<string>> {
+  const { db } = context.pod
+  const statuses = posts.flatMap(({ entity }) => (entity.type === 'status_message' ? [entity] : []))
+  const photos = await findHolders(
+    db,
+    'photos',
+    statuses.flatMap((entity) => entity.photos.map(({ guid }) => guid)),
+  )
+  const polls = await findHolders(
+    db,
+    'polls',
+    statuses.flatMap(({ poll }) => poll?.guid ?? []),
+  )
+  const foreign = [...photos, ...polls].filter(([, holder]) => !isOwner(context, holder))
+  return new Set(foreign.map(([guid]) => guid))
+}
+
+function withoutTakenParts(entity: StatusMessageEntity, taken: ReadonlySet<string>): StatusMessageEntity {
+  const photos = entity.photos.filter(({ guid }) => !taken.has(guid))
+  const { poll, ...rest } = entity
+  return { ...rest, photos, ...(poll !== undefined && !taken.has(poll.guid) && { poll }) }
+}
+
+async function findOrFetchRoots(context: ImportContext, posts: readonly ReadyPost[]) {
+  const reshares = posts.flatMap(({ entity }) => (entity.type === 'reshare' ? [entity] : []))
+  const guids = reshares.flatMap(({ root_guid: guid }) => guid ?? [])
+  const known = await findRoots(context.pod.db, guids)
+  const missing = reshares.filter(({ root_guid: guid }) => guid !== undefined && !known.has(guid))
+  if (missing.length === 0) return known
+  // A check fetches nothing: what it cannot see may be found by the import.
+  if (context.fetches === undefined) return new Map([...known, ...missing.map(asFetchable)])
+  await context.fetches.fetchAll(
+    missing.flatMap(({ root_guid: guid, root_author: from }) =>
+      guid === undefined || from === undefined ? [] : [{ type: 'post' as const, guid, from }],
+    ),
+    context.signal,
+  )
+  return findRoots(context.pod.db, guids)
+}
+
+function asFetchable({ root_guid: guid = '' }: ReshareEntity) {
+  return [guid, { public: true, type: 'StatusMessage' }] as const
+}
+
+async function shareWithAspects(
+  transaction: Knex.Transaction,
+  { user }: ImportContext,
+  records: readonly { readonly id: number; readonly arrival: { readonly entity: { readonly guid: string } } }[],
+  posts: ReadonlyMap<string, ReadyPost>,
+): Promise<void> {
+  const shared = records.flatMap(({ id, arrival: { entity } }) => {
+    const post = posts.get(entity.guid)
+    return post === undefined || post.aspects.length === 0 ? [] : [{ postId: id, names: post.aspects }]
+  })
+  if (shared.length === 0) return
+  const aspects = await Aspect.query(transaction).where({ userId: user.userId })
+  const ids = new Map(aspects.map(({ name, id }) => [name.toLowerCase(), id]))
+  await insertPostAspects(
+    transaction,
+    shared.flatMap(({ postId, names }) =>
+      names.flatMap((name) => {
+        const aspectId = ids.get(name.trim().toLowerCase())
+        return aspectId === undefined ? [] : [{ postId, aspectId }]
+      }),
+    ),
+  )
+}
+
+function notePlanned(planned: NonNullable<ImportContext['planned']>, posts: readonly ReadyPost[]): void {
+  for (const { entity } of posts) {
+    planned.posts.add(entity.guid)
+    if (entity.type === 'status_message' && entity.poll !== undefined) planned.polls.add(entity.poll.guid)
+  }
+}
+
+function guidOf(entity: object | undefined): string | undefined {
+  return entity !== undefined && 'guid' in entity && typeof entity.guid === 'string' ? entity.guid : undefined
+}

@@ -1,0 +1,233 @@
+import type { Knex } from 'knex'
+import { readMentionedAddresses, readTagNames } from '../../../domain/posts/texts.js'
+import {
+  findHolders,
+  findParents,
+  findReactions,
+  type RelayableParent,
+} from '../../../persistence/archives/imported-content.js'
+import type { ImportSection, ItemOutcome } from '../../../persistence/archives/imports.js'
+import {
+  insertComments,
+  insertLikes,
+  insertVotes,
+  type RelayableOutcome,
+} from '../../../persistence/inbound/insert-relayables.js'
+import { raiseCounts } from '../../../persistence/inbound/raise-counts.js'
+import { Mention } from '../../../persistence/models/mention.js'
+import { Tag } from '../../../persistence/models/tag.js'
+import type {
+  CommentEntity,
+  Elements,
+  LikeEntity,
+  PollParticipationEntity,
+} from '../../../protocol/entities/relayables.js'
+import { readTimestamp } from '../../../protocol/values.js'
+import { counterChangesOf } from '../../inbound/store/counter-changes.js'
+import { plausibleTime } from '../../inbound/store/plausible-time.js'
+import type { SpooledItem } from '../reading/spool-archive.js'
+import { type ImportContext, Judgement, type ReadyItem } from './import-context.js'
+import { arrivalOf } from './imported-arrival.js'
+import { readArchivedEntity } from './read-entity.js'
+
+export type ArchivedRelayable = CommentEntity | LikeEntity | PollParticipationEntity
+
+export interface ReadyRelayable extends ReadyItem {
+  readonly entity: ArchivedRelayable
+  /** The network ID under which it is stored. */
+  readonly author: string
+  /** Beside the entity of a like or a vote; undefined: the archive does not say it. */
+  readonly createdAt: Date | undefined
+  /** Texts and signature of others, for relaying. */
+  readonly signed?: { readonly signature: string | undefined; readonly elements: Elements } | undefined
+}
+
+/** Reads relayables; anything else is refused. */
+export function readRelayables(
+  context: ImportContext,
+  items: readonly SpooledItem[],
+  judgement: Judgement<ReadyRelayable>,
+): readonly ReadyRelayable[] {
+  const now = context.pod.now()
+  return items.flatMap(({ position, value }) => {
+    const read = readArchivedEntity(value, now)
+    const item = { position, ref: read.ref }
+    if (!read.ok) {
+      judgement.refuse(item, read.reason)
+      return []
+    }
+    const { entity, members } = read
+    const isKnown = entity.type === 'comment' || entity.type === 'like' || entity.type === 'poll_participation'
+    if (!isKnown) {
+      judgement.refuse(item, 'schema')
+      return []
+    }
+    return [{ ...item, entity, author: entity.author, createdAt: readTime(members['created_at']) }]
+  })
+}
+
+/** With milliseconds, which the protocol does not have: this pod writes them beside the entity. */
+function readTime(value: unknown): Date | undefined {
+  if (typeof value !== 'string' || readTimestamp(value) === undefined) return undefined
+  const time = new Date(value)
+  return Number.isNaN(time.getTime()) ? readTimestamp(value) : time
+}
+
+/** The stored entities with these guids, by their authors. */
+export async function findStoredRelayables(
+  db: Knex,
+  relayables: readonly ReadyRelayable[],
+): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>()
+  for (const [type, table] of Object.entries(TABLES) as [ArchivedRelayable['type'], (typeof TABLES)['comment']][]) {
+    const guids = relayables.filter(({ entity }) => entity.type === type).map(({ ref }) => ref)
+    for (const [guid, holder] of await findHolders(db, table, guids)) found.set(guid, holder)
+  }
+  return found
+}
+
+const TABLES = { comment: 'comments', like: 'likes', poll_participation: 'poll_participations' } as const
+
+/** The parents of relayables that are stored here, by `parentKeyOf`. */
+export async function findParentsOf(
+  db: Knex,
+  relayables: readonly ReadyRelayable[],
+): Promise<ReadonlyMap<string, RelayableParent>> {
+  return findParents(db, [...new Set(relayables.map(({ entity }) => entity.parent_guid))])
+}
+
+export function parentKeyOf(entity: ArchivedRelayable): string {
+  return `${parentKindOf(entity)} ${entity.parent_guid}`
+}
+
+export function parentKindOf(entity: ArchivedRelayable): 'Post' | 'Comment' | 'Poll' {
+  if (entity.type === 'poll_participation') return 'Poll'
+  return entity.type === 'like' ? entity.parent_type : 'Post'
+}
+
+/** In a check: whether an earlier item of the archive is the parent. */
+export function isPlannedParent({ planned }: ImportContext, entity: ArchivedRelayable): boolean {
+  if (planned === undefined) return false
+  const guids = { Post: planned.posts, Comment: planned.comments, Poll: planned.polls }
+  return guids[parentKindOf(entity)].has(entity.parent_guid)
+}
+
+/** Stores relayables and raises the counters; nobody is notified, and nothing is sent. */
+export async function storeRelayables(
+  context: ImportContext,
+  transaction: Knex.Transaction,
+  section: ImportSection,
+  ready: readonly ReadyRelayable[],
+): Promise<readonly ItemOutcome[]> {
+  const now = context.pod.now()
+  const comments = ready.flatMap((each) => (each.entity.type === 'comment' ? { ...each, entity: each.entity } : []))
+  const likes = ready.flatMap((each) => (each.entity.type === 'like' ? { ...each, entity: each.entity } : []))
+  const votes = ready.flatMap((each) =>
+    each.entity.type === 'poll_participation' ? { ...each, entity: each.entity } : [],
+  )
+  const results = [
+    await insertComments(
+      transaction,
+      comments.map((each) => ({ ...columnsOf(each), text: each.entity.text, createdAt: timeOf(each, now) })),
+    ),
+    await insertLikes(
+      transaction,
+      likes.map((each) => {
+        const { parent_type: parentType, positive } = each.entity
+        return { ...columnsOf(each), parentType, positive, createdAt: timeOf(each, now) }
+      }),
+    ),
+    await insertVotes(
+      transaction,
+      votes.map((each) => ({ ...columnsOf(each), answer: each.entity.poll_answer_guid, createdAt: timeOf(each, now) })),
+    ),
+  ].flat()
+  const outcomes = new Map(results.map((outcome) => [outcome.guid, outcome]))
+  const stored = ready.filter(({ ref }) => typeof outcomes.get(ref)?.id === 'number')
+  await attachTexts(transaction, stored, outcomes, now)
+  await raise(transaction, stored, now)
+  return outcomesOf(transaction, section, ready, outcomes)
+}
+
+function columnsOf({ entity, author, signed }: ReadyRelayable) {
+  return { guid: entity.guid, author, parent: entity.parent_guid, signed }
+}
+
+function timeOf({ entity, createdAt }: ReadyRelayable, now: Date): Date {
+  if (entity.type === 'comment') return plausibleTime(entity.created_at, now, now)
+  return createdAt === undefined ? now : plausibleTime(createdAt, now, now)
+}
+
+async function attachTexts(
+  transaction: Knex.Transaction,
+  stored: readonly ReadyRelayable[],
+  outcomes: ReadonlyMap<string, RelayableOutcome>,
+  now: Date,
+): Promise<void> {
+  const comments = stored.flatMap(({ entity, ref }) => {
+    const { id = null, root } = outcomes.get(ref) ?? {}
+    return entity.type === 'comment' && id !== null ? [{ commentId: id, text: entity.text, root }] : []
+  })
+  await Tag.attachToAll(
+    transaction,
+    comments.map(({ commentId, text, root }) => ({
+      commentId,
+      createdAt: new Date(root?.createdAt ?? now),
+      isPublic: root?.public ?? false,
+      names: readTagNames(text),
+    })),
+  )
+  await Mention.attachToAll(
+    transaction,
+    comments.map(({ commentId, text }) => ({ commentId, addresses: readMentionedAddresses(text) })),
+  )
+}
+
+/** A post is as recent as its newest comment, not as recent as the import. */
+async function raise(transaction: Knex.Transaction, stored: readonly ReadyRelayable[], now: Date): Promise<void> {
+  const latest = new Map<string, Date>()
+  for (const each of stored) {
+    if (each.entity.type !== 'comment') continue
+    const time = timeOf(each, now)
+    const known = latest.get(each.entity.parent_guid)
+    if (known === undefined || known < time) latest.set(each.entity.parent_guid, time)
+  }
+  const records = stored.map(({ entity }) => ({
+    id: 0,
+    arrival: arrivalOf({ ...entity, elements: entity.elements ?? [] }, now),
+  }))
+  const counts = counterChangesOf(records, now)
+  await raiseCounts(transaction, {
+    ...counts,
+    posts: counts.posts.map((post) => ({ ...post, latest: latest.get(post.guid) })),
+  })
+}
+
+async function outcomesOf(
+  transaction: Knex.Transaction,
+  section: ImportSection,
+  ready: readonly ReadyRelayable[],
+  outcomes: ReadonlyMap<string, RelayableOutcome>,
+): Promise<readonly ItemOutcome[]> {
+  const judgement = new Judgement<ReadyRelayable>(section)
+  const unclear: ReadyRelayable[] = []
+  for (const each of ready) {
+    const outcome = outcomes.get(each.ref)
+    if (outcome === undefined || outcome.root === null) judgement.refuse(each, 'parent_missing')
+    else if (outcome.id !== null) judgement.note(each)
+    else if (outcome.existingAuthor === each.author) judgement.skip(each)
+    else if (outcome.existingAuthor !== null) judgement.refuse(each, 'guid_taken')
+    else if (outcome.root.misses) judgement.refuse(each, 'schema')
+    else if (outcome.root.ignores) judgement.refuse(each, 'blocked')
+    else unclear.push(each)
+  }
+  const reacted = await findReactions(
+    transaction,
+    unclear.map(({ entity, author }) => ({ kind: parentKindOf(entity), parent: entity.parent_guid, author })),
+  )
+  for (const each of unclear) {
+    const key = `${parentKeyOf(each.entity)} ${each.author}`
+    judgement.refuse(each, each.entity.type !== 'comment' && reacted.has(key) ? 'duplicate' : 'deleted_before')
+  }
+  return judgement.outcomes
+}

@@ -1,0 +1,37 @@
+/** Imports of archives. The settings IMPORT_BYTES and IMPORT_PHOTO_BYTES limit their files. */
+export const IMPORT_LIMITS = {
+  /** Bytes of the JSON of an archive. */
+  expandedBytes: 4 * 1024 ** 3,
+  /** Bytes of JSON for each byte of the compressed file; real archives reach 20. */
+  expansionRatio: 200,
+  /** Bytes of JSON up to which the ratio does not count. */
+  ratioFromBytes: 16 * 1024 ** 2,
+  posts: 200_000,
+  contacts: 20_000,
+  /** All items of an archive. */
+  items: 2_000_000,
+  /** Items that one transaction stores. */
+  batchItems: 500,
+  /** Characters of the items of one transaction. */
+  batchCharacters: 4 * 1024 ** 2,
+  /** Milliseconds between two look-ups at one host. */
+  lookUpEveryMs: 500,
+  /** Milliseconds between two fetches of entities from one host. */
+  fetchEveryMs: 1_000,
+  /** Unknown people of one host that one import looks up. */
+  unknownPeopleOfHost: 200,
+  /** Seconds without a sign of life after which another process goes on with an import. */
+  workerSeconds: 60,
+  /** Days for which the items of an import are kept. */
+  itemDays: 30,
+  /** Days for which a follower of an old account gets public posts without saying anything. */
+  claimDays: 400,
+  /** Entries of a zip of photos. */
+  photoEntries: 50_000,
+  /** Years for which a move is announced to pods that do not answer. */
+  announceYears: 5,
+  /** Hours over which the pods of the second wave are spread. */
+  secondWaveHours: 24,
+  /** Refusals of a pod after which the announcement to it ends. */
+  announceAttempts: 10,
+} as const

@@ -1,0 +1,92 @@
+import { Person } from '../../../persistence/models/person.js'
+import { Pod as OtherPod } from '../../../persistence/models/pod.js'
+import { findNewestIdentities } from '../../../persistence/people/move-person.js'
+import type { Pod } from '../../../pod/pod.js'
+import { addressOf, splitAddress } from '../../../protocol/address.js'
+import { ProtocolError } from '../../../protocol/errors.js'
+import { Semaphore } from '../../../throttling/semaphore.js'
+import { discoverPerson } from '../../discovery/discover-person.js'
+import { homeUrlOf, isThisPod, podHostOf } from '../../discovery/pod-location.js'
+import { openHostPace } from './host-pace.js'
+import { IMPORT_LIMITS } from './limits.js'
+
+export type FoundPerson =
+  | {
+      readonly state: 'found'
+      /** The person with this address. */
+      readonly person: Person
+      /** The identity to which the person has moved since; `person` itself if there is none. */
+      readonly newest: Person
+    }
+  | { readonly state: 'refused'; readonly reason: 'not_found' | 'pod_blocked' | 'over_limit' }
+
+/** Finds the people of an archive, those of other pods by discovery. */
+export interface PeopleFinder {
+  find(addresses: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, FoundPerson>>
+}
+
+const HOSTS_AT_ONCE = 20
+
+export function openPeopleFinder(pod: Pod): PeopleFinder {
+  const pace = openHostPace(IMPORT_LIMITS.lookUpEveryMs)
+  const lookedUp = new Map<string, number>()
+  const refused = new Map<string, FoundPerson>()
+
+  async function discover(address: string, signal: AbortSignal): Promise<FoundPerson | undefined> {
+    const home = homeUrlOf(address)
+    const host = splitAddress(address)?.host ?? ''
+    if (home === undefined || isThisPod(pod.config, podHostOf(home))) return NOT_FOUND
+    if (await OtherPod.isBlocked(pod.db, podHostOf(home))) return { state: 'refused', reason: 'pod_blocked' }
+    const before = lookedUp.get(host) ?? 0
+    if (before >= IMPORT_LIMITS.unknownPeopleOfHost) return { state: 'refused', reason: 'over_limit' }
+    lookedUp.set(host, before + 1)
+    await pace.wait(host, signal)
+    try {
+      await discoverPerson(pod, address)
+      return undefined
+    } catch (error) {
+      if (error instanceof ProtocolError) return NOT_FOUND
+      throw error
+    }
+  }
+
+  return {
+    async find(addresses, signal) {
+      const wanted = [...new Set(addresses)].filter((address) => addressOf(address) === address)
+      const known = await findKnown(pod, wanted)
+      const unknown = wanted.filter((address) => !known.has(address) && !refused.has(address))
+      const semaphore = new Semaphore(HOSTS_AT_ONCE)
+      await Promise.all(
+        unknown.map((address) =>
+          semaphore.run(async () => {
+            signal.throwIfAborted()
+            const fault = await discover(address, signal)
+            if (fault !== undefined) refused.set(address, fault)
+          }),
+        ),
+      )
+      const found = unknown.length === 0 ? known : await findKnown(pod, wanted)
+      return new Map(addresses.map((address) => [address, found.get(address) ?? refused.get(address) ?? NOT_FOUND]))
+    },
+  }
+}
+
+const NOT_FOUND: FoundPerson = { state: 'refused', reason: 'not_found' }
+
+async function findKnown({ db }: Pod, addresses: readonly string[]): Promise<ReadonlyMap<string, FoundPerson>> {
+  const people = await Person.byAddresses(db, addresses).withGraphFetched('pod')
+  const newest = await findNewestIdentities(
+    db,
+    people.filter(({ closedAt }) => closedAt !== null).map(({ id }) => id),
+  )
+  const others = await Person.query(db)
+    .findByIds([...new Set(newest.values())])
+    .withGraphFetched('pod')
+  const byId = new Map(others.map((person) => [person.id, person]))
+  return new Map(
+    people.map((person) => {
+      const moved = byId.get(newest.get(person.id) ?? person.id) ?? person
+      return [person.address, { state: 'found', person, newest: moved }]
+    }),
+  )
+}

@@ -1,0 +1,35 @@
+import { entityFromJson } from '../../../protocol/entities/entity-json.js'
+import type { Entity } from '../../../protocol/entities/registry.js'
+import { longestText } from '../../../protocol/entities/value-types.js'
+import { ProtocolError } from '../../../protocol/errors.js'
+import { fits } from '../../../protocol/values.js'
+import { membersOf } from '../reading/archive-owner.js'
+import { NO_REF, type RefusalReason } from './import-context.js'
+
+export type ReadItem =
+  | {
+      readonly ok: true
+      readonly ref: string
+      readonly entity: Entity
+      readonly members: Readonly<Record<string, unknown>>
+    }
+  | { readonly ok: false; readonly ref: string; readonly reason: RefusalReason }
+
+/** Reads the entity of an item by the rules for received entities. */
+export function readArchivedEntity(value: unknown, now: Date): ReadItem {
+  const members = membersOf(value)
+  const data = membersOf(members?.['entity_data'])
+  const guid = data?.['guid']
+  const ref = typeof guid === 'string' && guid !== '' ? guid : NO_REF
+  if (members === undefined || data === undefined) return { ok: false, ref, reason: 'schema' }
+  const text = data['text']
+  if (typeof text === 'string' && !fits(text, longestText)) return { ok: false, ref, reason: 'too_long' }
+  const isEmptyComment = members['entity_type'] === 'comment' && typeof text === 'string' && text.trim() === ''
+  if (isEmptyComment) return { ok: false, ref, reason: 'empty' }
+  try {
+    return { ok: true, ref, entity: entityFromJson(members, now), members }
+  } catch (error) {
+    if (error instanceof ProtocolError) return { ok: false, ref, reason: 'schema' }
+    throw error
+  }
+}

@@ -1,0 +1,317 @@
+import type { Knex } from 'knex'
+import { importedPhotosUrl } from '../../../domain/photos/imported-photos.js'
+import { Refusal } from '../../../domain/refusals.js'
+import { type LoadPause, openLoadPause } from '../../../jobs/inbound/pause-under-load.js'
+import {
+  claimImport,
+  deleteOldImportRecords,
+  finishImport,
+  forgetImportKey,
+  type Import,
+  type ImportCounts,
+  type ItemOutcome,
+  insertItemOutcomes,
+  noteImportAlive,
+  releaseImport,
+  saveImportProgress,
+} from '../../../persistence/archives/imports.js'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import { Person } from '../../../persistence/models/person.js'
+import { User } from '../../../persistence/models/user.js'
+import { refreshStreamsOf } from '../../../persistence/people/move-person.js'
+import type { Pod } from '../../../pod/pod.js'
+import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
+import { readPrivateKey } from '../../../protocol/signatures/rsa.js'
+import { announceMove } from '../moves/announce-move.js'
+import { applyMove, signMove } from '../moves/move-account.js'
+import type { ArchiveVersion } from '../reading/archive-owner.js'
+import { deleteSpool, spooledBatches } from '../reading/spool-archive.js'
+import { importFolder } from './begin-import.js'
+import { addOutcomes } from './count-outcomes.js'
+import { openFetches } from './fetches.js'
+import type { ImportContext, ImportingUser, MakePicture } from './import-context.js'
+import { importMarks } from './import-lists.js'
+import { importPhotos, importPhotosWithoutPost, placePhotos, showProfilePicture } from './import-photos.js'
+import { importProfile, importSettings } from './import-profile.js'
+import { itemsOf } from './items-of-version.js'
+import { IMPORT_LIMITS } from './limits.js'
+import { type BatchImporter, CONTENT_IMPORTERS, RELATION_IMPORTERS } from './list-importers.js'
+import { openPeopleFinder } from './people-finder.js'
+
+interface ImportProgress {
+  readonly section: string
+  readonly done: number
+  readonly total: number | undefined
+}
+
+export interface RunOptions {
+  readonly signal: AbortSignal
+  /** Makes the sizes of a picture; the library for it belongs to the workers. */
+  readonly makePicture: MakePicture
+  reportProgress?(progress: ImportProgress): void
+}
+
+/** Milliseconds between two signs of life. */
+const ALIVE_EVERY = 5_000
+
+/** Runs an import from its cursor to its end, unless another process does. Returns its last state; undefined: it is not running. */
+export async function runImport(
+  pod: Pod,
+  id: number | null,
+  { signal, ...options }: RunOptions,
+): Promise<Import | undefined> {
+  const claimed = await claimImport(pod.db, { deadAfterSeconds: IMPORT_LIMITS.workerSeconds, id })
+  if (claimed === undefined) return undefined
+  const unwanted = new AbortController()
+  const alive = setInterval(() => {
+    noteImportAlive(pod.db, claimed.id).then(
+      (isWanted) => isWanted || unwanted.abort(),
+      () => undefined, // an outage has its own log lines
+    )
+  }, ALIVE_EVERY)
+  const run = new ImportRun(pod, claimed, { ...options, signal: AbortSignal.any([signal, unwanted.signal]) })
+  try {
+    await run.go()
+    await finishImport(pod.db, claimed.id, { state: 'done', finishedAt: pod.now() })
+    await deleteSpool(importFolder(pod, claimed))
+    await deleteOldImportRecords(pod.db, IMPORT_LIMITS)
+    pod.log.info({ import: claimed.id, from: claimed.oldAddress }, 'archive imported')
+  } catch (error) {
+    if (signal.aborted || unwanted.signal.aborted) await releaseImport(pod.db, claimed.id)
+    else await failImport(pod, claimed, error)
+    throw error
+  } finally {
+    clearInterval(alive)
+  }
+  return run.finished()
+}
+
+async function failImport(pod: Pod, { id, uid }: Import, error: unknown): Promise<void> {
+  const isRefusal = error instanceof ArchiveError || error instanceof Refusal
+  // Anything else may be an outage: another attempt goes on at the cursor.
+  if (!isRefusal) return releaseImport(pod.db, id)
+  const reason = error instanceof ArchiveError ? error.fault : error.reason
+  await finishImport(pod.db, id, { state: 'failed', finishedAt: pod.now(), error: reason })
+  await deleteSpool(importFolder(pod, { uid }))
+}
+
+interface Phase {
+  readonly name: string
+  run(): Promise<void>
+}
+
+class ImportRun {
+  readonly #pod: Pod
+  readonly #import: Import
+  readonly #options: RunOptions
+  readonly #loadPause: LoadPause
+  #context: ImportContext | undefined
+  #counts: ImportCounts
+
+  constructor(pod: Pod, claimed: Import, options: RunOptions) {
+    this.#pod = pod
+    this.#import = claimed
+    this.#options = options
+    this.#counts = claimed.counts
+    this.#loadPause = openLoadPause(pod.jobs)
+  }
+
+  async go(): Promise<void> {
+    this.#context = await this.#openContext()
+    const phases = this.#phases()
+    const from = Math.max(
+      0,
+      phases.findIndex(({ name }) => name === this.#import.phase),
+    )
+    for (const [index, phase] of phases.entries()) {
+      if (index < from) continue
+      this.#options.signal.throwIfAborted()
+      if (index > from) await this.#save(this.#pod.db, phase.name, 0, [])
+      await phase.run()
+    }
+  }
+
+  finished(): Import {
+    return { ...this.#import, state: 'done', counts: this.#counts }
+  }
+
+  #phases(): readonly Phase[] {
+    const { options } = this.#import
+    return [
+      ...RELATION_IMPORTERS.map((importer) => this.#listPhase(importer)),
+      this.#step('photos', () => this.#photos()),
+      ...(options.move ? [this.#step('move', () => this.#move())] : []),
+      ...(options.content ? CONTENT_IMPORTERS.map((importer) => this.#listPhase(importer)) : []),
+      ...(options.content ? [this.#step('marks', () => this.#marks())] : []),
+      this.#step('settings', () => this.#settings()),
+      this.#step('place_photos', () => this.#placePhotos()),
+      ...(options.move ? [this.#step('announce', () => this.#announce())] : []),
+    ]
+  }
+
+  #step(name: string, run: () => Promise<void>): Phase {
+    return { name, run }
+  }
+
+  #listPhase(importer: BatchImporter): Phase {
+    const { list, section } = importer
+    return {
+      name: PHASE_OF_LIST[list] ?? list,
+      run: () => this.#importList(importer, PHASE_OF_LIST[list] ?? list, section),
+    }
+  }
+
+  async #importList(importer: BatchImporter, phase: string, section: string): Promise<void> {
+    const context = this.#opened()
+    const { list } = importer
+    const from = this.#import.phase === phase ? this.#import.lines : 0
+    const total = Number(Object(this.#import.header['lists'])[list] ?? 0)
+    for await (const { items, lines } of spooledBatches(importFolder(this.#pod, this.#import), list, from)) {
+      this.#options.signal.throwIfAborted()
+      await this.#loadPause.wait(this.#options.signal)
+      const batch = await importer.judge(context, itemsOf(context, list, items))
+      await inTransaction(this.#pod, async (transaction) => {
+        const stored = await batch.store(transaction)
+        await this.#save(transaction, phase, lines, [...batch.outcomes, ...stored])
+      })
+      this.#options.reportProgress?.({ section, done: lines, total })
+    }
+  }
+
+  /** The cursor, the outcomes and the items change together. */
+  async #save(db: Knex, phase: string, lines: number, outcomes: readonly ItemOutcome[]): Promise<void> {
+    const counts = addOutcomes(this.#counts, outcomes)
+    const save = async (transaction: Knex.Transaction) => {
+      await insertItemOutcomes(transaction, this.#import.id, outcomes)
+      await saveImportProgress(transaction, this.#import.id, { phase, lines, counts })
+    }
+    if (db.isTransaction) await save(db as Knex.Transaction)
+    else await db.transaction(save)
+    this.#counts = counts
+  }
+
+  /** The point of no return: the old account moves on this pod, and the key of the archive is not kept. */
+  async #move(): Promise<void> {
+    const { sealedKey, userId, oldAddress } = this.#import
+    if (sealedKey === null) return // signed before this process went on
+    const context = this.#opened()
+    await this.#importProfile()
+    const oldKey = readPrivateKey(this.#pod.secrets.unseal(sealedKey, `user ${userId}`))
+    if (oldKey === undefined) throw new Error('The key of the archive cannot be parsed.')
+    const move = await signMove(this.#pod, {
+      user: context.user,
+      oldAddress,
+      oldKey,
+      remotePhotoPath: await this.#photoPath(),
+    })
+    await inTransaction(this.#pod, async (transaction) => {
+      await applyMove(transaction, move, this.#pod.now())
+      await forgetImportKey(transaction, this.#import.id)
+    })
+  }
+
+  async #photos(): Promise<void> {
+    const { header, phase, lines } = this.#import
+    if (header['has_photos'] !== true) return
+    await importPhotos(this.#opened(), {
+      folder: importFolder(this.#pod, this.#import),
+      profile: Object(header['profile']),
+      fromEntry: phase === 'photos' ? lines : 0,
+      makePicture: this.#options.makePicture,
+      save: (entries, outcomes) => this.#save(this.#pod.db, 'photos', entries, outcomes),
+      reportProgress: (done) => this.#options.reportProgress?.({ section: 'photos', done, total: undefined }),
+    })
+  }
+
+  /** Other pods build the URLs of photos from this path and the old names. */
+  async #photoPath(): Promise<string | undefined> {
+    const { imported = 0, skipped = 0 } = this.#counts.photos ?? {}
+    return imported + skipped === 0 ? undefined : importedPhotosUrl(this.#pod.config.url, await this.#personGuid())
+  }
+
+  async #placePhotos(): Promise<void> {
+    const { id, header } = this.#import
+    if (header['has_photos'] !== true) return
+    await placePhotos(this.#opened(), id)
+    await importPhotosWithoutPost(this.#opened(), importFolder(this.#pod, this.#import))
+  }
+
+  async #personGuid(): Promise<string> {
+    const { guid } = await Person.query(this.#pod.db).findById(this.#opened().user.personId).throwIfNotFound()
+    return guid
+  }
+
+  async #importProfile(): Promise<void> {
+    const { options, header } = this.#import
+    if (!options.profile) return
+    await inTransaction(this.#pod, async (transaction) => {
+      const reason = await importProfile(this.#opened(), transaction, Object(header['profile']))
+      if (reason === undefined) await showProfilePicture(this.#opened(), transaction, Object(header['profile']))
+      const outcome = { section: 'profile', position: 0, ref: 'profile', reason: reason ?? null } as const
+      // A repetition does not count again.
+      if (this.#counts.profile?.imported === 0 && this.#counts.profile.refused === 0) {
+        const result = { ...outcome, outcome: reason === undefined ? 'imported' : 'refused' } as const
+        await this.#save(transaction, 'move', 0, [result])
+      }
+    })
+  }
+
+  async #marks(): Promise<void> {
+    for (const list of ['hidden_posts', 'muted_posts'] as const) {
+      for await (const { items } of spooledBatches(importFolder(this.#pod, this.#import), list)) {
+        await importMarks(this.#opened(), list, items)
+      }
+    }
+    await inTransaction(this.#pod, (transaction) => refreshStreamsOf(transaction, this.#opened().user.personId))
+  }
+
+  async #settings(): Promise<void> {
+    const { options, header } = this.#import
+    if (!options.move) await this.#importProfile()
+    if (!options.settings || this.#counts.settings?.imported !== 0) return
+    await inTransaction(this.#pod, async (transaction) => {
+      await importSettings(this.#opened(), transaction, header)
+      const outcome = { section: 'settings', position: 0, ref: 'settings', outcome: 'imported', reason: null } as const
+      await this.#save(transaction, 'settings', 0, [outcome])
+    })
+  }
+
+  async #announce(): Promise<void> {
+    await announceMove(this.#opened(), importFolder(this.#pod, this.#import))
+  }
+
+  async #openContext(): Promise<ImportContext> {
+    const { userId, oldAddress, header } = this.#import
+    const user = await User.query(this.#pod.db).findById(userId).withGraphFetched('person').throwIfNotFound()
+    if (user.closedAt !== null) throw new Refusal('account_closed', 'The account is closed.')
+    const old = await Person.byAddress(this.#pod.db, oldAddress)
+    return {
+      pod: this.#pod,
+      user: importingUserOf(user),
+      version: header['version'] as ArchiveVersion, // as `beginImport` has stored it
+      oldAddress,
+      oldPersonId: old?.id,
+      people: openPeopleFinder(this.#pod),
+      fetches: openFetches(this.#pod),
+      planned: undefined,
+      signal: this.#options.signal,
+    }
+  }
+
+  #opened(): ImportContext {
+    if (this.#context === undefined) throw new Error('The import is not open.')
+    return this.#context
+  }
+}
+
+/** The names of phases that the contract of the interface uses. */
+const PHASE_OF_LIST: Readonly<Record<string, string>> = {
+  contact_groups: 'aspects',
+  followed_tags: 'tags',
+  post_subscriptions: 'subscriptions',
+}
+
+export function importingUserOf({ id, personId, username, person }: User): ImportingUser {
+  if (person === undefined) throw new Error(`The account ${username} was read without its person.`)
+  return { userId: id, personId, username, address: person.address }
+}

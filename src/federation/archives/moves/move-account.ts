@@ -1,0 +1,83 @@
+import type { KeyObject } from 'node:crypto'
+import type { Knex } from 'knex'
+import { endAllAccess } from '../../../domain/accounts/accounts.js'
+import { loadPrivateKey } from '../../../domain/accounts/private-keys.js'
+import { type AccountMove, findMoveOf, insertMove } from '../../../persistence/archives/account-moves.js'
+import { Person } from '../../../persistence/models/person.js'
+import { User } from '../../../persistence/models/user.js'
+import { emptyPeople } from '../../../persistence/people/empty-people.js'
+import { movePerson } from '../../../persistence/people/move-person.js'
+import type { Pod } from '../../../pod/pod.js'
+import type { AccountMigrationEntity } from '../../../protocol/entities/people.js'
+import { writeEntity } from '../../../protocol/entities/registry.js'
+import { profileEntity } from '../../outbound/person-entities.js'
+import type { ImportingUser } from '../imports/import-context.js'
+import { IMPORT_LIMITS } from '../imports/limits.js'
+
+export interface MoveRequest {
+  readonly user: ImportingUser
+  readonly oldAddress: string
+  readonly oldKey: KeyObject
+  /** Where the photos of the account are now; undefined: none were imported. */
+  readonly remotePhotoPath: string | undefined
+}
+
+/**
+ * Signs the migration twice: with the inner signature by the new key, as the network does, and by the old key for Friendica, which
+ * verifies that one. Both envelopes are signed by the old key, which is not needed afterwards.
+ */
+export async function signMove(
+  pod: Pod,
+  { user, oldAddress, oldKey, remotePhotoPath }: MoveRequest,
+): Promise<Omit<AccountMove, 'oldPersonId'>> {
+  const profile = await profileEntity(pod, user.personId)
+  if (profile === undefined) throw new Error(`The account ${user.username} has no profile.`)
+  const move = { from: oldAddress, to: user.address }
+  const newKey = await loadPrivateKey(pod, user.personId)
+  const seal = async (signature: string) => {
+    const entity: AccountMigrationEntity = {
+      type: 'account_migration',
+      author: oldAddress,
+      profile,
+      signature,
+      old_identity: oldAddress,
+      ...(remotePhotoPath !== undefined && { remote_photo_path: remotePhotoPath }),
+    }
+    return pod.crypto.sealEnvelope(writeEntity(entity), oldAddress, oldKey)
+  }
+  const signature = await pod.crypto.signMigration(move, newKey)
+  const announceUntil = new Date(pod.now())
+  announceUntil.setUTCFullYear(announceUntil.getUTCFullYear() + IMPORT_LIMITS.announceYears)
+  return {
+    oldAddress,
+    newPersonId: user.personId,
+    signature,
+    remotePhotoPath: remotePhotoPath ?? null,
+    envelope: await seal(signature),
+    envelopeFriendica: await seal(await pod.crypto.signMigration(move, oldKey)),
+    announceUntil,
+  }
+}
+
+/** Closes the old account on this pod and moves everything that refers to it. An account that this pod does not know has only its row. */
+export async function applyMove(
+  transaction: Knex.Transaction,
+  move: Omit<AccountMove, 'oldPersonId'>,
+  now: Date,
+): Promise<void> {
+  const before = await findMoveOf(transaction, move.oldAddress)
+  if (before !== undefined) {
+    if (before.newPersonId === move.newPersonId) return
+    throw new Error(`${move.oldAddress} has moved to another account meanwhile.`)
+  }
+  const old = await Person.query(transaction).findOne({ address: move.oldAddress }).forNoKeyUpdate()
+  await insertMove(transaction, { ...move, oldPersonId: old?.id ?? null })
+  if (old === undefined) return
+  await movePerson(transaction, { from: old.id, to: move.newPersonId })
+  await emptyPeople(transaction, [old.id], now)
+  if (old.podId !== null) return
+  const user = await User.query(transaction).findOne({ personId: old.id })
+  if (user === undefined) return
+  await user.$query(transaction).patch({ lockedAt: now })
+  await endAllAccess(transaction, { userId: user.id, address: old.address })
+}

@@ -1,0 +1,67 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { addressOf } from '../../../protocol/address.js'
+import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
+import { readPrivateKey } from '../../../protocol/signatures/rsa.js'
+
+export type ArchiveVersion = '1.0' | '2.0'
+
+/** Whose archive it is. */
+export interface ArchiveOwner {
+  readonly version: ArchiveVersion
+  /** The network ID that the archive speaks for. */
+  readonly address: string
+  readonly privateKey: KeyObject
+  readonly publicKey: KeyObject
+  /** The members of the profile as they stand; of version 1.0 in the form of 2.0. */
+  readonly profile: Readonly<Record<string, unknown>>
+}
+
+/** Reads the essential members: version, owner and key. Throws an `ArchiveError` without them. */
+export function readArchiveOwner(values: ReadonlyMap<string, unknown>): ArchiveOwner {
+  const version = values.get('version')
+  if (version !== '1.0' && version !== '2.0') {
+    throw new ArchiveError('unknown_version', 'The version of the archive is neither 1.0 nor 2.0.')
+  }
+  const profile = version === '2.0' ? profileOf2(values.get('user.profile')) : profileOf1(values.get('user.profile'))
+  const author = profile['author']
+  const address = typeof author === 'string' ? addressOf(author) : undefined
+  if (address === undefined) throw schemaError('/user/profile', 'is no profile with a network ID')
+  const key = values.get(version === '2.0' ? 'user.private_key' : 'user.serialized_private_key')
+  const privateKey = typeof key === 'string' ? readPrivateKey(key) : undefined
+  if (privateKey === undefined) {
+    throw new ArchiveError(
+      'key_unusable',
+      'The private key of the archive cannot be used: it is missing, encrypted, not RSA, or not between 1024 and 8192 bits.',
+    )
+  }
+  return { version, address, privateKey, publicKey: createPublicKey(privateKey), profile }
+}
+
+function profileOf2(profile: unknown): Readonly<Record<string, unknown>> {
+  const data = membersOf(profile)?.['entity_data']
+  const members = membersOf(data)
+  if (members === undefined) throw schemaError('/user/profile/entity_data', 'is missing')
+  return members
+}
+
+function profileOf1(profile: unknown): Readonly<Record<string, unknown>> {
+  const members = membersOf(profile)
+  if (members === undefined) throw schemaError('/user/profile', 'is missing')
+  return { ...members, author: members['diaspora_handle'] }
+}
+
+function schemaError(pointer: string, fault: string): ArchiveError {
+  return new ArchiveError('schema', `The member ${pointer} ${fault}.`)
+}
+
+/** The members of an object; undefined for any other value. */
+export function membersOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject ? (value as Readonly<Record<string, unknown>>) : undefined // every object has members by name
+}
+
+/** The same key, whatever the text form of each is. */
+export function isSameKey(key: KeyObject, pem: string): boolean {
+  const der = (one: KeyObject) => one.export({ type: 'spki', format: 'der' })
+  return der(key).equals(der(createPublicKey(pem)))
+}

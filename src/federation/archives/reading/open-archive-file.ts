@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { type Readable, Transform } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
+import { IMPORT_LIMITS } from '../imports/limits.js'
+import { openZip } from './zip-file.js'
+
+/** The text of an archive, and what is known of its file once the text is read to its end. */
+export interface OpenArchiveFile {
+  readonly text: AsyncIterable<string>
+  facts(): { readonly bytes: number; readonly sha256: string }
+}
+
+/** Opens an archive by its content: gzip, also of several members, a zip with a JSON file, or JSON. */
+export async function openArchiveFile(path: string, maxBytes: number): Promise<OpenArchiveFile> {
+  const handle = await open(path)
+  const start = await readStart(handle)
+  await handle.close()
+  const { size } = start
+  if (size > maxBytes) throw tooLarge(`The file is larger than ${maxBytes} bytes.`)
+
+  const digest = createHash('sha256')
+  const isZip = start.bytes.subarray(0, 4).equals(ZIP_START)
+  if (isZip) for await (const chunk of createReadStream(path)) digest.update(chunk)
+  const raw = isZip ? await openJsonOfZip(path) : digesting(createReadStream(path), digest)
+  const isGzip = start.bytes[0] === 0x1f && start.bytes[1] === 0x8b
+  const bytes = isGzip ? raw.compose(createGunzip()) : raw
+  return {
+    text: decode(limited(bytes as Readable, size)),
+    facts: () => ({ bytes: size, sha256: digest.copy().digest('hex') }),
+  }
+}
+
+const ZIP_START = Buffer.from('PK\x03\x04')
+
+async function readStart(handle: FileHandle) {
+  const { size } = await handle.stat()
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(4), 0, 4, 0)
+  return { size, bytes: buffer.subarray(0, bytesRead) }
+}
+
+function digesting(source: Readable, digest: ReturnType<typeof createHash>): Readable {
+  const through = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      digest.update(chunk)
+      done(null, chunk)
+    },
+  })
+  return source.compose(through) as Readable
+}
+
+/** The first JSON file of the zip, but none of the folders in which systems keep their own files. */
+async function openJsonOfZip(path: string): Promise<Readable> {
+  const zip = await openZip(path)
+  for await (const { name, isPlainFile, open: openEntry } of zip.entries(IMPORT_LIMITS.photoEntries)) {
+    if (!isPlainFile || !name.endsWith('.json') || name.startsWith('__') || name.includes('/__')) continue
+    const content = await openEntry()
+    content.once('close', () => zip.close())
+    return content
+  }
+  zip.close()
+  throw new ArchiveError('broken_json', 'The zip contains no file whose name ends in .json.')
+}
+
+/** A small file that expands to a very large one is an attack. */
+async function* limited(bytes: Readable, compressed: number): AsyncGenerator<Buffer> {
+  let expanded = 0
+  try {
+    for await (const chunk of bytes as AsyncIterable<Buffer>) {
+      expanded += chunk.length
+      if (expanded > IMPORT_LIMITS.expandedBytes)
+        throw tooLarge(`The file expands to more than ${IMPORT_LIMITS.expandedBytes} bytes.`)
+      if (expanded > IMPORT_LIMITS.ratioFromBytes && expanded > compressed * IMPORT_LIMITS.expansionRatio) {
+        throw tooLarge(`The file expands to more than ${IMPORT_LIMITS.expansionRatio} times its size.`)
+      }
+      yield chunk
+    }
+  } catch (error) {
+    if (error instanceof ArchiveError) throw error
+    throw new ArchiveError('broken_json', 'The compressed file is damaged.', { cause: error })
+  }
+}
+
+/** Without the byte order mark. */
+async function* decode(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  const orFault = (chunk: Buffer | undefined) => {
+    try {
+      return chunk === undefined ? decoder.decode() : decoder.decode(chunk, { stream: true })
+    } catch (cause) {
+      throw new ArchiveError('not_utf8', 'The file is not in UTF-8.', { cause })
+    }
+  }
+  for await (const chunk of bytes) yield orFault(chunk)
+  yield orFault(undefined)
+}
+
+function tooLarge(message: string): ArchiveError {
+  return new ArchiveError('too_large', message)
+}

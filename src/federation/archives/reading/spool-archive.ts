@@ -1,0 +1,241 @@
+import { createReadStream } from 'node:fs'
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
+import { parsed, type SplitPlan, splitJson } from '../../../protocol/archives/json-splitter.js'
+import { IMPORT_LIMITS } from '../imports/limits.js'
+import { openArchiveFile } from './open-archive-file.js'
+
+/** The lists of an archive. Comments are apart from likes and votes, because these may belong to them. */
+const SPOOLED_LISTS = [
+  'contact_groups',
+  'contacts',
+  'posts',
+  'followed_tags',
+  'post_subscriptions',
+  'own_comments',
+  'own_reactions',
+  'blocks',
+  'photos',
+  'hidden_posts',
+  'muted_posts',
+  'migrations',
+  'others_comments',
+  'others_reactions',
+  'others_posts',
+] as const
+
+export type SpooledList = (typeof SPOOLED_LISTS)[number]
+
+/** An archive that is split into one file per list, so that each can be read item by item. */
+export interface SpooledArchive {
+  readonly folder: string
+  /** The members that are no lists, by their paths. */
+  readonly values: ReadonlyMap<string, unknown>
+  readonly counts: Readonly<Record<SpooledList, number>>
+  readonly bytes: number
+  readonly sha256: string
+}
+
+/** An item with its place in the list of the archive. */
+export interface SpooledItem {
+  readonly position: number
+  readonly value: unknown
+}
+
+const LISTS: Readonly<Record<string, readonly [SpooledList, SpooledList?]>> = {
+  'user.contact_groups': ['contact_groups'],
+  'user.aspects': ['contact_groups'], // version 1.0
+  'user.contacts': ['contacts'],
+  'user.posts': ['posts'],
+  'user.followed_tags': ['followed_tags'],
+  'user.post_subscriptions': ['post_subscriptions'],
+  'user.relayables': ['own_comments', 'own_reactions'],
+  'user.comments': ['own_comments'], // version 1.0
+  'user.blocks': ['blocks'],
+  'user.photos': ['photos'],
+  'user.hidden_posts': ['hidden_posts'],
+  'user.muted_posts': ['muted_posts'],
+  'user.migrations': ['migrations'],
+  'others_data.relayables': ['others_comments', 'others_reactions'],
+  'others_data.posts': ['others_posts'],
+}
+
+const PLAN: SplitPlan = {
+  objects: new Set(['user', 'others_data']),
+  arrays: new Set(Object.keys(LISTS)),
+  values: new Set(
+    [
+      'username',
+      'name',
+      'private_key',
+      'serialized_private_key',
+      'profile',
+      'language',
+      'auto_follow_back',
+      'auto_follow_back_aspect',
+    ]
+      .map((name) => `user.${name}`)
+      .concat('version'),
+  ),
+}
+
+/** Reads an archive once and splits it. Whatever the file is, the memory for it stays small. */
+export async function spoolArchive(
+  file: string,
+  { folder, maxBytes, signal }: { readonly folder: string; readonly maxBytes: number; readonly signal?: AbortSignal },
+): Promise<SpooledArchive> {
+  const { text, facts } = await openArchiveFile(file, maxBytes)
+  await deleteSpool(folder)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const spool = new Spool(folder)
+  try {
+    for await (const part of splitJson(text, PLAN)) {
+      signal?.throwIfAborted()
+      if (part.kind === 'begin') await spool.begin(part.path)
+      else if (part.kind === 'value') spool.keep(part.path, parsed(part.text))
+      else await spool.add(part.path, parsed(part.text))
+    }
+    await spool.flush()
+  } finally {
+    await spool.close()
+  }
+  return { folder, values: spool.values, counts: spool.counts(), ...facts() }
+}
+
+export async function deleteSpool(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true })
+}
+
+/** A batch of items behind a place of the list, with the place from which to read on. */
+export interface SpooledBatch {
+  readonly items: readonly SpooledItem[]
+  /** The number of lines that are read, this batch included. */
+  readonly lines: number
+}
+
+/** Reads a list from a line on, in batches that one transaction can store. */
+export async function* spooledBatches(folder: string, list: SpooledList, fromLine = 0): AsyncGenerator<SpooledBatch> {
+  let items: SpooledItem[] = []
+  let characters = 0
+  let lines = 0
+  for await (const line of linesOf(join(folder, list))) {
+    lines += 1
+    if (lines <= fromLine) continue
+    const separator = line.indexOf('\t')
+    items.push({ position: Number(line.slice(0, separator)), value: JSON.parse(line.slice(separator + 1)) })
+    characters += line.length
+    if (items.length < IMPORT_LIMITS.batchItems && characters < IMPORT_LIMITS.batchCharacters) continue
+    yield { items, lines }
+    items = []
+    characters = 0
+  }
+  if (items.length > 0) yield { items, lines }
+}
+
+/** A list that the archive does not have is empty. */
+async function* linesOf(file: string): AsyncGenerator<string> {
+  let rest = ''
+  for await (const chunk of createReadStream(file, { encoding: 'utf8' })) {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines
+  }
+}
+
+interface SpoolFile {
+  readonly handle: FileHandle
+  pending: string
+  count: number
+}
+
+const PENDING_CHARACTERS = 262_144
+
+class Spool {
+  readonly values = new Map<string, unknown>()
+  readonly #folder: string
+  readonly #files = new Map<SpooledList, SpoolFile>()
+  readonly #positions = new Map<string, number>()
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /** A member that occurs again replaces all that is kept of the first one. */
+  async begin(path: string): Promise<void> {
+    const below = path === '' ? '' : `${path}.`
+    for (const name of [...this.values.keys()]) if (name.startsWith(below)) this.values.delete(name)
+    for (const [list, files] of Object.entries(LISTS)) {
+      if (list !== path && !list.startsWith(below)) continue
+      this.#positions.set(list, 0)
+      for (const name of files) {
+        if (name === undefined) continue
+        const file = await this.#file(name)
+        file.pending = ''
+        file.count = 0
+        await file.handle.truncate()
+      }
+    }
+  }
+
+  /** A list of another type, such as null, is as good as an empty one. */
+  keep(path: string, value: unknown): void {
+    if (!Object.hasOwn(LISTS, path)) this.values.set(path, value)
+  }
+
+  async add(path: string, value: unknown): Promise<void> {
+    const [comments, reactions] = LISTS[path] ?? []
+    if (comments === undefined) return
+    const list = reactions !== undefined && !isComment(value) ? reactions : comments
+    const position = this.#positions.get(path) ?? 0
+    this.#positions.set(path, position + 1)
+    const file = await this.#file(list)
+    file.pending += `${position}\t${JSON.stringify(value)}\n`
+    file.count += 1
+    this.#checkCounts()
+    if (file.pending.length > PENDING_CHARACTERS) await flushFile(file)
+  }
+
+  counts(): SpooledArchive['counts'] {
+    const counts = SPOOLED_LISTS.map((list) => [list, this.#files.get(list)?.count ?? 0])
+    return Object.fromEntries(counts) as SpooledArchive['counts']
+  }
+
+  async flush(): Promise<void> {
+    for (const list of SPOOLED_LISTS) await flushFile(await this.#file(list))
+  }
+
+  async close(): Promise<void> {
+    for (const { handle } of this.#files.values()) await handle.close()
+  }
+
+  #checkCounts(): void {
+    const count = (list: SpooledList) => this.#files.get(list)?.count ?? 0
+    requireAtMost('posts', count('posts'), IMPORT_LIMITS.posts)
+    requireAtMost('contacts', count('contacts'), IMPORT_LIMITS.contacts)
+    let items = 0
+    for (const each of this.#files.values()) items += each.count
+    requireAtMost('items', items, IMPORT_LIMITS.items)
+  }
+
+  async #file(list: SpooledList): Promise<SpoolFile> {
+    const known = this.#files.get(list)
+    if (known !== undefined) return known
+    const file = { handle: await open(join(this.#folder, list), 'a', 0o600), pending: '', count: 0 }
+    this.#files.set(list, file)
+    return file
+  }
+}
+
+function requireAtMost(what: string, count: number, most: number): void {
+  if (count > most) throw new ArchiveError('too_many', `The archive has more than ${most} ${what}.`)
+}
+
+async function flushFile(file: SpoolFile): Promise<void> {
+  if (file.pending !== '') await file.handle.appendFile(file.pending)
+  file.pending = ''
+}
+
+function isComment(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'entity_type' in value && value.entity_type === 'comment'
+}

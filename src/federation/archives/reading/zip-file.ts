@@ -1,0 +1,62 @@
+import type { Readable } from 'node:stream'
+import yauzl from 'yauzl'
+import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
+
+export interface ZipEntry {
+  /** As it stands in the zip: it may be a path, or anything else. */
+  readonly name: string
+  readonly bytes: number
+  /** Neither a folder nor a link, and not encrypted. */
+  readonly isPlainFile: boolean
+  open(): Promise<Readable>
+}
+
+export interface OpenZip {
+  /** Reads at most so many entries; throws `too_many` beyond. */
+  entries(atMost: number): AsyncGenerator<ZipEntry>
+  close(): void
+}
+
+/** Opens a zip. Names are not checked by the library: one bad name would end the reading of all others. */
+export async function openZip(path: string): Promise<OpenZip> {
+  const zip = await orDamaged(() => yauzl.openPromise(path, { autoClose: false, decodeStrings: false }))
+  return {
+    async *entries(atMost) {
+      if (zip.entryCount > atMost) {
+        throw new ArchiveError('too_many', `The zip has ${zip.entryCount} entries; at most ${atMost} are read.`)
+      }
+      const entries = zip.eachEntry()[Symbol.asyncIterator]()
+      for (;;) {
+        const next = await orDamaged(() => entries.next())
+        if (next.done) return
+        yield entryOf(zip, next.value)
+      }
+    },
+    close: () => zip.close(),
+  }
+}
+
+function entryOf(zip: yauzl.ZipFile, entry: yauzl.Entry): ZipEntry {
+  const name = Buffer.from(entry.fileNameRaw).toString('utf8')
+  const isUnix = entry.versionMadeBy >> 8 === UNIX
+  const fileType = (entry.externalFileAttributes >>> 16) & FILE_TYPE
+  const isSpecial = isUnix && fileType !== 0 && fileType !== REGULAR_FILE
+  return {
+    name,
+    bytes: entry.uncompressedSize,
+    isPlainFile: !name.endsWith('/') && !isSpecial && !entry.isEncrypted() && entry.canDecodeFileData(),
+    open: () => zip.openReadStreamPromise(entry),
+  }
+}
+
+const UNIX = 3
+const FILE_TYPE = 0o170000
+const REGULAR_FILE = 0o100000
+
+async function orDamaged<Result>(read: () => Promise<Result>): Promise<Result> {
+  try {
+    return await read()
+  } catch (cause) {
+    throw new ArchiveError('broken_json', 'The zip file is damaged.', { cause })
+  }
+}

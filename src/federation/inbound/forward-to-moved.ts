@@ -1,0 +1,58 @@
+import type { Knex } from 'knex'
+import { forwardEnvelopeJob } from '../../jobs/definitions.js'
+import { enqueueJobsOfKind } from '../../jobs/outbox/outbox.js'
+import { findPostReferences } from '../../persistence/inbound/post-references.js'
+import { findMovedFromHere } from '../../persistence/people/moved-people.js'
+import type { Pod } from '../../pod/pod.js'
+import type { ReceivableEntity, ReceivedEntity } from '../../protocol/entities/registry.js'
+import { answerWithClosingEntity } from './answer-closed-accounts.js'
+import type { Arrival, RejectedMessage } from './batch.js'
+import { groupGuidsByKind, parentsOf } from './entity-references.js'
+
+/** For so long a pod may not know that the author of a post has moved away. */
+const FORWARDED_DAYS = 400
+
+/**
+ * A comment, like or vote under a post whose author has moved away from this pod is forwarded as it is to the new pod, which relays it.
+ * The pod of its author gets the migration. Only authors of what they send are served: anything else may be sent twice.
+ */
+export async function forwardToMovedAuthors(
+  pod: Pick<Pod, 'jobs'>,
+  transaction: Knex.Transaction,
+  rejected: readonly RejectedMessage[],
+): Promise<void> {
+  const late = rejected.flatMap(lateRelayable)
+  if (late.length === 0) return
+  const { roots } = await findPostReferences(
+    transaction,
+    groupGuidsByKind(late.flatMap(({ entity }) => parentsOf(entity))),
+  )
+  const moves = await findMovedFromHere(
+    transaction,
+    roots.filter(({ local }) => !local).map(({ authorId }) => authorId),
+    FORWARDED_DAYS,
+  )
+  for (const { entity, sender, message } of late) {
+    const [parent] = parentsOf(entity)
+    const root = roots.find((known) => known.kind === parent?.kind && known.guid === parent.guid)
+    const move = moves.find(({ newestId }) => newestId === root?.authorId)
+    if (move === undefined || root?.public !== true) continue
+    await enqueueJobsOfKind(pod, transaction, forwardEnvelopeJob, [{ envelope: message.envelope, podId: move.podId }])
+    const { oldId: personId, guid, address } = move
+    await answerWithClosingEntity(pod, transaction, { personId, guid, address }, [sender])
+  }
+}
+
+type LateRelayable = Extract<ReceivableEntity, { readonly type: 'comment' | 'like' | 'poll_participation' }>
+
+function lateRelayable({ fault, arrival }: RejectedMessage): Arrival<LateRelayable>[] {
+  if (fault !== 'InvalidSender' || arrival === undefined) return []
+  const { message, entity, sender } = arrival
+  const isPosted = message.recipientGuid === undefined && message.wanted === undefined
+  return isPosted && isLateRelayable(entity) && entity.author === sender ? [{ ...arrival, entity }] : []
+}
+
+function isLateRelayable(entity: ReceivedEntity): entity is LateRelayable {
+  const { type } = entity
+  return type === 'comment' || type === 'like' || type === 'poll_participation'
+}

@@ -1,0 +1,195 @@
+import type { Knex } from 'knex'
+
+/** The move of an account to an account of this pod. */
+export interface AccountMove {
+  readonly oldAddress: string
+  /** Null: this pod never knew the old account. */
+  readonly oldPersonId: number | null
+  readonly newPersonId: number
+  /** The inner signature, by the key of the new account. */
+  readonly signature: string
+  readonly remotePhotoPath: string | null
+  /** Signed by the key of the old account, which is not kept. */
+  readonly envelope: string
+  readonly envelopeFriendica: string
+  readonly announceUntil: Date
+}
+
+/** The person to whom an address has moved; undefined: it has not. */
+export async function findMoveOf(
+  db: Knex,
+  oldAddress: string,
+): Promise<{ readonly id: number; readonly newPersonId: number } | undefined> {
+  const { rows } = await db.raw(
+    `select account_migrations.id, new_person_id as "newPersonId"
+     from account_migrations left join people on people.id = old_person_id
+     where old_address = :oldAddress or people.address = :oldAddress limit 1`,
+    { oldAddress },
+  )
+  return rows[0]
+}
+
+export async function insertMove(transaction: Knex.Transaction, move: AccountMove): Promise<void> {
+  await transaction('accountMigrations').insert(move)
+}
+
+/** A pod to which a move is announced in the first wave, at once. */
+export interface AnnouncedPod {
+  readonly host: string
+  readonly port: number
+}
+
+/** Notes pods that this pod does not know yet. */
+export async function insertUnknownPods(transaction: Knex.Transaction, pods: readonly AnnouncedPod[]): Promise<void> {
+  await transaction.raw(
+    `insert into pods (host, port, ssl)
+     select host, port, true from json_to_recordset(?::json) as given(host text, port integer) order by host, port
+     on conflict do nothing`,
+    [JSON.stringify(pods)],
+  )
+}
+
+/**
+ * Notes to which pods a move is announced: those of the first wave at once, all other known pods spread over the hours. Pods that a rule
+ * blocks are left out. Repeating it changes nothing.
+ */
+export async function insertAnnouncements(
+  transaction: Knex.Transaction,
+  migrationId: number,
+  { first, now, hours }: { readonly first: readonly AnnouncedPod[]; readonly now: Date; readonly hours: number },
+): Promise<void> {
+  await transaction.raw(
+    `insert into migration_announcements (migration_id, pod_id, wave, due_at)
+     select :migrationId, pods.id, 1, :now::timestamptz
+     from json_to_recordset(:first::json) as given(host text, port integer)
+     join pods using (host, port)
+     where pods.blocked_at is null order by pods.id
+     on conflict do nothing`,
+    { migrationId, now, first: JSON.stringify(first) },
+  )
+  await transaction.raw(
+    `insert into migration_announcements (migration_id, pod_id, wave, due_at)
+     select :migrationId, pods.id, 2, :now::timestamptz + random() * make_interval(hours => :hours)
+     from pods where pods.blocked_at is null order by pods.id
+     on conflict do nothing`,
+    { migrationId, now, hours },
+  )
+}
+
+/** A move that is to be announced to a pod now. */
+export interface DueAnnouncement {
+  readonly migrationId: number
+  readonly podId: number
+  readonly host: string
+  readonly port: number
+  readonly ssl: boolean
+  readonly envelope: string
+  readonly attempts: number
+  readonly announceUntil: Date
+  readonly offlineSince: Date | null
+}
+
+/**
+ * Leases announcements that are due: other processes do not see them until the lease is over. A pod that did not answer is due as soon
+ * as it answers other messages again.
+ */
+export async function leaseDueAnnouncements(
+  db: Knex,
+  { limit, now, leaseSeconds }: { readonly limit: number; readonly now: Date; readonly leaseSeconds: number },
+): Promise<readonly DueAnnouncement[]> {
+  const { rows } = await db.raw(
+    `with due as (
+       select migration_id, pod_id from migration_announcements join pods on pods.id = pod_id
+       where delivered_at is null and given_up_at is null
+         and pods.blocked_at is null and (pods.paused_until is null or pods.paused_until < :now::timestamptz)
+         and (due_at <= :now::timestamptz or attempted_at < :now::timestamptz - interval '5 minutes'
+           and last_status is null and pods.offline_since is null)
+       order by due_at limit :limit for update of migration_announcements skip locked
+     ), leased as (
+       update migration_announcements as announcement
+       set due_at = :now::timestamptz + make_interval(secs => :leaseSeconds), attempted_at = :now
+       from due where announcement.migration_id = due.migration_id and announcement.pod_id = due.pod_id
+       returning announcement.migration_id, announcement.pod_id, announcement.attempts
+     )
+     select leased.migration_id as "migrationId", pods.id as "podId", pods.host, pods.port, pods.ssl, attempts,
+       case when pods.software = 'friendica' then coalesce(envelope_friendica, envelope) else envelope end as envelope,
+       announce_until as "announceUntil", pods.offline_since as "offlineSince"
+     from leased
+     join account_migrations on account_migrations.id = leased.migration_id
+     join pods on pods.id = leased.pod_id
+     where envelope is not null`,
+    { limit, now, leaseSeconds },
+  )
+  return rows
+}
+
+/** What an announcement has become. */
+export interface AnnouncementResult {
+  readonly migrationId: number
+  readonly podId: number
+  /** Null: the pod has not answered. */
+  readonly lastStatus: number | null
+  readonly attempts: number
+  readonly dueAt: Date
+  readonly deliveredAt: Date | null
+  readonly givenUpAt: Date | null
+}
+
+export async function saveAnnouncement(db: Knex, { migrationId, podId, ...facts }: AnnouncementResult): Promise<void> {
+  await db('migrationAnnouncements').where({ migrationId, podId }).update(facts)
+}
+
+/** How far the announcement of a move is. */
+export interface AnnouncedMove {
+  readonly oldAddress: string
+  readonly newAddress: string
+  readonly movedAt: Date
+  readonly announceUntil: Date | null
+  readonly told: number
+  readonly waiting: number
+  readonly refused: number
+}
+
+export async function listAnnouncedMoves(
+  db: Knex,
+  { waiting, personId = null }: { readonly waiting: boolean; readonly personId?: number | null },
+): Promise<readonly AnnouncedMove[]> {
+  const { rows } = await db.raw(
+    `select old_address as "oldAddress", people.address as "newAddress", account_migrations.created_at as "movedAt",
+       announce_until as "announceUntil", counts.told, counts.waiting, counts.refused
+     from account_migrations
+     join people on people.id = new_person_id and people.pod_id is null
+     cross join lateral (
+       select count(delivered_at)::integer as told, count(given_up_at)::integer as refused,
+         (count(*) filter (where delivered_at is null and given_up_at is null))::integer as waiting
+       from migration_announcements where migration_id = account_migrations.id
+     ) as counts
+     where announce_until is not null and (not :waiting or counts.waiting > 0) and new_person_id = coalesce(:personId, new_person_id)
+     order by account_migrations.id`,
+    { waiting, personId },
+  )
+  return rows
+}
+
+/** A pod to which a move is not announced yet. */
+export interface WaitingPod {
+  readonly oldAddress: string
+  readonly pod: string
+  readonly dueAt: Date
+  readonly attempts: number
+  readonly lastStatus: number | null
+  readonly givenUp: boolean
+}
+
+export async function listWaitingPods(db: Knex): Promise<readonly WaitingPod[]> {
+  const { rows } = await db.raw(
+    `select old_address as "oldAddress", pods.host || case when pods.port = 443 then '' else ':' || pods.port end as pod,
+       due_at as "dueAt", attempts, last_status as "lastStatus", given_up_at is not null as "givenUp"
+     from migration_announcements
+     join account_migrations on account_migrations.id = migration_id
+     join pods on pods.id = pod_id
+     where delivered_at is null
+     order by old_address, pods.host, pods.port`,
+  )
+  return rows
+}

@@ -1,0 +1,150 @@
+import type { Knex } from 'knex'
+
+/** Who has an entity with a guid here, by address. */
+export async function findHolders(
+  db: Knex,
+  table: 'posts' | 'comments' | 'likes' | 'poll_participations' | 'polls' | 'photos',
+  guids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (guids.length === 0) return new Map()
+  const author = table === 'polls' ? 'posts.author_id' : `${table}.author_id`
+  const viaPost = table === 'polls' ? 'join posts on posts.id = polls.post_id' : ''
+  const { rows } = await db.raw(
+    `select ${table}.guid, people.address from ${table} ${viaPost} join people on people.id = ${author}
+     where ${table}.guid = any(?)`,
+    [[...guids]],
+  )
+  return new Map(rows.map((row: { readonly guid: string; readonly address: string }) => [row.guid, row.address]))
+}
+
+/** A post, comment or poll under which relayables stand, with the post that it belongs to. */
+export interface RelayableParent {
+  readonly guid: string
+  readonly rootAuthorId: number
+  readonly rootCreatedAt: Date
+}
+
+/** Finds stored parents by guid: the key is `Post guid`, `Comment guid` or `Poll guid`. */
+export async function findParents(db: Knex, guids: readonly string[]): Promise<ReadonlyMap<string, RelayableParent>> {
+  if (guids.length === 0) return new Map()
+  const { rows } = await db.raw(
+    `select 'Post' as kind, guid, author_id as "rootAuthorId", created_at as "rootCreatedAt"
+     from posts where guid = any(:guids)
+     union all
+     select 'Comment', comments.guid, posts.author_id, posts.created_at
+     from comments join posts on posts.id = comments.post_id where comments.guid = any(:guids)
+     union all
+     select 'Poll', polls.guid, posts.author_id, posts.created_at
+     from polls join posts on posts.id = polls.post_id where polls.guid = any(:guids)`,
+    { guids: [...guids] },
+  )
+  return new Map(
+    rows.map((row: RelayableParent & { readonly kind: string }) => [
+      `${row.kind} ${row.guid}`,
+      { guid: row.guid, rootAuthorId: Number(row.rootAuthorId), rootCreatedAt: row.rootCreatedAt },
+    ]),
+  )
+}
+
+/** A person's reaction to a parent. */
+export interface ReactionKey {
+  readonly kind: 'Post' | 'Comment' | 'Poll'
+  readonly parent: string
+  readonly author: string
+}
+
+/** Which of these reactions exist, as `kind parent author`: a person likes or votes once. */
+export async function findReactions(db: Knex, reactions: readonly ReactionKey[]): Promise<ReadonlySet<string>> {
+  if (reactions.length === 0) return new Set()
+  const { rows } = await db.raw(
+    `select concat_ws(' ', given.kind, given.parent, given.author) as key
+     from json_to_recordset(?::json) as given(kind text, parent text, author text)
+     join people on people.address = given.author
+     where case given.kind
+       when 'Post' then exists (
+         select from likes join posts on posts.id = likes.post_id where posts.guid = given.parent and likes.author_id = people.id)
+       when 'Comment' then exists (
+         select from likes join comments on comments.id = likes.comment_id
+         where comments.guid = given.parent and likes.author_id = people.id)
+       else exists (
+         select from poll_participations join polls on polls.id = poll_participations.poll_id
+         where polls.guid = given.parent and poll_participations.author_id = people.id)
+     end`,
+    [JSON.stringify(reactions)],
+  )
+  return new Set(rows.map(({ key }: { readonly key: string }) => key))
+}
+
+/** Finds stored posts, which may be roots of reshares. */
+export async function findRoots(
+  db: Knex,
+  guids: readonly string[],
+): Promise<ReadonlyMap<string, { readonly public: boolean; readonly type: string }>> {
+  if (guids.length === 0) return new Map()
+  const { rows } = await db.raw('select guid, public, type from posts where guid = any(?)', [[...guids]])
+  return new Map(
+    rows.map((row: { readonly guid: string; readonly public: boolean; readonly type: string }) => [row.guid, row]),
+  )
+}
+
+/** Marks posts as shared with aspects. */
+export async function insertPostAspects(
+  transaction: Knex.Transaction,
+  pairs: readonly { readonly postId: number; readonly aspectId: number }[],
+): Promise<void> {
+  if (pairs.length === 0) return
+  await transaction('postAspects')
+    .insert([...pairs])
+    .onConflict()
+    .ignore()
+}
+
+/** Subscribes a local person to posts; returns the guids of those that were not subscribed yet. */
+export async function subscribeToPosts(
+  transaction: Knex.Transaction,
+  personId: number,
+  posts: readonly { readonly guid: string; readonly participation: string }[],
+): Promise<ReadonlySet<string>> {
+  if (posts.length === 0) return new Set()
+  const { rows } = await transaction.raw(
+    `with subscribed as (
+       insert into participations (guid, post_id, author_id)
+       select given.participation, posts.id, ?
+       from json_to_recordset(?::json) as given(guid text, participation text) join posts on posts.guid = given.guid
+       order by posts.id
+       on conflict do nothing
+       returning post_id
+     )
+     select posts.guid from subscribed join posts on posts.id = subscribed.post_id`,
+    [personId, JSON.stringify(posts)],
+  )
+  return new Set(rows.map(({ guid }: { readonly guid: string }) => guid))
+}
+
+/** The posts among these in which a person takes part. */
+export async function findSubscribed(
+  db: Knex,
+  personId: number,
+  guids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await db.raw(
+    `select posts.guid from posts join participations on participations.post_id = posts.id and participations.author_id = ?
+     where posts.guid = any(?)`,
+    [personId, [...guids]],
+  )
+  return new Set(rows.map(({ guid }: { readonly guid: string }) => guid))
+}
+
+/** Hides or mutes posts for a user. */
+export async function markPosts(
+  transaction: Knex.Transaction,
+  table: 'hidden_posts' | 'muted_posts',
+  userId: number,
+  guids: readonly string[],
+): Promise<void> {
+  if (guids.length === 0) return
+  await transaction.raw(
+    `insert into ${table} (user_id, post_id) select ?, id from posts where guid = any(?) order by id on conflict do nothing`,
+    [userId, [...guids]],
+  )
+}

@@ -1,0 +1,63 @@
+import type { Knex } from 'knex'
+
+/** A photo of an archive whose file this pod has stored. */
+export interface PlacedPhoto {
+  readonly oldName: string
+  /** The name here. */
+  readonly name: string
+  /** Of all sizes. */
+  readonly bytes: number
+}
+
+/** Turns photos of a person, which point to the old pod, into local ones. */
+export async function placeImportedPhotos(
+  transaction: Knex.Transaction,
+  authorId: number,
+  photos: readonly PlacedPhoto[],
+): Promise<void> {
+  await transaction.raw(
+    `update photos set remote_path = null, name = given.name, bytes = given.bytes
+     from json_to_recordset(?::json) as given("oldName" text, name text, bytes bigint)
+     where photos.author_id = ? and photos.name = given."oldName" and photos.remote_path is not null`,
+    [JSON.stringify(photos), authorId],
+  )
+}
+
+/** A photo that belongs to no post, such as the picture of the profile. */
+export interface UnplacedPhoto extends Pick<PlacedPhoto, 'name' | 'bytes'> {
+  readonly guid: string
+  readonly createdAt: Date
+  readonly text: string | null
+  readonly width: number | null
+  readonly height: number | null
+}
+
+/** Stores the photo, unless the person has one with this name. */
+export async function insertUnplacedPhoto(
+  transaction: Knex.Transaction,
+  authorId: number,
+  photo: UnplacedPhoto,
+): Promise<void> {
+  await transaction.raw(
+    `insert into photos (guid, author_id, name, bytes, text, width, height, public, pending, created_at)
+     select :guid, :authorId, :name, :bytes, :text, cast(:width as integer), cast(:height as integer), false, false, :createdAt
+     where not exists (select from photos where author_id = :authorId and name = :name)
+     on conflict do nothing`,
+    { ...photo, authorId },
+  )
+}
+
+/** The same with the values of the archive: they replace those of the row that the profile has made. */
+export async function storeUnplacedPhoto(
+  transaction: Knex.Transaction,
+  authorId: number,
+  photo: UnplacedPhoto,
+): Promise<void> {
+  await insertUnplacedPhoto(transaction, authorId, photo)
+  await transaction.raw(
+    `update photos set guid = :guid, text = :text, width = :width, height = :height, created_at = :createdAt
+     where author_id = :authorId and name = :name and post_id is null
+       and not exists (select from photos as other where other.guid = :guid and other.id <> photos.id)`,
+    { ...photo, authorId },
+  )
+}

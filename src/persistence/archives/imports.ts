@@ -1,0 +1,231 @@
+import type { Knex } from 'knex'
+import { rowsAsColumns } from '../sql/rows-as-columns.js'
+
+export const IMPORT_SECTIONS = [
+  'profile',
+  'settings',
+  'aspects',
+  'contacts',
+  'blocks',
+  'tags',
+  'posts',
+  'relayables',
+  'others_relayables',
+  'subscriptions',
+  'photos',
+] as const
+
+export type ImportSection = (typeof IMPORT_SECTIONS)[number]
+
+export type ImportState = 'running' | 'paused' | 'done' | 'failed' | 'cancelled'
+
+/** Items of a section: skipped ones were there already. */
+export interface SectionCounts {
+  readonly found: number
+  readonly imported: number
+  readonly skipped: number
+  readonly refused: number
+  readonly by_reason: Readonly<Record<string, number>>
+}
+
+export type ImportCounts = Readonly<Partial<Record<ImportSection, SectionCounts>>>
+
+export interface ImportOptions {
+  /** Posts, comments, likes and votes, for which the old account moves to this one. */
+  readonly content: boolean
+  readonly move: boolean
+  readonly settings: boolean
+  readonly profile: boolean
+}
+
+/** An import that a person has begun. */
+export interface Import {
+  readonly id: number
+  readonly uid: string
+  readonly userId: number
+  readonly state: ImportState
+  readonly oldAddress: string
+  readonly identity: string
+  readonly options: ImportOptions
+  readonly header: Readonly<Record<string, unknown>>
+  readonly sealedKey: Buffer | null
+  readonly bytes: number
+  readonly sha256: string
+  readonly phase: string
+  readonly lines: number
+  readonly counts: ImportCounts
+  readonly error: string | null
+  readonly createdAt: Date
+  readonly finishedAt: Date | null
+}
+
+type NewImport = Omit<Import, 'id' | 'state' | 'lines' | 'error' | 'finishedAt'>
+
+/** Stores an import; undefined: another one of the account is not finished. */
+export async function insertImport(transaction: Knex.Transaction, row: NewImport): Promise<Import | undefined> {
+  const [made] = await transaction('imports')
+    .insert({
+      ...row,
+      state: 'running',
+      options: JSON.stringify(row.options),
+      header: JSON.stringify(row.header),
+      counts: JSON.stringify(row.counts),
+    })
+    .onConflict()
+    .ignore()
+    .returning('*')
+  return made
+}
+
+export async function findImportsOf(db: Knex, userId: number): Promise<readonly Import[]> {
+  return db('imports').where({ userId }).orderBy('id', 'desc').limit(LISTED)
+}
+
+const LISTED = 100
+
+export async function findImport(
+  db: Knex,
+  by: Partial<Pick<Import, 'uid' | 'userId' | 'id'>>,
+): Promise<Import | undefined> {
+  return db('imports').where(by).first()
+}
+
+/** The unfinished import of an account. */
+export async function findUnfinishedImport(db: Knex, userId: number): Promise<Import | undefined> {
+  return db('imports').where({ userId }).whereIn('state', ['running', 'paused']).first()
+}
+
+/** Claims a running import whose worker has died, or that waits for one. */
+export async function claimImport(
+  db: Knex,
+  { deadAfterSeconds, id = null }: { readonly deadAfterSeconds: number; readonly id?: number | null },
+): Promise<Import | undefined> {
+  const { rows } = await db.raw(
+    `update imports set alive_at = now()
+     where id = (
+       select id from imports
+       where state = 'running' and (alive_at is null or alive_at < now() - make_interval(secs => ?)) and id = coalesce(?, id)
+       order by id limit 1 for update skip locked
+     )
+     returning id`,
+    [deadAfterSeconds, id],
+  )
+  return rows.length === 0 ? undefined : findImport(db, { id: rows[0].id })
+}
+
+/** A sign of life of the worker; false: the import is to stop. */
+export async function noteImportAlive(db: Knex, id: number): Promise<boolean> {
+  const changed = await db('imports').where({ id, state: 'running' }).update({ aliveAt: db.fn.now() })
+  return changed > 0
+}
+
+/** Another process may go on at once. */
+export async function releaseImport(db: Knex, id: number): Promise<void> {
+  await db('imports').where({ id, state: 'running' }).update({ aliveAt: null })
+}
+
+export interface ItemOutcome {
+  readonly section: ImportSection
+  readonly position: number
+  readonly ref: string
+  readonly outcome: 'imported' | 'already_there' | 'refused'
+  readonly reason: string | null
+}
+
+/** Stores the outcomes of a batch. */
+export async function insertItemOutcomes(
+  transaction: Knex.Transaction,
+  importId: number,
+  items: readonly ItemOutcome[],
+): Promise<void> {
+  if (items.length === 0) return
+  await transaction.raw(
+    `insert into import_items (import_id, section, position, ref, outcome, reason)
+     select ?, * from unnest(?::text[], ?::integer[], ?::text[], ?::text[], ?::text[])
+     on conflict do nothing`,
+    [importId, ...rowsAsColumns(items, ['section', 'position', 'ref', 'outcome', 'reason'])] as Knex.RawBinding[],
+  )
+}
+
+/** Stores how far an import is. */
+export async function saveImportProgress(
+  transaction: Knex.Transaction,
+  id: number,
+  { phase, lines, counts }: Pick<Import, 'phase' | 'lines' | 'counts'>,
+): Promise<void> {
+  await transaction('imports')
+    .where({ id })
+    .update({ phase, lines, counts: JSON.stringify(counts), aliveAt: transaction.fn.now() })
+}
+
+/** The key of the old account is not needed once the move is signed. */
+export async function forgetImportKey(transaction: Knex.Transaction, id: number): Promise<void> {
+  await transaction('imports').where({ id }).update({ sealedKey: null })
+}
+
+export async function finishImport(
+  db: Knex,
+  id: number,
+  facts: { readonly state: ImportState; readonly finishedAt: Date; readonly error?: string },
+): Promise<void> {
+  await db('imports')
+    .where({ id })
+    .update({ ...facts, sealedKey: null })
+}
+
+/** Old names of the photos whose files are stored, page by page. */
+export async function* listImportedPhotoNames(
+  db: Knex,
+  importId: number,
+  size: number,
+): AsyncGenerator<readonly string[]> {
+  let behind = -1
+  for (;;) {
+    const page: readonly Pick<ItemOutcome, 'position' | 'ref'>[] = await db('importItems')
+      .where({ importId, section: 'photos' })
+      .whereNot({ outcome: 'refused' })
+      .where('position', '>', behind)
+      .orderBy('position')
+      .limit(size)
+      .select('position', 'ref')
+    const last = page.at(-1)
+    if (last === undefined) return
+    yield page.map(({ ref }) => ref)
+    behind = last.position
+  }
+}
+
+/** The items of an import in the order of the archive, page by page. */
+export async function* listItemOutcomes(
+  db: Knex,
+  importId: number,
+  size: number,
+): AsyncGenerator<readonly ItemOutcome[]> {
+  let behind: readonly (string | number)[] = ['', -1, '']
+  for (;;) {
+    const { rows } = await db.raw(
+      `select section, position, ref, outcome, reason from import_items
+       where import_id = ? and (section, position, ref) > (?, ?::integer, ?)
+       order by section, position, ref limit ?`,
+      [importId, ...behind, size],
+    )
+    const page: readonly ItemOutcome[] = rows
+    const last = page.at(-1)
+    if (last === undefined) return
+    yield page
+    behind = [last.section, last.position, last.ref]
+  }
+}
+
+/** Deletes the items of imports that ended long ago, and claims of followers who never said anything. */
+export async function deleteOldImportRecords(
+  db: Knex,
+  { itemDays, claimDays }: { readonly itemDays: number; readonly claimDays: number },
+): Promise<void> {
+  await db.raw(
+    `delete from import_items using imports
+     where imports.id = import_id and finished_at < now() - make_interval(days => ?)`,
+    [itemDays],
+  )
+  await db.raw('delete from claimed_followers where created_at < now() - make_interval(days => ?)', [claimDays])
+}

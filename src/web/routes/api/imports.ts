@@ -1,0 +1,69 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import { listImports, readImport } from '../../../domain/archives/imports.js'
+import { presentImport } from '../../presenters/imports.js'
+import { Timestamp } from '../../schemas/formats.js'
+import { nullable, refTo } from '../../schemas/references.js'
+
+const SectionCounts = Type.Object({
+  found: Type.Integer(),
+  imported: Type.Integer(),
+  skipped: Type.Integer({ description: 'They were there already.' }),
+  refused: Type.Integer(),
+  by_reason: Type.Record(Type.String(), Type.Integer(), { description: 'Refused items by reason.' }),
+})
+
+const ImportSchema = Type.Object(
+  {
+    id: Type.String(),
+    state: Type.Enum(['running', 'paused', 'done', 'failed', 'cancelled']),
+    old_address: Type.String({ description: 'The network ID that the archive speaks for.' }),
+    identity: Type.String({ description: '`proven`, `unproven`, `closed`, `moved_here`, `local` or `same`.' }),
+    moves: Type.Boolean({ description: 'The old account moves to this one.' }),
+    phase: Type.String({ description: 'The part that is imported, or was the last.' }),
+    sections: Type.Record(Type.String(), SectionCounts, { description: 'Items by section of the archive.' }),
+    error: nullable(Type.String()),
+    created_at: Timestamp,
+    finished_at: nullable(Timestamp),
+  },
+  { $id: 'Import', description: 'An import of an archive into your account.' },
+)
+
+const tags = ['Imports']
+const scopes = ['profile:read_private'] as const
+
+/** State and counts of imports. They begin on a page or by a command: a token must not move an account. */
+export const importRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  app.addSchema(ImportSchema)
+
+  app.get(
+    '/user/imports',
+    {
+      schema: {
+        operationId: 'listImports',
+        tags,
+        summary: 'List your imports',
+        description: 'An extension of this pod. The newest first.',
+        response: { 200: Type.Array(refTo(ImportSchema), { description: 'Your imports, the newest first.' }) },
+      },
+      config: { scopes: [...scopes] },
+    },
+    async ({ viewer }) => (await listImports(app.pod, viewer)).map(presentImport),
+  )
+
+  app.get(
+    '/user/imports/:import_id',
+    {
+      schema: {
+        operationId: 'getImport',
+        tags,
+        summary: 'Read one of your imports',
+        description: 'An extension of this pod.',
+        params: Type.Object({ import_id: Type.String() }),
+        response: { 200: refTo(ImportSchema, 'The import.') },
+      },
+      config: { scopes: [...scopes], refusals: { import_not_found: 404 } },
+    },
+    async ({ viewer, params: { import_id: id } }) => presentImport(await readImport(app.pod, viewer, id)),
+  )
+}
