@@ -207,6 +207,23 @@ async function requireStopped(db: Knex): Promise<void> {
   }
 }
 
+interface ServerFacts {
+  readonly version: number
+  readonly name: string
+  readonly encoding: string
+  readonly trigrams: boolean
+  readonly mayCreate: boolean
+}
+
+/** Why a server cannot have the database of a pod; undefined: it can. */
+export function findServerFault({ version, name, encoding, trigrams, mayCreate }: ServerFacts): string | undefined {
+  if (version < OLDEST_VERSION) return `PostgreSQL 14 or newer is needed; the new database has ${name}.`
+  if (encoding !== 'UTF8') return `The new database must have the encoding UTF8, not ${encoding}.`
+  if (!trigrams) return 'The new database server lacks the extension pg_trgm: install it there.'
+  if (!mayCreate) return 'The user of the new database may not create tables: make the user its owner.'
+  return undefined
+}
+
 /** Checks everything before anything is written. */
 async function requireUsable(target: Knex, { again }: MoveOptions): Promise<void> {
   const { rows } = await target.raw(`
@@ -214,13 +231,8 @@ async function requireUsable(target: Knex, { again }: MoveOptions): Promise<void
       current_setting('server_encoding') as encoding,
       exists (select from pg_available_extensions where name = 'pg_trgm') as trigrams,
       has_database_privilege(current_database(), 'CREATE') as "mayCreate"`)
-  const { version, name, encoding, trigrams, mayCreate } = rows[0]
-  if (version < OLDEST_VERSION) throw new BackupError(`PostgreSQL 14 or newer is needed; the new database has ${name}.`)
-  if (encoding !== 'UTF8') throw new BackupError(`The new database must have the encoding UTF8, not ${encoding}.`)
-  if (!trigrams) throw new BackupError('The new database server lacks the extension pg_trgm: install it there.')
-  if (!mayCreate) {
-    throw new BackupError('The user of the new database may not create tables: make the user its owner.')
-  }
+  const fault = findServerFault(rows[0])
+  if (fault !== undefined) throw new BackupError(fault)
   const state = await inspectRestoreTarget(target)
   if (state === 'full') throw new BackupError('The new database has tables: it must be empty.')
   if (state === 'unfinished') {

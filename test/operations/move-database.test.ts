@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
 import { receivePublicJob } from '../../src/jobs/definitions.js'
-import { type MoveOptions, moveDatabase } from '../../src/operations/move-database.js'
+import { findServerFault, type MoveOptions, moveDatabase } from '../../src/operations/move-database.js'
 import { openUnlimitedSession } from '../../src/persistence/database/database.js'
 import {
   findUnfinishedRestore,
@@ -83,6 +83,25 @@ it('that is interrupted leaves the old database unchanged and a new one that no 
   await move(target.url, { again: true })
   expect(await findUnfinishedRestore(target.db)).toBeUndefined()
   expect(await rowsOf(target.db)).toEqual(before)
+})
+
+it('is refused for an old server, another encoding, a missing extension and missing rights', () => {
+  const facts = { version: 150_000, name: '15.1', encoding: 'UTF8', trigrams: true, mayCreate: true }
+  const faults = [
+    {},
+    { version: 130_009, name: '13.9' },
+    { encoding: 'LATIN1' },
+    { trigrams: false },
+    { mayCreate: false },
+  ]
+
+  expect(faults.map((fault) => findServerFault({ ...facts, ...fault }))).toEqual([
+    undefined,
+    'PostgreSQL 14 or newer is needed; the new database has 13.9.',
+    expect.stringContaining('encoding UTF8, not LATIN1'),
+    expect.stringContaining('pg_trgm'),
+    expect.stringContaining('owner'),
+  ])
 })
 
 it('reads a large table from its beginning, wherever another scan has stopped', async () => {
