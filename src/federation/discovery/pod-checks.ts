@@ -1,3 +1,5 @@
+import { type Actor, requirePower } from '../../domain/moderation/actor.js'
+import { Refusal } from '../../domain/refusals.js'
 import { checkPodJob } from '../../jobs/definitions.js'
 import { Pod as OtherPod, type PodHost } from '../../persistence/models/pod.js'
 import { findPodsToCheck } from '../../persistence/outbound/due-deliveries.js'
@@ -21,6 +23,26 @@ export async function probeKnownPod(pod: Pod, other: PodHost): Promise<boolean> 
   if (origin === undefined) return false
   await savePodCheck(pod.db, other, await checkPod(pod, origin), pod.now())
   return true
+}
+
+const PROBE_EVERY_MS = 10_000
+
+/** The same for an admin: one probe of a pod in ten seconds, whoever asks. */
+export async function probePod(
+  pod: Pod,
+  actor: Actor,
+  { id, host, port, blockedAt }: PodHost & { readonly id: number; readonly blockedAt: Date | null },
+): Promise<void> {
+  requirePower(actor, 'administration')
+  if (blockedAt !== null) throw new Refusal('pod_blocked', 'The pod is blocked, so no request is sent to it.')
+  const now = pod.now()
+  const isClaimed = await OtherPod.query(pod.db)
+    .findById(id)
+    .whereRaw('(checked_at is null or checked_at <= ?)', [new Date(now.getTime() - PROBE_EVERY_MS)])
+    .patch({ checkedAt: now })
+  if (isClaimed === 0) throw new Refusal('probed_recently', 'The pod was probed a moment ago. Wait ten seconds.')
+  if (await probeKnownPod(pod, { host, port })) return
+  throw new Refusal('pod_unusable', 'This is not a usable address of a pod.')
 }
 
 /** Checks a pod and saves the result in its row. */

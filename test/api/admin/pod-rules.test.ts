@@ -292,6 +292,31 @@ describe('pods', () => {
     expect(due.map(({ id }) => id)).toEqual(ids)
     expect((await adm.get('/audit?action=pod.pause&action=pod.resume')).body).toHaveLength(2)
   })
+
+  it('are woken and probed by admins, with one probe in ten seconds and none of a blocked pod', async () => {
+    const adm = await makeStaff(api, 'adm', 'admin')
+    await podAt('probed.example', {
+      failures: 9,
+      nextTryAt: new Date(Date.now() + 3_600_000),
+      offlineSince: new Date(),
+    })
+    const post = (action: string, body: object = {}) => adm.post(`/pods/probed.example/${action}`, body)
+
+    expect((await mod.post('/pods/probed.example/wake', { reason })).status).toBe(403)
+    expect((await post('wake', {})).body).toMatchObject({ code: 422, reason: 'reason_needed' })
+    expect((await post('wake', { reason })).body).toMatchObject({
+      changed: true,
+      pod: { host: 'probed.example', failures: 0, next_try_at: null },
+    })
+    expect((await adm.get('/audit?action=pod.wake')).body).toHaveLength(1)
+
+    expect((await mod.post('/pods/probed.example/probe', {})).status).toBe(403)
+    const answers = await Promise.all([post('probe'), post('probe')])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 429])
+    expect(answers.find(({ status }) => status === 200)?.body).toMatchObject({ checked_at: expect.any(String) })
+    await api.pod.db('pods').where({ host: 'probed.example' }).update({ checkedAt: null, blockedAt: new Date() })
+    expect((await post('probe')).body).toMatchObject({ code: 409, reason: 'pod_blocked' })
+  })
 })
 
 describe('people of a pod', () => {

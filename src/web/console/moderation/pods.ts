@@ -9,7 +9,7 @@ import {
   readPod,
   resumePod,
 } from '../../../domain/operations/pods.js'
-import { probeKnownPod } from '../../../federation/discovery/pod-checks.js'
+import { probePod } from '../../../federation/discovery/pod-checks.js'
 import { inEnglish } from '../../../languages/locales.js'
 import {
   COUNTED_AT_MOST,
@@ -24,7 +24,6 @@ import { formText } from '../../oidc/form-text.js'
 import { listNavigation } from '../../pages/list-navigation.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
-import { RequestFault } from '../../server/request-faults.js'
 import { addFormAction, type FormAction, pageAt } from '../actions.js'
 import { isConfirmed, sendConfirmationPage } from '../confirmation.js'
 import { sendConsolePage } from '../console-page.js'
@@ -36,8 +35,6 @@ import { listCard } from '../tables.js'
 import { DELIVERIES_SHOWN, podPage, podState } from './pod-page.js'
 
 const { pageItems } = MODERATION_LIMITS
-/** Milliseconds between two probes of one pod. */
-const PROBE_EVERY = 10_000
 
 /** `/admin/pods`: other pods with their health and what waits for them. */
 export const podRoutes: FastifyPluginAsync = async (app) => {
@@ -84,13 +81,9 @@ ${listCard(podTable(items, pod.now()), {
     })
   const power = 'administration'
 
-  add('probe', { power, title: 'Probe', notice: 'probed' }, async (_request, other) => {
-    if (other.blockedAt !== null) throw new RequestFault(409, 'The pod is blocked, so no request is sent to it.')
-    if (other.checkedAt !== null && pod.now().getTime() - other.checkedAt.getTime() < PROBE_EVERY) {
-      throw new RequestFault(429, 'The pod was probed a moment ago. Wait ten seconds.')
-    }
-    if (!(await probeKnownPod(pod, other))) throw new RequestFault(409, 'This is not a usable address of a pod.')
-  })
+  add('probe', { power, title: 'Probe', notice: 'probed' }, (request, other) =>
+    probePod(pod, request.console.actor, other),
+  )
   add('pause', { power, title: 'Pause the pod', notice: 'pod_paused' }, (request, other) =>
     pausePod(pod, request.console.actor, other, { ...reasonIn(request), until: formTime(request, 'until') }),
   )

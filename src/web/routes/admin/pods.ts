@@ -1,7 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { listPods, pausePod, readPod, resumePod } from '../../../domain/operations/pods.js'
+import { changePod, listPods, pausePod, readPod, resumePod } from '../../../domain/operations/pods.js'
+import { probePod } from '../../../federation/discovery/pod-checks.js'
 import { POD_SORTS, POD_STATES } from '../../../persistence/operations/pod-pages.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkOffsetPages, readOffsetPaging } from '../../api/offset-paging.js'
@@ -122,6 +123,52 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const actor = await actorOf(request, 'administration')
       const { pod } = await readPod(request.pod, actor, request.params.host)
       return answer(request, request.params.host, await resumePod(request.pod, actor, pod, request.body))
+    },
+  )
+
+  app.post(
+    '/pods/:host/probe',
+    {
+      schema: {
+        operationId: 'probePod',
+        tags,
+        summary: 'Probe a pod',
+        description:
+          'Requests its front page and NodeInfo now, and stores the result. One probe of a pod in ten seconds.',
+        params,
+        response: { 200: refTo(PodSchema, 'The pod with the result.') },
+      },
+      config: {
+        scopes: ['administration'],
+        refusals: { role_needed: 403, pod_not_found: 404, pod_blocked: 409, pod_unusable: 409, probed_recently: 429 },
+      },
+    },
+    async (request) => {
+      const actor = await actorOf(request, 'administration')
+      await probePod(request.pod, actor, (await readPod(request.pod, actor, request.params.host)).pod)
+      return (await answer(request, request.params.host, true)).pod
+    },
+  )
+
+  app.post(
+    '/pods/:host/wake',
+    {
+      schema: {
+        operationId: 'wakePod',
+        tags,
+        summary: 'Wake a pod',
+        description: 'Forgets its failures; what is due, and what was given up in the last 14 days, is sent now.',
+        params,
+        body: Type.Object({ reason: actionBody.reason }),
+        response: changed,
+      },
+      config: changing,
+    },
+    async (request) => {
+      const actor = await actorOf(request, 'administration')
+      const { pod } = await readPod(request.pod, actor, request.params.host)
+      await changePod(request.pod, actor, 'wake', { id: pod.id, host: pod.host, port: pod.port, ...request.body })
+      return answer(request, request.params.host, true)
     },
   )
 }
