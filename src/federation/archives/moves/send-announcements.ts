@@ -79,7 +79,7 @@ function resultOf(
 
 /** The longer a pod is away, the rarer it is tried. */
 function waitForAbsent(offlineSince: Date | null, now: Date): number {
-  const away = offlineSince === null ? 0 : now.getTime() - offlineSince.getTime()
-  if (away > 365 * DAY_MS) return 91 * DAY_MS
-  return away > 14 * DAY_MS ? 30 * DAY_MS : 60 * MINUTE_MS
+  const absentMs = offlineSince === null ? 0 : now.getTime() - offlineSince.getTime()
+  if (absentMs > 365 * DAY_MS) return 91 * DAY_MS
+  return absentMs > 14 * DAY_MS ? 30 * DAY_MS : 60 * MINUTE_MS
 }
