@@ -24,8 +24,7 @@ import { addProxyProbe } from './proxy-probe.js'
 import { publicRoutes } from './public-routes.js'
 import { webReadiness } from './readiness.js'
 import { RequestFault, tooBusy } from './request-faults.js'
-import { addRequestLog, traceReader } from './request-log.js'
-import { addRequestSpans } from './request-spans.js'
+import { addRequestLog, addRequestSpans, traceReader } from './request-log.js'
 import { serverOptions } from './server-options.js'
 
 declare module 'fastify' {

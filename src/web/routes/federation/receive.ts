@@ -6,7 +6,7 @@ import { mayBeEncryptedEnvelope } from '../../../protocol/envelopes/encrypted-en
 import { countRateLimited } from '../../limits/rejection-metrics.js'
 import { HTTP_LIMITS } from '../../server/limits.js'
 import { readRawBody } from '../../server/raw-body.js'
-import { addRequestSpans } from '../../server/request-spans.js'
+import { addRequestSpans } from '../../server/request-log.js'
 import type { InboundEndpoint, ReceiveOutcome } from './inbound-endpoint.js'
 
 /**
