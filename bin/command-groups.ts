@@ -21,6 +21,12 @@ export const commandGroups: readonly CommandGroup[] = [
     words: ['invitations', 'invite'],
     load: async () => (await import('./commands/invitations.js')).invitationCommands,
   },
+  { words: ['sign-ups'], load: async () => (await import('./commands/pending-sign-ups.js')).signUpCommands },
+  {
+    words: ['mail-rules'],
+    load: async () => (await import('./commands/moderation/network-rules.js')).mailRuleCommands,
+  },
+  { words: ['ip-rules'], load: async () => (await import('./commands/moderation/network-rules.js')).ipRuleCommands },
   { words: ['token', 'clients'], load: async () => (await import('./commands/clients.js')).clientCommands },
   { words: ['status', 'wait-idle'], load: async () => (await import('./commands/work.js')).workCommands },
   { words: ['queues'], load: async () => (await import('./commands/operations/queues.js')).queueCommands },

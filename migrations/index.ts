@@ -63,6 +63,9 @@ import { closingAccounts } from './0143-closing-accounts.js'
 import { userNotices } from './0144-user-notices.js'
 import { personNotes } from './0145-person-notes.js'
 import { traces } from './0150-traces.js'
+import { caseAnnouncements } from './0153-case-announcements.js'
+import { networkRules } from './0154-network-rules.js'
+import { memberInvitations } from './0155-member-invitations.js'
 import { accountMail } from './0156-account-mail.js'
 import { pendingSignUps } from './0157-pending-sign-ups.js'
 import { noticeMails } from './0158-notice-mails.js'
@@ -155,6 +158,9 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0144-user-notices', userNotices],
   ['0145-person-notes', personNotes],
   ['0150-traces', traces],
+  ['0153-case-announcements', caseAnnouncements],
+  ['0154-network-rules', networkRules],
+  ['0155-member-invitations', memberInvitations],
   ['0156-account-mail', accountMail],
   ['0157-pending-sign-ups', pendingSignUps],
   ['0158-notice-mails', noticeMails],

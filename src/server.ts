@@ -4,6 +4,7 @@ import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import type { Config } from './config/config.js'
 import { keepAddress } from './config/kept-address.js'
 import { keepFiltersLoaded } from './domain/moderation/filters/active-filters.js'
+import { keepClosedNetworksLoaded } from './domain/moderation/sign-ups/closed-networks.js'
 import { keepHeartbeat } from './jobs/operations/heartbeat.js'
 import { persistCounters } from './jobs/operations/persisted-counters.js'
 import { openMetrics } from './operations/metrics.js'
@@ -31,6 +32,7 @@ async function startWeb(config: Config, { log }: RunningProcess): Promise<() => 
   const figures = persistCounters(pod, metrics.registry)
   const heartbeat = keepHeartbeat(pod, { kind: 'web', podClock: () => pod.remote.readClock?.() })
   const filters = keepFiltersLoaded(pod)
+  const networks = keepClosedNetworksLoaded(pod)
   const operator = await buildOperatorApp({ log: pod.log, metrics, readiness: app.readiness })
 
   const address = await listen(
@@ -51,6 +53,7 @@ async function startWeb(config: Config, { log }: RunningProcess): Promise<() => 
     await closeApp(operator, 0)
     await figures.close()
     filters.close()
+    networks.close()
     await heartbeat.close()
     await pod.close()
     await crypto.close()

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { createInvitation } from '../../src/domain/accounts/invitations.js'
-import { inviteByStaff, listInvitations, recallInvitation } from '../../src/domain/moderation/invitations.js'
+import { inviteByStaff, listInvitations, recallInvitation } from '../../src/domain/moderation/sign-ups/invitations.js'
 import { presentInvitation } from '../../src/web/presenters/invitations.js'
 import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
 import { CommandError } from '../command-error.js'

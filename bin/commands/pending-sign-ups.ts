@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { approveSignUp, rejectSignUp } from '../../src/domain/accounts/sign-ups/open-sign-up.js'
+import { endUnattended } from '../../src/domain/accounts/sign-ups/unattended.js'
 import { listUndecidedSignUps, type PendingSignUp } from '../../src/persistence/accounts/pending-sign-ups.js'
 import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
 import { CommandError } from '../command-error.js'
@@ -9,15 +10,30 @@ import { withPod } from '../with-pod.js'
 
 const LISTED = 1_000
 
-/** Sign-ups that wait for a moderator. */
+/** `pod user pending`: sign-ups that wait for a moderator. */
 export function pendingCommands(user: Command): void {
   const pending = user.command('pending').description('Sign-ups that wait for a decision (SIGN_UP_APPROVAL=on).')
+  addDecisionCommands(pending, 'user pending')
+}
 
+/** `pod sign-ups`: the same, and the end of an approval that has begun by itself. */
+export function signUpCommands(program: Command): void {
+  const signUps = program.command('sign-ups').description('Sign-ups that wait for a decision.')
+  addDecisionCommands(signUps, 'sign-ups')
+
+  withActorOptions(signUps.command('attended'))
+    .description('Accepts sign-ups without a decision again, after no moderator was active (UNATTENDED_DAYS).')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod sign-ups attended --reason "We are back"')
+    .action(attend)
+}
+
+function addDecisionCommands(pending: Command, name: string): void {
   pending
     .command('list')
     .description('Lists the sign-ups that wait, newest first.')
     .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  pod user pending list')
+    .addHelpText('after', `\nExample:\n  pod ${name} list`)
     .action(list)
 
   pending
@@ -25,14 +41,14 @@ export function pendingCommands(user: Command): void {
     .argument('<id>', 'the number of the sign-up', readCount)
     .description('Shows one sign-up with its reason.')
     .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  pod user pending show 3')
+    .addHelpText('after', `\nExample:\n  pod ${name} show 3`)
     .action(show)
 
   withActorOptions(pending.command('approve'))
     .argument('<id>', 'the number of the sign-up', readCount)
     .description('Opens the account, or lets its e-mail address be confirmed first.')
     .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  pod user pending approve 3 --reason "Known from the choir"')
+    .addHelpText('after', `\nExample:\n  pod ${name} approve 3 --reason "Known from the choir"`)
     .action(approve)
 
   withActorOptions(pending.command('reject'))
@@ -40,7 +56,7 @@ export function pendingCommands(user: Command): void {
     .description('Refuses the sign-up: its name is free, its data goes, and a mail says so.')
     .option('--message <text>', 'a sentence for the person')
     .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  pod user pending reject 3 --reason "Advertising"')
+    .addHelpText('after', `\nExample:\n  pod ${name} reject 3 --reason "Advertising"`)
     .action(reject)
 }
 
@@ -89,4 +105,13 @@ async function reject(id: number, options: ActorOptions & { readonly message?: s
   const { reason = 'Rejected with pod user pending.', message: answer } = options
   await withPod(async (pod) => rejectSignUp(pod, await actorOf(pod, options, 'moderation'), id, { reason, answer }))
   print(options, { id, rejected: true }, ['The sign-up is rejected.'])
+}
+
+async function attend(options: ActorOptions): Promise<void> {
+  const { changed } = await withPod(async (pod) =>
+    endUnattended(pod, await actorOf(pod, options, 'administration'), { reason: options.reason }),
+  )
+  print(options, { changed }, [
+    changed ? 'People can sign up without a decision again.' : 'Sign-ups did not wait because of UNATTENDED_DAYS.',
+  ])
 }

@@ -116,6 +116,10 @@ export interface Config {
   readonly reportEvidenceDays: number
   /** Days between the decision to close an account and its end. */
   readonly closeGraceDays: number
+  /** Invitations of a member that may be open; 0: members make none. */
+  readonly invitationsPerUser: number
+  /** Days without an active moderator after which open sign-ups need a decision; 0: never. */
+  readonly unattendedDays: number
   /** The mail server; undefined: the pod sends no mail. */
   readonly mail: MailSettings | undefined
   /** Whether a sign-up needs a confirmed mailbox. */
@@ -248,6 +252,8 @@ interface Environment extends MailVariables, TracingVariables {
   readonly SIGN_UPS_PER_DAY: number
   readonly CLOSE_GRACE_DAYS: number
   readonly REPORT_EVIDENCE_DAYS: number
+  readonly INVITATIONS_PER_USER: number
+  readonly UNATTENDED_DAYS: number
   readonly SIGN_UP_CONFIRMATION?: 'on' | 'off'
   readonly SIGN_UP_APPROVAL: 'on' | 'off'
   readonly SIGN_UP_BACKLOG: number
@@ -461,6 +467,14 @@ const settings = {
     ...{ type: 'integer', minimum: 1, maximum: 365, default: 90 },
     description: 'a number of days from 1 to 365',
   },
+  INVITATIONS_PER_USER: {
+    ...{ type: 'integer', minimum: 0, maximum: 1_000, default: 5 },
+    description: 'a number from 0 to 1000',
+  },
+  UNATTENDED_DAYS: {
+    ...{ type: 'integer', minimum: 0, maximum: 365, default: 7 },
+    description: 'a number of days from 0 to 365',
+  },
   CLOSE_GRACE_DAYS: {
     type: 'integer',
     minimum: 0,
@@ -623,6 +637,8 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
     signUpsPerDay: given.SIGN_UPS_PER_DAY,
     closeGraceDays: given.CLOSE_GRACE_DAYS,
+    invitationsPerUser: given.INVITATIONS_PER_USER,
+    unattendedDays: given.UNATTENDED_DAYS,
     reportEvidenceDays: given.REPORT_EVIDENCE_DAYS,
     mail,
     signUpConfirmation: mail !== undefined && given.SIGN_UP_CONFIRMATION !== 'off',

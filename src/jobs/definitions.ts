@@ -249,6 +249,13 @@ export const makePhotoJob = defineJob<Upload>()('photos', 'make-photo', {
   backoff: { type: 'fixed', delay: 1_000 },
 })
 
+/** Makes the copies of a reported picture that moderators see. A moderator waits for it. */
+export const previewPictureJob = defineJob<{ readonly photoGuid: string }>()('photos', 'preview-picture', {
+  ...retriedForHours,
+  attempts: 3,
+  backoff: { type: 'fixed', delay: 1_000 },
+})
+
 /** Deletes the files of deleted photos; a trigger of the database writes its row (migration 0022). */
 export const removePhotoFilesJob = defineJob<{ readonly names: readonly string[] }>()(
   'photos',
@@ -320,6 +327,7 @@ export const JOB_DEFINITIONS: readonly AnyJob[] = [
   runOperationJob,
   makePhotoJob,
   removePhotoFilesJob,
+  previewPictureJob,
   sendMailJob,
   resetPasswordJob,
   noticesJob,

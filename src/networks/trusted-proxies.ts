@@ -78,3 +78,28 @@ function isWithin(address: IpAddress, [network, prefixLength]: Network): boolean
   if (address instanceof ipaddr.IPv4) return network instanceof ipaddr.IPv4 && address.match(network, prefixLength)
   return network instanceof ipaddr.IPv6 && address.match(network, prefixLength)
 }
+
+/** A network as it is written: its first address and the length of its prefix. */
+export interface WrittenNetwork {
+  readonly text: string
+  readonly prefixLength: number
+  readonly isIpv6: boolean
+}
+
+/** Reads an address, which is a network of one, or a network; undefined: it is none. */
+export function readNetwork(text: string): WrittenNetwork | undefined {
+  const network = parseNetwork(text)
+  if (network === undefined) return undefined
+  const [address, prefixLength] = network
+  const isIpv6 = address instanceof ipaddr.IPv6
+  const first = (isIpv6 ? ipaddr.IPv6 : ipaddr.IPv4).networkAddressFromCIDR(`${address.toString()}/${prefixLength}`)
+  return { text: `${first.toString()}/${prefixLength}`, prefixLength, isIpv6 }
+}
+
+/** Whether a network has addresses in common with a list of networks. */
+export function overlapsNetworks(network: string, list: string): boolean {
+  const given = parseNetwork(network)
+  if (given === undefined) return false
+  const others = list.split(',').flatMap((item) => parseNetworks(item.trim()) ?? [])
+  return others.some((other) => isWithin(other[0], given) || isWithin(given[0], other))
+}

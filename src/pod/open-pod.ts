@@ -33,6 +33,7 @@ import { findUnfinishedRestore, isDatabaseMoving, MOVE } from '../persistence/op
 import { findTakeOver } from '../persistence/operations/take-over-state.js'
 import { type CountedPictures, countFailures } from '../persistence/photos/counted-pictures.js'
 import { openPictureStorage } from '../persistence/photos/open-pictures.js'
+import { openMailExchanges } from './mail-exchanges.js'
 import type { Pod, PodCrypto, Secrets } from './pod.js'
 import { openSecrets, readSecretKey } from './secrets.js'
 
@@ -94,6 +95,7 @@ export async function openPod(config: Config, kind: ProcessKind, dependencies: P
       crypto: dependencies.crypto,
       remote,
       secrets,
+      mailExchanges: config.isolated ? async () => [] : openMailExchanges(),
       pictures: countFailures(openPictureStorage(config)),
       locales,
       log,

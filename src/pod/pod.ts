@@ -6,6 +6,7 @@ import type { JobQueues } from '../jobs/queues/job-queues.js'
 import type { Locales } from '../languages/locales.js'
 import type { ClaimedKey } from '../persistence/accounts/idempotency-keys.js'
 import type { ReadReplica } from '../persistence/database/read-replica.js'
+import type { Precondition } from '../persistence/database/transactions.js'
 import type { PodClock } from '../persistence/operations/processes.js'
 import type { PictureStorage } from '../persistence/photos/picture-storage.js'
 import type { ReadDocument, ReceivedDocument } from '../protocol/discovery/documents.js'
@@ -20,6 +21,8 @@ export interface Pod {
   readonly replica?: ReadReplica
   /** The Idempotency-Key that the current request has claimed; set by the web process for one request. */
   readonly claimedKey?: () => ClaimedKey | undefined
+  /** The `If-Match` of the request. */
+  readonly precondition?: Precondition
   /** The trace of the current request or job, 32 hexadecimal digits; rows that it writes have it. */
   readonly trace?: string | undefined
   /** Undefined: no spans are made. */
@@ -28,6 +31,8 @@ export interface Pod {
   readonly crypto: PodCrypto
   readonly remote: RemotePods
   readonly secrets: Secrets
+  /** The hosts that take the mail of a domain; none if they cannot be found. */
+  readonly mailExchanges: (domain: string) => Promise<readonly string[]>
   readonly pictures: PictureStorage
   readonly locales: Locales
   readonly log: Logger
@@ -195,4 +200,4 @@ export interface Secrets {
   mac(text: string, purpose: MacPurpose): Buffer
 }
 
-type MacPurpose = 'mailbox' | 'unsubscribe' | 'bounce' | 'form time' | 'take-over'
+type MacPurpose = 'mailbox' | 'mail domain' | 'unsubscribe' | 'bounce' | 'form time' | 'take-over'

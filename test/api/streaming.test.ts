@@ -2,6 +2,9 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { createLike } from '../../src/domain/interactions/likes.js'
+import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
+import { changeRole } from '../../src/domain/moderation/change-role.js'
+import { enqueueAnnouncement } from '../../src/domain/notifications/announcements.js'
 import { blockPerson } from '../../src/domain/people/blocks.js'
 import { insertAnnouncements } from '../../src/persistence/notifications/announcements.js'
 import { LIVE_LIMITS, type LiveLimits } from '../../src/web/live/limits.js'
@@ -10,6 +13,7 @@ import { maintenanceHandlers, prune } from '../../workers/handlers/maintenance.j
 import { notifyHandlers } from '../../workers/handlers/notify.js'
 import type { RunningWorkers } from '../../workers/start-workers.js'
 import { type EventStream, follow, openEventStream } from '../support/http/event-stream.js'
+import { makeStaff } from '../support/people/staff.js'
 import type { ApiClient, ApiPerson } from '../support/pods/api-pod.js'
 import { NO_EVENT_LOOP_LIMIT } from '../support/pods/build-pod.js'
 import { aspectOf, publish, type SampleApiPod, share, startSampleApiPod } from '../support/pods/sample-api-pod.js'
@@ -63,6 +67,52 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     const app = await buildApp(api.pod, { limits: NO_EVENT_LOOP_LIMIT, live: { ...LIVE_LIMITS, ...limits } })
     return { app, base: await listenAt(app), [Symbol.asyncDispose]: () => app.close() }
   }
+
+  it('reports cases to moderators without their content, and to nobody else', async () => {
+    const mod = await makeStaff(api, 'live-mod', 'moderator')
+    const change = (id: number) =>
+      api.pod.db.transaction((transaction) => enqueueAnnouncement(api.pod, transaction, { cases: [id] }))
+    const isAboutMod = async (id: number, is: boolean) => {
+      const { id: authorId } = await api.pod.db('people').where({ guid: mod.person.guid }).first('id')
+      await api.pod
+        .db('moderation_cases')
+        .where({ id })
+        .update({ authorId: is ? authorId : null })
+    }
+    const guid = await post(bob, 'Cheap watches')
+    await announced()
+    await using stream = await listen(mod, { query: 'kinds=post,moderation_case' })
+    await using other = await listen(mod, { query: 'types=post' })
+    for (const query of ['kinds=moderation_case', 'kinds=post,moderation_case']) {
+      expect((await openEventStream({ base, token: alice.token, query })).status).toBe(403)
+    }
+
+    expect((await alice.post(`/posts/${guid}/report`, { reason: 'Spam' })).status).toBe(204)
+    const [reported] = await stream.take(1)
+    const id = reported?.data.id
+    expect(reported).toMatchObject({
+      type: 'moderation_case',
+      data: { id, state: 'open', kind: 'report', reports: 1 },
+    })
+    expect(Object.keys(reported?.data)).toEqual(['id', 'state', 'kind', 'reports'])
+    await mod.post(`/cases/${id}/take`)
+    expect((await stream.take(1))[0]?.data).toMatchObject({ id, state: 'taken' })
+
+    await isAboutMod(id, true)
+    await change(id)
+    await announced()
+    const own = await post(mod.person, 'After a case about the moderator')
+    expect((await stream.take(1))[0]?.data).toMatchObject({ guid: own })
+
+    await isAboutMod(id, false)
+    await changeRole(api.pod, COMMAND_ACTOR, mod.person.guid, { role: 'none', reason: 'Over', confirm: 'live-mod' })
+    await change(id)
+    await announced()
+    const last = await post(mod.person, 'After the loss of the role')
+    expect((await stream.take(1))[0]?.data).toMatchObject({ guid: last })
+    const [first, second] = await other.take(2)
+    expect([first?.data.guid, second?.data.guid]).toEqual([own, last])
+  })
 
   it('declares its media type to clients and proxies', async () => {
     await using stream = await listen(alice)

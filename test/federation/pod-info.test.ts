@@ -44,7 +44,7 @@ describe('checkPod', () => {
     expect(await checkPod(pod, `https://${host}`)).toMatchObject({
       status: 'no_errors',
       error: null,
-      nodeInfo: { software: 'diaspora', version: '0.9.0.0-p1', protocols: ['diaspora'] },
+      nodeInfo: { software: 'diaspora', version: '0.9.0.0-p1', protocols: ['diaspora'], adminAccount: null },
     })
   })
 
@@ -158,7 +158,7 @@ describe('savePodCheck', () => {
     status: 'no_errors',
     error: null,
     frontPage: new URL('https://noted.example/'),
-    nodeInfo: { software: 'otherpod', version: '2.1', protocols: ['diaspora'] },
+    nodeInfo: { software: 'otherpod', version: '2.1', protocols: ['diaspora'], adminAccount: null },
   }
   const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 12, minute))
 

@@ -6,7 +6,9 @@ import { type ConsolePod, startConsolePod } from '../support/pods/console-pod.js
 let pod: ConsolePod
 let dan: TestBrowser
 beforeAll(async () => {
-  pod = await startConsolePod({ environment: { AUTHORIZATION_LIMIT: '0', TOKEN_LIMIT: '0', CLIENT_LIMIT: '0' } })
+  pod = await startConsolePod({
+    environment: { REGISTRATIONS: 'open', AUTHORIZATION_LIMIT: '0', TOKEN_LIMIT: '0', CLIENT_LIMIT: '0' },
+  })
   dan = await pod.signedIn('dan')
 })
 afterAll(() => pod.close())
@@ -135,6 +137,24 @@ describe('the pages', () => {
     expect([dan.page.statusCode, (await userRow()).followBackAspectId]).toEqual([422, friends.id])
     await dan.submit({ follow_back_aspect_id: '' })
     expect((await userRow()).followBackAspectId).toBeNull()
+  })
+
+  it('make an invitation with a link that is shown once, and recall it', async () => {
+    await dan.visit('/settings/invitations')
+    expect(dan.page.body).toContain('7 days after your sign-up')
+    await pod.pod.db.raw(`update users set created_at = now() - interval '8 days' where username = 'dan'`)
+    await dan.visit('/settings/invitations')
+    await dan.submit({ uses: '0', do: 'invite' }, '/settings/invitations')
+    expect([dan.page.statusCode, dan.page.body.includes('<a href="#uses">')]).toEqual([422, true])
+    await dan.visit('/settings/invitations')
+    await dan.submit({ uses: '2', note: '<b>Choir</b>', do: 'invite' }, '/settings/invitations')
+    expect(dan.page.body).toMatch(/<code>[^<]*\/users\/sign_up\?invitation=[^<]+<\/code>/)
+    expect(dan.page.body).toContain('&#60;b&#62;Choir')
+    await dan.visit('/settings/invitations')
+    expect(dan.page.body).not.toContain('sign_up?invitation=')
+    const { id } = await pod.pod.db('invitations').first('id')
+    await dan.submit({ id: String(id), do: 'recall' }, '/settings/invitations')
+    expect(dan.page.body).toContain('The invitation is recalled.')
   })
 
   it('block a person by the address, and unblock', async () => {

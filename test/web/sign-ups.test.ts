@@ -3,18 +3,25 @@ import { createUser } from '../../src/domain/accounts/accounts.js'
 import { insertInvitation } from '../../src/domain/accounts/invitations.js'
 import { approveSignUp, rejectSignUp } from '../../src/domain/accounts/sign-ups/open-sign-up.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
+import { addIpRule, addMailRule } from '../../src/domain/moderation/sign-ups/network-rules.js'
 import { openBrowser, type TestBrowser } from '../support/browser/scriptless-browser.js'
 import { confirmMailbox, runMails } from '../support/mail/mail-runs.js'
 import { startSmtpServer, type TestSmtpServer } from '../support/mail/smtp-server.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
 const PASSWORD = 'correct horse battery'
+/** A domain whose mail another host takes. */
+const HOSTED = 'hosted.example'
 let smtp: TestSmtpServer
 let opened: TestPod
 
 beforeAll(async () => {
   smtp = await startSmtpServer()
   opened = await buildPod({
+    change: (pod) => ({
+      ...pod,
+      mailExchanges: async (domain) => (domain === HOSTED ? ['in1.mx.wave.test'] : []),
+    }),
     environment: {
       SMTP_URL: smtp.url,
       MAIL_FROM: 'pod@pod.example',
@@ -136,6 +143,60 @@ describe('a sign-up with confirmation', () => {
     ])
     expect(await refused({ email: 'a@sub.trash.example' })).toEqual([422, expect.stringContaining('mail provider')])
     expect(await refused({ email: 'nothing' })).toEqual([422, expect.stringContaining('e-mail address')])
+  })
+
+  it('51: refuses mailboxes by rule in every spelling, domains with subdomains, and the hosts that take their mail', async () => {
+    const rule = (kind: 'email' | 'domain', value: string) =>
+      addMailRule(opened.pod, COMMAND_ACTOR, { kind, value }, { reason: 'Spam' })
+    await rule('email', 'u.ser@gmail.com')
+    await rule('email', 'da.na@mail.example')
+    await rule('domain', 'wave.example')
+    await rule('domain', 'mx.wave.test')
+    const isRefused = async (username: string, email: string) => (await signUp(username, { email })).statusCode === 422
+    expect(await isRefused('harriet', 'user+1@gmail.com')).toBe(true)
+    expect(await isRefused('harriet', 'U.S.E.R@googlemail.com')).toBe(true)
+    expect(await isRefused('harriet', 'Da.Na+x@mail.example')).toBe(true)
+    expect(await isRefused('harriet', 'dana@mail.example')).toBe(false)
+    expect(await isRefused('imogen', 'a@sub.wave.example')).toBe(true)
+    expect(await isRefused('imogen', 'a@notwave.example')).toBe(false)
+    expect(await isRefused('jasper', `a@${HOSTED}`)).toBe(true)
+    expect(await opened.pod.db('mail_rules').orderBy('id').pluck('hits')).toEqual([2, 1, 1, 1])
+    await opened.pod.db('mail_rules').update({ until: new Date(Date.now() - 1_000) })
+    expect(await isRefused('jasper', `a@${HOSTED}`)).toBe(false)
+    await opened.pod.db('mail_rules').delete()
+  })
+
+  it('needs a decision by a rule, or has no form for a network', async () => {
+    const rule = (cidr: string, severity: 'sign_up_block' | 'sign_up_approval') =>
+      addIpRule(opened.pod, COMMAND_ACTOR, { cidr, severity }, { reason: 'Spam' })
+    const { rule: approval } = await rule('198.51.100.0/24', 'sign_up_approval')
+    await rule('203.0.113.7', 'sign_up_block')
+    const { rule: mail } = await addMailRule(
+      opened.pod,
+      COMMAND_ACTOR,
+      { kind: 'domain', value: 'slow.example', severity: 'approve' },
+      { reason: 'Spam' },
+    )
+    const from = (ip: string) => openBrowser(opened.app, opened.pod.config.url, ip)
+    await signUp('kate', { email: 'kate@slow.example' }, from('198.51.100.9'))
+    const row = await opened.pod.db('pending_sign_ups').where({ username: 'kate' }).first()
+    expect(row).toMatchObject({
+      needsApproval: true,
+      rules: [`mail_rule ${mail.id}`, `ip_rule ${approval.id}`],
+    })
+    expect(await opened.pod.db('sign_up_addresses').where({ pendingId: row.id }).first('ip')).toEqual({
+      ip: '198.51.100.9',
+    })
+    await signUp('liam', {}, from('198.51.99.9'))
+    expect(await opened.pod.db('pending_sign_ups').where({ username: 'liam' }).first()).toMatchObject({
+      needsApproval: false,
+      rules: [],
+    })
+    const blocked = from('203.0.113.7')
+    expect((await blocked.visit('/users/sign_up')).statusCode).toBe(403)
+    expect(blocked.page.body).not.toContain('name="username"')
+    await opened.pod.db('ip_rules').delete()
+    await opened.pod.db('mail_rules').delete()
   })
 
   it('has five sign-ups of a network in a day', async () => {

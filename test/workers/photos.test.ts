@@ -2,9 +2,16 @@ import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import sharp from 'sharp'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
+import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
+import {
+  findStateOfCasePicture,
+  readPictureOfCase,
+  showCasePicture,
+} from '../../src/domain/moderation/case-pictures.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { PHOTO_LIMITS } from '../../src/domain/photos/limits.js'
 import { storePhoto } from '../../src/domain/photos/store-photo.js'
@@ -14,7 +21,9 @@ import { AlreadyDone, type JobContext, loadJob } from '../../src/jobs/outbox/out
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { openFolderPictures } from '../../src/persistence/photos/folder-pictures.js'
 import { deleteOldUploads, storeUpload } from '../../src/persistence/photos/picture-files.js'
+import type { RemoteAnswer } from '../../src/pod/pod.js'
 import { prune } from '../../workers/handlers/maintenance.js'
+import { makePreview } from '../../workers/handlers/make-preview.js'
 import { keepUploadsSwept, photoHandlers } from '../../workers/handlers/photos.js'
 import { sweep } from '../../workers/sweeper.js'
 import { reasonOf } from '../support/assertions/refusal-reasons.js'
@@ -270,3 +279,63 @@ function afterwards(other: Promise<unknown>): TestPod['pod']['db'] {
     },
   })
 }
+
+describe('a reported picture', () => {
+  it('is fetched by a worker once a moderator asks, and kept as a blurred and a clear copy', async () => {
+    const { mod } = await test.people('mod')
+    const rita = await addRemotePerson(test.pod, 'rita@r.example')
+    const post = await addPost(test.pod, rita, { text: 'Look' })
+    const [{ guid }] = await test.pod
+      .db('photos')
+      .insert({
+        ...{ guid: newGuid(), authorId: rita.id, postId: post.id, public: true, pending: false, position: 0 },
+        ...{ remotePath: 'https://r.example/uploads/', name: 'x.png', createdAt: new Date() },
+      })
+      .returning('guid')
+    await mod.post(`/api/v1/posts/${post.guid}/report`, { reason: 'Spam' })
+    const found = await test.pod.db('moderation_cases').where({ targetGuid: post.guid }).first('id')
+    const picture = { caseId: found.id, photoGuid: guid }
+    const requested: string[] = []
+    const pod = (body: Buffer) => ({
+      ...test.pod,
+      remote: {
+        ...test.pod.remote,
+        async get(url: string | URL) {
+          requested.push(String(url))
+          return { status: 200, url: new URL(url), contentType: 'image/png', body } as RemoteAnswer
+        },
+      },
+    })
+    const work = async (body: Buffer) => {
+      const job = await test.pod.db('outbox').where({ name: 'preview-picture' }).first('data')
+      await test.pod.db('outbox').where({ name: 'preview-picture' }).delete()
+      return job && (await makePreview(pod(body), job.data))
+    }
+    const stateOf = () => findStateOfCasePicture(test.pod, COMMAND_ACTOR, picture)
+
+    expect([await stateOf(), requested]).toEqual([undefined, []])
+    await expect(showCasePicture(test.pod, COMMAND_ACTOR, { ...picture, photoGuid: newGuid() })).rejects.toMatchObject({
+      reason: 'picture_not_found',
+    })
+    await showCasePicture(test.pod, COMMAND_ACTOR, picture)
+    await showCasePicture(test.pod, COMMAND_ACTOR, picture)
+    expect(await test.pod.db('audit_entries').where({ action: 'case.picture_shown' }).select('caseId')).toEqual([
+      { caseId: found.id },
+    ])
+    await work(Buffer.from('no picture'))
+    expect(await stateOf()).toBe('failed')
+    await showCasePicture(test.pod, COMMAND_ACTOR, picture)
+    await work(await twoColours().png().toBuffer())
+    expect([await stateOf(), requested.at(-1)]).toEqual(['ready', 'https://r.example/uploads/x.png'])
+    const [clear, blurred] = await Promise.all(
+      (['clear', 'blurred'] as const).map((look) => readPictureOfCase(test.pod, COMMAND_ACTOR, picture, look)),
+    )
+    const coloursOf = async (bytes: Buffer | undefined) =>
+      (await sharp(bytes).stats()).channels.map(({ stdev }) => stdev)
+    expect((await sharp(clear).metadata()).format).toBe('webp')
+    expect((await coloursOf(blurred))[0]).toBeLessThan((await coloursOf(clear))[0] ?? 0)
+    await test.pod.db('case_pictures').update({ requestedAt: new Date(Date.now() - 25 * 3_600_000) })
+    await prune(test.pod)
+    expect(await stateOf()).toBeUndefined()
+  })
+})

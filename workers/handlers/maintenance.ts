@@ -1,4 +1,5 @@
 import { closeDueAccounts, closingOperation } from '../../src/domain/accounts/close-account.js'
+import { checkAttendance } from '../../src/domain/accounts/sign-ups/unattended.js'
 import { MAIL_LIMITS } from '../../src/domain/mail/limits.js'
 import { enqueueDigests } from '../../src/domain/mail/notices.js'
 import { eraseOldEvidence } from '../../src/domain/moderation/cases.js'
@@ -10,6 +11,7 @@ import { purgeOperation } from '../../src/domain/moderation/people/purge-person.
 import { importOperations } from '../../src/domain/moderation/pods/pod-rule-imports.js'
 import { endPodRules } from '../../src/domain/moderation/pods/pod-rules.js'
 import { restrictMissedPeople, restrictOperation } from '../../src/domain/moderation/pods/restrict-pod-people.js'
+import { endNetworkRules } from '../../src/domain/moderation/sign-ups/network-rules.js'
 import { notifyOfTodaysBirthdays } from '../../src/domain/notifications/birthdays.js'
 import { runOperation } from '../../src/domain/operations/long-operations.js'
 import { continuePrune } from '../../src/domain/operations/prune.js'
@@ -32,6 +34,7 @@ import type { Schedule } from '../../src/jobs/queues/schedule-jobs.js'
 import { resumeWaiting } from '../../src/jobs/waiting/resume-messages.js'
 import { readDatabaseTime, recordRun } from '../../src/persistence/database/periodic-runs.js'
 import { pruneFilterHits } from '../../src/persistence/moderation/filters.js'
+import { shortenOldAddresses } from '../../src/persistence/moderation/people-records.js'
 import { giveUpDeliveries } from '../../src/persistence/outbound/due-deliveries.js'
 import { purgeDeletedPosts } from '../../src/persistence/posts/delete-posts.js'
 import type { Pod } from '../../src/pod/pod.js'
@@ -76,7 +79,9 @@ const OPERATIONS = {
 export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
   prune: (pod) => prune(pod),
   async 'check-pods'(pod) {
+    await checkAttendance(pod)
     await endPodRules(pod)
+    await endNetworkRules(pod)
     await restrictMissedPeople(pod)
     await changeMissedContent(pod)
     await enqueuePodChecks(pod)
@@ -127,6 +132,8 @@ const expiredRows = {
   mails: `created_at < now() - interval '30 days'`,
   mail_faults: `at < now() - interval '${MAIL_LIMITS.faultDays} days'`,
   pending_sign_ups: 'expires_at < now()',
+  sign_up_addresses: `created_at < now() - interval '30 days'`,
+  case_pictures: `requested_at < now() - interval '1 day'`,
   sign_up_attempts: `at < now() - interval '1 day'`,
   idempotency_keys: `created_at < now() - interval '1 day'`,
 } as const
@@ -150,6 +157,7 @@ export async function prune(pod: Pod): Promise<void> {
   }
   await pruneFilterHits(pod.db, MODERATION_LIMITS.hitsKept)
   await eraseOldEvidence(pod)
+  await shortenOldAddresses(pod.db)
   await recordRun(pod.db, 'prune')
 }
 

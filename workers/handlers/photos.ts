@@ -3,19 +3,31 @@ import { listPhotoFiles } from '../../src/domain/photos/photos.js'
 import { detectPictureFormat } from '../../src/domain/photos/picture-formats.js'
 import { refuseUploadedPhoto, storePhoto } from '../../src/domain/photos/store-photo.js'
 import { Refusal } from '../../src/domain/refusals.js'
-import type { Handlers, makePhotoJob, removePhotoFilesJob, Upload } from '../../src/jobs/definitions.js'
+import type {
+  Handlers,
+  makePhotoJob,
+  previewPictureJob,
+  removePhotoFilesJob,
+  Upload,
+} from '../../src/jobs/definitions.js'
 import { type JobContext, postpone } from '../../src/jobs/outbox/outbox.js'
 import { isBackupRunning } from '../../src/persistence/operations/backup-runs.js'
 import type { PreparedPictures } from '../../src/persistence/photos/picture-storage.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { runPeriodically } from '../run-periodically.js'
 import { makePicture } from './make-picture.js'
+import { makePreview } from './make-preview.js'
 
 const REMOVE_AGAIN_SECONDS = 60
 
-export const photoHandlers: Handlers<typeof makePhotoJob | typeof removePhotoFilesJob, Pod, JobContext> = {
+export const photoHandlers: Handlers<
+  typeof makePhotoJob | typeof removePhotoFilesJob | typeof previewPictureJob,
+  Pod,
+  JobContext
+> = {
   'make-photo': makePhoto,
   'remove-photo-files': removePhotoFiles,
+  'preview-picture': (pod, { data }) => makePreview(pod, data),
 }
 
 /** A running backup may still have to read the files: its snapshot has the photos. */

@@ -10,6 +10,7 @@ import {
   resolveCase,
   takeCase,
 } from '../../../src/domain/moderation/change-case.js'
+import { forwardCase } from '../../../src/domain/moderation/forward-case.js'
 import type { CaseState } from '../../../src/persistence/moderation/cases.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { presentListedCase, presentWholeCase } from '../../../src/web/presenters/moderation.js'
@@ -73,6 +74,15 @@ export function reportCommands(program: Command): void {
       change(id, options, (pod, actor) => noteCase(pod, actor, id, { text })),
     )
 
+  withActorOptions(reports.command('forward'))
+    .argument('<id>', 'the number of the case', readCount)
+    .option('--include-reason', 'with the reasons of the reports')
+    .addOption(new Option('--via <way>', 'sends the text').choices(['conversation']))
+    .description('Prints a text for the operator of the pod of the author; sends it only with --via.')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod reports forward 7 --include-reason')
+    .action(forward)
+
   function command(name: string, description: string, run: Change): Command {
     return withActorOptions(reports.command(name))
       .argument('<id>', 'the number of the case', readCount)
@@ -120,6 +130,22 @@ async function show(id: number, options: ActorOptions): Promise<void> {
     ...history.map(({ at, actor, event, text }) => [at, [event, actor ?? '', text ?? ''].join(' ').trim()]),
   ]
   print(options, shown, table(facts).map(printable))
+}
+
+async function forward(
+  id: number,
+  options: ActorOptions & { readonly includeReason?: boolean; readonly via?: 'conversation' },
+): Promise<void> {
+  const { includeReason, via } = options
+  const { text, podmin, canConverse, mailto, sent } = await withPod(async (pod) =>
+    forwardCase(pod, await actorOf(pod, options, 'moderation'), id, { includeReason, via }),
+  )
+  print(options, { text, ways: { podmin, conversation: canConverse, mailto }, sent }, [
+    ...text.split('\n').map(printable),
+    '',
+    printable(`Operator: ${podmin ?? 'not known'}${canConverse ? ' (--via conversation reaches them)' : ''}`),
+    ...(sent ? ['The text was sent.'] : []),
+  ])
 }
 
 async function change(id: number, options: ChangeOptions, run: Change): Promise<void> {

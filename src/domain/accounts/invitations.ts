@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { raw } from 'objection'
+import { plainAddressOf } from '../../networks/ip-address.js'
+import { shownNetworkOf } from '../../networks/network-source.js'
 import { secondsUntilSignUp } from '../../persistence/accounts/invitation-records.js'
 import { Invitation } from '../../persistence/models/invitation.js'
 import { User } from '../../persistence/models/user.js'
@@ -31,7 +33,7 @@ export async function createInvitation(
 /** Inserts an invitation with a new code. */
 export async function insertInvitation(
   db: Knex,
-  invitation: Pick<Invitation, 'note' | 'expiresAt' | 'uses' | 'createdBy'>,
+  invitation: Pick<Invitation, 'note' | 'expiresAt' | 'uses' | 'createdBy'> & Partial<Pick<Invitation, 'inviterId'>>,
 ): Promise<NewInvitation & { readonly id: number }> {
   const code = randomBytes(16).toString('hex')
   const { id, expiresAt } = await Invitation.query(db)
@@ -67,15 +69,22 @@ export async function signUp(
     readonly language?: string
     /** Not confirmed yet. */
     readonly email?: string | null
+    /** The address of the browser. */
+    readonly ip: string
   },
 ): Promise<Account> {
-  const { invitation, email = null } = person
+  const { invitation, email = null, ip } = person
   const refused = await findSignUpRefusal(pod, invitation)
   if (refused) throw refused
   return createUser(pod, person, async (transaction, user) => {
     await User.query(transaction)
       .findById(user.id)
-      .patch({ signedUpAt: raw(`date_trunc('milliseconds', now())`), unconfirmedEmail: email })
+      .patch({
+        signedUpAt: raw(`date_trunc('milliseconds', now())`),
+        unconfirmedEmail: email,
+        signUpIp: plainAddressOf(ip),
+        signUpNetwork: shownNetworkOf(ip),
+      })
     if (email !== null) {
       await enqueueMails(pod, transaction, [
         { kind: 'confirm_email', userId: user.id, mailbox: mailboxMac(pod, email) },

@@ -27,6 +27,7 @@ const PAGES: Readonly<Partial<Record<AccountMailKind, string>>> = {
   moderation_notice: '/settings/notices',
   account_closing: '/settings/close',
   archive_ready: '/settings/export',
+  sign_ups_unattended: '/admin/sign-ups',
 }
 
 /** Seconds after which a mail is of no use any more; undefined: it is sent as long as attempts remain. */

@@ -20,6 +20,7 @@ export const ACCOUNT_MAIL_KINDS = [
   'account_closing',
   'archive_ready',
   'archive_downloaded',
+  'sign_ups_unattended',
 ] as const
 
 export type AccountMailKind = (typeof ACCOUNT_MAIL_KINDS)[number]

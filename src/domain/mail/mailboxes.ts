@@ -18,12 +18,24 @@ export function readMailbox(typed: string): string {
   throw new Refusal('email_invalid', 'Enter an e-mail address like name@mail.example.')
 }
 
+/** Reads the domain of a mail provider; it becomes lower case and ASCII. Throws a Refusal. */
+export function readMailDomain(typed: string): string {
+  const domain = domainToASCII(typed.trim().replace(/^@|^\*\.|\.$/g, ''))
+  if (domain.length <= 253 && /^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(domain)) return domain
+  throw new Refusal('email_invalid', 'Enter a domain like mail.example.')
+}
+
 /** One form for each mailbox: lower case, without a tag, and without dots where the provider ignores them. */
 function canonicalMailbox(address: string): string {
   const [local = '', domain = ''] = address.toLowerCase().split('@')
   const untagged = local.replace(/\+.*$/, '')
   const ignoresDots = domain === 'gmail.com' || domain === 'googlemail.com'
   return `${ignoresDots ? untagged.replaceAll('.', '') : untagged}@${ignoresDots ? 'gmail.com' : domain}`
+}
+
+/** The key of a rule about a mail domain, which is stored beside those about addresses. */
+export function mailDomainMac({ secrets }: Pick<Pod, 'secrets'>, domain: string): Buffer {
+  return secrets.mac(domain, 'mail domain')
 }
 
 /** What the pod stores instead of an address, to count mails and to compare addresses. */

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { MailData } from '../../jobs/definitions.js'
 import type { JobContext } from '../../jobs/outbox/outbox.js'
+import { countUndecidedSignUps } from '../../persistence/accounts/pending-sign-ups.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { countMailsOfUser } from '../../persistence/mail/mails.js'
 import {
@@ -16,6 +17,7 @@ import {
   takeDueConversations,
 } from '../../persistence/mail/notices.js'
 import { User } from '../../persistence/models/user.js'
+import { countWaitingCases } from '../../persistence/moderation/cases.js'
 import type { Pod } from '../../pod/pod.js'
 import type { ComposedMail } from './compose-mail.js'
 import { enqueueMails } from './enqueue-mail.js'
@@ -132,7 +134,7 @@ export async function composeNotice(pod: Pod, mail: MailData): Promise<ComposedM
   }
 }
 
-type Recipient = Pick<User, 'id' | 'language'> & { readonly email: string }
+type Recipient = Pick<User, 'id' | 'personId' | 'language'> & { readonly email: string }
 
 function write(pod: Pod, user: Recipient, kind: NoticeKind, facts: NoticeFacts, url: string): ComposedMail {
   return finish(pod, user, kind, { text: noticeText(pod.locales.translator(user.language), kind, facts), url })
@@ -203,12 +205,10 @@ async function composeDigest(pod: Pod, user: Recipient, mailId: number): Promise
 }
 
 async function composeStaffNotice(pod: Pod, user: Recipient, kind: StaffNoticeKind): Promise<ComposedMail | undefined> {
-  const { rows } = await pod.db.raw(
+  const count =
     kind === 'someone_reported'
-      ? `select count(*)::integer as count from moderation_cases where state = 'open'`
-      : `select count(*)::integer as count from pending_sign_ups where needs_approval and decided_at is null and expires_at > now()`,
-  )
-  const { count } = rows[0]
+      ? (await countWaitingCases(pod.db, user.personId)).open
+      : await countUndecidedSignUps(pod.db)
   if (count === 0) return undefined
   const text = staffNoticeText(pod.locales.translator(user.language), kind, { pod: pod.config.podName, count })
   return finish(pod, user, kind, { text, url: `${pod.config.url}/admin` })

@@ -12,16 +12,20 @@ import {
   findCase,
   findLastReportTime,
   type HiddenAuthor,
+  hasIdleCases,
   listCases,
   readCaseHistory,
   releaseIdleCases,
 } from '../../persistence/moderation/cases.js'
 import { type OffsetPage, type Page, toPage } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
+import { enqueueAnnouncement } from '../notifications/announcements.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
 import { MODERATION_LIMITS } from './limits.js'
 import { auditContext } from './record-action.js'
+
+export type CasePod = Pick<Pod, 'db' | 'now' | 'jobs' | 'config'>
 
 /** A case without its text, as lists show it. Private content stands nowhere but in the single answer. */
 export type ListedCase = Omit<CaseRow, 'text'>
@@ -39,7 +43,7 @@ export function authorHiddenFrom({ personId }: Actor): HiddenAuthor {
 
 /** Lists cases: open before taken before closed, more reporters first, then the oldest. */
 export async function listModerationCases(
-  pod: Pick<Pod, 'db' | 'now'>,
+  pod: CasePod,
   actor: Actor,
   filter: CaseFilter,
   page: OffsetPage,
@@ -55,20 +59,27 @@ export async function listModerationCases(
 
 /** Reads a case with its text, reports and history. Reading the text of private content is recorded in the audit log. */
 export async function readModerationCase(
-  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  pod: CasePod & Pick<Pod, 'claimedKey'>,
   actor: Actor,
   id: number,
 ): Promise<WholeCase> {
   requirePower(actor, 'moderation')
   await releaseIdle(pod)
-  const found = await findCase(pod.db, id, authorHiddenFrom(actor))
-  if (found === undefined) throw caseNotFound()
+  const found = await findWholeCase(pod, actor, id)
   if (!found.public && found.text !== null) {
     await inTransaction(pod, (transaction) =>
       appendAuditEntry(transaction, { ...auditContext(actor), ...caseEntry(found, 'case.private_read') }, pod.now()),
     )
   }
-  return { ...found, ...(await readCaseHistory(pod.db, id)) }
+  return found
+}
+
+/** The same without an entry, for the comparison with what a moderator has read. */
+export async function findWholeCase({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<WholeCase> {
+  requirePower(actor, 'moderation')
+  const found = await findCase(db, id, authorHiddenFrom(actor))
+  if (found === undefined) throw caseNotFound()
+  return { ...found, ...(await readCaseHistory(db, id)) }
 }
 
 /** A case without its text, and a number that each change of a moderator raises. */
@@ -108,7 +119,7 @@ export interface ModerationOverview {
   readonly oldest: Date | null
 }
 
-export async function readOverview(pod: Pick<Pod, 'db' | 'now'>, actor: Actor): Promise<ModerationOverview> {
+export async function readOverview(pod: CasePod, actor: Actor): Promise<ModerationOverview> {
   requirePower(actor, 'moderation')
   await releaseIdle(pod)
   return countWaitingCases(pod.db, authorHiddenFrom(actor))
@@ -123,7 +134,12 @@ export function caseNotFound(): Refusal {
   return new Refusal('case_not_found', 'There is no case with this number.')
 }
 
-export async function releaseIdle({ db, now }: Pick<Pod, 'db' | 'now'>): Promise<void> {
-  const at = now()
-  await releaseIdleCases(db, new Date(at.getTime() - MODERATION_LIMITS.takenCaseSeconds * 1_000), at)
+/** Opens cases again that were taken and then left. */
+export async function releaseIdle(pod: CasePod): Promise<void> {
+  const at = pod.now()
+  const before = new Date(at.getTime() - MODERATION_LIMITS.takenCaseSeconds * 1_000)
+  if (!(await hasIdleCases(pod.db, before))) return
+  await inTransaction({ db: pod.db }, async (transaction) => {
+    await enqueueAnnouncement(pod, transaction, { cases: await releaseIdleCases(transaction, before, at) })
+  })
 }

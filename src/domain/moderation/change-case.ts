@@ -10,12 +10,13 @@ import {
   lockCase,
 } from '../../persistence/moderation/cases.js'
 import type { Pod } from '../../pod/pod.js'
+import { enqueueAnnouncement } from '../notifications/announcements.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
-import { authorHiddenFrom, caseEntry, caseNotFound, releaseIdle } from './cases.js'
+import { authorHiddenFrom, type CasePod, caseEntry, caseNotFound, releaseIdle } from './cases.js'
 import { auditContext, requireReason } from './record-action.js'
 
-type ChangePod = Pick<Pod, 'db' | 'now' | 'claimedKey'>
+type ChangePod = CasePod & Pick<Pod, 'claimedKey'>
 
 interface CaseOptions {
   readonly reason?: string | undefined
@@ -140,6 +141,7 @@ async function changeCase(
       },
       transaction,
     )
+    if (changed) await enqueueAnnouncement(pod, transaction, { cases: [id] })
     for (const { event } of steps) {
       await appendAuditEntry(transaction, { ...auditContext(actor), ...caseEntry(found, `case.${event}`), reason }, at)
     }

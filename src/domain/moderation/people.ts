@@ -1,3 +1,4 @@
+import { readNetwork } from '../../networks/trusted-proxies.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Person } from '../../persistence/models/person.js'
 import { User } from '../../persistence/models/user.js'
@@ -5,9 +6,11 @@ import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
 import {
   findPersonRecord,
   listPersonRecords,
+  type PersonContact,
   type PersonFilter,
   type PersonNote,
   type PersonRecord,
+  readPersonContact,
   readPersonHistory,
 } from '../../persistence/moderation/people-records.js'
 import { countRelations, type PersonRelations } from '../../persistence/moderation/person-relations.js'
@@ -18,7 +21,7 @@ import { type Actor, requireActionOn, requirePower } from './actor.js'
 import { lockLocalUser } from './find-local-user.js'
 import { auditContext, requireReason } from './record-action.js'
 
-/** Lists people. A search for an e-mail address is recorded in the audit log, without the address. */
+/** Lists people. A search for an e-mail or a network address is recorded in the audit log, without the address. */
 export async function listPeople(
   pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
   actor: Actor,
@@ -26,8 +29,16 @@ export async function listPeople(
   page: IdPage,
 ): Promise<IdPageResult<PersonRecord>> {
   requirePower(actor, 'moderation')
-  if (filter.email !== undefined) {
-    const entry = { action: 'people.email_search', target: { type: 'people', guid: null, label: 'an e-mail address' } }
+  if (filter.ip !== undefined && readNetwork(filter.ip) === undefined) {
+    throw new Refusal('cidr_invalid', 'This is no network address.')
+  }
+  const searches = [
+    filter.email !== undefined && { action: 'people.email_search', label: 'an e-mail address' },
+    filter.ip !== undefined && { action: 'people.ip_search', label: 'a network address' },
+  ]
+  for (const search of searches) {
+    if (search === false) continue
+    const entry = { action: search.action, target: { type: 'people', guid: null, label: search.label } }
     await inTransaction(pod, (transaction) =>
       appendAuditEntry(transaction, { ...auditContext(actor), ...entry }, pod.now()),
     )
@@ -35,20 +46,49 @@ export async function listPeople(
   return listPersonRecords(pod.db, filter, page)
 }
 
-export interface WholePersonRecord extends PersonRecord {
+export interface WholePersonRecord extends PersonRecord, PersonContact {
   readonly counts: PersonRelations
   readonly notes: readonly PersonNote[]
   readonly warnings: number
 }
 
-/** Reads a person with everything that restricts them. */
-export async function readPerson({ db }: Pick<Pod, 'db'>, actor: Actor, guid: string): Promise<WholePersonRecord> {
+/** Reads a person with everything that restricts them. Reading an e-mail or network address is recorded in the audit log. */
+export async function readPerson(
+  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  actor: Actor,
+  guid: string,
+): Promise<WholePersonRecord> {
+  const found = await findWholePerson(pod, actor, guid)
+  const shown = [found.email !== null && 'email', (found.signUpIp ?? found.signInIp) !== null && 'ips']
+  const fields = shown.filter((field) => field !== false)
+  if (fields.length > 0) {
+    const target = { type: 'person', guid, label: found.address }
+    await inTransaction(pod, (transaction) =>
+      appendAuditEntry(
+        transaction,
+        { ...auditContext(actor), action: 'person.contact_read', target, after: { fields } },
+        pod.now(),
+      ),
+    )
+  }
+  return found
+}
+
+/** The same without an entry, for the comparison with what a moderator has read, and for pages that do not show the addresses. */
+export async function findWholePerson({ db }: Pick<Pod, 'db'>, actor: Actor, guid: string): Promise<WholePersonRecord> {
   requirePower(actor, 'moderation')
   const record = await findPersonRecord(db, guid)
   if (record === undefined) throw new Refusal('person_not_found', 'There is no person with this guid.')
   const { notes, warnings } = await readPersonHistory(db, record)
   const isAboutActor = record.id === actor.personId
-  return { ...record, counts: await countRelations(db, [record.id]), notes: isAboutActor ? [] : notes, warnings }
+  const contact = await readPersonContact(db, record.id)
+  return {
+    ...record,
+    ...contact,
+    counts: await countRelations(db, [record.id]),
+    notes: isAboutActor ? [] : notes,
+    warnings,
+  }
 }
 
 /** Reports of a user whose reports are muted do not raise the rank of a case. */

@@ -14,6 +14,7 @@ import { type IdPage, type IdPageResult, readIdPage } from '../../persistence/sq
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { enqueueStaffNotice } from '../mail/notices.js'
+import { enqueueAnnouncement } from '../notifications/announcements.js'
 import { findVisiblePerson } from '../people/visible-people.js'
 import { requireComment, requirePost } from '../posts/post-access.js'
 import { findTextFault } from '../posts/texts.js'
@@ -152,6 +153,7 @@ async function addReport(pod: Pod, { userId }: Viewer, text: string, target: Rep
         .update({ state: 'open', takenById: null, takenAt: null, closedAt: null, changedAt: createdAt })
       await addCaseEvent(transaction, { caseId, event: 'reopened', actorId: null, at: createdAt })
     }
+    if (!user.reportsMuted) await enqueueAnnouncement(pod, transaction, { cases: [caseId] })
   })
 }
 

@@ -1,9 +1,23 @@
+import type { Knex } from 'knex'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
 import type { Pod } from '../../pod/pod.js'
 import { type Actor, requirePower } from './actor.js'
 import { type ContentTarget, contentNotFound, type FoundContent, findContent } from './find-content.js'
 import { auditContext } from './record-action.js'
+
+/** Reads a post or a comment without an entry, for the comparison with what a moderator has read. */
+export async function readContent(
+  transaction: Knex.Transaction,
+  actor: Actor,
+  target: ContentTarget,
+): Promise<FoundContent> {
+  requirePower(actor, 'moderation')
+  const found = await findContent(transaction, target)
+  const isAboutActor = found?.caseId !== undefined && found.author.id === actor.personId
+  if (found === undefined || (!found.public && isAboutActor)) throw contentNotFound(target.type)
+  return found
+}
 
 /** Reads a post or a comment for a moderator, hidden or not. Reading private content is recorded in the audit log. */
 export async function showContent(
@@ -13,9 +27,7 @@ export async function showContent(
 ): Promise<FoundContent> {
   requirePower(actor, 'moderation')
   return inTransaction(pod, async (transaction) => {
-    const found = await findContent(transaction, target)
-    const isAboutActor = found?.caseId !== undefined && found.author.id === actor.personId
-    if (found === undefined || (!found.public && isAboutActor)) throw contentNotFound(target.type)
+    const found = await readContent(transaction, actor, target)
     if (!found.public) {
       const { type, guid } = target
       await appendAuditEntry(

@@ -1,19 +1,21 @@
 import { listMessagesByIds, type MessageInConversation } from '../../persistence/conversations/list-conversations.js'
+import { type AnnouncedCase, listAnnouncedCases } from '../../persistence/moderation/cases.js'
 import type { Announcement, AnnouncementKind } from '../../persistence/notifications/announcements.js'
 import { listAnnouncedPosts } from '../../persistence/notifications/list-announced-posts.js'
 import { type ListedNotification, listNotificationsByIds } from '../../persistence/notifications/list-notifications.js'
 import type { ListedPost } from '../../persistence/posts/list-posts.js'
 import { mainStreamMembers } from '../../persistence/streams/main-stream-members.js'
 import type { Pod } from '../../pod/pod.js'
-import type { Scope } from '../accounts/scopes.js'
+import { roleAllowsScope, type Scope } from '../accounts/scopes.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { mayShowPost } from '../posts/post-access.js'
 
-/** A new notification, message or post in the form in which lists show it. */
+/** A new notification, message or post in the form in which lists show it; or the state of a case, without its content. */
 export type LiveEvent = { readonly id: number } & (
   | { readonly kind: 'notification'; readonly notification: ListedNotification }
   | { readonly kind: 'message'; readonly message: MessageInConversation }
   | { readonly kind: 'post'; readonly post: ListedPost }
+  | { readonly kind: 'moderation_case'; readonly case: AnnouncedCase }
 )
 
 /** The scope that a token needs for each kind of announcement. */
@@ -21,6 +23,7 @@ export const SCOPE_OF_ANNOUNCEMENT_KIND: Readonly<Record<AnnouncementKind, Scope
   notification: 'notifications',
   message: 'conversations',
   post: 'public:read',
+  moderation_case: 'moderation',
 }
 
 export interface EventRecipient {
@@ -37,9 +40,10 @@ export async function groupAnnouncementsByRecipient<Someone extends EventRecipie
 ): Promise<ReadonlyMap<Someone, readonly Announcement[]>> {
   const ofUser = groupByKey(everybody.map((someone) => [someone.viewer.userId, someone]))
   const readersOf = await findPostReaders(pod, announcements, everybody)
+  const staff = [...new Set(everybody.filter(isCaseReader).map(({ viewer }) => viewer.userId))]
   const audience = new Map<Someone, Announcement[]>()
   for (const announcement of announcements) {
-    const users = recipientUserIds(announcement, readersOf)
+    const users = announcement.kind === 'moderation_case' ? staff : recipientUserIds(announcement, readersOf)
     for (const someone of users.flatMap((userId) => ofUser.get(userId) ?? [])) {
       if (!someone.kinds.has(announcement.kind)) continue
       const theirs = audience.get(someone) ?? []
@@ -48,6 +52,16 @@ export async function groupAnnouncementsByRecipient<Someone extends EventRecipie
     }
   }
   return audience
+}
+
+/** The role of a viewer is the one of the last check of the token. Reading the events checks it again. */
+function isCaseReader({ viewer, kinds }: EventRecipient): boolean {
+  return kinds.has('moderation_case') && mayReceive(viewer, 'moderation_case')
+}
+
+function mayReceive({ scopes, role }: Viewer, kind: AnnouncementKind): boolean {
+  const scope = SCOPE_OF_ANNOUNCEMENT_KIND[kind]
+  return scopes.has(scope) && roleAllowsScope(role ?? null, scope)
 }
 
 function recipientUserIds(
@@ -78,17 +92,22 @@ export async function findLiveEvents(
   viewer: Viewer,
   announcements: readonly Announcement[],
 ): Promise<readonly LiveEvent[]> {
-  const allowed = announcements.filter(({ kind }) => viewer.scopes.has(SCOPE_OF_ANNOUNCEMENT_KIND[kind]))
+  const allowed = announcements.filter(({ kind }) => mayReceive(viewer, kind))
   // One after the other, so that a listener uses no more than one of the connections that requests need.
   const notifications = await findSubjects(allowed, 'notification', (ids) =>
     listNotificationsByIds(db, viewer.userId, ids),
   )
   const messages = await findSubjects(allowed, 'message', (ids) => listMessagesByIds(db, viewer.personId, ids))
   const posts = await findSubjects(allowed, 'post', (ids) => listAnnouncedPosts(db, viewer, ids))
+  const cases = await findSubjects(allowed, 'moderation_case', (ids) => listAnnouncedCases(db, ids, viewer.personId))
   return allowed.flatMap(({ id, kind, subjectId }): LiveEvent[] => {
     const [notification, message, post] = [notifications.get(subjectId), messages.get(subjectId), posts.get(subjectId)]
     if (kind === 'notification') return notification === undefined ? [] : [{ id, kind, notification }]
     if (kind === 'message') return message === undefined ? [] : [{ id, kind, message }]
+    if (kind === 'moderation_case') {
+      const found = cases.get(subjectId)
+      return found === undefined ? [] : [{ id, kind, case: found }]
+    }
     return post !== undefined && mayShowPost(viewer, post) ? [{ id, kind, post }] : []
   })
 }

@@ -84,7 +84,7 @@ async function requireAuthorOfEmptyPage<Item>(
 /** Whoever knows the old guid of a person of this pod learns where they are now. */
 async function movedOrNotFound(pod: Pick<Pod, 'db'>, guid: string): Promise<Refusal<PersonRefusal>> {
   const moved = await findMovedLocalPerson(pod, { guid })
-  if (moved === undefined || moved.newest.podIsBlocked) return personNotFound()
+  if (moved === undefined || moved.newest.isBlocked) return personNotFound()
   const { guid: newGuid, address } = moved.newest
   const details = { moved_to: { guid: newGuid, diaspora_id: address } }
   return new Refusal('moved', `This person has moved to ${address}.`, { details })

@@ -63,6 +63,7 @@ export async function savePodCheck(
       ...(!isOffline && { lastSuccessAt: now, nextTryAt: null }),
       ...(check.frontPage?.protocol === 'https:' && { ssl: true }),
       ...(check.nodeInfo && { software: check.nodeInfo.software, softwareVersion: check.nodeInfo.version }),
+      ...(check.nodeInfo && { adminAccount: check.nodeInfo.adminAccount }),
     })
     .returning('*')
   const isBack = !isOffline && known !== undefined && known.offlineSince !== null

@@ -64,7 +64,7 @@ async function findFiltered(pod: Pod, arrivals: readonly ResolvedArrival[]): Pro
 
 /** Records the hits of a batch in its transaction. A repeated message counts once, a rejected one each time. */
 export async function recordFilteredArrivals(
-  pod: Pick<Pod, 'now' | 'log'>,
+  pod: Pick<Pod, 'now' | 'log' | 'jobs' | 'config'>,
   transaction: Knex.Transaction,
   filtered: FilteredArrivals,
   records: readonly StoredRecord[],

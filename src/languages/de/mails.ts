@@ -50,6 +50,10 @@ export const MAILS = {
   'mail.passkey_refused.subject': 'Auf {pod} wurde ein Passkey abgelehnt',
   'mail.passkey_refused.text':
     'Ein Passkey von {account} wurde abgelehnt, weil er kopiert worden sein kann. Entferne ihn in den Einstellungen.',
+  'mail.sign_ups_unattended.subject': 'Neue Konten auf {pod} brauchen jetzt eine Entscheidung',
+  'mail.sign_ups_unattended.text':
+    'Einige Zeit war niemand von der Moderation von {pod} aktiv. Ab jetzt wartet jedes neue Konto ohne Einladung auf eine Entscheidung, bis ein Admin das beendet.',
+  'mail.sign_ups_unattended.action': 'Wartende Konten öffnen',
   'mail.moderation_notice.subject': 'Eine Mitteilung der Moderation von {pod}',
   'mail.moderation_notice.text':
     'Die Moderation von {pod} hat eine Mitteilung für {account}. Melde dich an, um sie zu lesen.',

@@ -13,6 +13,7 @@ export const SETTINGS = {
   'settings.applications': 'Apps',
   'settings.passkeys': 'Passkeys',
   'settings.close': 'Konto schließen',
+  'settings.invitations': 'Einladungen',
   'settings.notices': 'Mitteilungen',
   'settings.export': 'Export',
 
@@ -20,6 +21,7 @@ export const SETTINGS = {
   'settings.notice.confirmed': 'Du hast alle Mitteilungen gelesen.',
   'settings.notice.unchanged': 'Es wurde nichts geändert.',
   'settings.notice.blocked': 'Die Person ist blockiert.',
+  'settings.notice.invitation_recalled': 'Die Einladung ist zurückgezogen.',
   'settings.notice.unblocked': 'Die Person ist nicht mehr blockiert.',
   'settings.notice.email':
     'Sieh in dein Postfach, falls dieser Pod E-Mails verschickt: Die Adresse gilt, sobald sie bestätigt ist.',
@@ -89,6 +91,23 @@ export const SETTINGS = {
     'Was Apps dir beim Schreiben zuerst vorschlagen. Du kannst für jeden Beitrag andere Empfänger wählen.',
   'sharing.public': 'Öffentlich',
   'sharing.or_aspects': 'Oder diese Aspekte',
+
+  'invitations.link': 'Der neue Link',
+  'invitations.link_about': 'Er wird nur jetzt angezeigt.',
+  'invitations.none': 'Du hast keine Einladungen gemacht.',
+  'invitations.entry': 'Einladung {id}',
+  'invitations.used': '{used, number} von {uses, number} benutzt',
+  'invitations.open': 'offen',
+  'invitations.recalled': 'zurückgezogen',
+  'invitations.used_up': 'aufgebraucht',
+  'invitations.ended': 'abgelaufen',
+  'invitations.came': 'Damit gekommen:',
+  'invitations.recall': 'Zurückziehen<hidden> von Einladung {id}</hidden>',
+  'invitations.invite': 'Einladen',
+  'invitations.uses': 'Für wie viele Personen (1 bis 100)',
+  'invitations.until_label': 'Bis (wie 2031-12-31; leer: zwei Wochen)',
+  'invitations.note': 'Notiz, die die Moderation lesen kann',
+  'invitations.make': 'Einladung machen',
 
   'blocks.about':
     'Von Personen, die du blockierst, siehst du in deinen Streams nichts, und sie können deine Beiträge nicht kommentieren.',

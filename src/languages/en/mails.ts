@@ -50,6 +50,10 @@ export const MAILS = {
   'mail.passkey_refused.subject': 'A passkey was refused on {pod}',
   'mail.passkey_refused.text':
     'A passkey of {account} was refused, because it may have been copied. Remove it in the settings.',
+  'mail.sign_ups_unattended.subject': 'Sign-ups on {pod} need a decision now',
+  'mail.sign_ups_unattended.text':
+    'No moderator or admin of {pod} was active for some time. From now on each sign-up without an invitation waits for a decision, until an admin ends that.',
+  'mail.sign_ups_unattended.action': 'Open the sign-ups',
   'mail.moderation_notice.subject': 'A notice from the moderators of {pod}',
   'mail.moderation_notice.text': 'The moderators of {pod} have a notice for {account}. Sign in to read it.',
   'mail.moderation_notice.action': 'Read the notice',

@@ -49,6 +49,10 @@ export const MAILS = {
   'mail.passkey_refused.subject': 'Se ha rechazado una llave de acceso en {pod}',
   'mail.passkey_refused.text':
     'Se ha rechazado una llave de acceso de {account} porque puede haber sido copiada. Quítala en los ajustes.',
+  'mail.sign_ups_unattended.subject': 'Los registros en {pod} necesitan ahora una decisión',
+  'mail.sign_ups_unattended.text':
+    'Nadie de la moderación de {pod} ha estado activo durante un tiempo. Desde ahora cada registro sin invitación espera una decisión, hasta que un administrador lo termine.',
+  'mail.sign_ups_unattended.action': 'Abrir los registros',
   'mail.moderation_notice.subject': 'Un comunicado de la moderación de {pod}',
   'mail.moderation_notice.text':
     'La moderación de {pod} tiene un comunicado para {account}. Inicia sesión para leerlo.',

@@ -50,6 +50,10 @@ export const MAILS = {
   'mail.passkey_refused.subject': 'Une clé d’accès a été refusée sur {pod}',
   'mail.passkey_refused.text':
     'Une clé d’accès de {account} a été refusée, car elle a peut-être été copiée. Retirez-la dans les paramètres.',
+  'mail.sign_ups_unattended.subject': 'Les inscriptions sur {pod} demandent maintenant une décision',
+  'mail.sign_ups_unattended.text':
+    'Aucun membre de la modération de {pod} n’a été actif depuis un certain temps. Désormais chaque inscription sans invitation attend une décision, jusqu’à ce qu’un administrateur y mette fin.',
+  'mail.sign_ups_unattended.action': 'Ouvrir les inscriptions',
   'mail.moderation_notice.subject': 'Un avis de la modération de {pod}',
   'mail.moderation_notice.text': 'La modération de {pod} a un avis pour {account}. Connectez-vous pour le lire.',
   'mail.moderation_notice.action': 'Lire l’avis',

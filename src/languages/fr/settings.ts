@@ -13,6 +13,7 @@ export const SETTINGS = {
   'settings.applications': 'Applications',
   'settings.passkeys': 'Clés d’accès',
   'settings.close': 'Fermer le compte',
+  'settings.invitations': 'Invitations',
   'settings.notices': 'Avis',
   'settings.export': 'Exportation',
 
@@ -20,6 +21,7 @@ export const SETTINGS = {
   'settings.notice.confirmed': 'Vous avez lu tous les avis.',
   'settings.notice.unchanged': 'Rien n’a été modifié.',
   'settings.notice.blocked': 'La personne est bloquée.',
+  'settings.notice.invitation_recalled': 'L’invitation est annulée.',
   'settings.notice.unblocked': 'La personne n’est plus bloquée.',
   'settings.notice.email':
     'Regardez dans votre boîte aux lettres, si ce pod envoie des e-mails : l’adresse compte dès qu’elle est confirmée.',
@@ -92,6 +94,23 @@ export const SETTINGS = {
     'Ce que les applications proposent d’abord quand vous écrivez. Vous pouvez choisir d’autres destinataires pour chaque publication.',
   'sharing.public': 'Public',
   'sharing.or_aspects': 'Ou ces facettes',
+
+  'invitations.link': 'Le nouveau lien',
+  'invitations.link_about': 'Il n’est affiché que maintenant.',
+  'invitations.none': 'Vous n’avez fait aucune invitation.',
+  'invitations.entry': 'Invitation {id}',
+  'invitations.used': '{used, number} sur {uses, number} utilisées',
+  'invitations.open': 'ouverte',
+  'invitations.recalled': 'annulée',
+  'invitations.used_up': 'épuisée',
+  'invitations.ended': 'expirée',
+  'invitations.came': 'Comptes venus par elle :',
+  'invitations.recall': 'Annuler<hidden> l’invitation {id}</hidden>',
+  'invitations.invite': 'Inviter',
+  'invitations.uses': 'Pour combien de personnes (1 à 100)',
+  'invitations.until_label': 'Jusqu’au (comme 2031-12-31 ; vide : deux semaines)',
+  'invitations.note': 'Note, que la modération peut lire',
+  'invitations.make': 'Créer une invitation',
 
   'blocks.about':
     'Vous ne voyez rien dans vos flux des personnes que vous bloquez, et elles ne peuvent pas commenter vos publications.',

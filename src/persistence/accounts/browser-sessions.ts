@@ -10,6 +10,7 @@ export interface SessionUse {
   readonly acr: string
   readonly amr: readonly string[]
   readonly network: string
+  readonly ip: string | null
   readonly browser: string
 }
 
@@ -21,17 +22,22 @@ export interface BrowserSession {
   readonly browser: string
 }
 
-/** Notes the use of a session: its first one, each sign-in in it, and otherwise at most one in five minutes. */
+/** Notes the use of a session: its first one, each sign-in in it, and otherwise at most one in five minutes; of a sign-in the address too. */
 export async function noteSessionUse(db: Knex, { amr, ...use }: SessionUse): Promise<void> {
   await db.raw(
-    `insert into browser_sessions (uid, user_id, began_at, last_used_at, authenticated_at, acr, amr, network, browser)
+    `with noted as (
+     insert into browser_sessions (uid, user_id, began_at, last_used_at, authenticated_at, acr, amr, network, browser)
      select :uid, users.id, :at, :at, :authenticatedAt, :acr, :amr, :network, :browser
      from users join people on people.id = users.person_id where people.address = :address
      on conflict (uid) do update
      set user_id = excluded.user_id, last_used_at = excluded.last_used_at, authenticated_at = excluded.authenticated_at,
        acr = excluded.acr, amr = excluded.amr, network = excluded.network, browser = excluded.browser
      where browser_sessions.last_used_at < excluded.last_used_at - interval '5 minutes'
-       or (browser_sessions.authenticated_at, browser_sessions.acr) <> (excluded.authenticated_at, excluded.acr)`,
+       or (browser_sessions.authenticated_at, browser_sessions.acr) <> (excluded.authenticated_at, excluded.acr)
+     returning user_id, authenticated_at
+   )
+   update users set sign_in_ip = cast(:ip as inet), sign_in_at = noted.authenticated_at
+   from noted where users.id = noted.user_id and users.sign_in_at is distinct from noted.authenticated_at`,
     { ...use, amr: [...amr] },
   )
 }

@@ -17,6 +17,26 @@ export async function findInvitation(db: Knex, id: number): Promise<InvitationRe
   return selectRecords(db).where({ id }).first()
 }
 
+/** The invitations of a member, newest first. */
+export async function listInvitationsOf(db: Knex, inviterId: number): Promise<readonly InvitationRecord[]> {
+  return selectRecords(db).where({ inviterId }).orderBy('id', 'desc').limit(INVITATIONS_SHOWN)
+}
+
+const INVITATIONS_SHOWN = 100
+
+export async function findInvitationOf(db: Knex, inviterId: number, id: number): Promise<InvitationRecord | undefined> {
+  return selectRecords(db).where({ inviterId, id }).first()
+}
+
+/** Invitations of a member that can still be used. */
+export async function countOpenInvitations(db: Knex, inviterId: number): Promise<number> {
+  const rows = await db('invitations')
+    .where({ inviterId, recalledAt: null })
+    .whereRaw('used < uses and expires_at > now()')
+    .select('id')
+  return rows.length
+}
+
 function selectRecords(db: Knex): Knex.QueryBuilder {
   return db('invitations').select(
     ...(['id', 'note', 'uses', 'used', 'createdBy', 'expiresAt', 'recalledAt', 'createdAt'] as const),

@@ -18,6 +18,8 @@ export interface PendingSignUp {
   readonly decidedAt: Date | null
   readonly requestUid: string | null
   readonly network: string | null
+  /** The rules of moderators that apply, by kind and id. */
+  readonly rules: readonly string[]
   readonly mailsSent: number
   readonly mailedAt: Date | null
   readonly expiresAt: Date
@@ -25,7 +27,7 @@ export interface PendingSignUp {
 }
 
 const columns = `id, username, email, password_hash, language, invitation_id, reason, answer, needs_confirmation,
-  needs_approval, confirmed_at, decided_at, request_uid, network, mails_sent, mailed_at, expires_at, created_at`
+  needs_approval, confirmed_at, decided_at, request_uid, network, rules, mails_sent, mailed_at, expires_at, created_at`
   .split(',')
   .map((column) => column.trim())
 
@@ -52,9 +54,35 @@ export async function isNamePending(db: Knex, username: string): Promise<boolean
   return (await pendingSignUps(db).where({ username }).first()) !== undefined
 }
 
+/** Keeps the address from which a sign-up came, for its account. */
+export async function insertSignUpAddress(
+  transaction: Knex.Transaction,
+  pendingId: number,
+  ip: string | null,
+): Promise<void> {
+  if (ip !== null) await transaction('sign_up_addresses').insert({ pendingId, ip })
+}
+
+/** Null: not kept. */
+export async function takeSignUpAddress(transaction: Knex.Transaction, pendingId: number): Promise<string | null> {
+  const [row] = await transaction('sign_up_addresses').where({ pendingId }).delete().returning('ip')
+  return row?.ip ?? null
+}
+
 export interface UndecidedSignUp extends PendingSignUp {
   /** Other sign-ups of its network that wait. */
   readonly othersOfNetwork: number
+}
+
+/** Those for which a moderator must decide. */
+export const IS_UNDECIDED = `pending_sign_ups.needs_approval and pending_sign_ups.decided_at is null and pending_sign_ups.expires_at > now()`
+
+/** Part of a statement: the number of sign-ups that wait for a decision. */
+export const undecidedSignUps = `(select count(*)::integer from pending_sign_ups where ${IS_UNDECIDED})`
+
+export async function countUndecidedSignUps(db: Knex): Promise<number> {
+  const { rows } = await db.raw(`select ${undecidedSignUps} as count`)
+  return rows[0].count
 }
 
 /** The sign-ups that moderators decide about, newest first. */
@@ -64,8 +92,7 @@ export async function listUndecidedSignUps(db: Knex, page: IdPage): Promise<IdPa
     where others.network = pending_sign_ups.network and others.id <> pending_sign_ups.id and others.expires_at > now()
   ) as others_of_network`
   const rows = db('pending_sign_ups')
-    .whereRaw('expires_at > now()')
-    .where({ needsApproval: true, decidedAt: null })
+    .whereRaw(IS_UNDECIDED)
     .select(...columns, db.raw(others))
   return readIdPage<UndecidedSignUp>(rows, page)
 }
@@ -82,8 +109,7 @@ export async function countSignUps(db: Knex, network: string): Promise<SignUpLoa
     `select
        (select count(*)::integer from sign_up_attempts where network = ? and at > now() - interval '1 day') as "ofNetwork",
        (select count(*)::integer from pending_sign_ups where expires_at > now()) as pending,
-       (select count(*)::integer from pending_sign_ups
-        where expires_at > now() and needs_approval and decided_at is null) as undecided`,
+       ${undecidedSignUps} as undecided`,
     [network],
   )
   return rows[0]

@@ -7,8 +7,17 @@ interface TransactionContext {
   readonly db: Knex
   /** Undefined: no key, or the key is completed already. */
   readonly claimedKey?: (() => ClaimedKey | undefined) | undefined
+  readonly precondition?: Precondition | undefined
   /** The trace of the request or message that causes the changes: 32 hexadecimal digits. */
   readonly trace?: string | undefined
+}
+
+/** The `If-Match` of the request for which the database is written to. */
+export interface Precondition {
+  /** A transaction with it is committed: later ones of the request need not compare again. */
+  isMet: boolean
+  /** Locks the object and compares it. Returns what throws if it was changed, for the end of the transaction. */
+  check(transaction: Knex.Transaction): Promise<() => void>
 }
 
 const ATTEMPTS = 4
@@ -18,18 +27,22 @@ const ATTEMPTS = 4
  * the claimed Idempotency-Key of the request as done, so that the effect and its mark are committed together.
  */
 export async function inTransaction<Result>(
-  { db, claimedKey, trace }: TransactionContext,
+  { db, claimedKey, precondition, trace }: TransactionContext,
   work: (transaction: Knex.Transaction) => Promise<Result>,
 ): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await db.transaction(async (transaction) => {
+      const result = await db.transaction(async (transaction) => {
         if (trace !== undefined) setTrace(transaction, trace)
-        const result = await work(transaction)
+        const requireUnchanged = precondition?.isMet === false ? await precondition.check(transaction) : undefined
+        const made = await work(transaction)
+        requireUnchanged?.()
         const claim = claimedKey?.()
         if (claim !== undefined) await markKeyDone(transaction, claim)
-        return result
+        return made
       })
+      if (precondition !== undefined) precondition.isMet = true
+      return result
     } catch (error) {
       if (attempt === ATTEMPTS || !(isDeadlock(error) || isForeignKeyViolation(error))) throw error
     }

@@ -13,6 +13,8 @@ export class Invitation extends Model {
   declare used: number
   /** A user name, or `command`. */
   declare createdBy: string
+  /** The member who has made it; null: a moderator, an admin or a command. */
+  declare inviterId: number | null
   /** The first use. */
   declare usedAt: Date | null
   declare recalledAt: Date | null

@@ -27,6 +27,8 @@ export class Pod extends Model {
   /** Software name and version from NodeInfo; null: unknown. */
   declare software: string | null
   declare softwareVersion: string | null
+  /** The operator, as NodeInfo names them: a user name or an address. */
+  declare adminAccount: string | null
   /** Consecutive failures. */
   declare failures: number
   /** Earliest time of the next request; null: no restriction. */

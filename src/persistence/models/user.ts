@@ -27,6 +27,8 @@ export class User extends Model {
   declare unconfirmedEmail: string | null
   /** The network address from which the account was opened, shortened. */
   declare signUpNetwork: string | null
+  /** The address itself; after 30 days its network. */
+  declare signUpIp: string | null
   declare mailEnabled: boolean
   declare digestHour: number
   declare mailState: MailState

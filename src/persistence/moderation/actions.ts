@@ -117,6 +117,14 @@ export async function addTombstonesToAction(
   )
 }
 
+/** Replaces members of what an action keeps for its work and its undo. */
+export async function changeActionDetails(transaction: Knex.Transaction, id: number, changes: object): Promise<void> {
+  await transaction.raw('update moderation_actions set details = details || cast(? as jsonb) where id = ?', [
+    JSON.stringify(changes),
+    id,
+  ])
+}
+
 /** The closing of a person has ended: the action that began it is final. */
 export async function endUndoOfClosing(transaction: Knex.Transaction, personGuid: string): Promise<void> {
   await transaction('moderation_actions')

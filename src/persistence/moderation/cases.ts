@@ -121,17 +121,26 @@ export async function eraseEvidence(
   return Math.max(erased, deleted)
 }
 
-/** Releases cases that were taken and then left without an entry. */
-export async function releaseIdleCases(db: Knex, before: Date, at: Date): Promise<void> {
-  await db.raw(
-    `with released as (
-       update moderation_cases set state = 'open', taken_by_id = null, taken_at = null, changed_at = :at
-       where state = 'taken' and closed_at is null and changed_at < :before
-       returning id
-     )
-     insert into moderation_case_events (case_id, at, event) select id, :at, 'released' from released`,
-    { before, at },
-  )
+/** Whether there are cases that were taken and then left without an entry. */
+export async function hasIdleCases(db: Knex, before: Date): Promise<boolean> {
+  return (await idleCases(db, before).first('id')) !== undefined
+}
+
+/** Releases these cases. Returns their ids. */
+export async function releaseIdleCases(
+  transaction: Knex.Transaction,
+  before: Date,
+  at: Date,
+): Promise<readonly number[]> {
+  const released: readonly { readonly id: number }[] = await idleCases(transaction, before)
+    .update({ state: 'open', takenById: null, takenAt: null, changedAt: at })
+    .returning('id')
+  for (const { id } of released) await addCaseEvent(transaction, { caseId: id, event: 'released', actorId: null, at })
+  return released.map(({ id }) => id)
+}
+
+function idleCases(db: Knex, before: Date): Knex.QueryBuilder {
+  return db('moderation_cases').where({ state: 'taken', closedAt: null }).where('changedAt', '<', before)
 }
 
 export interface CaseFilter {
@@ -159,6 +168,7 @@ export async function listCases(
 ): Promise<readonly CaseRow[]> {
   const query = selectCases(db, hiddenAuthor)
     .orderByRaw(
+      // The expression of the index `moderation_cases_listed`.
       `case cases.state when 'open' then 0 when 'taken' then 1 else 2 end, cases.reporter_count desc, cases.first_reported_at, cases.id`,
     )
     .offset(offset)
@@ -263,6 +273,20 @@ export async function readCaseHistory(
     .orderBy('id')
     .select('id', 'kind', 'reason', 'createdAt', 'canBeUndone', 'undoneById')
   return { reports, events, actions }
+}
+
+/** What a live event about a case says. */
+export type AnnouncedCase = Pick<CaseRow, 'id' | 'state' | 'kind' | 'reportCount'>
+
+export async function listAnnouncedCases(
+  db: Knex,
+  ids: readonly number[],
+  hiddenAuthor: number,
+): Promise<readonly AnnouncedCase[]> {
+  return db('moderation_cases as cases')
+    .whereIn('id', [...ids])
+    .whereRaw('cases.author_id is distinct from ?', [hiddenAuthor])
+    .select('id', 'state', 'kind', 'reportCount')
 }
 
 /** Counts the events of a case that are no reports: a change of a moderator adds one. */

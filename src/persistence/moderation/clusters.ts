@@ -66,12 +66,12 @@ export async function findGrowingClusters(
     .whereRaw(`(state = 'open' or state = 'dismissed' and last_at >= ?)`, [dismissedSince])
 }
 
-/** Opens a cluster with its case, or returns the open one with this key. */
+/** Opens a cluster with its case, or returns the open one with this key, without a case. */
 export async function openCluster(
   transaction: Knex.Transaction,
   cluster: Pick<ClusterRow, 'key' | 'kind' | 'label'>,
   at: Date,
-): Promise<number> {
+): Promise<{ readonly id: number; readonly caseId: number | null }> {
   const [opened] = await transaction('clusters')
     .insert({ ...cluster, firstAt: at, lastAt: at })
     .onConflict(transaction.raw(`(key) where state = 'open'`))
@@ -79,7 +79,7 @@ export async function openCluster(
     .returning('id')
   if (opened === undefined) {
     const { id } = await transaction('clusters').where({ key: cluster.key, state: 'open' }).first('id')
-    return id
+    return { id, caseId: null }
   }
   const { rows } = await transaction.raw(
     `with opened as (
@@ -88,10 +88,10 @@ export async function openCluster(
      ), noted as (
        insert into moderation_case_events (case_id, at, event) select id, :at, 'reported' from opened
      )
-     update clusters set case_id = opened.id from opened where clusters.id = :id returning clusters.id`,
+     update clusters set case_id = opened.id from opened where clusters.id = :id returning clusters.id, case_id as "caseId"`,
     { guid: String(opened.id), label: `${cluster.kind}: ${cluster.label}`, at, id: opened.id },
   )
-  return rows[0].id
+  return rows[0]
 }
 
 /** Content with a key since a time that is in no cluster. */

@@ -8,17 +8,38 @@ export interface ContentOfPerson {
   readonly guid: string
 }
 
-/** Public posts of a person, and their comments on public posts, which an action has not hidden yet; comments first, the oldest first. */
+/** The place behind the last changed row: in the comments, and after them in the posts. */
+export interface ContentPlace {
+  readonly step: 'comments' | 'posts'
+  readonly afterTime: string | null
+  readonly afterPostId: number
+  readonly afterId: number
+}
+
+export const FIRST_PLACE: ContentPlace = { step: 'comments', afterTime: null, afterPostId: 0, afterId: 0 }
+
+/** Comments of a person on public posts, then their public posts, after a place. Each reads one index of the author, in its order. */
 export async function findContentToChange(
   db: Knex,
   personId: number,
-  actionId: number,
+  place: ContentPlace,
   limit: number,
-): Promise<readonly ContentOfPerson[]> {
-  const { rows: comments } = await db.raw(selectComments, { personId, actionId, limit })
+): Promise<{ readonly items: readonly ContentOfPerson[]; readonly next: ContentPlace }> {
+  const { rows: comments } =
+    place.step === 'comments' ? await db.raw(selectComments, { personId, ...place, limit }) : { rows: [] }
   const left = limit - comments.length
-  const { rows: posts } = left === 0 ? { rows: [] } : await db.raw(selectPosts, { personId, actionId, limit: left })
-  return [...comments, ...posts]
+  const fromPosts = place.step === 'posts' ? place : { afterTime: null, afterId: 0 }
+  const { rows: posts } = left === 0 ? { rows: [] } : await db.raw(selectPosts, { personId, ...fromPosts, limit: left })
+  return { items: [...comments, ...posts], next: placeAfter(place, comments.at(-1), posts.at(-1)) }
+}
+
+function placeAfter(
+  before: ContentPlace,
+  comment: { readonly id: number; readonly postId: number } | undefined,
+  post: { readonly id: number; readonly at: string } | undefined,
+): ContentPlace {
+  if (post !== undefined) return { step: 'posts', afterTime: post.at, afterPostId: 0, afterId: post.id }
+  return comment === undefined ? before : { ...before, afterPostId: comment.postId, afterId: comment.id }
 }
 
 export async function countPublicContent(db: Knex, personId: number): Promise<number> {
@@ -32,16 +53,16 @@ export async function countPublicContent(db: Knex, personId: number): Promise<nu
 }
 
 const selectComments = `
-  select 'comment' as type, comments.id, comments.guid from comments join posts on posts.id = post_id
+  select 'comment' as type, comments.id, comments.guid, comments.post_id as "postId" from comments join posts on posts.id = post_id
   where comments.author_id = :personId and posts.author_id is not null and ${SENT_PUBLICLY}
-    and not exists (select from hidden_content where action_id = :actionId and comment_id = comments.id)
-  order by comments.id limit :limit`
+    and (comments.post_id, comments.id) > (:afterPostId, :afterId)
+  order by comments.post_id, comments.id limit :limit`
 
 const selectPosts = `
-  select 'post' as type, id, guid from posts
+  select 'post' as type, id, guid, created_at::text as at from posts
   where author_id = :personId and ${SENT_PUBLICLY}
-    and not exists (select from hidden_content where action_id = :actionId and post_id = posts.id)
-  order by id limit :limit`
+    and (cast(:afterTime as timestamptz) is null or (created_at, id) < (cast(:afterTime as timestamptz), :afterId))
+  order by created_at desc, id desc limit :limit`
 
 interface PurgedContent {
   readonly kind: DestructibleKind

@@ -214,14 +214,14 @@ export async function readFilterHits(
 
 /**
  * Opens a case for each flagged content, or adds the hit to the history of its case. A case of private content has no text. One
- * statement for any number of them.
+ * statement for any number of them. Returns the cases.
  */
 export async function openFilterCases(
   transaction: Knex.Transaction,
   flagged: readonly Pick<NewFilterHit, 'targetType' | 'targetGuid' | 'filterId'>[],
   at: Date,
-): Promise<void> {
-  await transaction.raw(
+): Promise<readonly number[]> {
+  const { rows } = await transaction.raw(
     `with flagged as (
        select "targetType" as type, "targetGuid" as guid, string_agg(distinct cast("filterId" as text), ', ') as filters
        from json_to_recordset(cast(:flagged as json)) as flagged("targetType" text, "targetGuid" text, "filterId" bigint)
@@ -253,9 +253,11 @@ export async function openFilterCases(
      )
      insert into moderation_case_events (case_id, at, event, text)
      select cases.id, :at, 'reported', 'filter ' || flagged.filters
-     from cases join flagged on flagged.type = cases.target_type and flagged.guid = cases.target_guid`,
+     from cases join flagged on flagged.type = cases.target_type and flagged.guid = cases.target_guid
+     returning case_id as "caseId"`,
     { flagged: JSON.stringify(flagged), at },
   )
+  return rows.map(({ caseId }: { readonly caseId: number }) => caseId)
 }
 
 /** Deletes all hits but the latest of each filter, and days that are over. */

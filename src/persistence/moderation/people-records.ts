@@ -27,6 +27,22 @@ export interface PersonRecord {
   }[]
 }
 
+/** What only the record of one person shows, because reading it is recorded in the audit log. */
+export interface PersonContact {
+  readonly email: string | null
+  readonly emailConfirmedAt: Date | null
+  /** The addresses; after 30 days their networks. */
+  readonly signUpIp: string | null
+  readonly signedUpAt: Date | null
+  readonly signInIp: string | null
+  readonly signInAt: Date | null
+  /** The invitation by which the account was made. */
+  readonly invitationId: number | null
+  readonly lastActiveAt: Date | null
+  /** Local users who follow the person. */
+  readonly followers: number
+}
+
 export interface PersonFilter {
   /** Part of the name, or the beginning of the address. */
   readonly text?: string | undefined
@@ -38,6 +54,8 @@ export interface PersonFilter {
   readonly firstSeenAfter?: Date | undefined
   /** The whole address of a local person, in any case. */
   readonly email?: string | undefined
+  /** An address or a network that an account was made or used from. */
+  readonly ip?: string | undefined
   /** The number of an invitation. */
   readonly invitedBy?: number | undefined
 }
@@ -76,7 +94,7 @@ const NOTES_SHOWN = 50
 /** Lists people, the latest first. */
 export async function listPersonRecords(
   db: Knex,
-  { text, isLocal, state, role, domain, firstSeenAfter, email, invitedBy }: PersonFilter,
+  { text, isLocal, state, role, domain, firstSeenAfter, email, ip, invitedBy }: PersonFilter,
   page: IdPage,
 ): Promise<IdPageResult<PersonRecord>> {
   const query = selectRecords(db)
@@ -92,12 +110,42 @@ export async function listPersonRecords(
   if (domain !== undefined) query.whereRaw(`split_part(people.address, '@', 2) = ?`, [domain])
   if (firstSeenAfter !== undefined) query.where('people.createdAt', '>', firstSeenAfter)
   if (email !== undefined) query.whereRaw('lower(users.email) = lower(?)', [email])
+  if (ip !== undefined) {
+    query.whereRaw('(users.sign_up_ip && cast(:ip as inet) or users.sign_in_ip && cast(:ip as inet))', { ip })
+  }
   if (invitedBy !== undefined) query.where('users.invitationId', invitedBy)
   return readIdPage(query, page, 'people.id')
 }
 
 export async function findPersonRecord(db: Knex, guid: string): Promise<PersonRecord | undefined> {
   return selectRecords(db).where('people.guid', guid).first()
+}
+
+export async function readPersonContact(db: Knex, personId: number): Promise<PersonContact> {
+  const { rows } = await db.raw(
+    `select coalesce(users.email, users.unconfirmed_email) as email, users.email_confirmed_at as "emailConfirmedAt",
+       users.sign_up_ip as "signUpIp", users.signed_up_at as "signedUpAt",
+       users.sign_in_ip as "signInIp", users.sign_in_at as "signInAt", users.invitation_id as "invitationId",
+       greatest(users.sign_in_at, (
+         select max(last_used_at) from browser_sessions where browser_sessions.user_id = users.id
+       )) as "lastActiveAt",
+       (select count(*) from contacts where contacts.person_id = people.id and receiving)::integer as followers
+     from people left join users on users.person_id = people.id
+     where people.id = ?`,
+    [personId],
+  )
+  return rows[0]
+}
+
+/** Shortens the addresses that are older than 30 days to their networks. */
+export async function shortenOldAddresses(db: Knex): Promise<void> {
+  for (const [ip, at] of [
+    ['sign_up_ip', 'signed_up_at'],
+    ['sign_in_ip', 'sign_in_at'],
+  ]) {
+    const network = `network(set_masklen(${ip}, case family(${ip}) when 4 then 24 else 48 end))`
+    await db.raw(`update users set ${ip} = ${network} where ${at} < now() - interval '30 days' and ${ip} <> ${network}`)
+  }
 }
 
 const STATE = `case

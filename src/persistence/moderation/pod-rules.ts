@@ -40,12 +40,10 @@ export interface PodRuleFilter {
   readonly batchId?: number | undefined
 }
 
-/** SQL condition: the host, an expression, is within the domain of the rule. */
-const hostIsWithin = (host: string, rule: string) =>
-  `(regexp_replace(${host}, '^www\\.', '') = ${rule}.domain
-    or (${rule}.subdomains and right(${host}, length(${rule}.domain) + 1) = '.' || ${rule}.domain))`
-
-const POD_IS_WITHIN = `${hostIsWithin('pods.host', 'pod_rules')} and (pod_rules.port is null or pods.port = pod_rules.port)`
+/** SQL condition on `pods`: the rule applies to the pod unless another one has a longer domain. Index `pods_domains`. */
+const POD_IS_WITHIN = `pod_domains(pods.host) @> array[pod_rules.domain]
+  and (pod_rules.subdomains or (pod_domains(pods.host))[1] = pod_rules.domain)
+  and (pod_rules.port is null or pods.port = pod_rules.port)`
 
 const PODS_MET = `(select count(*)::integer from pods where ${POD_IS_WITHIN}) as pods_met`
 
@@ -131,7 +129,8 @@ export async function listRulesOfHost(
 ): Promise<readonly ListedPodRule[]> {
   return db('pod_rules')
     .select('pod_rules.*', db.raw(PODS_MET))
-    .whereRaw(hostIsWithin('cast(:host as text)', 'pod_rules'), { host })
+    .whereRaw('pod_rules.domain = any(pod_domains(cast(:host as text)))', { host })
+    .whereRaw('(pod_rules.subdomains or (pod_domains(cast(:host as text)))[1] = pod_rules.domain)', { host })
     .andWhereRaw('(pod_rules.port is null or pod_rules.port = ?)', [port])
     .orderByRaw('length(domain) desc, port nulls last')
 }

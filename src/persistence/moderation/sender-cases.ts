@@ -1,12 +1,12 @@
 import type { Knex } from 'knex'
 
-/** Opens a case for each person who begins many conversations. It names their number, never a text. An open case is left as it is. */
+/** Opens a case for each person who begins many conversations. It names their number, never a text. An open case is left as it is. Returns the new ones. */
 export async function openSenderCases(
-  db: Knex,
+  transaction: Knex.Transaction,
   senders: readonly { readonly authorId: number; readonly count: number }[],
   at: Date,
-): Promise<void> {
-  await db.raw(
+): Promise<readonly number[]> {
+  const { rows } = await transaction.raw(
     `with senders as (
        select * from json_to_recordset(cast(:senders as json)) as given("authorId" bigint, count integer)
      ), opened as (
@@ -21,7 +21,9 @@ export async function openSenderCases(
      )
      insert into moderation_case_events (case_id, at, event, text)
      select opened.id, :at, 'reported', senders.count || ' new conversations in an hour with people who do not follow the author'
-     from opened join senders on senders."authorId" = opened.author_id`,
+     from opened join senders on senders."authorId" = opened.author_id
+     returning case_id as "caseId"`,
     { senders: JSON.stringify(senders), at },
   )
+  return rows.map(({ caseId }: { readonly caseId: number }) => caseId)
 }

@@ -2,9 +2,9 @@ import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 
-export type AnnouncementKind = 'notification' | 'message' | 'post'
+export type AnnouncementKind = 'notification' | 'message' | 'post' | 'moderation_case'
 
-/** A new row for live event streams: for one user, or for all users with the post in their main stream. Ids ascend with time. */
+/** A new row for live event streams: for one user, for all users with the post in their main stream, or for moderators. Ids ascend with time. */
 export interface Announcement {
   readonly id: number
   readonly kind: AnnouncementKind
@@ -23,6 +23,8 @@ export interface AnnouncedRows {
   readonly posts?: readonly number[]
   /** Posts that became visible to one user. */
   readonly shown?: readonly { readonly userId: number; readonly postId: number }[]
+  /** New or changed cases, for moderators and admins. */
+  readonly cases?: readonly number[]
 }
 
 /**
@@ -31,7 +33,7 @@ export interface AnnouncedRows {
  */
 export async function insertAnnouncements(
   transaction: Knex.Transaction,
-  { notifications = [], messages = [], posts = [], shown = [] }: AnnouncedRows,
+  { notifications = [], messages = [], posts = [], shown = [], cases = [] }: AnnouncedRows,
 ): Promise<number> {
   await queryPrepared(
     transaction,
@@ -45,6 +47,7 @@ export async function insertAnnouncements(
     posts,
     shown.map(({ postId }) => postId),
     shown.map(({ userId }) => userId),
+    cases,
   ])
   return rows.length
 }
@@ -96,7 +99,7 @@ export function listAnnouncementsOfUser(
 const MAX_POST_AGE = `interval '2 days'`
 
 /** A message is announced to all participants, its author included, except to those who block the author. */
-const newsOf = ({ notifications, messages, posts, shown }: Readonly<Record<keyof AnnouncedRows, string>>) => `
+const newsOf = ({ notifications, messages, posts, shown, cases }: Readonly<Record<keyof AnnouncedRows, string>>) => `
     select 'notification' as kind, notifications.id as subject_id, notifications.user_id
     from notifications where notifications.id = any(${notifications}::bigint[])
     union all
@@ -120,7 +123,9 @@ const newsOf = ({ notifications, messages, posts, shown }: Readonly<Record<keyof
       )
     )
     union all
-    select 'post', shown.post_id, shown.user_id from ${shown} as shown(post_id, user_id)`
+    select 'post', shown.post_id, shown.user_id from ${shown} as shown(post_id, user_id)
+    union all
+    select distinct 'moderation_case', cases.id, null::bigint from unnest(${cases}::bigint[]) as cases(id)`
 
 const insertAnnouncementRows = `
   with news as (${newsOf({
@@ -128,6 +133,7 @@ const insertAnnouncementRows = `
     messages: opaqueParam('$2', 'bigint[]'),
     posts: opaqueParam('$3', 'bigint[]'),
     shown: `unnest(${opaqueParam('$4', 'bigint[]')}, ${opaqueParam('$5', 'bigint[]')})`,
+    cases: opaqueParam('$6', 'bigint[]'),
   })}
   )
   insert into announcements (kind, subject_id, user_id)
@@ -159,6 +165,7 @@ const announceOutboxRows = `
       select (each.pair ->> 'postId')::bigint, (each.pair ->> 'userId')::bigint
       from taken, jsonb_array_elements(taken.data -> 'shown') as each(pair)
     )`,
+    cases: takenIds('cases'),
   })}
   ), inserted as (
     insert into announcements (kind, subject_id, user_id)

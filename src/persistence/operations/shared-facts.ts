@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { IS_UNDECIDED, undecidedSignUps } from '../accounts/pending-sign-ups.js'
 
 interface Counted {
   readonly count: number
@@ -44,8 +45,8 @@ export async function readSharedFacts(db: Knex): Promise<SharedFacts> {
       ${list(topFaults(`select '' as queue, fault, count(*) from quarantine group by 2`))} as quarantined,
       ${list(`select kind, count(*) from moderation_cases where state in ('open', 'taken') group by 1`)} as "casesOpen",
       (select extract(epoch from now() - min(first_reported_at)) from moderation_cases where state in ('open', 'taken')) as "oldestCase",
-      (select count(*) from pending_sign_ups where ${UNDECIDED}) as "signUpsPending",
-      (select extract(epoch from now() - min(coalesce(confirmed_at, created_at))) from pending_sign_ups where ${UNDECIDED}) as "oldestSignUp",
+      ${undecidedSignUps} as "signUpsPending",
+      (select extract(epoch from now() - min(coalesce(confirmed_at, created_at))) from pending_sign_ups where ${IS_UNDECIDED}) as "oldestSignUp",
       (select extract(epoch from max(certificate_ends_at) - now()) from checks) as "certificateEnds",
       (select count(*)::integer from pg_stat_activity where backend_type = 'client backend') as connections,
       current_setting('max_connections')::integer as "maxConnections",
@@ -66,9 +67,6 @@ export async function readSharedFacts(db: Knex): Promise<SharedFacts> {
     databaseClock: Number(databaseClock),
   }
 }
-
-/** SQL condition: the sign-up waits for a moderator. */
-const UNDECIDED = `needs_approval and decided_at is null and (not needs_confirmation or confirmed_at is not null)`
 
 const pausedQueues = `
   select queue, extract(epoch from until - now())::float as left

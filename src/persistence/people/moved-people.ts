@@ -12,7 +12,8 @@ export interface MovedPerson {
     readonly address: string
     /** Null: an account of this pod. */
     readonly pod: { readonly host: string; readonly port: number; readonly ssl: boolean } | null
-    readonly podIsBlocked: boolean
+    /** Moderators have blocked the person or their pod. */
+    readonly isBlocked: boolean
   }
 }
 
@@ -37,7 +38,7 @@ export async function findMovedPerson(
        json_build_object(
          'guid', newest.guid, 'address', newest.address,
          'pod', case when pods.id is not null then json_build_object('host', pods.host, 'port', pods.port, 'ssl', pods.ssl) end,
-         'podIsBlocked', pods.blocked_at is not null
+         'isBlocked', pods.blocked_at is not null or newest.restriction is not distinct from 'block'
        ) as newest
      from old
      join people as newest on newest.id = (select id from step order by depth desc limit 1)

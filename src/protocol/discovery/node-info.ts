@@ -7,6 +7,8 @@ export interface NodeInfo {
   readonly version: string
   /** The names of the supported protocols. */
   readonly protocols: readonly string[]
+  /** The operator: a user name or an address. Null: not named. */
+  readonly adminAccount: string | null
 }
 
 const schema = 'http://nodeinfo.diaspora.software/ns/schema/'
@@ -36,7 +38,14 @@ export function readNodeInfo(json: string): NodeInfo {
   if (typeof name !== 'string' || !/^[a-z0-9-]{1,64}$/.test(name)) throw invalid('the software has no usable name')
   if (typeof version !== 'string' || version === '' || version.length > 255)
     throw invalid('the software has no version')
-  return { software: name, version, protocols: protocolsOf(memberOf(document, 'protocols')) }
+  const adminAccount = adminAccountOf(memberOf(memberOf(document, 'metadata'), 'adminAccount'))
+  return { software: name, version, protocols: protocolsOf(memberOf(document, 'protocols')), adminAccount }
+}
+
+function adminAccountOf(account: unknown): string | null {
+  const isAccount =
+    typeof account === 'string' && account.length <= 255 && /^[a-z0-9_.-]+(@[a-z0-9.:-]+)?$/i.test(account)
+  return isAccount ? account.toLowerCase() : null
 }
 
 /** Versions 2.x have one list, version 1.0 has one for each direction. */

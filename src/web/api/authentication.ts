@@ -169,7 +169,7 @@ function roleNeeded(): RequestFault {
 }
 
 /** 403 and not 401, because clients end their session on a 401. */
-export function insufficientScope(realm: string, scopes: readonly Scope[]): RequestFault {
+function insufficientScope(realm: string, scopes: readonly Scope[]): RequestFault {
   const needed = scopes.join(' ')
   return new RequestFault(403, `insufficient_scope: this call needs ${needed}.`, {
     headers: { 'www-authenticate': `Bearer realm="${realm}", error="insufficient_scope", scope="${needed}"` },

@@ -16,13 +16,15 @@ import { auditRoutes } from './moderation/audit.js'
 import { clusterRoutes } from './moderation/clusters.js'
 import { contentRoutes } from './moderation/content.js'
 import { filterRoutes } from './moderation/filters.js'
-import { invitationRoutes } from './moderation/invitations.js'
 import { peopleRoutes } from './moderation/people.js'
 import { podRuleImportRoutes } from './moderation/pod-rules/pod-rule-imports.js'
 import { podRuleRoutes } from './moderation/pod-rules/pod-rules.js'
 import { podRoutes } from './moderation/pods.js'
 import { reportRoutes } from './moderation/reports.js'
 import { roleRoutes } from './moderation/roles.js'
+import { invitationRoutes } from './moderation/sign-ups/invitations.js'
+import { networkRuleRoutes } from './moderation/sign-ups/network-rules.js'
+import { signUpRoutes } from './moderation/sign-ups/sign-ups.js'
 import { overviewRoutes } from './overview.js'
 import { quarantineRoutes } from './quarantine.js'
 import { queueRoutes } from './queues.js'
@@ -38,7 +40,9 @@ const MODERATION_PAGES = [
   podRuleImportRoutes,
   filterRoutes,
   clusterRoutes,
+  signUpRoutes,
   invitationRoutes,
+  networkRuleRoutes,
   auditRoutes,
   roleRoutes,
 ]

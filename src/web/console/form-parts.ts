@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { html, type Markup, type MarkupValue } from '../pages/markup.js'
 
 export interface FormOptions {
-  readonly layout?: 'entry' | 'buttons'
+  readonly layout?: 'entry' | 'buttons' | 'plain'
   /** What the form was made from: the change is refused if that has changed meanwhile. */
   readonly version?: string | undefined
   /** For a form with a file. */

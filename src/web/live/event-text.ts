@@ -2,6 +2,7 @@ import type { LiveEvent } from '../../domain/notifications/live-events.js'
 import { withDecimalPoints } from '../api/decimal-points.js'
 import type { DialectContext } from '../api/dialect.js'
 import { presentMessage } from '../presenters/conversations.js'
+import { presentAnnouncedCase } from '../presenters/moderation.js'
 import { presentNotification } from '../presenters/notifications.js'
 import { presentPost } from '../presenters/posts.js'
 
@@ -38,6 +39,8 @@ function dataOf(event: LiveEvent, context: DialectContext): object {
       return { ...presentMessage(event.message, context.addresses), conversation_guid: event.message.conversationGuid }
     case 'post':
       return presentPost(event.post, context.addresses)
+    case 'moderation_case':
+      return presentAnnouncedCase(event.case)
   }
 }
 

@@ -7,8 +7,8 @@ import {
   needsApproval,
   type SignUpResult,
 } from '../../domain/accounts/sign-ups/begin-sign-up.js'
+import { findNetworkRefusal } from '../../domain/accounts/sign-ups/sign-up-rules.js'
 import { Refusal } from '../../domain/refusals.js'
-import { shownNetworkOf } from '../../networks/network-source.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import {
   noSignUpPage,
@@ -50,9 +50,9 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)
     const t = textsFor(request, reply, { uiLocales: uiLocalesOf(interaction) })
     reply.type('text/html; charset=utf-8')
-    const refused = await findSignUpRefusal(pod, visit.invitation)
+    const refused = (await findNetworkRefusal(pod, request.ip)) ?? (await findSignUpRefusal(pod, visit.invitation))
     if (refused?.reason === 'sign_up_full') reply.code(503).header('retry-after', String(refused.details['retryAfter']))
-    else if (refused) reply.code(403)
+    else if (refused) reply.code(refused.reason === 'invitation_unusable' ? 404 : 403)
     if (refused) return reply.send(noSignUpPage(t, podName, refusalText(t, refused)))
     return reply.header('content-security-policy', formPolicy({ leadsToClient: visit.request !== undefined })).send(
       signUpPage({
@@ -121,13 +121,21 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
     const language = formText(request, 'language') ?? t.language
     const errors = isByProgram(request)
       ? [{ field: undefined, message: t('refusal.too_early') }]
-      : await findErrors(t, { username, password, again, language, ...texts, invitation: visit.invitation })
+      : await findErrors(t, {
+          username,
+          password,
+          again,
+          language,
+          ...texts,
+          ip: request.ip,
+          invitation: visit.invitation,
+        })
     const shown = { ...visit, username, language, ...texts }
     if (errors.length > 0) return show(request, reply.code(422), browser, { ...shown, errors })
     try {
       const result = await beginSignUp(pod, {
         ...{ username, password, ...texts, language, invitation: visit.invitation, requestUid: visit.request },
-        network: shownNetworkOf(request.ip),
+        ip: request.ip,
       })
       keepLanguage(reply, language)
       return await finish(request, reply, browser, { result, interaction, language })

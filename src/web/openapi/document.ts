@@ -9,9 +9,10 @@ import { Comment, NewComment } from '../schemas/comments.js'
 import { Conversation, Message, StartedConversation } from '../schemas/conversations.js'
 import { ErrorBody, ErrorReasonName } from '../schemas/error-body.js'
 import { InvitationSchema } from '../schemas/invitations.js'
-import { LiveMessage, StreamEventData, StreamEvents, StreamReset } from '../schemas/live.js'
+import { LiveCase, LiveMessage, StreamEventData, StreamEvents, StreamReset } from '../schemas/live.js'
 import { CleanPreviewSchema, ClusterSchema, WholeClusterSchema } from '../schemas/moderation/clusters.js'
 import { DryRunSchema, FilterSchema, WholeFilterSchema } from '../schemas/moderation/filters.js'
+import { IpRuleSchema, MailRuleSchema } from '../schemas/moderation/network-rules.js'
 import { OperationSchema, PodRuleImportSchema } from '../schemas/moderation/pod-rule-imports.js'
 import { PodPreviewSchema, PodRuleSchema } from '../schemas/moderation/pod-rules.js'
 import {
@@ -78,7 +79,8 @@ in that case.
 
 **The admin API** below \`/api/admin/v1\` is for moderators and admins. Its scopes \`moderation\` and \`administration\` are granted only to
 users with the role, and the role is checked at every request (403 \`role_needed\`). Every action needs a \`reason\` and is recorded in
-the audit log. Dangerous actions need \`confirm\`: without it the answer is 409 \`confirmation_needed\` with a \`preview\`.
+the audit log. Dangerous actions need \`confirm\`: without it the answer is 409 \`confirmation_needed\` with a \`preview\`. A change of a
+single object with the \`ETag\` of its GET as \`If-Match\` is refused with 412 \`changed_meanwhile\` if it was changed since.
 
 **Live events.** \`GET /api/v1/streaming\` sends notifications, messages and posts as they arrive, so clients need not poll.
 
@@ -118,14 +120,14 @@ const NAMED_SCHEMAS = [
     NewComment,
   ],
   ...[Conversation, StartedConversation, Message, Notification, Like, Reshare, Aspect],
-  ...[LiveMessage, StreamReset, StreamEvents, StreamEventData],
+  ...[LiveMessage, LiveCase, StreamReset, StreamEvents, StreamEventData],
   ...[FilterSchema, WholeFilterSchema, DryRunSchema],
   ...[ListedPersonSchema, WholePersonSchema],
   ...[ActionSchema, AuditEntrySchema, ContentSchema, ListedCaseSchema, WholeCaseSchema, OwnReportSchema],
   UserNoticeSchema,
   UserSettings,
   ...[PodRuleSchema, PodPreviewSchema, ListedPodSchema, PodSchema],
-  ...[PodRuleImportSchema, OperationSchema, InvitationSchema, SignUpSchema],
+  ...[PodRuleImportSchema, OperationSchema, InvitationSchema, SignUpSchema, MailRuleSchema, IpRuleSchema],
   ...[ClusterSchema, WholeClusterSchema, CleanPreviewSchema],
   ...[QueueSchema, QueueJobSchema, QuarantinedSchema, DeadLetterSchema, TraceStepSchema],
 ]

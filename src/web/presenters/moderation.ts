@@ -2,13 +2,18 @@ import type { ListedCase, WholeCase } from '../../domain/moderation/cases.js'
 import type { ContentTarget, FoundContent } from '../../domain/moderation/find-content.js'
 import type { WholePersonRecord } from '../../domain/moderation/people.js'
 import type { ActionRow } from '../../persistence/moderation/actions.js'
-import type { OwnReport } from '../../persistence/moderation/cases.js'
+import type { AnnouncedCase, OwnReport } from '../../persistence/moderation/cases.js'
 import type { PersonRecord } from '../../persistence/moderation/people-records.js'
 import { presentPersonSummary } from './people.js'
 import type { PodAddresses } from './picture-urls.js'
 
 /** For the author of hidden content, who alone is shown it. */
 export const HIDDEN = { hidden: true, text: 'A moderator of this pod has hidden this. Only you can see it.' } as const
+
+/** The data of a live event: no text, no names. */
+export function presentAnnouncedCase({ id, state, kind, reportCount }: AnnouncedCase) {
+  return { id, state, kind, reports: reportCount }
+}
 
 export function presentListedCase(listed: ListedCase, addresses: PodAddresses) {
   const { targetType: type, targetGuid: guid, targetCreatedAt } = listed
@@ -102,7 +107,25 @@ export function presentWholePersonRecord(
   addresses: PodAddresses,
 ) {
   const presentedNotes = notes.map(({ actor, text, createdAt }) => ({ at: createdAt.toISOString(), actor, text }))
-  return { ...presentPersonRecord(record, addresses), counts, warnings, notes: presentedNotes }
+  return {
+    ...presentPersonRecord(record, addresses),
+    last_active_at: record.lastActiveAt?.toISOString() ?? null,
+    email: record.email,
+    email_confirmed: record.emailConfirmedAt !== null,
+    ips: [
+      ...addressAt('sign_up', record.signUpIp, record.signedUpAt),
+      ...addressAt('sign_in', record.signInIp, record.signInAt),
+    ],
+    invited_by: record.invitationId,
+    followed_here: record.followers,
+    counts,
+    warnings,
+    notes: presentedNotes,
+  }
+}
+
+function addressAt(usedFor: 'sign_up' | 'sign_in', ip: string | null, at: Date | null) {
+  return ip === null ? [] : [{ ip, used_for: usedFor, at: at?.toISOString() ?? null }]
 }
 
 export function presentAction(action: ActionRow) {

@@ -18,7 +18,18 @@ export function nodeInfoSchema(version: NodeInfoVersion): string {
 /** The NodeInfo document. Its schema allows no other members. Usage is present only if the operator publishes statistics. */
 export function presentNodeInfo(
   version: NodeInfoVersion,
-  { config, software, usage }: { readonly config: Config; readonly software: Software; readonly usage?: Usage },
+  {
+    config,
+    software,
+    usage,
+    approval,
+  }: {
+    readonly config: Config
+    readonly software: Software
+    readonly usage?: Usage
+    /** Sign-ups need the decision of a moderator. */
+    readonly approval: boolean
+  },
 ): object {
   const { name, version: release, ...links } = software
   return {
@@ -28,7 +39,7 @@ export function presentNodeInfo(
     services: { inbound: [], outbound: [] },
     openRegistrations: config.registrations === 'open',
     usage: usage ? presentUsage(usage) : { users: {} },
-    metadata: { nodeName: config.podName },
+    metadata: { nodeName: config.podName, ...(approval && { approvalRequired: true }) },
   }
 }
 

@@ -9,6 +9,16 @@ export const LiveMessage = Type.Object(
   { $id: 'LiveMessage', description: 'A message, as an event of `GET /streaming` carries it.' },
 )
 
+export const LiveCase = Type.Object(
+  {
+    id: Type.Integer(),
+    state: Type.Enum(['open', 'taken', 'resolved', 'dismissed']),
+    kind: Type.Enum(['report', 'filter', 'cluster']),
+    reports: Type.Integer({ description: 'The number of reports.' }),
+  },
+  { $id: 'LiveCase', description: 'A case that is new or has changed, for moderators and admins. It has no text.' },
+)
+
 export const StreamReset = Type.Object(
   {
     reason: Type.Enum(['unknown', 'too_old', 'too_many'], {
@@ -21,7 +31,13 @@ export const StreamReset = Type.Object(
 
 /** The `data` of each event, by the name of the event. */
 export const StreamEvents = Type.Object(
-  { notification: refTo(Notification), message: refTo(LiveMessage), post: refTo(Post), reset: refTo(StreamReset) },
+  {
+    notification: refTo(Notification),
+    message: refTo(LiveMessage),
+    post: refTo(Post),
+    moderation_case: refTo(LiveCase),
+    reset: refTo(StreamReset),
+  },
   {
     $id: 'StreamEvents',
     description:
@@ -34,5 +50,5 @@ type EventData = Static<typeof StreamEvents>[keyof Static<typeof StreamEvents>]
 export const StreamEventData = Type.Unsafe<EventData>({
   $id: 'StreamEventData',
   description: 'The `data` of one event. `StreamEvents` says which name of an event belongs to which.',
-  anyOf: [refTo(Notification), refTo(LiveMessage), refTo(Post), refTo(StreamReset)],
+  anyOf: [refTo(Notification), refTo(LiveMessage), refTo(Post), refTo(LiveCase), refTo(StreamReset)],
 })

@@ -109,6 +109,15 @@ export const WholePersonSchema = Type.Object(
       comments: Type.Integer(),
       deliveries_waiting: Type.Integer(),
     }),
+    last_active_at: nullable(Timestamp),
+    email: nullable(Type.String({ description: 'Of a local account; also before it is confirmed.' })),
+    email_confirmed: Type.Boolean(),
+    ips: Type.Array(
+      Type.Object({ ip: Type.String(), used_for: Type.Enum(['sign_up', 'sign_in']), at: nullable(Timestamp) }),
+      { description: 'Of the sign-up and the last sign-in. After 30 days the network (/24 or /48) is left.' },
+    ),
+    invited_by: nullable(Type.Integer({ description: 'The number of the invitation.' })),
+    followed_here: Type.Integer({ description: 'Local users who follow the person.' }),
     warnings: Type.Integer(),
     notes: Type.Array(
       Type.Object({

@@ -12,6 +12,7 @@ export const SignUpSchema = Type.Object(
     reason: nullable(Type.String({ description: 'Why the person wants an account.' })),
     invitation_id: nullable(Type.Integer()),
     network: nullable(Type.String({ description: 'The /24 or /48 of the network address.' })),
+    rules: Type.Array(Type.String(), { description: 'The rules that apply, like `mail_rule 3`.' }),
     others_of_network: Type.Integer({ description: 'Other waiting sign-ups from this network.' }),
     created_at: Timestamp,
     expires_at: Timestamp,

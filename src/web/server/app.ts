@@ -6,6 +6,7 @@ import { addAuthentication, checkAccessOf, type KnownRoute } from '../api/authen
 import { openClosureCounts } from '../limits/closure-counts.js'
 import type { ConnectionClosure } from '../limits/connection-limit.js'
 import { watchPressure } from '../limits/load-shedding.js'
+import { addNetworkAccess } from '../limits/network-access.js'
 import { type LiveChannel, openLiveChannel } from '../live/channel.js'
 import { LIVE_LIMITS, type LiveLimits } from '../live/limits.js'
 import { oidcRoutes } from '../oidc/routes.js'
@@ -122,9 +123,12 @@ export async function buildApp(
     if (pod.config.isolated) addIsolationNotice(publicApp)
 
     await addApiDocs(publicApp)
-    await publicApp.register(api, { prefix: '/api/v1' })
-    await publicApp.register(adminRoutes, { prefix: '/api/admin/v1' })
-    await publicApp.register(oidcRoutes)
+    await publicApp.register(async (forPeople) => {
+      addNetworkAccess(forPeople)
+      await forPeople.register(api, { prefix: '/api/v1' })
+      await forPeople.register(adminRoutes, { prefix: '/api/admin/v1' })
+      await forPeople.register(oidcRoutes)
+    })
     await publicApp.register(siteFileRoutes)
     await publicApp.register(publicRoutes)
     addHealthRoutes(publicApp, app.readiness)

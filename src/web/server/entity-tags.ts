@@ -19,7 +19,8 @@ export function addEntityTags(app: FastifyInstance): void {
   })
   app.addHook('onSend', (request, reply, payload, done) => {
     if (!isRead(request.method) || reply.statusCode !== 200 || typeof payload !== 'string') return done(null, payload)
-    const etag = weakTagOf(payload, String(reply.getHeader('link') ?? ''))
+    const links = String(reply.getHeader('link') ?? '')
+    const etag = String(reply.getHeader('etag') ?? weakTagOf(payload, links))
     reply.header('etag', etag)
     addVary(reply, 'Authorization')
     if (!isNotModified(request, etag)) return done(null, payload)

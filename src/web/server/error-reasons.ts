@@ -32,6 +32,9 @@ export const ERROR_REASONS = {
   idempotency_result_lost:
     'The first request with this `Idempotency-Key` took effect, but its response is lost. Fetch the resource to check.',
 
+  // If-Match
+  changed_meanwhile: 'The object is not the version that `If-Match` names. Read it again.',
+
   // Objects that do not exist, or that this token may not read
   post_not_found: 'The post does not exist, or this token may not read it.',
   comment_not_found: 'The post has no such comment.',
@@ -123,9 +126,14 @@ export const ERROR_REASONS = {
   file_missing: 'The form has no field `file`.',
   too_many_rows: 'The list has more than 20 000 rows or 5 MiB.',
   rule_not_found: 'There is no rule with this number.',
+  no_contact: 'The operator of the other pod does not share with the podmin account of this pod.',
+  cidr_invalid: 'This is no network address, or no network like 198.51.100.0/24.',
+  own_address: 'Your own address is in the network.',
+  protected_network: 'The network is this machine, or has a proxy that the pod trusts.',
+  comment_invalid: 'The comment is too long, or has characters that a text cannot have.',
   domain_invalid: 'The domain is not the name of a host.',
   own_pod: 'The domain is that of this pod, or one above it.',
-  too_broad: 'The domain is a public suffix, such as `com` or `co.uk`.',
+  too_broad: 'The domain is a public suffix, such as `com` or `co.uk`; or the network is too wide.',
   public_comment_invalid: 'The comment is too long, or has characters that a text cannot have.',
   until_invalid: 'The end is not in the future.',
   not_local: 'The account of this person is on another pod.',
@@ -178,6 +186,10 @@ export const FIELD_OF_REASON: Readonly<Partial<Record<ErrorReason, string>>> = {
   uses_invalid: 'uses',
   note_invalid: 'note',
   domain_invalid: 'domain',
+  cidr_invalid: 'cidr',
+  own_address: 'cidr',
+  protected_network: 'cidr',
+  comment_invalid: 'comment',
   own_pod: 'domain',
   too_broad: 'domain',
   public_comment_invalid: 'public_comment',

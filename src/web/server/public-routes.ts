@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { limitAddresses } from '../limits/address-limit.js'
 import { type AnswerLookUp, openAnonymousLookUps } from '../limits/anonymous-look-ups.js'
+import { addNetworkAccess } from '../limits/network-access.js'
 import { openPageCache, type PageCache } from '../pages/page-cache.js'
 import { openPageRenderer, type PageRenderer } from '../pages/page-renderer.js'
 import { discoveryRoutes } from '../routes/federation/discovery.js'
@@ -37,6 +38,7 @@ const publicPageRoutes: FastifyPluginAsync = async (app) => {
   const renderer = openPageRenderer(pod)
   app.addHook('onClose', () => renderer.close())
   app.decorate('publicPages', { renderer, cache: openPageCache(() => pod.now()) })
+  addNetworkAccess(app)
   const { onRequest } = limitAddresses(pod, 'pages')
   app.addHook('onRequest', onRequest)
   addCompression(app)

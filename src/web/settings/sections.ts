@@ -23,6 +23,7 @@ const SETTINGS_SECTIONS: readonly SettingsSection[] = [
   { path: PASSKEYS, label: 'settings.passkeys' },
   { path: '/settings/sessions', label: 'settings.sessions' },
   { path: '/settings/applications', label: 'settings.applications' },
+  { path: '/settings/invitations', label: 'settings.invitations' },
   { path: '/settings/notices', label: 'settings.notices' },
   { path: '/settings/export', label: 'settings.export' },
   { path: '/settings/close', label: 'settings.close' },

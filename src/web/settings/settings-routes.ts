@@ -12,6 +12,7 @@ import { confirmAccessRoutes } from './confirm-access.js'
 import { emailRoutes } from './email.js'
 import { exportPageRoutes } from './exports.js'
 import { followingRoutes } from './following.js'
+import { invitationPageRoutes } from './invitations.js'
 import { mailRoutes } from './mail.js'
 import { noticeRoutes } from './notices.js'
 import { overviewRoutes } from './overview.js'
@@ -57,6 +58,7 @@ export const settingsRoutes: FastifyPluginAsync = async (app) => {
       sessionRoutes,
       applicationRoutes,
       noticeRoutes,
+      invitationPageRoutes,
       exportPageRoutes,
       twoFactorRoutes,
       passkeyRoutes,

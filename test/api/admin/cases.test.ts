@@ -2,6 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { closeUser } from '../../../src/domain/accounts/accounts.js'
 import { createComment } from '../../../src/domain/interactions/comments.js'
 import { eraseOldEvidence } from '../../../src/domain/moderation/cases.js'
+import { addPost, showPost } from '../../support/databases/rows.js'
+import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import type { ApiPerson } from '../../support/pods/api-pod.js'
 import { aspectOf, publish, type SampleApiPod, startSampleApiPod } from '../../support/pods/sample-api-pod.js'
@@ -16,7 +18,7 @@ let adm: StaffClient
 /** A public post by Bob. */
 let post: string
 beforeAll(async () => {
-  api = await startSampleApiPod()
+  api = await startSampleApiPod({ environment: { PODMIN_ACCOUNT: 'alice', WRITE_LIMIT: '0' } })
   ;({ alice, bob, carol } = api)
   mod = await makeStaff(api, 'mod', 'moderator')
   other = await makeStaff(api, 'other-mod', 'moderator')
@@ -178,6 +180,108 @@ describe('a case', () => {
     expect((await mod.post(`/cases/${id}/dismiss`)).status).toBe(404)
     const counts = await Promise.all([mod, adm].map((by) => by.get('/overview')))
     expect(counts[1]?.body.cases.open - counts[0]?.body.cases.open).toBe(1)
+  })
+})
+
+describe('If-Match', () => {
+  const send = (method: 'POST' | 'PATCH' | 'DELETE', path: string, tag: string, body?: object) =>
+    api.call({
+      ...{ method, path: `/api/admin/v1${path}`, token: mod.token, headers: { 'if-match': tag } },
+      ...(body !== undefined && { body }),
+    })
+  const tagOf = async (path: string) => String((await mod.get(path)).headers['etag'])
+
+  it('refuses a change of a case that was changed meanwhile, after the refusals of the state', async () => {
+    await report(alice)
+    const { id } = await caseOf()
+    const path = `/cases/${id}`
+    const tag = await tagOf(path)
+    expect(await tagOf(path)).toBe(tag)
+    await other.post(`${path}/notes`, { text: 'Known' })
+
+    expect(await send('POST', `${path}/take`, tag)).toMatchObject({
+      status: 412,
+      body: { code: 412, reason: 'changed_meanwhile' },
+    })
+    expect(await caseOf()).toMatchObject({ state: 'open', taken_by: null })
+    expect((await send('POST', `${path}/release`, tag)).body).toMatchObject({ code: 409, reason: 'bad_transition' })
+    expect((await send('POST', '/cases/999999/take', tag)).status).toBe(404)
+
+    const now = await tagOf(path)
+    const both = await Promise.all([1, 2].map((note) => send('POST', `${path}/notes`, now, { text: `Note ${note}` })))
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 412])
+    expect((await send('POST', `${path}/take`, `"other", ${await tagOf(path)}`)).status).toBe(200)
+    expect((await send('POST', `${path}/release`, '*')).status).toBe(200)
+  })
+
+  it('counts for every object that has a page of its own', async () => {
+    const reason = 'Spam'
+    const { noisy } = await api.people('noisy')
+    const rule = (await mod.post('/pod_rules', { domain: 'if-match.example', state: 'limited', reason })).body
+    const { filter } = (await mod.post('/filters', { kind: 'word', value: 'casino', action: 'count', reason })).body
+    const changes = [
+      ['POST', `/posts/${post}`, '/hide', { reason }],
+      ['POST', `/people/${noisy?.guid}`, '/silence', { reason }],
+      ['PATCH', `/people/${noisy?.guid}`, '', { reports_muted: true, reason }],
+      ['PATCH', `/filters/${filter.id}`, '', { state: 'active', reason }],
+      ['DELETE', `/filters/${filter.id}`, '?reason=Over', undefined],
+      ['PATCH', `/pod_rules/${rule.id}`, '', { public_comment: 'Spam', reason }],
+      ['DELETE', `/pod_rules/${rule.id}`, '?reason=Over', undefined],
+    ] as const
+    for (const [method, path, below, body] of changes) {
+      const tag = await tagOf(path)
+      const stale = await send(method, `${path}${below}`, '"another"', body)
+      expect([path, below, stale.status, stale.body.reason]).toEqual([path, below, 412, 'changed_meanwhile'])
+      expect([path, below, await tagOf(path)]).toEqual([path, below, tag])
+      expect((await send(method, `${path}${below}`, tag, body)).status).toBe(200)
+    }
+  })
+})
+
+describe('14: forwarding', () => {
+  it('answers with a text without reporter and private content, and sends it to a contact of the podmin account only', async () => {
+    const rita = await addRemotePerson(api.pod, 'rita@r.example')
+    const remote = await addPost(api.pod, rita, { text: 'Cheap watches' })
+    await report(carol, remote.guid, 'I, Carol, am harassed')
+    const { id } = await caseOf(remote.guid)
+    const forward = (body: object = {}) => mod.post(`/cases/${id}/forward`, body)
+    const plain = (await forward()).body
+    expect(plain).toMatchObject({ sent: false, ways: { podmin: null, conversation: false } })
+    expect(plain.text).toContain(`https://r.example/posts/${remote.guid}`)
+    expect(plain.text).not.toMatch(/carol/i)
+    expect(plain.ways.mailto).toMatch(/^mailto:\?subject=Report/)
+    const conversations = () => api.pod.db('conversations').count('* as count').first()
+    const before = await conversations()
+    await api.pod.db('pods').where({ host: 'r.example' }).update({ adminAccount: 'podmin' })
+    await addRemotePerson(api.pod, 'podmin@r.example')
+    expect((await forward({ via: 'conversation' })).body).toMatchObject({ code: 409, reason: 'no_contact' })
+    expect([await conversations(), (await caseOf(remote.guid)).history.length]).toEqual([before, 1])
+
+    const podmin = await api.pod.db('people').where({ address: 'podmin@r.example' }).first('id')
+    const user = await api.pod.db('users').where({ username: 'alice' }).first('id')
+    await api.pod.db('contacts').insert({ userId: user.id, personId: podmin.id, sharing: true, receiving: false })
+    const sent = (await forward({ via: 'conversation', include_reason: true })).body
+    expect(sent).toMatchObject({ sent: true, ways: { podmin: 'podmin@r.example', conversation: true } })
+    expect(sent.text).toContain('Reason: I, Carol, am harassed')
+    expect(eventsOf(await caseOf(remote.guid))).toEqual(['reported', 'forwarded'])
+    const message = await api.pod.db('messages').orderBy('id', 'desc').first()
+    expect(message.text).toBe(sent.text)
+    expect((await mod.get(`/audit?action=case.forwarded`)).body).toMatchObject([{ after: { to: 'podmin@r.example' } }])
+  })
+
+  it('is for people of other pods, and has no link to private content', async () => {
+    await report(alice)
+    const { id } = await caseOf()
+    expect((await mod.post(`/cases/${id}/forward`, {})).body).toMatchObject({ code: 422, reason: 'not_remote' })
+    const rita = await addRemotePerson(api.pod, 'rita2@r.example')
+    const hidden = await addPost(api.pod, rita, { text: 'A secret', public: false })
+    const viewer = await api.pod.db('users').where({ username: 'alice' }).first('id')
+    await showPost(api.pod, hidden, { userId: viewer.id })
+    await report(alice, hidden.guid)
+    const found = await caseOf(hidden.guid)
+    const { body } = await mod.post(`/cases/${found.id}/forward`, {})
+    expect(body.text).toContain('a private post by rita2@r.example')
+    expect(JSON.stringify(body)).not.toMatch(new RegExp(`${hidden.guid}|secret`))
   })
 })
 

@@ -2,10 +2,11 @@ import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { findClusters } from '../../../src/domain/moderation/clusters/find-clusters.js'
 import { addFilter } from '../../../src/domain/moderation/filters/filters.js'
 import { hideContent } from '../../../src/domain/moderation/hide-content.js'
-import { inviteByStaff } from '../../../src/domain/moderation/invitations.js'
 import { planImport } from '../../../src/domain/moderation/pods/pod-rule-imports.js'
 import { setPodRule } from '../../../src/domain/moderation/pods/pod-rules.js'
 import { silencePerson } from '../../../src/domain/moderation/restrict-person.js'
+import { inviteByStaff } from '../../../src/domain/moderation/sign-ups/invitations.js'
+import { addIpRule, addMailRule } from '../../../src/domain/moderation/sign-ups/network-rules.js'
 import { addPost } from '../databases/rows.js'
 import { addRemotePerson } from '../people/remote-people.js'
 import type { ConsolePod } from '../pods/console-pod.js'
@@ -51,6 +52,14 @@ export async function seedModeration({ pod, people }: ConsolePod, text: string):
   const { rule } = await setPodRule(pod, actor, { domain: 'rude.example', state: 'limited' }, { reason })
   const { plan } = await planImport(pod, actor, { csv: 'one.example\n*.two.example\nc*n.example\n', mode: 'keep' })
   const { filter } = await addFilter(pod, actor, { kind: 'word', value: 'watches', action: 'flag' }, { reason })
+  await addIpRule(pod, actor, { cidr: '198.51.100.0/24', severity: 'sign_up_block', comment: text }, { reason })
+  await addMailRule(pod, actor, { kind: 'domain', value: 'wave.example' }, { reason })
+  await pod.db('pending_sign_ups').insert({
+    ...{ username: 'wanda', email: `${'w'.repeat(60)}@wave.example`, passwordHash: 'x', language: 'en', reason: text },
+    ...{ needsConfirmation: true, needsApproval: true, network: '198.51.100.0/24', rules: ['ip_rule 1'] },
+    expiresAt: new Date('2199-01-01'),
+  })
+  await pod.db('unattended_sign_ups').insert({ since: new Date() })
   await inviteByStaff(pod, actor, { uses: 5, note: reason }, { reason })
   const found = await pod.db('moderation_cases').where({ targetGuid: post.guid }).first('id')
   const cluster = await pod.db('clusters').first('id')

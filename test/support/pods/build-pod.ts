@@ -68,7 +68,13 @@ export async function buildPod(options: PodOptions = {}): Promise<PodWithoutWeb 
   const opened = await openPod(config, process, { crypto: crypto ?? fixedKeyCrypto(), log: log ?? testLog() })
   // The prefix of the keys in the stores of a test is its own, while that of `openPod` comes from the address of the pod.
   const jobs = stores && (await openJobQueues({ ...stores, log: opened.log }))
-  const assembled = { ...opened, ...(jobs && { jobs }), ...(fakePods && { remote: fakePods.remotePods() }) }
+  const mailExchanges = async () => [] // tests look up no names
+  const assembled = {
+    ...opened,
+    mailExchanges,
+    ...(jobs && { jobs }),
+    ...(fakePods && { remote: fakePods.remotePods() }),
+  }
   const pod = change ? change(assembled) : assembled
 
   async function close(): Promise<void> {

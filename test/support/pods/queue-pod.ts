@@ -51,6 +51,7 @@ export async function openQueuePod(stores: PodStores): Promise<QueuePod> {
       readDocument: noKeys,
     },
     remote: { get: noRemotePods, post: noRemotePods },
+    mailExchanges: async () => [],
     secrets: {
       seal: (text) => Buffer.from(text),
       unseal: String,

@@ -105,6 +105,40 @@ describe('a report', () => {
     expect(mod.page.body).toContain(': open</h1>')
   })
 
+  it('shows a picture of another pod after a request, as a copy of this pod', async () => {
+    const { page, guid } = await reportedPost()
+    const photoGuid = 'a-photo-of-the-post'
+    await console.pod
+      .db('moderation_cases')
+      .where({ targetGuid: guid })
+      .update({ photoGuids: [photoGuid] })
+    const path = `${page}/pictures/${photoGuid}`
+    expect((await mod.visit(page)).body).toContain(`<a href="${path}">Picture 1</a>`)
+    expect((await mod.visit(path)).body).not.toContain('<img src="/admin')
+    await mod.submit({}, path)
+    expect(mod.page.body).toContain('A worker fetches the picture.')
+    expect((await mod.visit(`${path}/clear`)).statusCode).toBe(404)
+    await console.pod.db('case_pictures').update({ state: 'ready', blurred: Buffer.from('b'), clear: Buffer.from('c') })
+    expect((await mod.visit(path)).body).toContain(`<img src="${path}/blurred"`)
+    expect((await mod.visit(`${path}?look=clear`)).body).toContain(`<img src="${path}/clear"`)
+    const file = await mod.visit(`${path}/blurred`)
+    expect([file.body, file.headers['content-type'], file.headers['cache-control']]).toEqual([
+      'b',
+      'image/webp',
+      expect.stringContaining('no-store'),
+    ])
+    expect((await mod.visit(`${path}/raw`)).statusCode).toBe(404)
+  })
+
+  it('has a text for the operator of the pod of the author, and sends nothing without a contact', async () => {
+    const { page } = await reportedPost()
+    await mod.visit(page)
+    await mod.submit({ include_reason: 'true' }, `${page}/forward`)
+    expect(mod.page.body).toContain('Nothing has been sent.')
+    expect(mod.page.body).toContain('Reason: Look &#60;b&#62;here')
+    expect(mod.page.body).toContain('cannot write to the operator')
+  })
+
   it('gets one note from two clicks, also at the same time', async () => {
     const { page } = await reportedPost()
     const { body } = await mod.visit(page)
@@ -266,6 +300,77 @@ describe('an invitation', () => {
     const [, recall = ''] = /action="(\/admin\/invitations\/\d+\/recall)"/.exec(mod.page.body) ?? []
     await mod.submit({ reason }, recall)
     expect(mod.page.body).toContain('recalled')
+  })
+})
+
+describe('a sign-up', () => {
+  it('is decided with others, and the approval of an unattended pod is ended by an admin', async () => {
+    const signUp = (username: string) =>
+      console.pod.db('pending_sign_ups').insert({
+        ...{
+          username,
+          passwordHash: 'x',
+          language: 'en',
+          reason: HOSTILE,
+          needsConfirmation: true,
+          needsApproval: true,
+        },
+        ...{ network: '192.0.2.0/24', rules: ['ip_rule 7'], expiresAt: new Date(Date.now() + 86_400_000) },
+      })
+    expect((await mod.visit('/admin/sign-ups')).body).toContain('Nobody waits.')
+    for (const name of ['gus', 'hal', 'ida']) await signUp(name)
+    const { body } = await mod.visit('/admin/sign-ups')
+    expect(body).toContain('<h1>Sign-ups: 3 waiting</h1>')
+    expect(body).not.toContain('<script>')
+    const [ida, hal] = [...body.matchAll(/name="ids\[\]" value="(\d+)"/g)].map(([, id]) => String(id))
+    await mod.submit({ decision: 'reject', reason }, '/admin/sign-ups/decide')
+    expect(mod.page.statusCode).toBe(422)
+    await mod.visit('/admin/sign-ups')
+    await mod.submit({ 'ids[]': hal ?? '', decision: 'reject', reason }, '/admin/sign-ups/decide')
+    expect(mod.page.body).toContain('<h1>Sign-ups: 2 waiting</h1>')
+    await mod.submit({ 'ids[]': ida ?? '', decision: 'approve', reason }, '/admin/sign-ups/decide')
+    expect(await console.pod.db('pending_sign_ups').orderBy('id').pluck('username')).toEqual(['gus', 'ida'])
+    const entries = await console.pod.db('audit_entries').whereLike('action', 'sign_up.%').orderBy('id')
+    expect(entries.map(({ action, via }) => [action, via])).toEqual([
+      ['sign_up.reject', 'console'],
+      ['sign_up.approve', 'console'],
+    ])
+
+    await console.pod.db('unattended_sign_ups').insert({ since: new Date() })
+    expect((await mod.visit('/admin/sign-ups')).body).toContain('An admin can end that.')
+    await adm.visit('/admin/sign-ups')
+    await adm.submit({ reason }, '/admin/sign-ups/attended')
+    expect(adm.page.body).not.toContain('No moderator was active')
+  })
+})
+
+describe('a rule for a network or a mailbox', () => {
+  it('is added, changed and removed on the page', async () => {
+    await mod.visit('/admin/network-rules')
+    await mod.submit(
+      { cidr: '198.51.100.0/24', severity: 'no_access', comment: HOSTILE, reason },
+      '/admin/network-rules/ip_rules',
+    )
+    expect(mod.page.body).toContain('198.51.100.0/24')
+    expect(mod.page.body).not.toContain('<script>')
+    await mod.submit({ cidr: '127.0.0.1', severity: 'no_access', reason }, '/admin/network-rules/ip_rules')
+    expect(mod.page.statusCode).toBe(422)
+    await mod.visit('/admin/network-rules')
+    await mod.submit(
+      { kind: 'email', value: 'eve@mail.example', severity: 'approve', reason },
+      '/admin/network-rules/mail_rules',
+    )
+    expect(mod.page.body).toContain('…@mail.example')
+    expect(mod.page.body).not.toContain('eve@')
+    for (const table of ['ip_rules', 'mail_rules']) {
+      const { id } = await console.pod.db(table).first('id')
+      const path = `/admin/network-rules/${table}/${id}`
+      await mod.submit({ comment: 'Known', reason }, `${path}/change`)
+      expect(await console.pod.db(table).where({ id }).first('comment')).toEqual({ comment: 'Known' })
+      await mod.submit({ reason }, `${path}/remove`)
+      expect(await console.pod.db(table).where({ id })).toEqual([])
+    }
+    expect(mod.page.body).toContain('No rules for networks.')
   })
 })
 

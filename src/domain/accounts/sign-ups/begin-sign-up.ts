@@ -1,7 +1,10 @@
 import { hash } from '@node-rs/argon2'
 import type { Knex } from 'knex'
+import { plainAddressOf } from '../../../networks/ip-address.js'
+import { shownNetworkOf } from '../../../networks/network-source.js'
 import {
   countSignUps,
+  insertSignUpAddress,
   isNamePending,
   lockNetwork,
   lockUsername,
@@ -17,6 +20,8 @@ import { Refusal } from '../../refusals.js'
 import { type Account, ARGON2, findNewAccountRefusals, usernameTaken } from '../accounts.js'
 import { findSignUpRefusal, findUsableInvitation, signUp } from '../invitations.js'
 import { ACCOUNT_LIMITS } from '../limits.js'
+import { countSignUpRules, findNetworkRefusal, findSignUpRules, namesOfRules } from './sign-up-rules.js'
+import { checkAttendance, isApprovalOn } from './unattended.js'
 
 /** What a person has entered, with where the form came from. */
 export interface SignUpForm {
@@ -27,7 +32,8 @@ export interface SignUpForm {
   readonly invitation: string | undefined
   /** The authorization request of an application that waits. */
   readonly requestUid: string | undefined
-  readonly network: string
+  /** The address of the browser. */
+  readonly ip: string
   readonly language: string
 }
 
@@ -38,10 +44,10 @@ export type SignUpResult =
 
 /** All refusals of the fields of the form. Whether somebody uses the e-mail address is none of them. */
 export async function findSignUpFormRefusals(
-  pod: Pick<Pod, 'config' | 'db'>,
-  form: Pick<SignUpForm, 'username' | 'password' | 'email' | 'reason' | 'invitation'>,
+  pod: Pick<Pod, 'config' | 'db' | 'secrets' | 'mailExchanges'>,
+  form: Pick<SignUpForm, 'ip' | 'username' | 'password' | 'email' | 'reason' | 'invitation'>,
 ): Promise<readonly Refusal[]> {
-  const refusals = [...(await findNewAccountRefusals(pod, form)), ...emailRefusals(pod, form)]
+  const refusals = [...(await findNewAccountRefusals(pod, form)), ...(await findEmailRefusals(pod, form))]
   const isReasonFit = form.reason !== undefined && [...form.reason].length <= ACCOUNT_LIMITS.reasonCharacters
   if ((await needsApproval(pod, form.invitation)) && !isReasonFit) {
     const message = `Say in 1 to ${ACCOUNT_LIMITS.reasonCharacters} characters why you want an account here.`
@@ -50,16 +56,14 @@ export async function findSignUpFormRefusals(
   return refusals
 }
 
-function emailRefusals(
-  { config }: Pick<Pod, 'config'>,
-  { email, password }: Pick<SignUpForm, 'email' | 'password'>,
-): readonly Refusal[] {
-  if (config.mail === undefined) return []
+async function findEmailRefusals(
+  pod: Pick<Pod, 'config' | 'db' | 'secrets' | 'mailExchanges'>,
+  { email, password, ip }: Pick<SignUpForm, 'email' | 'password' | 'ip'>,
+): Promise<readonly Refusal[]> {
+  if (pod.config.mail === undefined) return []
   try {
     const address = readMailbox(email ?? '')
-    const domain = address.slice(address.indexOf('@') + 1)
-    const isListed = config.emailDomainBlocklist.some((listed) => domain === listed || domain.endsWith(`.${listed}`))
-    if (isListed) return [new Refusal('email_refused', 'This pod accepts no addresses of this mail provider.')]
+    await findSignUpRules(pod, { email: address, ip })
     if (password.toLowerCase() !== address.toLowerCase()) return []
     const message = 'Choose a password that is not your e-mail address.'
     return [new Refusal('password_invalid', message, { details: { explanation: 'password_is_email' } })]
@@ -71,24 +75,28 @@ function emailRefusals(
 
 /** A usable invitation takes the place of the decision. */
 export async function needsApproval(pod: Pick<Pod, 'config' | 'db'>, invitation: string | undefined): Promise<boolean> {
-  if (!pod.config.signUpApproval) return false
+  if (!(await isApprovalOn(pod))) return false
   return invitation === undefined || (await findUsableInvitation(pod, invitation)) === undefined
 }
 
 /** Creates the account, or a pending sign-up where a confirmation or a decision is needed. */
 export async function beginSignUp(pod: Pod, form: SignUpForm): Promise<SignUpResult> {
-  const refused = await findSignUpRefusal(pod, form.invitation)
+  const refused = (await findNetworkRefusal(pod, form.ip)) ?? (await findSignUpRefusal(pod, form.invitation))
   if (refused) throw refused
+  await checkAttendance(pod)
   const email = pod.config.mail === undefined ? null : readMailbox(form.email ?? '')
-  const needs = { confirmation: pod.config.signUpConfirmation, approval: await needsApproval(pod, form.invitation) }
+  const invitation = form.invitation === undefined ? undefined : await findUsableInvitation(pod, form.invitation)
+  const rules = await findSignUpRules(pod, { email, ip: form.ip })
+  const approval = invitation === undefined && (rules.needsApproval || (await needsApproval(pod, form.invitation)))
+  const needs = { confirmation: pod.config.signUpConfirmation, approval }
   if (!needs.confirmation && !needs.approval) {
     return { account: await signUp(pod, { ...form, email }) }
   }
   const passwordHash = await hash(form.password, ARGON2)
-  const invitation = form.invitation === undefined ? undefined : await findUsableInvitation(pod, form.invitation)
+  const network = shownNetworkOf(form.ip)
   await inTransaction(pod, async (transaction) => {
-    await lockNetwork(transaction, form.network)
-    await requireRoom(pod, transaction, form.network, needs.approval)
+    await lockNetwork(transaction, network)
+    await requireRoom(pod, transaction, network, needs.approval)
     await lockUsername(transaction, form.username)
     await transaction('pending_sign_ups').where({ username: form.username }).whereRaw('expires_at <= now()').delete()
     const isTaken = (await User.byUsername(transaction, form.username)) !== undefined
@@ -97,13 +105,20 @@ export async function beginSignUp(pod: Pod, form: SignUpForm): Promise<SignUpRes
     const [{ id }] = await transaction('pending_sign_ups')
       .insert({
         ...{ username: form.username, email, passwordHash, language: form.language, reason: form.reason ?? null },
-        ...{ needsConfirmation: needs.confirmation, needsApproval: needs.approval, network: form.network },
+        ...{
+          needsConfirmation: needs.confirmation,
+          needsApproval: needs.approval,
+          network,
+        },
+        rules: [...namesOfRules(rules)],
         invitationId: invitation?.id ?? null,
         requestUid: form.requestUid ?? null,
         expiresAt: databaseTimeIn(transaction, { days }),
       })
       .returning('id')
-    await transaction('sign_up_attempts').insert({ network: form.network })
+    await insertSignUpAddress(transaction, id, plainAddressOf(form.ip))
+    await transaction('sign_up_attempts').insert({ network })
+    await countSignUpRules(transaction, rules)
     if (needs.approval) await enqueueStaffNotice(pod, transaction, 'sign_up_waiting')
     if (needs.confirmation && email !== null) await enqueueConfirmation(pod, transaction, { id, email })
   })

@@ -3,6 +3,7 @@ import {
   listUndecidedSignUps,
   type PendingSignUp,
   pendingSignUps,
+  takeSignUpAddress,
   type UndecidedSignUp,
 } from '../../../persistence/accounts/pending-sign-ups.js'
 import { isUniqueViolation } from '../../../persistence/database/errors.js'
@@ -72,6 +73,7 @@ async function openAccount(
     const isConfirmed = email !== null && row.confirmedAt !== null
     await user.$query(transaction).patch({
       signedUpAt: pod.now(),
+      signUpIp: await takeSignUpAddress(transaction, id),
       signUpNetwork: network,
       ...(isConfirmed && { email, emailConfirmedAt: pod.now() }),
       ...(email !== null && !isConfirmed && { unconfirmedEmail: email }),
@@ -115,6 +117,7 @@ export async function rejectSignUp(
 ): Promise<void> {
   requirePower(actor, 'moderation')
   await decide(pod, actor, id, { decision: 'reject', reason }, async (transaction, { email, confirmedAt }) => {
+    await takeSignUpAddress(transaction, id)
     const rows = transaction('pending_sign_ups').where({ id })
     if (email === null || confirmedAt === null || pod.config.mail === undefined) return void (await rows.delete())
     await rows.update({

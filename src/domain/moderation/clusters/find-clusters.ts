@@ -26,11 +26,12 @@ import {
 } from '../../../persistence/moderation/content-keys.js'
 import { openSenderCases } from '../../../persistence/moderation/sender-cases.js'
 import type { Pod } from '../../../pod/pod.js'
+import { enqueueAnnouncement } from '../../notifications/announcements.js'
 import { hideFoundContent } from '../hide-found-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { type ContentKey, contentKeysOf } from './content-keys.js'
 
-export type ClusterPod = Pick<Pod, 'db' | 'config' | 'now' | 'log' | 'claimedKey'>
+export type ClusterPod = Pick<Pod, 'db' | 'jobs' | 'config' | 'now' | 'log' | 'claimedKey'>
 
 export interface FoundClusters {
   readonly rows: number
@@ -129,7 +130,8 @@ async function openClusters(
     for (const content of mostPreciseFirst(added.flatMap((key) => keys.get(key) ?? []))) {
       // A wave has several keys: a link and a text. The content of one cluster makes no second one.
       if ((await countUngrouped(transaction, content.key, since)) < items) continue
-      const id = await openCluster(transaction, content, pod.now())
+      const { id, caseId } = await openCluster(transaction, content, pod.now())
+      if (caseId !== null) await enqueueAnnouncement(pod, transaction, { cases: [caseId] })
       opened.push(...(await addClusterItems(transaction, [id], growth)))
       count += 1
     }
@@ -163,5 +165,8 @@ async function hideNewItems(
 async function reportSenders(pod: ClusterPod, keys: readonly string[], since: Date): Promise<void> {
   if (keys.length === 0) return
   const senders = await findConversationSenders(pod.db, keys, { since, moreThan: pod.config.spamConversations })
-  if (senders.length > 0) await openSenderCases(pod.db, senders, pod.now())
+  if (senders.length === 0) return
+  await inTransaction(pod, async (transaction) => {
+    await enqueueAnnouncement(pod, transaction, { cases: await openSenderCases(transaction, senders, pod.now()) })
+  })
 }

@@ -2,6 +2,7 @@ import { inTransaction } from '../../../persistence/database/transactions.js'
 import { findContentIds, findFilter, lockFilter, openFilterCases } from '../../../persistence/moderation/filters.js'
 import { hideContentRows } from '../../../persistence/moderation/hidden-content.js'
 import type { Pod } from '../../../pod/pod.js'
+import { enqueueAnnouncement } from '../../notifications/announcements.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
@@ -27,7 +28,7 @@ export interface ApplyOutcome extends ActionOutcome {
  * one action, which one undo takes back.
  */
 export async function applyFilter(
-  pod: Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'now' | 'log' | 'claimedKey'>,
   actor: Actor,
   id: number,
   { days = 7, confirm, ...options }: ApplyOptions,
@@ -64,7 +65,10 @@ export async function applyFilter(
       power,
       after: { hits: hit.length, hidden: hides },
       effect: async (actionId) => {
-        if (!hides) return openFilterCases(transaction, flagged, pod.now())
+        if (!hides) {
+          const cases = await openFilterCases(transaction, flagged, pod.now())
+          return enqueueAnnouncement(pod, transaction, { cases })
+        }
         const ids = await findContentIds(transaction, { posts: guidsOf('post'), comments: guidsOf('comment') })
         await hideContentRows(transaction, actionId, ids)
       },

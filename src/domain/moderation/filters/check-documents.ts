@@ -12,6 +12,7 @@ import {
 } from '../../../persistence/moderation/filters.js'
 import type { Pod } from '../../../pod/pod.js'
 import type { Viewer } from '../../accounts/viewers.js'
+import { enqueueAnnouncement } from '../../notifications/announcements.js'
 import { Refusal } from '../../refusals.js'
 import { hideFoundContent } from '../hide-found-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
@@ -95,7 +96,7 @@ async function recordRejected(db: Knex, rejected: readonly FilteredDocument[], a
  * hide. Call it after counting and notifying: hiding takes both back.
  */
 export async function recordStored(
-  pod: Pick<Pod, 'now' | 'log'>,
+  pod: Pick<Pod, 'now' | 'log' | 'jobs' | 'config'>,
   transaction: Knex.Transaction,
   stored: readonly FilteredDocument[],
   rejected: readonly FilteredDocument[] = [],
@@ -105,7 +106,9 @@ export async function recordStored(
   if (all.length === 0) return
   await insertFilterHits(transaction, all, latestOfEach(all), pod.now())
   const flagged = hits.filter(({ effect }) => effect === 'flagged')
-  if (flagged.length > 0) await openFilterCases(transaction, flagged, pod.now())
+  if (flagged.length > 0) {
+    await enqueueAnnouncement(pod, transaction, { cases: await openFilterCases(transaction, flagged, pod.now()) })
+  }
   await hideHits(
     pod,
     transaction,
@@ -178,7 +181,7 @@ export interface CheckedText {
  * nothing is read.
  */
 export async function requireUnfiltered(
-  pod: Pick<Pod, 'db' | 'jobs' | 'now' | 'log'>,
+  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'now' | 'log'>,
   { personId }: Pick<Viewer, 'personId'>,
   documentOf: (author: string, authorGuid: string) => FilterDocument,
 ): Promise<CheckedText> {

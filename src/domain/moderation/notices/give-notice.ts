@@ -39,7 +39,11 @@ export async function giveNotice(
   })
 }
 
-async function findPodmin({ config }: NoticePod, transaction: Knex.Transaction): Promise<User | undefined> {
+/** The account of the podmin, if it is open. */
+export async function findPodmin(
+  { config }: Pick<Pod, 'config'>,
+  transaction: Knex.Transaction,
+): Promise<User | undefined> {
   if (config.podminAccount === undefined) return undefined
   const podmin = await User.byUsername(transaction, config.podminAccount)
   const isOpen = podmin !== undefined && podmin.closedAt === null && podmin.lockedAt === null && podmin.closeAt === null

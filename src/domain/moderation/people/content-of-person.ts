@@ -6,10 +6,16 @@ import { User } from '../../../persistence/models/user.js'
 import {
   type ActionRow,
   addTombstonesToAction,
+  changeActionDetails,
   findActionInForce,
   lockAction,
 } from '../../../persistence/moderation/actions.js'
-import { countPublicContent, findContentToChange } from '../../../persistence/moderation/content-of-person.js'
+import {
+  type ContentPlace,
+  countPublicContent,
+  FIRST_PLACE,
+  findContentToChange,
+} from '../../../persistence/moderation/content-of-person.js'
 import { hideContentRows, showContentOfAction } from '../../../persistence/moderation/hidden-content.js'
 import type { Pod } from '../../../pod/pod.js'
 import {
@@ -124,6 +130,8 @@ export async function undoContentChange(
 
 interface PersonContentDetails {
   readonly personId: number
+  /** Where the operation continues. */
+  readonly place?: ContentPlace
   readonly tombstones: Parameters<typeof Tombstone.takeBackPermanent>[1]
 }
 
@@ -170,8 +178,10 @@ async function findNextItems(transaction: Knex.Transaction, id: string, limit: n
   const actionId = Number(id)
   const action = await lockAction(transaction, actionId)
   if (action?.undoneById !== null) return { actionId, items: [] }
-  const { personId } = action.details as unknown as PersonContentDetails
-  return { actionId, items: await findContentToChange(transaction, personId, actionId, limit) }
+  const { personId, place } = action.details as unknown as PersonContentDetails
+  const { items, next } = await findContentToChange(transaction, personId, place ?? FIRST_PLACE, limit)
+  await changeActionDetails(transaction, actionId, { place: next })
+  return { actionId, items }
 }
 
 async function removeItem(

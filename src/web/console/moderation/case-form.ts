@@ -24,7 +24,7 @@ export function caseOr(page: (request: FastifyRequest) => string): (request: Fas
 
 /** Resolves the case of an action if the form asks for it. */
 export async function resolveCaseIfTicked(
-  pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
+  pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'now' | 'claimedKey'>,
   request: FastifyRequest,
 ): Promise<void> {
   const caseId = formNumber(request, 'case_id')

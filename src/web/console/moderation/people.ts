@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { listPeople, readPerson } from '../../../domain/moderation/people.js'
+import { findWholePerson, listPeople, readPerson } from '../../../domain/moderation/people.js'
 import { PERSON_STATES, type PersonFilter, type PersonRecord } from '../../../persistence/moderation/people-records.js'
 import { html } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
@@ -35,28 +35,32 @@ ${listCard(peopleTable(page.items), { empty: EMPTY, pages })}</section>`,
 
   app.get('/admin/people/:guid', { config, schema }, async (request, reply) => {
     const guid = pathText(request, 'guid')
-    const person = await readPerson(pod, request.console.actor, guid)
+    const isContactShown = queryText(request, 'contact') === 'show'
+    const person = await (isContactShown ? readPerson : findWholePerson)(pod, request.console.actor, guid)
     const { items } = await listActionsOn(request, guid)
-    return sendConsolePage(request, reply, personPage(request, person, items))
+    return sendConsolePage(request, reply, personPage(request, person, { actions: items, isContactShown }))
   })
 
   addPersonActions(app)
 }
 
-const NAMES = ['q', 'local', 'state', 'role', 'pod', 'first_seen_after'] as const
+const NAMES = ['q', 'local', 'state', 'role', 'pod', 'first_seen_after', 'email', 'ip', 'invited_by'] as const
 type Query = Readonly<Record<(typeof NAMES)[number], string | undefined>>
 
 function queryIn(request: FastifyRequest): Query {
   return Object.fromEntries(NAMES.map((name) => [name, queryText(request, name)?.trim()])) as Query // has each name
 }
 
-function filterOf({ q: text, local, state, role, pod, first_seen_after: after }: Query): PersonFilter {
+function filterOf({ q: text, local, state, role, pod, first_seen_after: after, ...query }: Query): PersonFilter {
   return {
     text,
     isLocal: local === undefined ? undefined : local === 'true',
     state: PERSON_STATES.find((each) => each === state),
     role: role === 'moderator' || role === 'admin' ? role : undefined,
     domain: pod?.toLowerCase(),
+    email: query.email,
+    ip: query.ip,
+    invitedBy: query.invited_by === undefined ? undefined : Number(query.invited_by) || 0,
     firstSeenAfter: after === undefined ? undefined : readTime('first_seen_after', after),
   }
 }

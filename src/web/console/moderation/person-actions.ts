@@ -6,7 +6,7 @@ import { clearProfile } from '../../../domain/moderation/people/clear-profile.js
 import { closePerson } from '../../../domain/moderation/people/close-person.js'
 import { notePerson } from '../../../domain/moderation/people/note-person.js'
 import { warnPerson } from '../../../domain/moderation/people/warn-person.js'
-import { muteReports, readPerson } from '../../../domain/moderation/people.js'
+import { findWholePerson, muteReports } from '../../../domain/moderation/people.js'
 import { blockPerson, type RestrictOptions, silencePerson } from '../../../domain/moderation/restrict-person.js'
 import { lockAccount } from '../../../domain/moderation/restrict-user.js'
 import type { Pod } from '../../../pod/pod.js'
@@ -86,7 +86,7 @@ export async function actOnAuthorIfChosen(
 
 /** The address, which is typed to confirm a block. */
 export async function addressOfPerson({ server, console: access }: FastifyRequest, guid: string): Promise<string> {
-  return (await readPerson(server.pod, access.actor, guid)).address
+  return (await findWholePerson(server.pod, access.actor, guid)).address
 }
 
 /** The user name of a local address, which is typed to confirm changes of the account. */

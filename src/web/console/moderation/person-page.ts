@@ -32,11 +32,11 @@ export function personState({ state }: PersonRecord): Markup {
 export function personPage(
   request: FastifyRequest,
   person: WholePersonRecord,
-  actions: readonly ActionRow[],
+  { actions, isContactShown }: { readonly actions: readonly ActionRow[]; readonly isContactShown: boolean },
 ): ConsolePage {
   return {
     title: `${person.address}: ${person.state}`,
-    content: html`<section class="card">${factsOf(person)}</section>
+    content: html`<section class="card">${factsOf(person)}${person.isLocal && contactOf(person, isContactShown)}</section>
 <section class="card"><h2>Restrictions</h2>${restrictions(request, person)}</section>
 <section class="card"><h2>Counts</h2>${previewList(person.counts)}</section>
 <section class="card"><h2>Actions</h2>${actionList(request, actions)}</section>
@@ -65,6 +65,26 @@ function factsOf(person: WholePersonRecord): Markup {
       'Links',
       html`<a href="/people/${path}">Public profile</a> · <a href="/admin/reports?state=all&amp;author=${path}">Cases about this person</a> · <a href="/admin/reports?state=all&amp;reporter=${path}">Reported by this person</a>`,
     ],
+  ])
+}
+
+/** E-mail and network addresses are shown on request, which the audit log records. */
+function contactOf(person: WholePersonRecord, isShown: boolean): Markup {
+  if (!isShown) {
+    return html`<p><a href="/admin/people/${encodeURIComponent(person.guid)}?contact=show">Show e-mail and network addresses</a> (recorded in the audit log)</p>`
+  }
+  const { email, signUpIp, signInIp, invitationId } = person
+  return factList([
+    [
+      'E-mail',
+      email === null
+        ? 'none'
+        : html`<bdi>${email}</bdi>, ${person.emailConfirmedAt === null ? 'not confirmed' : 'confirmed'}`,
+    ],
+    ['Signed up from', signUpIp === null ? 'unknown' : html`<bdi>${signUpIp}</bdi>, ${time(person.signedUpAt)}`],
+    ['Last signed in from', signInIp === null ? 'unknown' : html`<bdi>${signInIp}</bdi>, ${time(person.signInAt)}`],
+    ['Last active', person.lastActiveAt === null ? 'unknown' : time(person.lastActiveAt)],
+    ['Invitation', invitationId === null ? 'none' : String(invitationId)],
   ])
 }
 

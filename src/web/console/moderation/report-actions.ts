@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readCaseState } from '../../../domain/moderation/cases.js'
 import {
   dismissCase,
@@ -8,12 +8,14 @@ import {
   resolveCase,
   takeCase,
 } from '../../../domain/moderation/change-case.js'
+import { forwardCase } from '../../../domain/moderation/forward-case.js'
 import { formText } from '../../oidc/form-text.js'
 import { html } from '../../pages/markup.js'
 import { addFormAction, type CurrentState, type FormAction, pageAt } from '../actions.js'
+import { sendConsolePage } from '../console-page.js'
 import { isTicked, pathId } from '../form-fields.js'
 import { time } from '../quantities.js'
-import { caseState } from './report-page.js'
+import { caseState, forwardPage } from './report-page.js'
 
 /** The forms of a case. */
 export function addReportActions(app: FastifyInstance): void {
@@ -58,10 +60,23 @@ export function addReportActions(app: FastifyInstance): void {
         ignoreFurther: isTicked(request, 'ignore_further'),
       }),
   })
+  app.post('/admin/reports/:id/forward', { config: { power: 'moderation' }, schema: { hide: true } }, forward(app))
   add('reopen', {
     ...{ title: 'Open the case again', notice: 'case_reopened' },
     run: (request) => reopenCase(...given(request), { reason: reasonIn(request) }),
   })
+}
+
+/** Shows the text for the operator of the other pod, or sends it. */
+function forward({ pod }: FastifyInstance) {
+  return async (request: FastifyRequest, reply: FastifyReply) => {
+    const id = pathId(request)
+    const via = formText(request, 'via') === 'conversation' ? ('conversation' as const) : undefined
+    const input = { via, includeReason: isTicked(request, 'include_reason') }
+    const forwarded = await forwardCase(pod, request.console.actor, id, input)
+    if (!forwarded.sent) return sendConsolePage(request, reply, forwardPage(request, id, forwarded))
+    return reply.redirect(`/admin/reports/${id}?notice=case_forwarded`, 303)
+  }
 }
 
 /** The case as it is now, for a form that was made from an earlier state. */

@@ -1,7 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import type { ListedCase, WholeCase } from '../../../domain/moderation/cases.js'
+import type { ForwardedCase } from '../../../domain/moderation/forward-case.js'
 import { html, type Markup } from '../../pages/markup.js'
 import type { ConsolePage } from '../console-page.js'
+import { isTicked } from '../form-fields.js'
 import { actionForm, checkbox, hiddenField, reasonField, select, textArea } from '../form-parts.js'
 import { count, time } from '../quantities.js'
 import { factList, stateWord } from '../tables.js'
@@ -27,7 +29,7 @@ export function reportPage(request: FastifyRequest, found: WholeCase): ConsolePa
   return {
     title: `Case ${found.id}: ${found.state}`,
     content: html`<section class="card"><h2>Reported ${found.targetType}</h2>${factsOf(found)}
-${evidence(found.text)}${pictures(request, found)}</section>
+${evidence(found.text)}${pictures(found)}</section>
 ${!isClosed && actions(request, found)}<section class="card"><h2>Reports</h2>${reports(found)}</section>
 <section class="card"><h2>Actions</h2>${takenActions(request, found)}</section>
 <section class="card"><h2>History</h2>${history(found)}</section>
@@ -82,8 +84,14 @@ function linksTo({
   }`
 }
 
-function pictures(_request: FastifyRequest, { photoGuids }: WholeCase): Markup | false {
-  return photoGuids.length > 0 && html`<p>${count(photoGuids.length)} pictures were attached.</p>`
+function pictures({ id, photoGuids }: WholeCase): Markup | false {
+  return (
+    photoGuids.length > 0 &&
+    html`<p>${count(photoGuids.length)} ${photoGuids.length === 1 ? 'picture was' : 'pictures were'} attached. ${photoGuids.map(
+      (guid, place) =>
+        html`<a href="/admin/reports/${id}/pictures/${encodeURIComponent(guid)}">Picture ${place + 1}</a> `,
+    )}</p>`
+  )
 }
 
 function reports({ reports: own, kind }: WholeCase): Markup {
@@ -120,8 +128,7 @@ function actions(request: FastifyRequest, found: WholeCase): Markup | false {
   if (!isContent && authorGuid === null) return false
   const person = `/admin/people/${encodeURIComponent(authorGuid ?? '')}`
   const content = `/admin/content/${encodeURIComponent(targetGuid)}`
-  const isLocal = found.authorAddress !== null && request.server.pod.config.host === found.authorAddress.split('@')[1]
-  const kinds = authorChoices(isLocal)
+  const kinds = authorChoices(!isRemote(request, found))
   const fields = html`${hiddenField('case_id', String(id))}${hiddenField('type', targetType)}${reasonField()}${
     isContent && authorGuid !== null && select('And the author', 'author', [['', 'nothing'], ...kinds])
   }${checkbox('Resolve the case afterwards', 'resolve', { isTicked: true })}`
@@ -152,9 +159,29 @@ function caseForms(request: FastifyRequest, found: WholeCase): Markup {
             html`${checkbox(html`Take it over from <bdi>${takenBy}</bdi>`, 'force')}<button class="quiet">Take the case</button>`,
           )
   }</div>
+${isRemote(request, found) && html`<div><h2>Forward</h2>${form('forward', html`${checkbox('With the reasons of the reports', 'include_reason')}<button class="quiet">Show the text</button>`)}</div>`}
 <div><h2>Note</h2>${form('notes', html`${textArea('Note for moderators', 'text')}<button class="quiet">Add the note</button>`)}</div>
 <div><h2>Resolve</h2>${form('resolve', html`${reasonField()}${checkbox('No action is needed', 'without_action')}<button class="quiet">Resolve</button>`)}</div>
 <div><h2>Dismiss</h2>${form('dismiss', html`${reasonField()}${checkbox('Only count further reports', 'ignore_further')}<button class="quiet">Dismiss</button>`)}</div>`
+}
+
+function isRemote({ server }: FastifyRequest, { authorAddress }: WholeCase): boolean {
+  return authorAddress !== null && server.pod.config.host !== authorAddress.split('@')[1]
+}
+
+/** The text for the operator of the author's pod, and the known ways to them. */
+export function forwardPage(request: FastifyRequest, id: number, forwarded: ForwardedCase): ConsolePage {
+  const { text, podmin, canConverse, mailto } = forwarded
+  const isReasonIncluded = isTicked(request, 'include_reason')
+  const send = html`${hiddenField('via', 'conversation')}${hiddenField('include_reason', isReasonIncluded ? 'true' : undefined)}<button>Send as a conversation of the podmin account</button>`
+  return {
+    title: `Case ${id}: text for the operator of the other pod`,
+    content: html`<section class="card"><p>Nothing has been sent. The text names no reporter.</p>
+<p class="text"><bdi>${text}</bdi></p></section>
+<section class="card"><h2>Ways</h2><p>Operator: ${podmin === null ? 'not known' : html`<bdi>${podmin}</bdi>`}. <a href="${mailto}">Write an e-mail with this text</a></p>
+${canConverse ? actionForm(request, `/admin/reports/${id}/forward`, send) : html`<p>The podmin account of this pod cannot write to the operator: they do not share with it.</p>`}
+<p><a href="/admin/reports/${id}">Back to the case</a></p></section>`,
+  }
 }
 
 function reopenForm(request: FastifyRequest, found: WholeCase): Markup {

@@ -19,6 +19,7 @@ import { choicesOf, filterForm, moreText, select } from '../form-parts.js'
 import { pageNumberIn } from '../pager.js'
 import { count, time } from '../quantities.js'
 import { listCard } from '../tables.js'
+import { addCasePictures } from './case-pictures.js'
 import { addReportActions } from './report-actions.js'
 import { caseState, reportPage } from './report-page.js'
 
@@ -54,6 +55,7 @@ ${listCard(caseTable(cases.items), { empty, pages: listNavigation(inEnglish, '/a
   })
 
   addReportActions(app)
+  addCasePictures(app)
 
   async function noOpenReports(actor: Actor): Promise<Markup> {
     const last = await findLastReport(pod, actor)

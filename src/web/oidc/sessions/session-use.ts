@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { plainAddressOf } from '../../../networks/ip-address.js'
 import { shownNetworkOf } from '../../../networks/network-source.js'
 import { noteSessionUse } from '../../../persistence/accounts/browser-sessions.js'
 import type { Pod } from '../../../pod/pod.js'
@@ -30,6 +31,7 @@ export async function recordSessionUse(
     acr: acr ?? LEVELS.password.acr,
     amr: amr ?? LEVELS.password.amr,
     network: shownNetworkOf(ip),
+    ip: plainAddressOf(ip),
     browser: describeBrowser(headers['user-agent']),
   })
 }

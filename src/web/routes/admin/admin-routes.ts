@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { lacksStaffFactor } from '../../../domain/accounts/factors/second-factor.js'
+import { addConditionalWrites } from '../../api/conditional-writes.js'
 import { addIdempotency } from '../../api/idempotency.js'
 import { addWriteLimit } from '../../limits/write-limit.js'
 import { addBodyReaders } from '../../server/bodies.js'
@@ -11,12 +12,12 @@ import { actionRoutes } from './actions.js'
 import { auditRoutes } from './audit.js'
 import { caseRoutes } from './cases.js'
 import { clusterRoutes } from './clusters.js'
+import { CONDITIONAL_OBJECTS } from './conditional-objects.js'
 import { contentRoutes } from './content.js'
 import { contentOfPeopleRoutes } from './content-of-people.js'
 import { deadLetterRoutes } from './dead-letters.js'
 import { deliveryRoutes } from './deliveries.js'
 import { filterRoutes } from './filters.js'
-import { invitationRoutes } from './invitations.js'
 import { localPeopleRoutes } from './local-people.js'
 import { machineRoutes } from './machine.js'
 import { operationRoutes } from './operations.js'
@@ -27,7 +28,9 @@ import { podRoutes } from './pods.js'
 import { quarantineRoutes } from './quarantine.js'
 import { queueRoutes } from './queues.js'
 import { roleRoutes } from './roles.js'
-import { signUpDecisionRoutes } from './sign-ups.js'
+import { invitationRoutes } from './sign-ups/invitations.js'
+import { networkRuleRoutes } from './sign-ups/network-rules.js'
+import { signUpDecisionRoutes } from './sign-ups/sign-ups.js'
 import { traceRoutes } from './traces.js'
 
 /** The API for moderators and admins below `/api/admin/v1`. */
@@ -43,6 +46,7 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   addValidation(app)
   addIdempotency(app)
   addEntityTags(app)
+  addConditionalWrites(app, CONDITIONAL_OBJECTS)
   addCompression(app)
   await app.register(caseRoutes)
   await app.register(contentRoutes)
@@ -60,6 +64,7 @@ export const adminRoutes: FastifyPluginAsync = async (app) => {
   await app.register(operationRoutes)
   await app.register(invitationRoutes)
   await app.register(signUpDecisionRoutes)
+  await app.register(networkRuleRoutes)
   await app.register(podRoutes)
   await app.register(quarantineRoutes)
   await app.register(deadLetterRoutes)

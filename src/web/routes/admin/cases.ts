@@ -10,6 +10,7 @@ import {
   resolveCase,
   takeCase,
 } from '../../../domain/moderation/change-case.js'
+import { forwardCase } from '../../../domain/moderation/forward-case.js'
 import type { CaseFilter } from '../../../persistence/moderation/cases.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkOffsetPages, readOffsetPaging } from '../../api/offset-paging.js'
@@ -176,6 +177,47 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) =>
       answer(await noteCase(request.pod, await actorOf(request, 'moderation'), request.params.id, request.body)),
+  )
+
+  app.post(
+    '/cases/:id/forward',
+    {
+      schema: {
+        operationId: 'forwardCase',
+        tags,
+        summary: 'Forward a case to the pod of the author',
+        description:
+          'Answers with a text for the operator of that pod, which names no reporter and nothing private, and with the known ways to them. Only with `via` it is sent, as a conversation of the podmin account.',
+        params,
+        body: Type.Object({
+          include_reason: Type.Optional(Type.Boolean({ description: 'The text has the reasons of the reports.' })),
+          via: Type.Optional(Type.Enum(['conversation'])),
+          reason,
+        }),
+        response: {
+          200: Type.Object(
+            {
+              text: Type.String(),
+              ways: Type.Object({
+                podmin: nullable(Type.String({ description: 'The operator whom the NodeInfo of that pod names.' })),
+                conversation: Type.Boolean({ description: 'The podmin account can write to the operator.' }),
+                mailto: Type.String(),
+              }),
+              sent: Type.Boolean(),
+            },
+            { description: 'The text, and whether it was sent.' },
+          ),
+        },
+      },
+      config: { ...config, refusals: { role_needed: 403, case_not_found: 404, not_remote: 422, no_contact: 409 } },
+    },
+    async (request) => {
+      const { include_reason: includeReason, via } = request.body
+      const actor = await actorOf(request, 'moderation')
+      const forwarded = await forwardCase(request.pod, actor, request.params.id, { includeReason, via })
+      const { text, podmin, canConverse: conversation, mailto, sent } = forwarded
+      return { text, ways: { podmin, conversation, mailto }, sent }
+    },
   )
 
   app.post(

@@ -94,12 +94,22 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
           email: Type.Optional(
             Type.String({ description: 'The whole address. The search is recorded in the audit log.' }),
           ),
+          ip: Type.Optional(
+            Type.String({
+              description:
+                'An address or network that accounts were made or used from. The search is recorded in the audit log.',
+            }),
+          ),
           invited_by: Type.Optional(Type.Integer({ description: 'The number of an invitation.' })),
           ...cursorPaging,
         }),
         response: { 200: Type.Array(refTo(ListedPersonSchema), { description: 'The people.' }) },
       },
-      config: { scopes: ['moderation'], writes: true, refusals: { role_needed: 403 } },
+      config: {
+        scopes: ['moderation'],
+        writes: true,
+        refusals: { role_needed: 403, cidr_invalid: { status: 422, field: 'ip' } },
+      },
     },
     async (request, reply) => {
       const {
@@ -110,6 +120,7 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         pod: domain,
         first_seen_after: after,
         email,
+        ip,
         invited_by: invitedBy,
         ...paging
       } = request.query
@@ -120,6 +131,7 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         role,
         domain: domain?.toLowerCase(),
         email,
+        ip,
         invitedBy,
         firstSeenAfter: after === undefined ? undefined : readTime('first_seen_after', after),
       }
@@ -136,15 +148,16 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'getModeratedPerson',
         tags,
         summary: 'Read a person as a moderator',
-        description: 'With counts, and the source of each restriction.',
+        description:
+          'With counts, and the source of each restriction. Reading e-mail and network addresses is recorded in the audit log.',
         params,
         response: { 200: refTo(WholePersonSchema, 'The person.') },
       },
-      config: { scopes: ['moderation'], refusals: { role_needed: 403, person_not_found: 404 } },
+      config: { scopes: ['moderation'], writes: true, refusals: { role_needed: 403, person_not_found: 404 } },
     },
     async (request) =>
       presentWholePersonRecord(
-        await readPerson(app.pod, await actorOf(request, 'moderation'), request.params.guid),
+        await readPerson(request.pod, await actorOf(request, 'moderation'), request.params.guid),
         app.pod.config,
       ),
   )

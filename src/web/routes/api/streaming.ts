@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import type { Viewer } from '../../../domain/accounts/viewers.js'
 import { SCOPE_OF_ANNOUNCEMENT_KIND } from '../../../domain/notifications/live-events.js'
 import type { AnnouncementKind } from '../../../persistence/notifications/announcements.js'
-import { insufficientScope } from '../../api/authentication.js'
+import { requireScopes } from '../../api/authentication.js'
 import { countRateLimited } from '../../limits/rejection-metrics.js'
 import type { LiveChannel, StartPosition } from '../../live/channel.js'
 import { StreamEventData } from '../../schemas/live.js'
@@ -18,6 +18,7 @@ JSON object as its \`data\`; the schema \`StreamEvents\` has the type of each.
 - \`notification\`: a new notification, or one that has changed, as \`GET /notifications/{notification_id}\` returns it (scope \`notifications\`);
 - \`message\`: a message in one of your conversations, with its \`conversation_guid\` (scope \`conversations\`);
 - \`post\`: a new post of your main stream (private posts with scope \`private:read\`);
+- \`moderation_case\`: a case that is new or has changed, only with \`kinds=moderation_case\` (scope \`moderation\`, for moderators and admins);
 - \`reset\`: events are missing, for the \`reason\` in its data. Read the lists; after this event nothing is missing.
 
 To resume after an interruption, send the last \`id\` that you received, as \`EventSource\` does by itself with the header \`Last-Event-ID\`:
@@ -29,6 +30,12 @@ const querystring = Type.Object({
     Type.String({
       pattern: '^(notification|message|post)(,(notification|message|post))*$',
       description: 'The events to send, separated by commas. Default: all that the token allows.',
+    }),
+  ),
+  kinds: Type.Optional(
+    Type.String({
+      pattern: '^(notification|message|post|moderation_case)(,(notification|message|post|moderation_case))*$',
+      description: 'As `types`, which it replaces, and with the events for moderators: `moderation_case`.',
     }),
   ),
   last_event_id: Type.Optional(
@@ -59,7 +66,7 @@ export const streamingRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     (request, reply) => {
       const { viewer } = request
-      const kinds = kindsOf(viewer, request.query.types, app.pod.config.host)
+      const kinds = kindsOf(request, request.query.kinds ?? request.query.types)
       checkCapacity(app.live, viewer)
       const response = openStream(reply)
       app.live.join(response, { viewer, kinds }, startPositionOf(request, request.query.last_event_id))
@@ -68,11 +75,13 @@ export const streamingRoutes: FastifyPluginAsyncTypebox = async (app) => {
 }
 
 /** The requested kinds of events, each of which needs its scope. Without a request: every kind that the token allows. */
-function kindsOf({ scopes }: Viewer, types: string | undefined, realm: string): ReadonlySet<AnnouncementKind> {
+function kindsOf(request: FastifyRequest, requested: string | undefined): ReadonlySet<AnnouncementKind> {
   const all = Object.keys(SCOPE_OF_ANNOUNCEMENT_KIND) as AnnouncementKind[]
-  const wanted = all.filter((kind) => types === undefined || types.split(',').includes(kind))
-  const missing = wanted.map((kind) => SCOPE_OF_ANNOUNCEMENT_KIND[kind]).filter((scope) => !scopes.has(scope))
-  if (types !== undefined && missing.length > 0) throw insufficientScope(realm, missing)
+  if (requested === undefined) return new Set(all.filter((kind) => kind !== 'moderation_case'))
+  const wanted = all.filter((kind) => requested.split(',').includes(kind))
+  const scopes = wanted.map((kind) => SCOPE_OF_ANNOUNCEMENT_KIND[kind])
+  const missing = scopes.filter((scope) => !request.viewer.scopes.has(scope))
+  requireScopes(request, ...(missing.length > 0 ? missing : scopes))
   return new Set(wanted)
 }
 

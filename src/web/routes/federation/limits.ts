@@ -9,4 +9,5 @@ export const SERVE_LIMITS = {
   signaturesUnderWay: 64,
   /** Counting reads whole tables. */
   usageAgeMs: 60 * 60 * 1_000,
+  approvalAgeMs: 5_000,
 } as const

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { readSoftware } from '../../../config/software.js'
+import { isApprovalOn } from '../../../domain/accounts/sign-ups/unattended.js'
 import { countUsage, type Usage } from '../../../persistence/operations/usage.js'
 import { cachedAnswer } from '../../../throttling/cached-answer.js'
 import { isNodeInfoVersion, NODE_INFO_VERSIONS, nodeInfoSchema, presentNodeInfo } from '../../presenters/node-info.js'
@@ -14,6 +15,8 @@ export const nodeInfoRoutes: FastifyPluginAsync = async (app) => {
   const software = readSoftware()
   const usage: () => Promise<Usage> = cachedAnswer(() => countUsage(pod.db), SERVE_LIMITS.usageAgeMs)
 
+  const approval = cachedAnswer(() => isApprovalOn(pod), SERVE_LIMITS.approvalAgeMs)
+
   app.get('/.well-known/nodeinfo', { config, schema }, async (_request, reply) => {
     const links = NODE_INFO_VERSIONS.map((version) => ({
       rel: nodeInfoSchema(version),
@@ -25,7 +28,12 @@ export const nodeInfoRoutes: FastifyPluginAsync = async (app) => {
   app.get<{ Params: { version: string } }>('/nodeinfo/:version', { config, schema }, async (request, reply) => {
     const { version } = request.params
     if (!isNodeInfoVersion(version)) throw new RequestFault(404, 'NodeInfo is not available in this version.')
-    const content = { config: pod.config, software, ...(pod.config.statistics && { usage: await usage() }) }
+    const content = {
+      config: pod.config,
+      software,
+      approval: await approval(),
+      ...(pod.config.statistics && { usage: await usage() }),
+    }
     return reply
       .type(`application/json; profile=${nodeInfoSchema(version)}#; charset=utf-8`)
       .send(JSON.stringify(presentNodeInfo(version, content)))

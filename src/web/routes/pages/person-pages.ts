@@ -131,7 +131,7 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
 function answerMoved(request: FastifyRequest, reply: FastifyReply, { newest }: MovedPerson): FastifyReply {
   const origin = newest.pod === null ? request.server.pod.config.url : podOrigin(newest.pod)
   const wantsJson = /json/.test(request.headers.accept ?? '') && !/html/.test(request.headers.accept ?? '')
-  if (wantsJson || newest.podIsBlocked || origin === undefined) {
+  if (wantsJson || newest.isBlocked || origin === undefined) {
     throw pageFault(410, 'error.moved', { reason: 'moved' })
   }
   return reply

@@ -2,17 +2,17 @@ import {
   findInvitation,
   type InvitationRecord,
   listInvitationRecords,
-} from '../../persistence/accounts/invitation-records.js'
-import { inTransaction } from '../../persistence/database/transactions.js'
-import { Invitation } from '../../persistence/models/invitation.js'
-import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
-import type { Pod } from '../../pod/pod.js'
-import { insertInvitation } from '../accounts/invitations.js'
-import { findTextFault } from '../posts/texts.js'
-import { Refusal } from '../refusals.js'
-import { type Actor, requirePower } from './actor.js'
-import { MODERATION_LIMITS } from './limits.js'
-import { type ActionOptions, recordAction, requireReason } from './record-action.js'
+} from '../../../persistence/accounts/invitation-records.js'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import { Invitation } from '../../../persistence/models/invitation.js'
+import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
+import type { Pod } from '../../../pod/pod.js'
+import { insertInvitation } from '../../accounts/invitations.js'
+import { findTextFault } from '../../posts/texts.js'
+import { Refusal } from '../../refusals.js'
+import { type Actor, requirePower } from '../actor.js'
+import { MODERATION_LIMITS } from '../limits.js'
+import { type ActionOptions, recordAction, requireReason } from '../record-action.js'
 
 type InvitationPod = Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey' | 'config'>
 
@@ -32,19 +32,18 @@ export interface NewInvitationRecord {
 export async function inviteByStaff(
   pod: InvitationPod,
   actor: Actor,
-  { uses = 1, until, note }: InvitationInput,
+  input: InvitationInput,
   options: ActionOptions,
 ): Promise<NewInvitationRecord> {
   requirePower(actor, 'moderation')
   const reason = requireReason(options)
-  requireUses(uses)
-  const expiresAt = readEnd(pod.now(), until)
+  const { uses, expiresAt, note } = readInvitation(pod, input)
   return inTransaction(pod, async (transaction) => {
     const made = await insertInvitation(transaction, {
       uses,
       expiresAt,
       createdBy: actor.name,
-      note: note === undefined ? null : readNote(note),
+      note,
     })
     await recordAction(pod, transaction, actor, {
       kind: 'invitation',
@@ -56,6 +55,15 @@ export async function inviteByStaff(
     const invitation = await requireInvitation(transaction, made.id)
     return { invitation, url: `${pod.config.url}/users/sign_up?invitation=${made.code}` }
   })
+}
+
+/** Checks the fields of a new invitation. */
+export function readInvitation(
+  { now }: Pick<Pod, 'now'>,
+  { uses = 1, until, note }: InvitationInput,
+): Pick<Invitation, 'uses' | 'expiresAt' | 'note'> {
+  requireUses(uses)
+  return { uses, expiresAt: readEnd(now(), until), note: note === undefined ? null : readNote(note) }
 }
 
 /** Lists invitations with the accounts that came by them, newest first. */

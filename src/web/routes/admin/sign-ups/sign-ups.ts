@@ -5,14 +5,15 @@ import {
   decideSignUps,
   listSignUps,
   rejectSignUp,
-} from '../../../domain/accounts/sign-ups/open-sign-up.js'
-import { cursorPaging } from '../../api/cursor-paging.js'
-import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
-import { presentSignUp } from '../../presenters/sign-ups.js'
-import { actionBody, actionRefusals } from '../../schemas/moderation.js'
-import { refTo } from '../../schemas/references.js'
-import { SignUpSchema } from '../../schemas/sign-ups.js'
-import { actorOf } from './actor-of.js'
+} from '../../../../domain/accounts/sign-ups/open-sign-up.js'
+import { endUnattended } from '../../../../domain/accounts/sign-ups/unattended.js'
+import { cursorPaging } from '../../../api/cursor-paging.js'
+import { linkIdPages, readIdPaging } from '../../../api/id-paging.js'
+import { presentSignUp } from '../../../presenters/sign-ups.js'
+import { actionBody, actionRefusals, Changed } from '../../../schemas/moderation.js'
+import { refTo } from '../../../schemas/references.js'
+import { SignUpSchema } from '../../../schemas/sign-ups.js'
+import { actorOf } from '../actor-of.js'
 
 const tags = ['Sign-ups']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
@@ -81,6 +82,22 @@ export const signUpDecisionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       await rejectSignUp(request.pod, await actorOf(request, 'moderation'), request.params.id, { reason, answer })
       return { rejected: true }
     },
+  )
+
+  app.post(
+    '/sign_ups/attended',
+    {
+      schema: {
+        operationId: 'endUnattendedSignUps',
+        tags,
+        summary: 'Accept sign-ups without a decision again',
+        description: 'Ends the approval that has begun because no moderator was active for `UNATTENDED_DAYS`.',
+        body: Type.Object({ reason: actionBody.reason }),
+        response: { 200: Type.Object({ changed: Changed }, { description: 'Sign-ups need no decision.' }) },
+      },
+      config: { scopes: ['administration'], refusals: actionRefusals },
+    },
+    async (request) => endUnattended(request.pod, await actorOf(request, 'administration'), request.body),
   )
 
   app.post(

@@ -5,15 +5,15 @@ import {
   inviteByStaff,
   listInvitations,
   recallInvitation,
-} from '../../../domain/moderation/invitations.js'
-import { cursorPaging } from '../../api/cursor-paging.js'
-import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
-import { presentInvitation } from '../../presenters/invitations.js'
-import { InvitationSchema } from '../../schemas/invitations.js'
-import { actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
-import { refTo } from '../../schemas/references.js'
-import { readTime } from '../../schemas/times.js'
-import { actorOf } from './actor-of.js'
+} from '../../../../domain/moderation/sign-ups/invitations.js'
+import { cursorPaging } from '../../../api/cursor-paging.js'
+import { linkIdPages, readIdPaging } from '../../../api/id-paging.js'
+import { presentInvitation } from '../../../presenters/invitations.js'
+import { InvitationSchema } from '../../../schemas/invitations.js'
+import { actionBody, actionRefusals, Changed } from '../../../schemas/moderation.js'
+import { refTo } from '../../../schemas/references.js'
+import { readTime } from '../../../schemas/times.js'
+import { actorOf } from '../actor-of.js'
 
 const tags = ['Invitations']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })

@@ -1,0 +1,97 @@
+import type { Knex } from 'knex'
+import { plainAddressOf } from '../../../networks/ip-address.js'
+import {
+  countRuleHits,
+  findIpRules,
+  findMailRules,
+  hasDomainRules,
+  type IpRule,
+  type MailRule,
+} from '../../../persistence/moderation/network-rules.js'
+import type { Pod } from '../../../pod/pod.js'
+import { mailboxMac } from '../../mail/mailboxes.js'
+import { Refusal } from '../../refusals.js'
+
+type RulePod = Pick<Pod, 'db' | 'config' | 'secrets' | 'mailExchanges'>
+
+/** The rules of moderators that apply to a sign-up. */
+export interface SignUpRules {
+  readonly mail: readonly MailRule[]
+  readonly ip: readonly IpRule[]
+  readonly needsApproval: boolean
+}
+
+/** Refuses sign-ups from a network. `no_access` is checked for every page. */
+export async function findNetworkRefusal(
+  { db }: Pick<Pod, 'db'>,
+  ip: string,
+): Promise<Refusal<'sign_up_closed'> | undefined> {
+  const isBlocked = (await findIpRules(db, plainAddressOf(ip))).some(({ severity }) => severity === 'sign_up_block')
+  return isBlocked
+    ? new Refusal('sign_up_closed', 'This pod accepts no new accounts from your network at the moment.', {
+        details: { explanation: 'sign_up_network' },
+      })
+    : undefined
+}
+
+/** Finds the rules for a sign-up. A mailbox that must not be used is refused, which counts as a hit. */
+export async function findSignUpRules(
+  pod: RulePod,
+  { email, ip }: { readonly email: string | null; readonly ip: string },
+): Promise<SignUpRules> {
+  const mail = email === null ? [] : await findRulesOfMailbox(pod, email)
+  const rejecting = mail.filter(({ severity }) => severity === 'reject')
+  await countRuleHits(
+    pod.db,
+    'mail_rules',
+    rejecting.map(({ id }) => id),
+  )
+  if (rejecting.length > 0) throw mailboxRefused()
+  const ofNetwork = (await findIpRules(pod.db, plainAddressOf(ip))).filter(
+    ({ severity }) => severity === 'sign_up_approval',
+  )
+  return { mail, ip: ofNetwork, needsApproval: mail.length + ofNetwork.length > 0 }
+}
+
+/** Counts the rules by which a sign-up waits. */
+export async function countSignUpRules(transaction: Knex.Transaction, { mail, ip }: SignUpRules): Promise<void> {
+  await countRuleHits(
+    transaction,
+    'mail_rules',
+    mail.map(({ id }) => id),
+  )
+  await countRuleHits(
+    transaction,
+    'ip_rules',
+    ip.map(({ id }) => id),
+  )
+}
+
+/** As the row of the sign-up names them. */
+export function namesOfRules({ mail, ip }: SignUpRules): readonly string[] {
+  return [...mail.map(({ id }) => `mail_rule ${id}`), ...ip.map(({ id }) => `ip_rule ${id}`)]
+}
+
+/** The hosts that take the mail are looked up only where a rule about a domain exists. */
+async function findRulesOfMailbox(pod: RulePod, email: string): Promise<readonly MailRule[]> {
+  const { emailDomainBlocklist: listed } = pod.config
+  const domain = email.slice(email.indexOf('@') + 1)
+  const hasRules = listed.length > 0 || (await hasDomainRules(pod.db))
+  const hosts = hasRules ? [domain, ...(await pod.mailExchanges(domain))] : [domain]
+  const domains = [...new Set(hosts.flatMap(withParents))]
+  if (domains.some((each) => listed.includes(each))) throw mailboxRefused()
+  return findMailRules(pod.db, { mac: mailboxMac(pod, email), domains })
+}
+
+/** `a.b.example`: itself and all domains above it. */
+function withParents(domain: string): readonly string[] {
+  const labels = domain.split('.')
+  return labels.map((_, place) => labels.slice(place).join('.'))
+}
+
+function mailboxRefused(): Refusal<'email_refused'> {
+  return new Refusal(
+    'email_refused',
+    'This pod accepts no sign-ups with this e-mail address, or with any of this mail provider.',
+  )
+}

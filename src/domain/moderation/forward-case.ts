@@ -1,0 +1,153 @@
+import type { Knex } from 'knex'
+import { inTransaction } from '../../persistence/database/transactions.js'
+import { Contact } from '../../persistence/models/contact.js'
+import { Person } from '../../persistence/models/person.js'
+import { Pod as OtherPod } from '../../persistence/models/pod.js'
+import type { User } from '../../persistence/models/user.js'
+import { appendAuditEntry } from '../../persistence/moderation/audit-log.js'
+import { addCaseEvent, type CaseRow, findCase, lockCase, readCaseHistory } from '../../persistence/moderation/cases.js'
+import type { Pod } from '../../pod/pod.js'
+import { splitAddress } from '../../protocol/address.js'
+import { beginConversation } from '../conversations/begin-conversation.js'
+import { enqueueAnnouncement } from '../notifications/announcements.js'
+import { Refusal } from '../refusals.js'
+import { type Actor, requirePower } from './actor.js'
+import { authorHiddenFrom, type CasePod, caseEntry, caseNotFound } from './cases.js'
+import { MODERATION_LIMITS } from './limits.js'
+import { findPodmin } from './notices/give-notice.js'
+import { auditContext } from './record-action.js'
+
+export interface ForwardInput {
+  readonly includeReason?: boolean | undefined
+  /** Sends the text; without it nothing is sent. */
+  readonly via?: 'conversation' | undefined
+}
+
+/** A text about a case for the operator of the author's pod, and the ways on which it can reach them. */
+export interface ForwardedCase {
+  /** Names no reporter and nothing private. */
+  readonly text: string
+  /** The operator whom NodeInfo of that pod names. */
+  readonly podmin: string | null
+  /** Whether the podmin account of this pod can write to that operator. */
+  readonly canConverse: boolean
+  readonly mailto: string
+  readonly sent: boolean
+}
+
+/**
+ * Makes a text for the operator of the author's pod. The protocol has no entity for reports. With `via` the podmin account of this pod
+ * sends it as a conversation; the other pod accepts that from contacts of its operator only.
+ */
+export async function forwardCase(
+  pod: CasePod & Pick<Pod, 'claimedKey'>,
+  actor: Actor,
+  id: number,
+  { includeReason = false, via }: ForwardInput,
+): Promise<ForwardedCase> {
+  requirePower(actor, 'moderation')
+  return inTransaction(pod, async (transaction) => {
+    const find = via === undefined ? findCase : lockCase
+    const found = await find(transaction, id, authorHiddenFrom(actor))
+    if (found === undefined) throw caseNotFound()
+    const host = requireRemoteHost(pod, found)
+    const text = await textOf(pod, transaction, found, includeReason)
+    const podmin = await findOtherPodmin(transaction, host)
+    const sender = await findPodmin(pod, transaction)
+    const recipient = await findReachable(transaction, sender, podmin)
+    if (via !== undefined) {
+      if (sender?.person === undefined || recipient === undefined) throw noContact(host)
+      const at = pod.now()
+      const subject = `A report from ${pod.config.host}`
+      await beginConversation(pod, transaction, sender.person, {
+        recipients: [recipient],
+        subject,
+        text,
+        createdAt: at,
+      })
+      await addCaseEvent(transaction, {
+        ...{ caseId: id, event: 'forwarded', actorId: actor.userId, at },
+        text: `to ${recipient.address}`,
+      })
+      await enqueueAnnouncement(pod, transaction, { cases: [id] })
+      const after = { via, to: recipient.address, reason_included: includeReason }
+      const entry = { ...auditContext(actor), ...caseEntry(found, 'case.forwarded'), after }
+      await appendAuditEntry(transaction, entry, at)
+    }
+    return {
+      ...{ text, podmin, canConverse: recipient !== undefined, sent: via !== undefined },
+      mailto: `mailto:?subject=${encodeURIComponent(`Report of ${found.authorAddress}`)}&body=${encodeURIComponent(text)}`,
+    }
+  })
+}
+
+function requireRemoteHost({ config }: Pick<Pod, 'config'>, { authorAddress }: CaseRow): string {
+  const host = authorAddress === null ? undefined : splitAddress(authorAddress)?.host
+  if (host !== undefined && host !== config.host) return host
+  throw new Refusal('not_remote', 'The author is not on another pod.')
+}
+
+async function textOf(
+  pod: Pick<Pod, 'config'>,
+  transaction: Knex.Transaction,
+  found: CaseRow,
+  includeReason: boolean,
+): Promise<string> {
+  const { targetType: type, authorAddress: author } = found
+  const lines = [
+    `The moderators of ${pod.config.host} have received a report about ${
+      type === 'person' ? `the person ${author}` : `a ${found.public ? '' : 'private '}${type} by ${author}`
+    }.`,
+  ]
+  const link = publicLinkOf(found)
+  if (link !== undefined) lines.push(link)
+  if (includeReason) {
+    const { reports } = await readCaseHistory(transaction, found.id)
+    const reasons = reports.slice(0, REASONS).map(({ reason }) => cut(reason))
+    lines.push(...reasons.map((reason) => `Reason: ${reason}`))
+  }
+  return lines.join('\n\n')
+}
+
+const REASONS = 10
+
+function cut(reason: string): string {
+  const characters = [...reason]
+  const { reasonCharacters } = MODERATION_LIMITS
+  return characters.length <= reasonCharacters ? reason : `${characters.slice(0, reasonCharacters).join('')}…`
+}
+
+/** The page on the pod of the author: its operator finds the content there. */
+function publicLinkOf({ public: isPublic, targetType, targetGuid, parentGuid, authorAddress, authorGuid }: CaseRow) {
+  const host = splitAddress(authorAddress ?? '')?.host
+  if (!isPublic || host === undefined) return undefined
+  if (targetType === 'post') return `https://${host}/posts/${targetGuid}`
+  if (targetType === 'comment') return `https://${host}/posts/${parentGuid}#${targetGuid}`
+  return targetType === 'person' ? `https://${host}/people/${authorGuid}` : undefined
+}
+
+/** NodeInfo names the operator by user name or by address. */
+async function findOtherPodmin(transaction: Knex.Transaction, host: string): Promise<string | null> {
+  const [name = '', port] = host.split(':')
+  const other = await OtherPod.query(transaction).findOne({ host: name, port: Number(port ?? 443) })
+  const account = other?.adminAccount
+  if (account == null) return null
+  return account.includes('@') ? account : `${account}@${host}`
+}
+
+/** The operator, if they share with the podmin account of this pod. */
+async function findReachable(
+  transaction: Knex.Transaction,
+  sender: User | undefined,
+  podmin: string | null,
+): Promise<Person | undefined> {
+  if (sender === undefined || podmin === null) return undefined
+  const person = await Person.byAddress(transaction, podmin)
+  if (person === undefined || person.closedAt !== null) return undefined
+  const contact = await Contact.query(transaction).findOne({ userId: sender.id, personId: person.id, sharing: true })
+  return contact === undefined ? undefined : person
+}
+
+function noContact(host: string): Refusal {
+  return new Refusal('no_contact', `The operator of ${host} does not share with the podmin account of this pod.`)
+}

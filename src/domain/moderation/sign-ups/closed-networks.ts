@@ -1,0 +1,32 @@
+import { openNetworkList } from '../../../networks/trusted-proxies.js'
+import { listClosedNetworks } from '../../../persistence/moderation/network-rules.js'
+import type { Pod } from '../../../pod/pod.js'
+
+type NetworkPod = Pick<Pod, 'db' | 'jobs'>
+type HasAccess = (address: string) => boolean
+
+/** Milliseconds between two readings, so that a rule is in force everywhere within five seconds. */
+const RELOAD_EVERY_MS = 3_000
+
+/** One entry for each open pod of this process, whose requests look it up. */
+const loaded = new WeakMap<Pod['jobs'], HasAccess>()
+
+/** Whether requests of the address are answered. Before the first reading every address has access. */
+export function hasNetworkAccess({ jobs }: Pick<Pod, 'jobs'>, address: string): boolean {
+  return loaded.get(jobs)?.(address) ?? true
+}
+
+export async function reloadClosedNetworks({ db, jobs }: NetworkPod): Promise<void> {
+  const networks = await listClosedNetworks(db)
+  const isClosed = networks.length === 0 ? () => false : openNetworkList(networks.join(','))
+  loaded.set(jobs, (address) => !isClosed(address))
+}
+
+/** Keeps the rules of a web process up to date. After a failure those of before stay in force. */
+export function keepClosedNetworksLoaded(pod: NetworkPod & Pick<Pod, 'log'>): { close(): void } {
+  const reload = () =>
+    void reloadClosedNetworks(pod).catch((err) => pod.log.debug({ err }, 'rules for networks not reloaded'))
+  reload()
+  const timer = setInterval(reload, RELOAD_EVERY_MS)
+  return { close: () => clearInterval(timer) }
+}

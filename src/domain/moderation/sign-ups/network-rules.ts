@@ -1,0 +1,284 @@
+import type { Knex } from 'knex'
+import { openNetworkList, overlapsNetworks, readNetwork } from '../../../networks/trusted-proxies.js'
+import { inTransaction } from '../../../persistence/database/transactions.js'
+import {
+  deleteNetworkRule,
+  type IpRule,
+  type IpRuleSeverity,
+  insertNetworkRule,
+  listNetworkRules,
+  lockEndedRules,
+  lockNetworkRule,
+  type MailRule,
+  type MailRuleSeverity,
+  type NetworkRules,
+  type NetworkRuleTable,
+  type RuleSettings,
+  updateNetworkRule,
+} from '../../../persistence/moderation/network-rules.js'
+import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
+import type { Pod } from '../../../pod/pod.js'
+import { mailboxMac, mailDomainMac, readMailbox, readMailDomain } from '../../mail/mailboxes.js'
+import { findTextFault } from '../../posts/texts.js'
+import { Refusal } from '../../refusals.js'
+import { type Actor, requirePower, SYSTEM_ACTOR } from '../actor.js'
+import { MODERATION_LIMITS } from '../limits.js'
+import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
+import { reloadClosedNetworks } from './closed-networks.js'
+
+type RulePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config' | 'secrets'>
+
+export interface RuleInput<Severity extends string> {
+  readonly severity?: Severity | undefined
+  readonly comment?: string | undefined
+  /** Null: no end. */
+  readonly until?: Date | null | undefined
+}
+
+export interface MailRuleInput extends RuleInput<MailRuleSeverity> {
+  readonly kind: MailRule['kind']
+  readonly value: string
+}
+
+export interface IpRuleInput extends RuleInput<IpRuleSeverity> {
+  readonly cidr: string
+  readonly severity: IpRuleSeverity
+}
+
+export interface RuleOutcome<Rule> extends ActionOutcome {
+  readonly rule: Rule
+}
+
+/** Adds a rule for an e-mail address or a mail domain, or changes the one that is there. */
+export function addMailRule(
+  pod: RulePod,
+  actor: Actor,
+  { kind, value, severity = 'reject', ...input }: MailRuleInput,
+  options: ActionOptions,
+): Promise<RuleOutcome<MailRule>> {
+  requirePower(actor, 'moderation')
+  const address = kind === 'email' ? readMailbox(value) : undefined
+  const domain = address === undefined ? readMailDomain(value) : address.slice(address.indexOf('@') + 1)
+  const mac = address === undefined ? mailDomainMac(pod, domain) : mailboxMac(pod, address)
+  return addRule(pod, actor, 'mail_rules', { key: { mac }, row: { kind, mac, domain }, severity, ...input }, options)
+}
+
+/** Adds a rule for a network, or changes the one that is there. `ownAddress` is the address of the moderator. */
+export async function addIpRule(
+  pod: RulePod,
+  actor: Actor,
+  { cidr, ...input }: IpRuleInput,
+  { ownAddress, ...options }: ActionOptions & { readonly ownAddress?: string | undefined },
+): Promise<RuleOutcome<IpRule>> {
+  requirePower(actor, 'moderation')
+  const network = readRuleNetwork(pod, cidr, ownAddress)
+  const outcome = await addRule(pod, actor, 'ip_rules', { key: { network }, row: { network }, ...input }, options)
+  await reloadClosedNetworks(pod)
+  return outcome
+}
+
+/** Changes severity, comment or end of a rule. */
+export async function changeNetworkRule<Table extends NetworkRuleTable>(
+  pod: RulePod,
+  actor: Actor,
+  table: Table,
+  id: number,
+  { severity, comment, until }: RuleInput<NetworkRules[Table]['severity']>,
+  options: ActionOptions,
+): Promise<RuleOutcome<NetworkRules[Table]>> {
+  requirePower(actor, 'moderation')
+  const outcome = await inTransaction(pod, async (transaction) => {
+    const before = await requireRule(transaction, table, id)
+    const reason = requireReason(options)
+    return saveRule(pod, transaction, actor, table, before, { severity, comment, until }, { ...options, reason })
+  })
+  if (table === 'ip_rules') await reloadClosedNetworks(pod)
+  return outcome
+}
+
+export async function removeNetworkRule<Table extends NetworkRuleTable>(
+  pod: RulePod,
+  actor: Actor,
+  table: Table,
+  id: number,
+  options: ActionOptions,
+): Promise<RuleOutcome<NetworkRules[Table]>> {
+  requirePower(actor, 'moderation')
+  const outcome = await inTransaction(pod, async (transaction) => {
+    const rule = await requireRule(transaction, table, id)
+    const reason = requireReason(options)
+    return { changed: true, rule, action: await deleteRule(pod, transaction, actor, table, rule, reason) }
+  })
+  if (table === 'ip_rules') await reloadClosedNetworks(pod)
+  return outcome
+}
+
+/** Lists rules, newest first. */
+export async function listRulesForSignUps<Table extends NetworkRuleTable>(
+  { db }: Pick<Pod, 'db'>,
+  actor: Actor,
+  table: Table,
+  page: IdPage,
+): Promise<IdPageResult<NetworkRules[Table]>> {
+  requirePower(actor, 'moderation')
+  return listNetworkRules(db, table, page)
+}
+
+/** Removes rules whose time is over, each with an audit entry of the system; returns their number. */
+export async function endNetworkRules(pod: RulePod): Promise<number> {
+  let ended = 0
+  for (const table of ['mail_rules', 'ip_rules'] as const) {
+    ended += await inTransaction(pod, async (transaction) => {
+      const rules = await lockEndedRules(transaction, table, MODERATION_LIMITS.rulesEndedAtOnce)
+      for (const rule of rules) {
+        await deleteRule(pod, transaction, SYSTEM_ACTOR, table, rule, 'The time of the rule is over.')
+      }
+      return rules.length
+    })
+  }
+  return ended
+}
+
+/** What a rule is about, without the name of a mailbox. */
+export function labelOfRule(rule: MailRule | IpRule): string {
+  if ('network' in rule) return rule.network
+  return rule.kind === 'email' ? `…@${rule.domain}` : rule.domain
+}
+
+interface GivenRule<Table extends NetworkRuleTable> extends RuleInput<NetworkRules[Table]['severity']> {
+  readonly key: Readonly<Record<string, unknown>>
+  readonly row: Pick<NetworkRules[Table], Exclude<keyof NetworkRules[Table], keyof RuleSettings | CreatedField>>
+  readonly severity: NetworkRules[Table]['severity']
+}
+
+type CreatedField = 'id' | 'hits' | 'createdBy' | 'createdAt'
+
+async function addRule<Table extends NetworkRuleTable>(
+  pod: RulePod,
+  actor: Actor,
+  table: Table,
+  { key, row, severity, comment, until }: GivenRule<Table>,
+  options: ActionOptions,
+): Promise<RuleOutcome<NetworkRules[Table]>> {
+  const reason = requireReason(options)
+  const settings = { severity, comment: readComment(comment ?? ''), until: readEnd(pod.now(), until ?? null) }
+  return inTransaction(pod, async (transaction) => {
+    const made = { ...row, ...settings, createdBy: actor.name, createdAt: pod.now() }
+    const rule = await insertNetworkRule(
+      transaction,
+      table,
+      made as unknown as Omit<NetworkRules[Table], 'id' | 'hits'>,
+    )
+    if (rule === undefined) {
+      const before = await lockNetworkRule(transaction, table, key)
+      if (before === undefined) throw ruleNotFound()
+      return saveRule(pod, transaction, actor, table, before, { severity, comment, until }, { ...options, reason })
+    }
+    const action = await recordAction(pod, transaction, actor, {
+      ...{ kind: `${KINDS[table]}.add`, target: targetOf(table, rule), reason, caseId: options.caseId },
+      undo: { possible: false },
+      after: auditValues(rule),
+    })
+    return { changed: true, rule, action }
+  })
+}
+
+async function saveRule<Table extends NetworkRuleTable>(
+  pod: RulePod,
+  transaction: Knex.Transaction,
+  actor: Actor,
+  table: Table,
+  before: NetworkRules[Table],
+  { severity, comment, until }: RuleInput<NetworkRules[Table]['severity']>,
+  { reason, caseId }: ActionOptions & { readonly reason: string },
+): Promise<RuleOutcome<NetworkRules[Table]>> {
+  const settings = {
+    severity: severity ?? before.severity,
+    comment: comment === undefined ? before.comment : readComment(comment),
+    until: until === undefined ? before.until : readEnd(pod.now(), until),
+  }
+  const isSame =
+    settings.severity === before.severity &&
+    settings.comment === before.comment &&
+    settings.until?.getTime() === before.until?.getTime()
+  if (isSame) return { changed: false, rule: before }
+  const rule = await updateNetworkRule(transaction, table, before.id, settings)
+  const action = await recordAction(pod, transaction, actor, {
+    ...{ kind: `${KINDS[table]}.change`, target: targetOf(table, rule), reason, caseId },
+    undo: { possible: false },
+    before: auditValues(before),
+    after: auditValues(rule),
+  })
+  return { changed: true, rule, action }
+}
+
+async function deleteRule<Table extends NetworkRuleTable>(
+  pod: RulePod,
+  transaction: Knex.Transaction,
+  actor: Actor,
+  table: Table,
+  rule: NetworkRules[Table],
+  reason: string,
+) {
+  await deleteNetworkRule(transaction, table, rule.id)
+  return recordAction(pod, transaction, actor, {
+    ...{ kind: `${KINDS[table]}.remove`, target: targetOf(table, rule), reason },
+    undo: { possible: false },
+    before: auditValues(rule),
+  })
+}
+
+const KINDS: Readonly<Record<NetworkRuleTable, string>> = { mail_rules: 'mail_rule', ip_rules: 'ip_rule' }
+
+function targetOf(table: NetworkRuleTable, rule: MailRule | IpRule) {
+  return { type: KINDS[table], guid: String(rule.id), label: labelOfRule(rule) }
+}
+
+function auditValues({ severity, comment, until }: RuleSettings) {
+  return { severity, comment, until: until?.toISOString() ?? null }
+}
+
+async function requireRule<Table extends NetworkRuleTable>(transaction: Knex.Transaction, table: Table, id: number) {
+  const rule = await lockNetworkRule(transaction, table, { id })
+  if (rule === undefined) throw ruleNotFound()
+  return rule
+}
+
+/** Refuses networks that are too wide or would close out the moderator, this machine or the proxy in front of the pod. */
+function readRuleNetwork({ config }: Pick<Pod, 'config'>, cidr: string, ownAddress: string | undefined): string {
+  const network = readNetwork(cidr.trim())
+  if (network === undefined) {
+    throw new Refusal('cidr_invalid', 'This is no network like 198.51.100.0/24 or 2001:db8::/32.')
+  }
+  if (network.prefixLength < (network.isIpv6 ? 32 : 8)) {
+    throw new Refusal('too_broad', 'A rule is for a network of at most /8 (IPv4) or /32 (IPv6).')
+  }
+  if (overlapsNetworks(network.text, 'loopback')) {
+    throw new Refusal('protected_network', 'This network is this machine.')
+  }
+  if (typeof config.trustProxy === 'string' && overlapsNetworks(network.text, config.trustProxy)) {
+    throw new Refusal('protected_network', 'This network has a proxy that the pod trusts (TRUST_PROXY).')
+  }
+  if (ownAddress !== undefined && openNetworkList(network.text)(ownAddress)) {
+    throw new Refusal('own_address', 'Your own address is in this network.')
+  }
+  return network.text
+}
+
+function readComment(given: string): string {
+  const comment = given.trim()
+  const isTooLong = [...comment].length > MODERATION_LIMITS.reasonCharacters
+  if (isTooLong || (comment !== '' && findTextFault(comment) !== undefined)) {
+    throw new Refusal('comment_invalid', `A comment has at most ${MODERATION_LIMITS.reasonCharacters} characters.`)
+  }
+  return comment
+}
+
+function readEnd(now: Date, until: Date | null): Date | null {
+  if (until !== null && until <= now) throw new Refusal('until_invalid', 'The end of a rule is in the future.')
+  return until
+}
+
+function ruleNotFound(): Refusal {
+  return new Refusal('rule_not_found', 'There is no rule with this number.')
+}

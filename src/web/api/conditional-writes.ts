@@ -1,0 +1,71 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Knex } from 'knex'
+import { isRead } from '../limits/write-limit.js'
+import { namesTag, weakTagOf } from '../server/entity-tags.js'
+import { RequestFault } from '../server/request-faults.js'
+
+/** A single object of an API: its row, and its representation as the GET of its path answers it. */
+export interface ConditionalObject {
+  readonly table: string
+  /** The column whose value is the last parameter of the path. */
+  readonly column: string
+  /** Reads in the transaction of the change, without effects. */
+  readonly read: (request: FastifyRequest, transaction: Knex.Transaction, key: string) => Promise<object>
+}
+
+/** By the path of the object. Changes have this path or one below it. */
+export type ConditionalObjects = Readonly<Record<string, ConditionalObject>>
+
+/**
+ * Gives the objects an ETag of their content, and refuses a change whose `If-Match` names another one with 412. The transaction of the
+ * change locks the row and compares first, and refuses last, so that a refusal of the use case has precedence.
+ */
+export function addConditionalWrites(app: FastifyInstance, objects: ConditionalObjects): void {
+  const objectAt = (url: string | undefined) =>
+    Object.entries(objects).find(([path]) => url === path || url?.startsWith(`${path}/`))
+
+  app.addHook('onRoute', (route) => {
+    if (isRead(String(route.method)) || objectAt(route.routePath) === undefined) return
+    route.config = { ...route.config, refusals: { ...route.config?.refusals, changed_meanwhile: 412 } }
+  })
+
+  app.addHook('preSerialization', async (request, reply, payload) => {
+    const { routeOptions } = request
+    const isObject = objects[pathBelow(app, routeOptions.url)] !== undefined
+    if (isObject && isRead(request.method) && reply.statusCode === 200) reply.header('etag', tagOf(payload))
+    return payload
+  })
+
+  app.addHook('preHandler', async (request) => {
+    const wanted = request.headers['if-match']
+    const found = objectAt(pathBelow(app, request.routeOptions.url))
+    if (wanted === undefined || isRead(request.method) || found === undefined) return
+    const [path, { table, column, read }] = found
+    const key = String(Reflect.get(Object(request.params), path.slice(path.lastIndexOf(':') + 1)))
+    request.pod = {
+      ...request.pod,
+      precondition: {
+        isMet: false,
+        async check(transaction) {
+          await transaction(table).where(column, key).select('id').forNoKeyUpdate()
+          // The use case answers what is wrong with a missing object.
+          const now = await read(request, transaction, key).catch(() => undefined)
+          const isSame = now === undefined || namesTag(wanted, tagOf(now))
+          return () => {
+            if (!isSame) throw changedMeanwhile()
+          }
+        },
+      },
+    }
+  })
+}
+
+const tagOf = (object: unknown) => weakTagOf(JSON.stringify(object))
+
+function pathBelow({ prefix }: FastifyInstance, url = ''): string {
+  return url.slice(prefix.length)
+}
+
+function changedMeanwhile(): RequestFault {
+  return new RequestFault(412, 'This was changed meanwhile. Read it again.', { reason: 'changed_meanwhile' })
+}

@@ -1,0 +1,110 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import {
+  findInvitingRefusal,
+  inviteByMember,
+  listOwnInvitations,
+  recallOwnInvitation,
+} from '../../domain/accounts/member-invitations.js'
+import type { InvitationRecord } from '../../persistence/accounts/invitation-records.js'
+import { formText } from '../oidc/form-text.js'
+import { textLine } from '../pages/controls.js'
+import { markupOf } from '../pages/language/message-markup.js'
+import { refusalText } from '../pages/language/refusal-text.js'
+import { html, type Markup } from '../pages/markup.js'
+import { dayHtml } from '../pages/time.js'
+import { readRowId } from '../schemas/numbers.js'
+import { readTime } from '../schemas/times.js'
+import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { changeOrErrors, type FieldErrors } from './try-change.js'
+
+const PATH = '/settings/invitations'
+const FIELDS = {
+  uses_invalid: 'uses',
+  until_invalid: 'until',
+  note_invalid: 'note',
+  sign_up_closed: undefined,
+  invitations_not_allowed: undefined,
+  too_many_invitations: undefined,
+} as const
+
+/** The invitations of a member. */
+export const invitationPageRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const route = { config: { member: 'session' }, schema: { hide: true } } as const
+
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { errors = [], url }: { readonly errors?: FieldErrors; readonly url?: string } = {},
+  ) {
+    const { t, viewer } = request.member
+    const refusal = await findInvitingRefusal(pod, viewer)
+    const invitations = await listOwnInvitations(pod, viewer)
+    return sendSettingsPage(request, reply, {
+      title: t('settings.invitations'),
+      errors,
+      content: html`${url !== undefined && html`<section class="card"><h2>${t('invitations.link')}</h2><p>${t('invitations.link_about')} <code>${url}</code></p></section>\n`}<section class="card">${
+        invitations.length === 0
+          ? html`<p>${t('invitations.none')}</p>`
+          : html`<ul class="entries">${invitations.map((each) => invitationEntry(request, each, pod.now()))}</ul>`
+      }</section>
+<section class="card"><h2>${t('invitations.invite')}</h2>${refusal === undefined ? inviteForm(request, errors) : html`<p>${refusalText(t, refusal)}</p>`}</section>`,
+    })
+  }
+
+  app.get(PATH, route, (request, reply) => show(request, reply))
+
+  app.post(PATH, route, async (request, reply) => {
+    const { t, viewer } = request.member
+    if (formText(request, 'do') === 'recall') {
+      await recallOwnInvitation(pod, viewer, readRowId(formText(request, 'id') ?? ''))
+      return redirectWithNotice(request, reply, 'invitation_recalled')
+    }
+    const until = formText(request, 'until')
+    const input = {
+      uses: Number(formText(request, 'uses') ?? 1),
+      until: until === undefined ? undefined : readTime('until', until),
+      note: formText(request, 'note'),
+    }
+    let url: string | undefined
+    const errors = await changeOrErrors(t, FIELDS, async () => {
+      url = (await inviteByMember(pod, viewer, input)).url
+    })
+    // The link is in this answer alone: it is stored nowhere.
+    return show(request, reply, { errors, ...(url !== undefined && { url }) })
+  })
+}
+
+function invitationEntry(request: FastifyRequest, invitation: InvitationRecord, now: Date): Markup {
+  const { t } = request.member
+  const { id, note, uses, used, accounts, expiresAt, recalledAt } = invitation
+  const isOpen = recalledAt === null && used < uses && expiresAt > now
+  const state = recalledAt !== null ? 'recalled' : used >= uses ? 'used_up' : isOpen ? 'open' : 'ended'
+  return html`<li><div><p><b>${t('invitations.entry', { id: String(id) })}</b>: ${t(`invitations.${state}`)}, ${t('invitations.used', { used, uses })} (${dayHtml(t, expiresAt)})</p>
+${note !== null && note !== '' && html`<p class="soft small"><bdi>${note}</bdi></p>`}${
+  accounts.length > 0 &&
+  html`<p class="small">${t('invitations.came')} ${accounts.map((name, place) => html`${place > 0 && ', '}<bdi>${name}</bdi>`)}</p>`
+}</div>
+${
+  isOpen &&
+  settingsForm(
+    request,
+    html`<input type="hidden" name="id" value="${id}">
+<button class="quiet" name="do" value="recall">${markupOf(t, 'invitations.recall', { id: String(id) })}</button>`,
+  )
+}</li>\n`
+}
+
+function inviteForm(request: FastifyRequest, errors: FieldErrors): Markup {
+  const { t } = request.member
+  const isWrong = errors.length > 0
+  const field = (name: 'uses' | 'until' | 'note', label: string, initial = '') =>
+    textLine({
+      ...{ name, label, value: isWrong ? (formText(request, name) ?? '') : initial },
+      error: errors.find((error) => error.field === name)?.message,
+    })
+  return settingsForm(
+    request,
+    html`${field('uses', t('invitations.uses'), '1')}${field('until', t('invitations.until_label'))}${field('note', t('invitations.note'))}${doButton('invite', t('invitations.make'))}`,
+  )
+}
