@@ -207,7 +207,7 @@ describe('rules for networks and e-mail addresses', () => {
     )
     expect(stored.rows[0].all).not.toMatch(/u\.?ser[@+]/i)
     expect((await mod.post('/mail_rules', { kind: 'email', value: 'nobody', reason })).body).toMatchObject({
-      ...{ code: 422, reason: 'email_invalid', field: 'value' },
+      ...{ code: 422, reason: 'field_invalid', field: 'value' },
     })
   })
 
