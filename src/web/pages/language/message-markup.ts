@@ -32,7 +32,7 @@ export function markupOf<Id extends MessageId>(t: Translate, id: Id, ...[values]
     link: (chunks: Chunks) => html`<a href="${link}">${chunks}</a>`,
     ...(others as Record<string, string>),
   })
-  return html`${parts.map(({ value }) => value as MarkupValue)}`
+  return html`${parts.map(({ value }: { readonly value?: unknown }) => value as MarkupValue)}`
 }
 
 /** The same for functions that join texts. */
