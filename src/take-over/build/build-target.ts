@@ -5,6 +5,8 @@ import type { ReportProgress } from '../../operations/backup/progress.js'
 import { loadTables, setSequences } from '../../operations/backup/restore-tables.js'
 import { listSequences } from '../../persistence/operations/table-catalogue.js'
 import type { Pod } from '../../pod/pod.js'
+import { SOURCE_TABLES } from '../source/source-tables.js'
+import { stagingTable } from '../staging/staging-tables.js'
 import { accountStatements } from './account-statements.js'
 import { clientStatements } from './client-statements.js'
 import { conversationStatements } from './conversation-statements.js'
@@ -57,6 +59,8 @@ export async function buildTarget(
   try {
     await setSettings(session, { config, secrets }, options)
     await session.query(emptyMaps)
+    // Without statistics, joins of large tables go row by row.
+    await session.query(`analyze ${SOURCE_TABLES.map(stagingTable).join(', ')}`)
     await loadTables(
       session,
       { signal, report },

@@ -15,11 +15,15 @@ interface SignedTable {
   readonly values: Readonly<Record<string, string>>
 }
 
-/** The signature of a relayable and the texts that it covers, in their order; nothing where the source has no signature. */
-function signedBy({ signatures, key, values }: SignedTable): string {
+/** The signature of a relayable and the texts that it covers, in their order; null where the source has no signature. */
+function signedBy({ signatures, key, values }: SignedTable) {
   const cases = Object.entries(values).map(([name, value]) => `when '${name}' then ${value}`)
-  return `left join lateral (
-    select regexp_replace(signed.author_signature, '\\s', '', 'g') as signature, (
+  return {
+    // Plain joins, so that unsigned rows, which are the most, cost nothing.
+    join: `left join take_over.${signatures} as signed on signed.${key} = source.id and signed.author_signature <> ''
+      left join take_over.signature_orders as orders on orders.id = signed.signature_order_id`,
+    signature: `case when orders.id is not null then regexp_replace(signed.author_signature, '\\s', '', 'g') end`,
+    elements: `case when orders.id is not null then (
       select jsonb_agg(jsonb_build_array(element.name, coalesce(
         case element.name ${cases.join(' ')}
           else case when jsonb_typeof(signed.additional_data) = 'object' then ${xmlText('signed.additional_data ->> element.name')} end
@@ -27,11 +31,8 @@ function signedBy({ signatures, key, values }: SignedTable): string {
       )) order by element.position)
       from unnest(regexp_split_to_array(orders."order", '\\s+')) with ordinality as element(name, position)
       where element.name <> '' and element.name not like '%signature%'
-    ) as elements
-    from take_over.${signatures} as signed
-    join take_over.signature_orders as orders on orders.id = signed.signature_order_id
-    where signed.${key} = source.id and signed.author_signature <> ''
-  ) as signed on true`
+    ) end`,
+  }
 }
 
 const AUTHOR = { author: 'people.diaspora_handle', diaspora_handle: 'people.diaspora_handle', guid: 'source.guid' }
@@ -71,6 +72,10 @@ const signedVote: SignedTable = {
   },
 }
 
+const byComment = signedBy(signedComment)
+const byLike = signedBy(signedLike)
+const byVote = signedBy(signedVote)
+
 const comments: readonly string[] = [
   fates(
     'comments',
@@ -83,14 +88,14 @@ const comments: readonly string[] = [
   ),
   `insert into comments (id, guid, post_id, author_id, text, author_signature, signed_elements, created_at, post_created_at)
    overriding system value
-   select source.id, ${guidOf('comments', 'source')}, posts.id, map.new_id, source.text, signed.signature, signed.elements,
+   select source.id, ${guidOf('comments', 'source')}, posts.id, map.new_id, source.text, ${byComment.signature}, ${byComment.elements},
      ${timeBy(REMOTE, 'source.created_at', 'source.updated_at')}, case when map.user_id is not null then posts.created_at end
    from take_over.comments as source
    join posts on posts.id = source.commentable_id
    join take_over.posts as parent on parent.id = posts.id
    join take_over.map_people as map on map.id = source.author_id
    join take_over.people on people.id = source.author_id
-   ${signedBy(signedComment)}
+   ${byComment.join}
    where ${isCopied('comments', 'source.id')}`,
   'analyze comments',
 ]
@@ -114,7 +119,7 @@ const likes: readonly string[] = [
      id, guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, created_at, post_created_at
    ) overriding system value
    select source.id, ${guidOf('likes', 'source')}, map.new_id, posts.id, commented.id, source.positive is not false,
-     signed.signature, signed.elements, ${timeBy(REMOTE, 'source.created_at', 'source.updated_at')},
+     ${byLike.signature}, ${byLike.elements}, ${timeBy(REMOTE, 'source.created_at', 'source.updated_at')},
      case when map.user_id is not null then posts.created_at end
    from take_over.likes as source
    left join posts on posts.id = source.target_id and source.target_type = 'Post'
@@ -122,7 +127,7 @@ const likes: readonly string[] = [
    left join take_over.comments as commented on commented.id = source.target_id and source.target_type = 'Comment'
    join take_over.map_people as map on map.id = source.author_id
    join take_over.people on people.id = source.author_id
-   ${signedBy(signedLike)}
+   ${byLike.join}
    where ${isCopied('likes', 'source.id')}`,
 ]
 
@@ -141,7 +146,7 @@ const votes: readonly string[] = [
   `insert into poll_participations (id, guid, poll_id, poll_answer_id, author_id, author_signature, signed_elements, created_at)
    overriding system value
    select source.id, ${guidOf('poll_participations', 'source', 'source.number = 1')}, source.poll_id, source.poll_answer_id, map.new_id,
-     signed.signature, signed.elements, ${timeBy(REMOTE, 'source.created_at', 'source.updated_at', 'parent.created_at')}
+     ${byVote.signature}, ${byVote.elements}, ${timeBy(REMOTE, 'source.created_at', 'source.updated_at', 'parent.created_at')}
    from (
      select poll_participations.*, row_number() over (partition by guid order by id) as number from take_over.poll_participations
    ) as source
@@ -149,7 +154,7 @@ const votes: readonly string[] = [
    join take_over.poll_answers as answers on answers.id = source.poll_answer_id
    join take_over.map_people as map on map.id = source.author_id
    join take_over.people on people.id = source.author_id
-   ${signedBy(signedVote)}
+   ${byVote.join}
    where ${isCopied('poll_participations', 'source.id')}`,
 ]
 
@@ -263,7 +268,6 @@ const mentions: readonly string[] = [
 
 /** Comments, likes, votes with their signatures, participations, tags and mentions. */
 export const interactionStatements: readonly string[] = [
-  'analyze take_over.comment_signatures, take_over.like_signatures, take_over.signature_orders',
   ...comments,
   ...likes,
   ...votes,
