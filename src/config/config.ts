@@ -634,17 +634,11 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     defaultLanguage: given.DEFAULT_LANGUAGE,
     localesDir: given.LOCALES_DIR === undefined ? undefined : resolve(given.LOCALES_DIR),
     podminAccount: given.PODMIN_ACCOUNT?.toLowerCase(),
-    registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
-    signUpsPerDay: given.SIGN_UPS_PER_DAY,
+    ...signUpSettings(given, url, mail),
     closeGraceDays: given.CLOSE_GRACE_DAYS,
-    invitationsPerUser: given.INVITATIONS_PER_USER,
     unattendedDays: given.UNATTENDED_DAYS,
     reportEvidenceDays: given.REPORT_EVIDENCE_DAYS,
     mail,
-    signUpConfirmation: mail !== undefined && given.SIGN_UP_CONFIRMATION !== 'off',
-    signUpApproval: given.SIGN_UP_APPROVAL === 'on',
-    signUpBacklog: given.SIGN_UP_BACKLOG,
-    emailDomainBlocklist: list(given.EMAIL_DOMAIN_BLOCKLIST).map((domain) => domain.toLowerCase()),
     statistics: given.STATISTICS === 'on',
     ...requestLimits(given),
     clientApiDialect: given.CLIENT_API_DIALECT,
@@ -661,7 +655,6 @@ export function readConfig(processEnvironment: NodeJS.ProcessEnv): Config {
     backupPictures: given.BACKUP_PICTURES ?? (isAllInS3(given) ? 'reference' : 'include'),
     backupKeep: readBackupKeep(given.BACKUP_KEEP),
     oidcIssuer: given.OIDC_ISSUER,
-    usernameBlacklist: list(given.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
   }
 }
 
@@ -725,6 +718,20 @@ function isAllInS3({ STORAGE, UPLOADS_FALLBACK }: Environment): boolean {
 function readBackupKeep(text: string): Config['backupKeep'] {
   const [, daily = 0, weekly = 0, monthly = 0] = KEEP_PATTERN.exec(text) ?? []
   return { daily: Number(daily), weekly: Number(weekly), monthly: Number(monthly) }
+}
+
+/** Who may sign up, and what they must do for it. */
+function signUpSettings(given: Environment, url: URL, mail: Config['mail']) {
+  return {
+    registrations: given.REGISTRATIONS ?? (isThisMachine(url) ? 'open' : 'closed'),
+    signUpsPerDay: given.SIGN_UPS_PER_DAY,
+    invitationsPerUser: given.INVITATIONS_PER_USER,
+    signUpConfirmation: mail !== undefined && given.SIGN_UP_CONFIRMATION !== 'off',
+    signUpApproval: given.SIGN_UP_APPROVAL === 'on',
+    signUpBacklog: given.SIGN_UP_BACKLOG,
+    emailDomainBlocklist: list(given.EMAIL_DOMAIN_BLOCKLIST).map((domain) => domain.toLowerCase()),
+    usernameBlacklist: list(given.USERNAME_BLACKLIST).map((name) => name.toLowerCase()),
+  }
 }
 
 function retentionDays(days: number, least: number) {

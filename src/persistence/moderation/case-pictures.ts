@@ -28,7 +28,7 @@ export async function requestCasePicture(transaction: Knex.Transaction, guid: st
   return rows.length > 0
 }
 
-/** Undefined: no moderator has asked for it in the last day. */
+/** Undefined: no moderator has requested it in the last day. */
 export async function findCasePictureState(db: Knex, guid: string): Promise<CasePictureState | undefined> {
   return (await db('case_pictures').where({ photoGuid: guid }).first('state'))?.state
 }

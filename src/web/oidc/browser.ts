@@ -11,7 +11,7 @@ import { recordSessionUse } from './sessions/session-use.js'
 
 export type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 
-/** The languages that the application has asked for. */
+/** The languages that the application has requested. */
 export function uiLocalesOf(interaction: Interaction | undefined): string | undefined {
   const wanted = interaction?.params['ui_locales']
   return typeof wanted === 'string' ? wanted : undefined

@@ -7,6 +7,7 @@ import { isDatabaseUnavailable, isForeignKeyViolation } from '../../persistence/
 import { StorageUnavailable } from '../../persistence/s3/storage-unavailable.js'
 import { diasporaMessage } from '../api/diaspora-messages.js'
 import { errorPage } from '../pages/html.js'
+import { withChoice } from '../pages/language/page-texts.js'
 import { refusalText } from '../pages/language/refusal-text.js'
 import { textsFor } from '../pages/language/request-language.js'
 import { type ErrorReason, FIELD_OF_REASON, isErrorReason, reasonOfStatus } from './error-reasons.js'
@@ -164,9 +165,12 @@ function answerError(
   reply.code(status).header('cache-control', isPrivate(path) ? 'private, no-store' : 'no-store')
   if (!answersJson(path)) {
     reply.type('text/html; charset=utf-8')
-    // The console is English, and its messages say more than the status.
-    if (isConsole(path)) return reply.send(errorPage(inEnglish, status, message))
-    const t = textsFor(request, reply, { setting: request.signedInMember?.account.language })
+    // The console is English, and its messages say more than the status. What is not there looks as it does elsewhere.
+    const isOfConsole = isConsole(path)
+    if (isOfConsole && status !== 404) return reply.send(errorPage(inEnglish, status, message))
+    const setting = isOfConsole ? undefined : request.signedInMember?.account.language
+    // Without a choice of languages, whose links name the path.
+    const t = withChoice(textsFor(request, reply, { setting }), undefined)
     return reply.send(errorPage(t, status, text?.(t) ?? t(textOfStatus(status))))
   }
   const apiFields = {
