@@ -80,6 +80,7 @@ import { announcedMigrations } from './0174-announced-migrations.js'
 import { exports } from './0175-exports.js'
 import { migrationEnvelopes } from './0176-migration-envelopes.js'
 import { claimedFollowers } from './0177-claimed-followers.js'
+import { importAttempts } from './0178-import-attempts.js'
 import { powerOfActions } from './0180-power-of-actions.js'
 import { takeOver } from './0181-take-over.js'
 import { endedSessions } from './0185-ended-sessions.js'
@@ -175,6 +176,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0175-exports', exports],
   ['0176-migration-envelopes', migrationEnvelopes],
   ['0177-claimed-followers', claimedFollowers],
+  ['0178-import-attempts', importAttempts],
   ['0180-power-of-actions', powerOfActions],
   ['0181-take-over', takeOver],
   ['0185-ended-sessions', endedSessions],

@@ -4,9 +4,7 @@ import type { Config } from '../src/config/config.js'
 import { readSoftware } from '../src/config/software.js'
 import { deleteExpiredExports } from '../src/domain/archives/exports.js'
 import { keepFiltersLoaded } from '../src/domain/moderation/filters/active-filters.js'
-import { runImport } from '../src/federation/archives/imports/run-import.js'
 import { makeWaitingExports } from '../src/federation/archives/make-exports.js'
-import { sendDueAnnouncements } from '../src/federation/archives/moves/send-announcements.js'
 import { registerReceiveMetrics } from '../src/federation/inbound/receive-metrics.js'
 import { registerDeliveryMetrics } from '../src/federation/outbound/delivery-metrics.js'
 import { keepHeartbeat } from '../src/jobs/operations/heartbeat.js'
@@ -32,11 +30,11 @@ import { fetchHandlers } from './handlers/fetch.js'
 import { unprovenHandlers } from './handlers/fetch-unproven.js'
 import { mailHandlers } from './handlers/mail.js'
 import { maintenanceHandlers } from './handlers/maintenance.js'
-import { makeImportedPicture } from './handlers/make-imported-picture.js'
 import { notifyHandlers } from './handlers/notify.js'
 import { outboundHandlers, outboundSlowHandlers, relayHandlers } from './handlers/outbound.js'
 import { keepUploadsSwept, photoHandlers } from './handlers/photos.js'
 import { registerJobMetrics } from './job-metrics.js'
+import { runImportsAndAnnouncements } from './run-imports.js'
 import { runPeriodically } from './run-periodically.js'
 import { type RunningWorkers, startWorkers, type WorkersHealth } from './start-workers.js'
 import { registerCryptoMetrics } from './threads/crypto-metrics.js'
@@ -84,7 +82,9 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
   })
   const uploads = keepsPictures ? keepUploadsSwept(pod) : undefined
   const exports = keepsPictures ? keepExportsMade(pod) : undefined
-  const imports = keepsPictures ? keepImportsRun(pod) : undefined
+  const imports = keepsPictures
+    ? runPeriodically(LOOK_FOR_IMPORTS_EVERY, (stopping) => runImportsAndAnnouncements(pod, stopping))
+    : undefined
   const updates = config.workerQueues.includes('maintenance')
     ? runPeriodically(CHECK_FOR_UPDATE_EVERY, () => checkForUpdate(pod))
     : undefined
@@ -155,19 +155,6 @@ function keepExportsMade(pod: Pod): { stop(): Promise<void> } {
       await deleteExpiredExports(pod)
     } catch (err) {
       pod.log.debug({ err }, 'exports not read') // an outage has its own log lines
-    }
-  })
-}
-
-/** Runs imports that wait or whose process has died, and announces accounts that have moved to this pod. */
-function keepImportsRun(pod: Pod): { stop(): Promise<void> } {
-  const run = (signal: AbortSignal) => ({ signal, makePicture: makeImportedPicture })
-  return runPeriodically(LOOK_FOR_IMPORTS_EVERY, async (stopping) => {
-    try {
-      while (!stopping.aborted && (await runImport(pod, null, run(stopping))) !== undefined);
-      await sendDueAnnouncements(pod, stopping)
-    } catch (err) {
-      if (!stopping.aborted) pod.log.warn({ err }, 'import or announcement interrupted')
     }
   })
 }

@@ -2,8 +2,9 @@ import { createPublicKey } from 'node:crypto'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import yazl from 'yazl'
 import { beginSharing } from '../../src/domain/contacts/contacts.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
@@ -13,6 +14,7 @@ import { beginImport } from '../../src/federation/archives/imports/begin-import.
 import { checkArchive } from '../../src/federation/archives/imports/check-archive.js'
 import { runImport } from '../../src/federation/archives/imports/run-import.js'
 import { sendDueAnnouncements } from '../../src/federation/archives/moves/send-announcements.js'
+import { readPhotoOfZip } from '../../src/federation/archives/reading/archive-photos.js'
 import { spoolArchive } from '../../src/federation/archives/reading/spool-archive.js'
 import { findImport, type Import, type ImportSection } from '../../src/persistence/archives/imports.js'
 import { Tombstone } from '../../src/persistence/models/tombstone.js'
@@ -23,6 +25,7 @@ import { openFolderPictures } from '../../src/persistence/photos/folder-pictures
 import { entityToJson } from '../../src/protocol/entities/entity-json.js'
 import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { makeImportedPicture } from '../../workers/handlers/make-imported-picture.js'
+import { runImportsAndAnnouncements } from '../../workers/run-imports.js'
 import { addPost } from '../support/databases/rows.js'
 import {
   archivedContact,
@@ -418,6 +421,113 @@ describe('the announcement of a move', () => {
     expect(open(stored.envelopeFriendica, { ...keys, [al.address]: old.publicKey })).toMatchObject({
       signature: 'valid',
     })
+  })
+})
+
+describe('an import that meets an error', () => {
+  const run = (id: number, by: Partial<FederationPod> = {}, stop?: AbortController) =>
+    runImport({ ...pod, ...by }, id, {
+      signal: stop?.signal ?? forever,
+      makePicture: makeImportedPicture,
+      reportProgress: ({ section }) => section === 'photos' && stop?.abort(),
+    })
+  const find = async (id: number) => (await findImport(pod.db, { id })) as Import
+  const letWorkerDie = () => pod.db('imports').update({ aliveAt: new Date(Date.now() - 3_600_000) })
+
+  it('fails after three attempts, and does not delay other imports and announcements', async () => {
+    const other = await addRecordingPod(pod.fakePods, pod, 'waiting.example:3000')
+    await importAll(archiveOf(old, { user: { contacts: [archivedContact('x@waiting.example:3000')] } }))
+    old = pod.fakePods.person(`alice-${newGuid().slice(0, 8)}@old.example`)
+    const bad = await begin(archiveOf(old), { as: bob })
+    await pod
+      .db('imports')
+      .where({ id: bad.id })
+      .update({ sealedKey: Buffer.from('unreadable') })
+    const good = await begin(archiveOf(old), { move: false })
+
+    await runImportsAndAnnouncements(pod, forever)
+    expect(other.received.map(({ path }) => path)).toEqual(['/receive/public'])
+    await runImportsAndAnnouncements(pod, forever)
+    expect(await find(good.id)).toMatchObject({ state: 'done' })
+    expect(await find(bad.id)).toMatchObject({ state: 'running', phase: 'move', attempts: 1 })
+    await letWorkerDie()
+    await runImportsAndAnnouncements(pod, forever)
+    const errors = vi.spyOn(pod.log, 'error')
+    await letWorkerDie()
+    await runImportsAndAnnouncements(pod, forever)
+    expect(await find(bad.id)).toMatchObject({ state: 'failed', error: 'crashed', sealedKey: null })
+    expect(errors.mock.calls).toEqual([[expect.objectContaining({ reason: 'crashed' }), 'archive import failed']])
+    expect(await readdir(join(pod.config.uploadsDir, 'imports'))).not.toContain(bad.uid)
+    errors.mockRestore()
+  })
+
+  it('fails also if its process dies each time, and a stopped process does not count', async () => {
+    const { id } = await begin(archiveOf(old))
+    const stopped = new AbortController()
+    stopped.abort()
+    await expect(run(id, {}, stopped)).rejects.toThrow()
+    expect(await find(id)).toMatchObject({ attempts: 0 })
+    await pod.db('imports').update({ attempts: 3 })
+    expect(await run(id)).toMatchObject({ state: 'failed', error: 'crashed' })
+  })
+
+  it('throws the first error, also if the database is away then', async () => {
+    const { id } = await begin(archiveOf(old, { user: { language: 'en' } }), { move: false })
+    let isAway = false
+    const locales = new Proxy(pod.locales, {
+      get() {
+        isAway = true
+        throw new Error('The first error.')
+      },
+    })
+    const db = new Proxy(pod.db, {
+      apply(target, self, args) {
+        if (isAway) throw new Error('The database is away.')
+        return Reflect.apply(target as never, self, args)
+      },
+    })
+    await expect(run(id, { db, locales })).rejects.toThrow('The first error.')
+    await letWorkerDie()
+    expect(await run(id)).toMatchObject({ state: 'done' })
+  })
+
+  it('goes on in the settings if it does not move', async () => {
+    const archive = archiveOf(old, { user: { language: 'en', followed_tags: ['soup'] } })
+    const { id } = await begin(archive, { move: false })
+    const locales = new Proxy(pod.locales, {
+      get() {
+        throw new Error('The process dies.')
+      },
+    })
+    await expect(run(id, { locales })).rejects.toThrow('The process dies.')
+    expect(await find(id)).toMatchObject({ phase: 'settings' })
+    await letWorkerDie()
+    await run(id)
+    expect(counts(await find(id), 'tags')).toEqual({ imported: 1, skipped: 0 })
+    expect(counts(await find(id), 'profile')).toEqual({ imported: 1, skipped: 0 })
+  })
+
+  it('counts photos that are missing in the zip once', async () => {
+    const zip = new yazl.ZipFile()
+    zip.addBuffer(await twoColours().png().toBuffer(), 'found.png')
+    zip.end()
+    const photos = join(folder, newGuid())
+    await writeFile(photos, zip.outputStream as Readable)
+    const entities = ['found.png', 'missing.png'].map((name) => photoBy(old, { remote_photo_name: name }))
+    const archive = archiveOf(old, { user: { posts: [archivedPost(postBy(old, { photos: entities }))] } })
+    const { id } = await begin(archive, { photos })
+    await expect(run(id, {}, new AbortController())).rejects.toThrow()
+    expect(await find(id)).toMatchObject({ phase: 'photos', lines: 1 })
+    await run(id)
+    expect(counts(await find(id), 'photos')).toEqual({ imported: 1, skipped: 0, photo_file_missing: 1 })
+  })
+})
+
+describe('an entry of a zip', () => {
+  it('is refused if it is longer than its stated size', async () => {
+    const entry = (bytes: number) => ({ bytes, open: async () => Readable.from([Buffer.from('ab'), Buffer.from('c')]) })
+    expect(await readPhotoOfZip(entry(3))).toEqual(Buffer.from('abc'))
+    await expect(readPhotoOfZip(entry(2))).rejects.toMatchObject({ reason: 'image_invalid' })
   })
 })
 

@@ -98,8 +98,9 @@ async function checkFile(file: string, options: CheckOptions): Promise<void> {
         await deleteSpool(folder)
       }
     }),
-  ).catch(explainArchiveError)
-  progress.end()
+  )
+    .catch(explainArchiveError)
+    .finally(progress.end)
   print(options, reportJson(report), describeReport(file, report, options.for !== undefined).map(printable))
 }
 
@@ -131,8 +132,9 @@ async function importFile(file: string, options: ImportCommandOptions): Promise<
         }))
       return options.wait ? followImport(pod, begun, signal, progress) : begun
     }),
-  ).catch(explainArchiveError)
-  progress.end()
+  )
+    .catch(explainArchiveError)
+    .finally(progress.end)
   print(options, importJson(done), describeImport(done).map(printable))
   if (done.state === 'failed') throw new CommandError(`The import failed: ${done.error ?? 'unknown'}.`)
 }

@@ -54,12 +54,14 @@ export interface Import {
   readonly phase: string
   readonly lines: number
   readonly counts: ImportCounts
+  /** Attempts since the last progress, the current one included. */
+  readonly attempts: number
   readonly error: string | null
   readonly createdAt: Date
   readonly finishedAt: Date | null
 }
 
-type NewImport = Omit<Import, 'id' | 'state' | 'lines' | 'error' | 'finishedAt'>
+type NewImport = Omit<Import, 'id' | 'state' | 'lines' | 'attempts' | 'error' | 'finishedAt'>
 
 /** Stores an import; undefined: another one of the account is not finished. */
 export async function insertImport(transaction: Knex.Transaction, row: NewImport): Promise<Import | undefined> {
@@ -95,13 +97,13 @@ export async function findUnfinishedImport(db: Knex, userId: number): Promise<Im
   return db('imports').where({ userId }).whereIn('state', ['running', 'paused']).first()
 }
 
-/** Claims a running import whose worker has died, or that waits for one. */
+/** Claims a running import that waits for a worker, or whose worker has died or has met an error, and counts the attempt. */
 export async function claimImport(
   db: Knex,
   { deadAfterSeconds, id = null }: { readonly deadAfterSeconds: number; readonly id?: number | null },
 ): Promise<Import | undefined> {
   const { rows } = await db.raw(
-    `update imports set alive_at = now()
+    `update imports set alive_at = now(), attempts = attempts + 1
      where id = (
        select id from imports
        where state = 'running' and (alive_at is null or alive_at < now() - make_interval(secs => ?)) and id = coalesce(?, id)
@@ -119,9 +121,11 @@ export async function noteImportAlive(db: Knex, id: number): Promise<boolean> {
   return changed > 0
 }
 
-/** Another process may go on at once. */
+/** Another process may go on at once. The attempt does not count. */
 export async function releaseImport(db: Knex, id: number): Promise<void> {
-  await db('imports').where({ id, state: 'running' }).update({ aliveAt: null })
+  await db('imports')
+    .where({ id, state: 'running' })
+    .update({ aliveAt: null, attempts: db.raw('greatest(attempts - 1, 0)') })
 }
 
 export interface ItemOutcome {
@@ -132,22 +136,24 @@ export interface ItemOutcome {
   readonly reason: string | null
 }
 
-/** Stores the outcomes of a batch. */
+/** Stores the outcomes of a batch. Returns those that an earlier attempt has not stored. */
 export async function insertItemOutcomes(
   transaction: Knex.Transaction,
   importId: number,
   items: readonly ItemOutcome[],
-): Promise<void> {
-  if (items.length === 0) return
-  await transaction.raw(
+): Promise<readonly ItemOutcome[]> {
+  if (items.length === 0) return []
+  const { rows } = await transaction.raw(
     `insert into import_items (import_id, section, position, ref, outcome, reason)
      select ?, * from unnest(?::text[], ?::integer[], ?::text[], ?::text[], ?::text[])
-     on conflict do nothing`,
+     on conflict do nothing
+     returning section, position, ref, outcome, reason`,
     [importId, ...rowsAsColumns(items, ['section', 'position', 'ref', 'outcome', 'reason'])] as Knex.RawBinding[],
   )
+  return rows
 }
 
-/** Stores how far an import is. */
+/** Stores how far an import is. The attempts begin anew behind a cursor that has moved. */
 export async function saveImportProgress(
   transaction: Knex.Transaction,
   id: number,
@@ -155,7 +161,13 @@ export async function saveImportProgress(
 ): Promise<void> {
   await transaction('imports')
     .where({ id })
-    .update({ phase, lines, counts: JSON.stringify(counts), aliveAt: transaction.fn.now() })
+    .update({
+      phase,
+      lines,
+      counts: JSON.stringify(counts),
+      aliveAt: transaction.fn.now(),
+      attempts: transaction.raw('case when phase = ? and lines = ? then attempts else 1 end', [phase, lines]),
+    })
 }
 
 /** The key of the old account is not needed once the move is signed. */
@@ -163,13 +175,14 @@ export async function forgetImportKey(transaction: Knex.Transaction, id: number)
   await transaction('imports').where({ id }).update({ sealedKey: null })
 }
 
+/** Ends a running import. */
 export async function finishImport(
   db: Knex,
   id: number,
   facts: { readonly state: ImportState; readonly finishedAt: Date; readonly error?: string },
 ): Promise<void> {
   await db('imports')
-    .where({ id })
+    .where({ id, state: 'running' })
     .update({ ...facts, sealedKey: null })
 }
 
@@ -217,7 +230,7 @@ export async function* listItemOutcomes(
   }
 }
 
-/** Deletes the items of imports that ended long ago, and claims of followers who never said anything. */
+/** Deletes the items of imports that ended long ago, and claims of unconfirmed followers. */
 export async function deleteOldImportRecords(
   db: Knex,
   { itemDays, claimDays }: { readonly itemDays: number; readonly claimDays: number },

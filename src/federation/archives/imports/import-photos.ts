@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
 import type { Knex } from 'knex'
 import { newGuid } from '../../../domain/new-guid.js'
 import { importedPhotoName, PICTURE_ENDING } from '../../../domain/photos/imported-photos.js'
@@ -20,7 +19,7 @@ import {
 import { type ItemOutcome, listImportedPhotoNames } from '../../../persistence/archives/imports.js'
 import { inTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
-import { profilePictureName, readPhotoNames, readPhotosZip } from '../reading/archive-photos.js'
+import { profilePictureName, readPhotoNames, readPhotoOfZip, readPhotosZip } from '../reading/archive-photos.js'
 import { spooledBatches } from '../reading/spool-archive.js'
 import type { ZipEntry } from '../reading/zip-file.js'
 import { PHOTOS_FILE } from './begin-import.js'
@@ -77,7 +76,7 @@ async function storePicture(
   if (!PICTURE_ENDING.test(entry.name) || entry.bytes > pod.config.photoBytes * TIMES_UPLOAD) return UNUSABLE
   if ((await pod.pictures.find(name)) !== undefined) return { outcome: 'already_there', reason: null }
   try {
-    const { files } = await makePicture(await readEntry(await entry.open(), entry.bytes))
+    const { files } = await makePicture(await readPhotoOfZip(entry))
     const prepared = await pod.pictures.prepare(
       new Map([...files].map(([prefix, picture]) => [`${prefix}${name}`, picture])),
     )
@@ -90,22 +89,6 @@ async function storePicture(
 }
 
 const UNUSABLE: PhotoOutcome = { outcome: 'refused', reason: 'photo_unusable' }
-
-/** The size that the list of the zip claims is a limit: the library ends the reading beyond it. */
-async function readEntry(stream: Readable, bytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let length = 0
-  try {
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
-      length += chunk.length
-      if (length > bytes) break
-      chunks.push(chunk)
-    }
-  } catch (cause) {
-    throw new Refusal('image_invalid', 'The entry of the zip is damaged.', { cause })
-  }
-  return Buffer.concat(chunks)
-}
 
 /** Lets the photos of the account point to the stored files; also photos that were imported before their files. */
 export async function placePhotos(context: ImportContext, importId: number): Promise<void> {

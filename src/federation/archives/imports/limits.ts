@@ -22,9 +22,11 @@ export const IMPORT_LIMITS = {
   unknownPeopleOfHost: 200,
   /** Seconds without a sign of life after which another process goes on with an import. */
   workerSeconds: 60,
+  /** Attempts at one place of the archive after which an import has failed. */
+  attempts: 3,
   /** Days for which the items of an import are kept. */
   itemDays: 30,
-  /** Days for which a follower of an old account gets public posts without saying anything. */
+  /** Days for which a follower of an old account gets public posts without confirming the contact. */
   claimDays: 400,
   /** Entries of a zip of photos. */
   photoEntries: 50_000,

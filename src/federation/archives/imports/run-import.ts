@@ -5,6 +5,7 @@ import { type LoadPause, openLoadPause } from '../../../jobs/inbound/pause-under
 import {
   claimImport,
   deleteOldImportRecords,
+  findImport,
   finishImport,
   forgetImportKey,
   type Import,
@@ -62,6 +63,10 @@ export async function runImport(
 ): Promise<Import | undefined> {
   const claimed = await claimImport(pod.db, { deadAfterSeconds: IMPORT_LIMITS.workerSeconds, id })
   if (claimed === undefined) return undefined
+  if (claimed.attempts > IMPORT_LIMITS.attempts) {
+    await failImport(pod, claimed, CRASHED)
+    return findImport(pod.db, { id: claimed.id })
+  }
   const unwanted = new AbortController()
   const alive = setInterval(() => {
     noteImportAlive(pod.db, claimed.id).then(
@@ -77,8 +82,10 @@ export async function runImport(
     await deleteOldImportRecords(pod.db, IMPORT_LIMITS)
     pod.log.info({ import: claimed.id, from: claimed.oldAddress }, 'archive imported')
   } catch (error) {
-    if (signal.aborted || unwanted.signal.aborted) await releaseImport(pod.db, claimed.id)
-    else await failImport(pod, claimed, error)
+    const isStopped = signal.aborted || unwanted.signal.aborted
+    await (isStopped ? releaseImport(pod.db, claimed.id) : endAttempt(pod, claimed, error)).catch((err: unknown) => {
+      pod.log.warn({ err, import: claimed.id }, 'archive import not updated after an error')
+    })
     throw error
   } finally {
     clearInterval(alive)
@@ -86,11 +93,21 @@ export async function runImport(
   return run.finished()
 }
 
-async function failImport(pod: Pod, { id, uid }: Import, error: unknown): Promise<void> {
-  const isRefusal = error instanceof ArchiveError || error instanceof Refusal
-  // Anything else may be an outage: another attempt goes on at the cursor.
-  if (!isRefusal) return releaseImport(pod.db, id)
-  const reason = error instanceof ArchiveError ? error.fault : error.reason
+/** The reason of an import whose attempts all end at the same place. */
+const CRASHED = 'crashed'
+
+/** Fails the import, or lets the next attempt go on at the cursor when the time of a dead worker is over. */
+async function endAttempt(pod: Pod, claimed: Import, error: unknown): Promise<void> {
+  if (error instanceof ArchiveError) return failImport(pod, claimed, error.fault, error)
+  if (error instanceof Refusal) return failImport(pod, claimed, error.reason, error)
+  pod.log.warn({ err: error, import: claimed.id }, 'archive import interrupted')
+  // The attempts since the last progress, not since the claim.
+  const attempts = (await findImport(pod.db, { id: claimed.id }))?.attempts ?? claimed.attempts
+  if (attempts >= IMPORT_LIMITS.attempts) await failImport(pod, claimed, CRASHED, error)
+}
+
+async function failImport(pod: Pod, { id, uid }: Import, reason: string, err?: unknown): Promise<void> {
+  pod.log.error({ err, import: id, reason }, 'archive import failed')
   await finishImport(pod.db, id, { state: 'failed', finishedAt: pod.now(), error: reason })
   await deleteSpool(importFolder(pod, { uid }))
 }
@@ -180,14 +197,12 @@ class ImportRun {
 
   /** The cursor, the outcomes and the items change together. */
   async #save(db: Knex, phase: string, lines: number, outcomes: readonly ItemOutcome[]): Promise<void> {
-    const counts = addOutcomes(this.#counts, outcomes)
     const save = async (transaction: Knex.Transaction) => {
-      await insertItemOutcomes(transaction, this.#import.id, outcomes)
+      const counts = addOutcomes(this.#counts, await insertItemOutcomes(transaction, this.#import.id, outcomes))
       await saveImportProgress(transaction, this.#import.id, { phase, lines, counts })
+      return counts
     }
-    if (db.isTransaction) await save(db as Knex.Transaction)
-    else await db.transaction(save)
-    this.#counts = counts
+    this.#counts = await (db.isTransaction ? save(db as Knex.Transaction) : db.transaction(save))
   }
 
   /** The point of no return: the old account moves on this pod, and the key of the archive is not kept. */
@@ -195,7 +210,7 @@ class ImportRun {
     const { sealedKey, userId, oldAddress } = this.#import
     if (sealedKey === null) return // signed before this process went on
     const context = this.#opened()
-    await this.#importProfile()
+    await this.#importProfile('move')
     const oldKey = readPrivateKey(this.#pod.secrets.unseal(sealedKey, `user ${userId}`))
     if (oldKey === undefined) throw new Error('The key of the archive cannot be parsed.')
     const move = await signMove(this.#pod, {
@@ -241,7 +256,7 @@ class ImportRun {
     return guid
   }
 
-  async #importProfile(): Promise<void> {
+  async #importProfile(phase: 'move' | 'settings'): Promise<void> {
     const { options, header } = this.#import
     if (!options.profile) return
     await inTransaction(this.#pod, async (transaction) => {
@@ -251,7 +266,7 @@ class ImportRun {
       // A repetition does not count again.
       if (this.#counts.profile?.imported === 0 && this.#counts.profile.refused === 0) {
         const result = { ...outcome, outcome: reason === undefined ? 'imported' : 'refused' } as const
-        await this.#save(transaction, 'move', 0, [result])
+        await this.#save(transaction, phase, 0, [result])
       }
     })
   }
@@ -267,7 +282,7 @@ class ImportRun {
 
   async #settings(): Promise<void> {
     const { options, header } = this.#import
-    if (!options.move) await this.#importProfile()
+    if (!options.move) await this.#importProfile('settings')
     if (!options.settings || this.#counts.settings?.imported !== 0) return
     await inTransaction(this.#pod, async (transaction) => {
       await importSettings(this.#opened(), transaction, header)

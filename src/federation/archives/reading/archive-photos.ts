@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises'
+import { Refusal } from '../../../domain/refusals.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { IMPORT_LIMITS } from '../imports/limits.js'
 import { membersOf } from './archive-owner.js'
@@ -77,4 +78,21 @@ export async function readPhotosZip(
     zip.close()
   }
   return { found: seen.size, notNamed }
+}
+
+/** Reads an entry whose size the list of the zip states. Throws a `Refusal` for one that is damaged or larger than that. */
+export async function readPhotoOfZip({ bytes, open }: Pick<ZipEntry, 'bytes' | 'open'>): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    for await (const chunk of (await open()) as AsyncIterable<Buffer>) {
+      length += chunk.length
+      if (length > bytes) break
+      chunks.push(chunk)
+    }
+  } catch (cause) {
+    throw new Refusal('image_invalid', 'The entry of the zip is damaged.', { cause })
+  }
+  if (length > bytes) throw new Refusal('image_invalid', 'The entry of the zip is larger than its stated size.')
+  return Buffer.concat(chunks)
 }
