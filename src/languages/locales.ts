@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { messageOf } from '../errors/thrown.js'
 import { findMessageFault } from './compare-messages.js'
 import { GERMAN } from './de/catalogue.js'
 import { ENGLISH } from './en/catalogue.js'
@@ -60,7 +61,7 @@ function readCatalogues(folder: string): AddedCatalogues {
 }
 
 function readCatalogue(file: string, language: string): Readonly<Record<string, string>> {
-  const read: unknown = JSON.parse(readFileSync(file, 'utf8'))
+  const read = readJson(file)
   if (typeof read !== 'object' || read === null) throw new Error(`${file} is not an object of messages.`)
   const messages = Object.entries(read).map(([id, message]): [string, string] => {
     const english = (ENGLISH as Readonly<Record<string, string>>)[id]
@@ -71,4 +72,13 @@ function readCatalogue(file: string, language: string): Readonly<Record<string, 
     return [id, message]
   })
   return Object.fromEntries(messages)
+}
+
+function readJson(file: string): unknown {
+  const text = readFileSync(file, 'utf8')
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new Error(`${file} is not JSON (${messageOf(cause)}).`, { cause })
+  }
 }

@@ -340,6 +340,53 @@ describe('sessions and applications', () => {
   })
 })
 
+describe('the data of a person', () => {
+  const FILE = '/settings/data/file'
+
+  it('is listed with purpose, number and end, and is complete in the file, without others and secrets (case 45)', async () => {
+    const { db } = pod.pod
+    const [{ id, personId }, mod] = [await userRow(), await userRow('mod')]
+    const secrets = await db('user_secrets').where({ userId: id }).first()
+    await db('mails').insert([
+      { userId: id, kind: 'new_sign_in' },
+      { userId: mod.id, kind: 'password_changed' },
+    ])
+    await db('posts').insert({
+      guid: 'a post of dan, listed',
+      authorId: personId,
+      text: 'x',
+      public: true,
+      type: 'StatusMessage',
+    })
+    await dan.visit('/settings/data')
+    for (const line of ['<b>Posts</b>: 1', '<b>Mails</b>: 1', '<b>Backups</b>: 0'])
+      expect(dan.page.body).toContain(line)
+
+    const { body } = await dan.visit(FILE)
+    const { account, categories } = JSON.parse(body)
+    expect(account).toBe('dan@pod.example')
+    const names = ['account', 'sessions', 'applications', 'mails', 'posts', 'comments', 'likes', 'photos', 'contacts']
+    expect(categories.map(({ category }: { category: string }) => category)).toEqual([
+      ...names,
+      ...['conversations', 'notifications', 'reports', 'audit_entries', 'backups'],
+    ])
+    for (const each of categories)
+      expect(each).toMatchObject({ purpose: expect.any(String), end: expect.any(String), count: expect.any(Number) })
+    expect(body).toContain('"new_sign_in"')
+    const sessions = await db('browser_sessions').pluck('uid')
+    const cookies = [...dan.cookies.values()].filter((value) => value.length > 20) // not that of the language
+    expect(cookies).not.toEqual([])
+    for (const text of ['mod@pod', '"password_changed"', 'argon2', secrets.passwordHash, ...sessions, ...cookies]) {
+      expect(body).not.toContain(text)
+    }
+    const headers = { cookie: cookiesOf(dan) }
+    const answer = await pod.inject({ url: FILE, headers })
+    expect(answer.headers['content-disposition']).toContain('attachment')
+    expect(answer.headers['cache-control']).toBe('private, no-store')
+    await withOldProof(async () => expect((await pod.inject({ url: FILE, headers })).statusCode).toBe(303))
+  })
+})
+
 describe('closing the own account', () => {
   async function close(browser: TestBrowser, username: string): Promise<void> {
     await browser.visit('/settings/close')

@@ -129,7 +129,7 @@ const expiredRows = {
   pod_days: `day < current_date - 14`,
   pod_slots: `slot < now() - interval '25 hours'`,
   account_tokens: 'expires_at < now()',
-  mails: `created_at < now() - interval '30 days'`,
+  mails: `created_at < now() - interval '${MAIL_LIMITS.listedDays} days'`,
   mail_faults: `at < now() - interval '${MAIL_LIMITS.faultDays} days'`,
   pending_sign_ups: 'expires_at < now()',
   sign_up_addresses: `created_at < now() - interval '30 days'`,

@@ -6,6 +6,8 @@ export const MAIL_LIMITS = {
   probeSeconds: 300,
   /** Days after which a mail that waits for a refusing server is given up. */
   waitingDays: 14,
+  /** Days for which kind and time of a mail are kept. */
+  listedDays: 30,
   /** Connection to the mail server, and inactivity of it, in milliseconds. */
   connectMs: 10_000,
   inactiveMs: 20_000,

@@ -75,7 +75,7 @@ export const ACCOUNTS = {
 
   'confirm_access.title': 'Bestätige, dass du es bist',
   'confirm_access.about':
-    'Du bist als <bdi>{address}</bdi> angemeldet. Der nächste Schritt braucht dein Passwort, weil du es vor mehr als zehn Minuten eingegeben hast. Es wurde noch nichts geändert.',
+    'Du bist als <bdi>{address}</bdi> angemeldet. Bestätige es noch einmal, weil die letzte Bestätigung mehr als {minutes} Minuten her ist. Es wurde noch nichts geändert.',
   'confirm_access.code_hint': 'Der Code deiner Authenticator-App oder ein Wiederherstellungscode.',
 
   'link.expired': 'Dieser Link gilt nicht mehr',

@@ -83,7 +83,7 @@ export const COMMON = {
   'refusal.note_invalid': 'Die Notiz ist zu lang.',
   'refusal.invitations_not_allowed': 'Dein Konto kann im Moment keine Einladungen machen.',
   'refusal.invitations_of_staff': 'Nur die Moderation dieses Pods macht Einladungen.',
-  'refusal.invitations_too_early': 'Du kannst 7 Tage nach deiner Anmeldung einladen.',
+  'refusal.invitations_too_early': 'Du kannst 7 Tage nach deiner Registrierung einladen.',
   'refusal.too_many_invitations':
     'Du hast so viele offene Einladungen wie möglich. Ziehe eine zurück oder warte, bis sie benutzt ist.',
   'refusal.invitation_unusable': 'Diese Einladung ist unbekannt, abgelaufen oder schon benutzt.',

@@ -99,7 +99,7 @@ export const MAILS = {
     '{count, plural, one {Eine neue Meldung wartet auf die Moderation.} other {# neue Meldungen warten auf die Moderation.}}',
   'mail.someone_reported.action': 'Meldungen öffnen',
   'mail.sign_up_waiting.subject':
-    '{count, plural, one {Eine Registrierung wartet auf {pod}} other {# Registrierungen warten auf {pod}}}',
+    '{count, plural, one {Auf {pod} wartet eine Registrierung} other {Auf {pod} warten # Registrierungen}}',
   'mail.sign_up_waiting.text':
     '{count, plural, one {Eine Registrierung wartet auf eine Entscheidung.} other {# Registrierungen warten auf eine Entscheidung.}}',
   'mail.sign_up_waiting.action': 'Registrierungen öffnen',

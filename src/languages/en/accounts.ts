@@ -73,7 +73,7 @@ export const ACCOUNTS = {
 
   'confirm_access.title': 'Confirm that it is you',
   'confirm_access.about':
-    'You are signed in as <bdi>{address}</bdi>. The next step needs your password, because you gave it more than ten minutes ago. Nothing has been changed yet.',
+    'You are signed in as <bdi>{address}</bdi>. Confirm it again, because the last confirmation was more than {minutes} minutes ago. Nothing has been changed yet.',
   'confirm_access.code_hint': 'The code of your authenticator app, or a recovery code.',
 
   'link.expired': 'This link is not valid any more',

@@ -74,7 +74,7 @@ export const ACCOUNTS = {
 
   'confirm_access.title': 'Confirma que eres tú',
   'confirm_access.about':
-    'Has iniciado sesión como <bdi>{address}</bdi>. El paso siguiente necesita tu contraseña, porque la escribiste hace más de diez minutos. Todavía no se ha cambiado nada.',
+    'Has iniciado sesión como <bdi>{address}</bdi>. Confírmalo otra vez, porque la última confirmación fue hace más de {minutes} minutos. Todavía no se ha cambiado nada.',
   'confirm_access.code_hint': 'El código de tu aplicación de autenticación o un código de recuperación.',
 
   'link.expired': 'Este enlace ya no es válido',

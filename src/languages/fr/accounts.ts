@@ -75,7 +75,7 @@ export const ACCOUNTS = {
 
   'confirm_access.title': 'Confirmez que c’est bien vous',
   'confirm_access.about':
-    'Vous êtes connecté en tant que <bdi>{address}</bdi>. L’étape suivante exige votre mot de passe, car vous l’avez saisi il y a plus de dix minutes. Rien n’a encore été modifié.',
+    'Vous êtes connecté en tant que <bdi>{address}</bdi>. Confirmez-le de nouveau, car la dernière confirmation date de plus de {minutes} minutes. Rien n’a encore été modifié.',
   'confirm_access.code_hint': 'Le code de votre application d’authentification, ou un code de secours.',
 
   'link.expired': 'Ce lien n’est plus valable',

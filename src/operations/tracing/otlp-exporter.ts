@@ -49,6 +49,7 @@ export function openOtlpExporter(
   let sending: Promise<void> | undefined
   let dropped = 0
   let loggedAt = Number.NEGATIVE_INFINITY
+  const closing = new AbortController()
 
   async function sendAll(): Promise<void> {
     while (collected.length > 0) {
@@ -58,6 +59,7 @@ export function openOtlpExporter(
         await post(
           { resourceSpans: [{ resource: { attributes: resource }, scopeSpans: [{ scope, spans }] }] },
           settings,
+          closing.signal,
         )
       } catch (error) {
         dropped += spans.length
@@ -98,9 +100,11 @@ export function openOtlpExporter(
     },
     async close() {
       clearTimeout(timer)
+      const limit = setTimeout(() => closing.abort(), settings.timeoutMs)
       await sending
-      collected = collected.slice(0, settings.batch)
       await sendAll()
+      clearTimeout(limit)
+      clearTimeout(timer)
     },
   }
 }
@@ -110,6 +114,7 @@ const compress = promisify(gzip)
 async function post(
   document: object,
   { endpoint, headers, timeoutMs, gzip: isCompressed }: ExporterSettings,
+  closing: AbortSignal,
 ): Promise<void> {
   const text = JSON.stringify(document)
   const response = await fetch(endpoint, {
@@ -121,7 +126,7 @@ async function post(
     },
     body: isCompressed ? new Uint8Array(await compress(text)) : text,
     redirect: 'error',
-    signal: AbortSignal.timeout(timeoutMs),
+    signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), closing]),
   })
   await response.body?.cancel()
   if (!response.ok) throw new Error(`The collector answered with status ${response.status}.`)

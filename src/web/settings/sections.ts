@@ -25,6 +25,7 @@ const SETTINGS_SECTIONS: readonly SettingsSection[] = [
   { path: '/settings/applications', label: 'settings.applications' },
   { path: '/settings/invitations', label: 'settings.invitations' },
   { path: '/settings/notices', label: 'settings.notices' },
+  { path: '/settings/data', label: 'settings.data' },
   { path: '/settings/export', label: 'settings.export' },
   { path: '/settings/close', label: 'settings.close' },
 ]

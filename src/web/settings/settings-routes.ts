@@ -9,6 +9,7 @@ import { applicationRoutes } from './applications.js'
 import { blockRoutes } from './blocks.js'
 import { closeRoutes } from './close.js'
 import { confirmAccessRoutes } from './confirm-access.js'
+import { dataRoutes } from './data.js'
 import { emailRoutes } from './email.js'
 import { exportPageRoutes } from './exports.js'
 import { followingRoutes } from './following.js'
@@ -60,6 +61,7 @@ export const settingsRoutes: FastifyPluginAsync = async (app) => {
       noticeRoutes,
       invitationPageRoutes,
       exportPageRoutes,
+      dataRoutes,
       twoFactorRoutes,
       passkeyRoutes,
       closeRoutes,

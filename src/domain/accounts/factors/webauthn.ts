@@ -38,10 +38,10 @@ export async function readCredential(
   const response = parseObject(text)
   if (response === undefined) return undefined
   const { verifyRegistrationResponse } = await library()
-  try {
+  return unlessInvalid(isChallenge, async (expectedChallenge) => {
     const { verified, registrationInfo } = await verifyRegistrationResponse({
       response: response as unknown as Parameters<typeof verifyRegistrationResponse>[0]['response'], // checked by the library
-      expectedChallenge: isChallenge,
+      expectedChallenge,
       expectedOrigin: origin,
       expectedRPID: id,
       requireUserVerification: true,
@@ -55,9 +55,7 @@ export async function readCredential(
       transports: (credential.transports ?? []).filter((transport) => /^[a-z-]{1,32}$/.test(transport)).slice(0, 10),
       backedUp,
     }
-  } catch (error) {
-    return invalid(error)
-  }
+  })
 }
 
 /** Reads which credential a browser has used. */
@@ -77,10 +75,10 @@ export async function verifyAssertion(
   isChallenge: CheckChallenge,
 ): Promise<number | undefined> {
   const { verifyAuthenticationResponse } = await library()
-  try {
+  return unlessInvalid(isChallenge, async (expectedChallenge) => {
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
       response: response as Parameters<typeof verifyAuthenticationResponse>[0]['response'], // checked by the library
-      expectedChallenge: isChallenge,
+      expectedChallenge,
       expectedOrigin: origin,
       expectedRPID: id,
       requireUserVerification: true,
@@ -94,15 +92,26 @@ export async function verifyAssertion(
       },
     })
     return verified ? authenticationInfo.newCounter : undefined
-  } catch (error) {
-    return invalid(error)
-  }
+  })
 }
 
-/** The library throws for each way in which a response can be wrong. */
-function invalid(error: unknown): undefined {
-  if (error instanceof Error && 'nativeError' in error) throw error // of the database, from `isChallenge`
-  return undefined
+/** The library throws for each way in which a response can be wrong. A failure of the check of the challenge is thrown on. */
+async function unlessInvalid<Result>(
+  isChallenge: CheckChallenge,
+  verify: (isChallenge: CheckChallenge) => Promise<Result>,
+): Promise<Result | undefined> {
+  const failures: unknown[] = []
+  const check: CheckChallenge = (challenge) =>
+    isChallenge(challenge).catch((error) => {
+      failures.push(error)
+      throw error
+    })
+  try {
+    return await verify(check)
+  } catch {
+    if (failures.length > 0) throw failures[0]
+    return undefined
+  }
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {

@@ -1,3 +1,4 @@
+import { FACTOR_LIMITS } from '../../../domain/accounts/factors/limits.js'
 import type { KeptForm } from '../../../persistence/accounts/kept-forms.js'
 import { errorSummary, type FormError, field } from '../forms.js'
 import { page } from '../html.js'
@@ -23,6 +24,7 @@ export interface ConfirmAccessFacts {
 /** Asks the signed-in person for the password, and the code, before a change. */
 export function confirmAccessPage(facts: ConfirmAccessFacts): string {
   const { t, podName, address, formToken, action, fields, needsCode, passkeyOptions, error } = facts
+  const minutes = FACTOR_LIMITS.authenticatedSeconds / 60
   const errorOf = (name: string) => (error?.field === name ? error.message : undefined)
   const kept = Object.entries<string | readonly string[]>({ form: formToken, ...fields }).flatMap(([name, value]) =>
     typeof value === 'string'
@@ -57,7 +59,7 @@ export function confirmAccessPage(facts: ConfirmAccessFacts): string {
     title: `${error === undefined ? title : t('common.error_title', { title })} · ${podName}`,
     site: podName,
     content: html`<h1>${title}</h1>
-<p class="soft">${markupOf(t, 'confirm_access.about', { address })}</p>
+<p class="soft">${markupOf(t, 'confirm_access.about', { address, minutes })}</p>
 ${trusted(errorSummary(t, error === undefined ? [] : [error]))}<form method="post" action="${action}" novalidate>
 ${kept}<input type="hidden" value="${address}" autocomplete="username">
 ${trusted(password)}

@@ -1,0 +1,84 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { DATA_CATEGORIES, type DataCategory, findOwnData } from '../../domain/accounts/own-data.js'
+import { MAIL_LIMITS } from '../../domain/mail/limits.js'
+import type { Translate } from '../../languages/translate.js'
+import type { Pod } from '../../pod/pod.js'
+import { markupOf } from '../pages/language/message-markup.js'
+import { html } from '../pages/markup.js'
+import { sendSettingsPage } from './settings-page.js'
+
+const PATH = '/settings/data'
+
+/** The data that the pod has about a person: why, how much, and for how long. */
+export const dataRoutes: FastifyPluginAsync = async (app) => {
+  const { pod } = app
+  const schema = { hide: true }
+
+  app.get(PATH, { config: { member: 'session' }, schema }, async (request, reply) => {
+    const { t } = request.member
+    const { counts } = await findOwnData(pod, ownerOf(request))
+    const rows = DATA_CATEGORIES.map((category) => {
+      const { name, purpose, end } = describeCategory(t, category, pod)
+      return html`<li><div><p>${markupOf(t, 'data.line', { name, count: counts[category] })}</p>
+<p class="soft small">${t('data.kept', { purpose, end })}</p></div></li>\n`
+    })
+    return sendSettingsPage(request, reply, {
+      title: t('settings.data'),
+      content: html`<section class="card"><p>${markupOf(t, 'data.about', { link: '/settings/export' })}</p>
+<ul class="entries">${rows}</ul>
+<p class="actions"><a class="button" href="${PATH}/file" download>${t('data.download')}</a></p></section>`,
+    })
+  })
+
+  app.get(`${PATH}/file`, { config: { member: 'proof' }, schema }, async (request, reply) => {
+    const { t } = request.member
+    const { counts, items } = await findOwnData(pod, ownerOf(request))
+    const categories = DATA_CATEGORIES.map((category) => ({
+      ...{ category, count: counts[category], ...describeCategory(t, category, pod) },
+      ...(category in items && { items: inSnakeCase(items[category as keyof typeof items]) }),
+    }))
+    return reply
+      .type('application/json; charset=utf-8')
+      .header('content-disposition', 'attachment; filename="my-data.json"')
+      .send(JSON.stringify({ made_at: pod.now(), account: request.member.account.address, categories }, null, 2))
+  })
+}
+
+/** Names as in the API. */
+function inSnakeCase(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inSnakeCase)
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value
+  const entries = Object.entries(value).map(([name, each]) => [
+    name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    inSnakeCase(each),
+  ])
+  return Object.fromEntries(entries)
+}
+
+function ownerOf({ member }: FastifyRequest) {
+  const { userId, personId, guid, address, username } = member.account
+  return { userId, personId, guid, address, username }
+}
+
+/** Name and purpose of a category of data, and when it is deleted. */
+function describeCategory(t: Translate, category: DataCategory, { config }: Pick<Pod, 'config'>) {
+  const { reportEvidenceDays, retention } = config
+  const ends: Readonly<Record<DataCategory, string>> = {
+    account: t('data.end_account'),
+    sessions: t('data.end_session'),
+    applications: t('data.end_access'),
+    mails: t('data.end_days', { days: MAIL_LIMITS.listedDays }),
+    posts: t('data.end_deleted'),
+    comments: t('data.end_comment'),
+    likes: t('data.end_like'),
+    photos: t('data.end_deleted'),
+    contacts: t('data.end_deleted'),
+    conversations: t('data.end_participants'),
+    notifications:
+      retention.notifications === 0 ? t('data.end_account') : t('data.end_days', { days: retention.notifications }),
+    reports: t('data.end_decision', { days: reportEvidenceDays }),
+    audit_entries: t('data.end_forever'),
+    backups: t('data.end_backups'),
+  }
+  return { name: t(`data.${category}`), purpose: t(`data.${category}_purpose`), end: ends[category] }
+}
