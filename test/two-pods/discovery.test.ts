@@ -42,10 +42,10 @@ describe('two pods', { timeout: 60_000 }, () => {
         address: bob.address,
         guid: bob.guid,
         pod: `http://${right.host}`,
-        key_bits: 4096,
+        key_bits: 2048,
         avatar: null,
       },
-      { kind: 'person', address: alice.address, guid: alice.guid, pod: `http://${left.host}`, key_bits: 4096 },
+      { kind: 'person', address: alice.address, guid: alice.guid, pod: `http://${left.host}`, key_bits: 2048 },
     ])
     const keys = await Promise.all(
       [left, right].map(({ open }) => open.db('people').orderBy('address').pluck('public_key')),
