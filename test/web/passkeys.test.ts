@@ -1,6 +1,8 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { relyingPartyOf } from '../../src/domain/accounts/factors/relying-party.js'
+import { sectionsOf } from '../../src/web/settings/sections.js'
+import { violationsOn } from '../support/browser/axe.js'
 import { findChromium, launchChromium } from '../support/browser/chromium.js'
 import type { TestBrowser } from '../support/browser/scriptless-browser.js'
 import { type PageOptions, type SoftwarePasskey, softwarePasskey } from '../support/browser/software-passkey.js'
@@ -321,6 +323,46 @@ describe.each(findChromium() === undefined ? [] : ['with an authenticator'])('Ch
       await context.close()
     }
   }
+
+  it('finds no violation with axe on any page of the settings, nor one wider than 320 pixels (case 43)', async () => {
+    const context = await chromium?.newContext({
+      ...{ baseURL: pod.url, colorScheme: 'dark', viewport: { width: 320, height: 900 } },
+    })
+    if (context === undefined) throw new Error('There is no browser.')
+    const page = await context.newPage()
+    const check = async (name: string) => {
+      const width = Number(await page.evaluate('document.documentElement.scrollWidth'))
+      expect([name, await violationsOn(page), width <= 320]).toEqual([name, [], true])
+    }
+    await page.goto('/users/sign_in/passkey')
+    await check('sign-in with a passkey')
+    await page.goto('/users/sign_in')
+    await page.getByLabel('Username').fill('adm')
+    await page.getByLabel('Password').fill('the password of adm')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    const others = ['/users/confirm_access', '/settings/two_factor/set_up']
+    for (const path of [...sectionsOf(pod.pod).map((section) => section.path), ...others]) {
+      await page.goto(path)
+      await check(path)
+    }
+    // Forms with errors, sent with the keyboard.
+    const wrong = [
+      ['/settings/password', 'New password'],
+      ['/settings/email', 'New e-mail address'],
+      ['/settings/blocks', 'Address of the person'],
+      ['/settings/two_factor/set_up', 'Code'],
+      ['/settings/close', 'Your username, as a confirmation'],
+    ] as const
+    for (const [path, label] of wrong) {
+      await page.goto(path)
+      await page.getByLabel(label, { exact: true }).fill('x')
+      await page.keyboard.press('Enter')
+      await page.getByRole('alert').first().waitFor()
+      expect(await page.title()).toMatch(/^Error: /)
+      await check(`${path} with an error`)
+    }
+    await context.close()
+  }, 60_000)
 
   it('adds a passkey, signs in with it alone, confirms with it, and continues to an application (case 17)', async () => {
     const client = await registerTestClient(pod.app)
