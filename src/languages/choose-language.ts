@@ -10,7 +10,7 @@ export interface LanguageWishes {
   readonly accepted?: string | undefined
 }
 
-/** The first wish that the pod has; `de-AT` is met by `de`. */
+/** The first wish that the pod has; `de-AT` and `de_formal` are met by `de`. */
 export function chooseLanguage(wishes: LanguageWishes, languages: readonly string[], fallback: string): string {
   const { setting, uiLocales, kept, accepted } = wishes
   const wanted = [setting, ...(uiLocales ?? '').slice(0, LONGEST_HEADER).split(' '), kept, ...readAccepted(accepted)]
@@ -24,8 +24,8 @@ export function chooseLanguage(wishes: LanguageWishes, languages: readonly strin
 const LONGEST_HEADER = 500
 
 /** The tag itself, else the tag without its last parts. */
-function findLanguage(tag: string, languages: readonly string[]): string | undefined {
-  const parts = tag.toLowerCase().split('-')
+export function findLanguage(tag: string, languages: readonly string[]): string | undefined {
+  const parts = tag.toLowerCase().split(/[-_]/)
   for (let count = parts.length; count > 0; count--) {
     const shorter = parts.slice(0, count).join('-')
     const found = languages.find((language) => language.toLowerCase() === shorter)

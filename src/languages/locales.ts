@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf } from '../errors/thrown.js'
+import { findLanguage } from './choose-language.js'
 import { findMessageFault } from './compare-messages.js'
 import { GERMAN } from './de/catalogue.js'
 import { ENGLISH } from './en/catalogue.js'
@@ -12,7 +13,7 @@ import { type Translate, translatorOf } from './translate.js'
 /** The languages of a pod: those of the project, and those of the operator. */
 export interface Locales {
   readonly languages: readonly string[]
-  /** A language that the pod does not have gets the default. */
+  /** For `de-AT` that of `de`; a language that the pod does not have gets the default. */
   translator(language: string): Translate
 }
 
@@ -44,7 +45,10 @@ export function openLocales({ defaultLanguage, localesDir }: LocaleSettings): Lo
     }),
   )
   const fallback = translators.get(defaultLanguage) ?? inEnglish
-  return { languages, translator: (language) => translators.get(language) ?? fallback }
+  return {
+    languages,
+    translator: (language) => translators.get(findLanguage(language, languages) ?? '') ?? fallback,
+  }
 }
 
 type AddedCatalogues = Readonly<Record<string, Readonly<Record<string, string>>>>

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { composeAccountMail } from '../../src/domain/mail/account-mails.js'
 import { changeMailPreferences } from '../../src/domain/mail/mail-settings.js'
 import { enqueueDigests } from '../../src/domain/mail/notices.js'
 import { unsubscribeUrl } from '../../src/domain/mail/unsubscribe.js'
@@ -210,4 +211,17 @@ it('tells moderators of reports with a number and a link, without text, and not 
     { to: ['carol@mail.example'], text: expect.stringContaining('A new report waits') },
   ])
   expect(smtp.mails[0]?.source).not.toContain('sEcReT')
+})
+
+it('writes the day of a closing in the language of the mail, also for a setting that is no language tag', async () => {
+  const closeAt = new Date('2030-05-06T12:00:00Z')
+  for (const [language, day] of [
+    ['de_formal', '6. Mai 2030'],
+    ['art-nvi', 'May 6, 2030'],
+  ] as const) {
+    await opened.pod.db('users').where({ id: aliceId }).update({ language, closeAt, closingBy: 'owner' })
+    const mail = await composeAccountMail(opened.pod, { kind: 'account_closing', userId: aliceId, mailId: 1 })
+    expect(mail?.text).toContain(day)
+  }
+  await opened.pod.db('users').where({ id: aliceId }).update({ language: 'en', closeAt: null, closingBy: null })
 })

@@ -73,6 +73,7 @@ describe('the language', () => {
     [{ accepted: 'fr', kept: 'xx' }, 'fr'],
     [{ accepted: 'fr', kept: 'de', uiLocales: 'ja es-419 de' }, 'es'],
     [{ accepted: 'fr', kept: 'de', uiLocales: 'de', setting: 'es' }, 'es'],
+    [{ accepted: 'fr', setting: 'de_formal' }, 'de'],
     [{}, 'en'],
   ])('for %j is %s (case 41)', (wishes, language) => {
     expect(chooseLanguage(wishes, LANGUAGES, 'en')).toBe(language)

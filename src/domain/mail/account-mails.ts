@@ -1,4 +1,5 @@
 import type { MailData } from '../../jobs/definitions.js'
+import type { Translate } from '../../languages/translate.js'
 import { countMailsOfUser } from '../../persistence/mail/mails.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
@@ -54,14 +55,14 @@ export async function composeAccountMail(pod: Pod, mail: AccountMail): Promise<C
         account: user.person.address,
         address: user.unconfirmedEmail ?? user.email ?? undefined,
         count: kind === 'recovery_code_used' ? (await findFactors(pod.db, user.id)).recoveryCodesLeft : undefined,
-        day: closingDay(user),
+        day: closingDay(user, pod.locales.translator(user.language)),
       },
       path: link === undefined ? PAGES[kind] : `${link.path}?token=${token}`,
     }),
   }
 }
 
-function closingDay({ closeAt, language, timeZone }: User): string | undefined {
+function closingDay({ closeAt, timeZone }: User, { language }: Translate): string | undefined {
   return closeAt === null
     ? undefined
     : new Intl.DateTimeFormat(language, { dateStyle: 'long', timeZone }).format(closeAt)

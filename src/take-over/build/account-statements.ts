@@ -10,6 +10,14 @@ const LAST_SEEN = `coalesce(greatest(source.last_seen, source.current_sign_in_at
 
 const EMAIL = `case when source.email = '' or source.email ~ '^deletedaccount_.*@example\\.org$' then null else source.email end`
 
+/** A language tag that JavaScript can read: `de_formal` becomes `de-formal`, and of other forms the first part is kept. */
+const LANGUAGE = `case
+  when source.language = 'hy' then 'hye'
+  when source.language ~ '^[a-z]{2,3}([_-][A-Za-z]{4})?([_-]([A-Za-z]{2}|[0-9]{3}))?([_-]([A-Za-z0-9]{5,8}|[0-9][A-Za-z0-9]{3}))?$'
+    then replace(source.language, '_', '-')
+  else coalesce(substring(source.language from '^([a-z]{2,3})([_-]|$)'), 'en')
+end`
+
 const insertUsers = `
   insert into users (
     id, person_id, username, email, role, language, settings, last_sign_in_at, locked_at, closed_at, created_at, signed_up_at,
@@ -21,7 +29,7 @@ const insertUsers = `
       from take_over.roles join take_over.map_people as held on held.id = roles.person_id
       where held.new_id = people.id and name in ('admin', 'moderator') having count(*) > 0
     ) end,
-    case when source.language = 'hy' then 'hye' when source.language ~ '^[a-z]{2,3}([_-][A-Za-z0-9]+)*$' then source.language else 'en' end,
+    ${LANGUAGE},
     jsonb_build_object('diaspora', jsonb_strip_nulls(jsonb_build_object(
       'show_community_spotlight_in_stream', source.show_community_spotlight_in_stream, 'color_theme', source.color_theme,
       'getting_started', source.getting_started, 'remove_after', ${timeOrNull('source.remove_after')},

@@ -69,6 +69,9 @@ function makeKeys(names: readonly string[]): ReadonlyMap<string, Key> {
   )
 }
 
+/** Languages of diaspora*, which are not all language tags. */
+const LANGUAGES: Readonly<Record<string, string>> = { alice: 'de_formal', bob: 'art-nvi', carol: 'hy', dave: 'zh-CN' }
+
 const LOCAL = { alice: 1, bob: 2, carol: 3, dave: 4, erin: 5 } as const
 const personId = (name: string) => (LOCAL[name as keyof typeof LOCAL] ?? 0) + 10
 
@@ -84,6 +87,7 @@ async function addAccounts(db: Knex, { insert, keys }: Making): Promise<Readonly
       serialized_private_key: key?.privateText,
       email: name === 'carol' ? 'deletedaccount_3@example.org' : `${name}@mail.example`,
       encrypted_password: password,
+      language: LANGUAGES[name],
       ...(name === 'alice' && {
         hidden_shareables: "---\nPost:\n- '112'\n- 112\n",
         auto_follow_back: true,
