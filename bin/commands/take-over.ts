@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
+import type { Knex } from 'knex'
 import { type Config, readConfig } from '../../src/config/config.js'
-import { DIASPORA_PEPPER } from '../../src/domain/accounts/passwords/bcrypt-password.js'
 import { verifyPassword } from '../../src/domain/accounts/passwords/verify-password.js'
 import { withSessionLock } from '../../src/persistence/database/session-lock.js'
 import { User, UserSecrets } from '../../src/persistence/models/user.js'
@@ -58,6 +58,7 @@ interface GivenOptions extends OutputOptions {
   readonly lockBrokenKeys?: boolean
   readonly sidekiq?: string
   readonly loseJobs?: boolean
+  readonly yes?: boolean
 }
 
 export function takeOverCommand(program: Command): void {
@@ -83,6 +84,7 @@ export function takeOverCommand(program: Command): void {
       'the Redis of the old pod, as redis://…: its jobs are counted, and the switch waits for them',
     )
     .option('--lose-jobs', 'switch although jobs of Sidekiq are left, which are dropped')
+    .option('--yes', 'confirm abort')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -140,10 +142,13 @@ async function runStep(step: Step | undefined, user: string | undefined, given: 
     case 'verify':
       return showVerification(given, await withTarget(config, given, verifyBuilt))
     case 'finish':
-      await withDatabase(config, (db) => finish({ db }))
+      await withLockedDatabase(config, (db) => finish({ db }))
       return print(given, { state: 'finished' }, ['The staging tables are dropped.'])
     case 'abort':
-      await withDatabase(config, (db) => abort({ db }))
+      if (given.yes !== true) {
+        throw new CommandError('This empties the database of this pod, and cannot be undone: add --yes to confirm.')
+      }
+      await withLockedDatabase(config, (db) => abort({ db }))
       return print(given, { state: 'none' }, ['The take-over is given up; no picture was removed.'])
     case 'status':
       return showStatus(config, given)
@@ -304,6 +309,10 @@ async function withTarget<Result>(
   )
 }
 
+async function withLockedDatabase(config: Config, run: (db: Knex) => Promise<void>): Promise<void> {
+  await withDatabase(config, (db) => withSessionLock(db, 'take-over', { refuse: refuseSecondRun }, () => run(db)))
+}
+
 function refuseSecondRun(): TakeOverError {
   return new TakeOverError('Another command is taking over at this moment: wait until it has ended.')
 }
@@ -337,9 +346,9 @@ async function withOptions<Result>(
   }
 }
 
-async function readPepper({ pepper, pepperFile }: GivenOptions): Promise<string> {
+async function readPepper({ pepper, pepperFile }: GivenOptions): Promise<string | undefined> {
   if (pepperFile !== undefined) return (await readFile(pepperFile, 'utf8')).trim()
   if (pepper !== undefined)
     process.stderr.write('--pepper can be read by other users of this machine: --pepper-file is safer.\n')
-  return pepper ?? (process.env['TAKE_OVER_PEPPER'] || DIASPORA_PEPPER)
+  return pepper ?? (process.env['TAKE_OVER_PEPPER'] || undefined)
 }

@@ -2,6 +2,7 @@ import { createPrivateKey, createPublicKey } from 'node:crypto'
 import type { Knex } from 'knex'
 import type pg from 'pg'
 import type { Config } from '../config/config.js'
+import { DIASPORA_PEPPER } from '../domain/accounts/passwords/bcrypt-password.js'
 import { migrateQueue } from '../jobs/queues/queue-schema.js'
 import type { ReportProgress } from '../operations/backup/progress.js'
 import { migrate, migrationStatus, openUnlimitedSession } from '../persistence/database/database.js'
@@ -42,7 +43,8 @@ export interface TakeOverOptions {
   readonly uploadsMode: UploadsMode
   /** The key of ID tokens of the old pod, as PEM. */
   readonly oidcKey: string | undefined
-  readonly pepper: string
+  /** Undefined: that of an earlier run, else the one that diaspora* ships. */
+  readonly pepper: string | undefined
   readonly rate: number | undefined
   readonly allSignatures: boolean
   readonly locksBrokenKeys: boolean
@@ -120,11 +122,16 @@ export async function verifyBuilt(
   return withSession(target.db, (session) => verifyTarget(session, { secrets: target.secrets, ...options }))
 }
 
-/** Empties the target and forgets the take-over. Pictures stay. */
+/** Empties the target and forgets the take-over and the key of ID tokens that came with it. Pictures stay. */
 export async function abort({ db }: Pick<TakeOverTarget, 'db'>): Promise<void> {
   await requireNotOpen(db)
+  if ((await findTakeOver(db)) === undefined) {
+    throw new TakeOverError('There is no take-over to abort: the database was not changed.')
+  }
+  await requireStopped(db)
   await withSession(db, async (session) => {
     await emptyTarget(session)
+    await session.query(`delete from signing_keys where kid = 'default'`)
     await dropStaging(session)
   })
   await forgetTakeOver(db)
@@ -175,7 +182,7 @@ async function bringUpToDate(target: TakeOverTarget, step: string, options: Take
       await requireOtherDatabase(db, first)
       const { newest } = judgeSchema(await first.listVersions(), await first.listTables())
       await beginStep(db, { step, state: 'copying', release: newest })
-      await keepPepper(db, secrets.seal(options.pepper, 'pepper'))
+      await storePepper(db, secrets, options.pepper)
       const copied = await withSession(db, (one) =>
         withSession(db, (other) =>
           copySource(
@@ -201,16 +208,26 @@ async function requireUsable(target: TakeOverTarget, options: TakeOverOptions): 
   await requireNotOpen(target.db)
   const [block] = await findTargetBlocks(target.db)
   if (block !== undefined) throw new TakeOverError(`${block.code}: ${block.message}`)
-  const processes = await listPodProcesses(target.db)
-  if (processes.length > 0) {
-    throw new TakeOverError(`The database is in use by ${processes.join(' and ')}: stop the pod first.`)
-  }
+  await requireStopped(target.db)
   const { blocks } = await withSource(options, async (source) => {
     await requireOtherDatabase(target.db, source)
     return examineBlocks(target, source, options)
   })
   const [first] = blocks
   if (first !== undefined) throw new TakeOverError(`${first.code}: ${first.message}`)
+}
+
+/** Without a given pepper, that of an earlier run is kept; the first run stores the one that diaspora* ships. */
+async function storePepper(db: Knex, secrets: Secrets, pepper: string | undefined): Promise<void> {
+  if (pepper === undefined && (await findTakeOver(db))?.sealedPepper) return
+  await keepPepper(db, secrets.seal(pepper ?? DIASPORA_PEPPER, 'pepper'))
+}
+
+async function requireStopped(db: Knex): Promise<void> {
+  const processes = await listPodProcesses(db)
+  if (processes.length > 0) {
+    throw new TakeOverError(`The database is in use by ${processes.join(' and ')}: stop the pod first.`)
+  }
 }
 
 async function requireNotOpen(db: Knex): Promise<void> {

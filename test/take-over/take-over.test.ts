@@ -3,12 +3,14 @@ import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Knex } from 'knex'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { buildProgram } from '../../bin/program.js'
 import { readConfig } from '../../src/config/config.js'
 import { checkCode, findFactors } from '../../src/domain/accounts/factors/second-factor.js'
 import { findTotpStep, readBase32, totpCode } from '../../src/domain/accounts/factors/totp.js'
 import { DIASPORA_PEPPER } from '../../src/domain/accounts/passwords/bcrypt-password.js'
 import { signIn } from '../../src/domain/accounts/sign-in.js'
+import { withSessionLock } from '../../src/persistence/database/session-lock.js'
 import { openPod } from '../../src/pod/open-pod.js'
 import { openSecrets, readSecretKey } from '../../src/pod/secrets.js'
 import { closeUnfinishedAccounts } from '../../src/take-over/close-unfinished-accounts.js'
@@ -219,11 +221,75 @@ it('finds a changed row, and a key that does not fit (case 48)', async () => {
   expect(second.differences.map(({ check }) => check)).toEqual(['people', 'private keys'])
 })
 
+it('locks accounts with a broken key pair if this was chosen, and verifies the rest', async () => {
+  const keys = await old.db('people').whereIn('id', [11, 12]).orderBy('id').pluck('serialized_public_key')
+  await old.db('people').where({ id: 12 }).update({ serialized_public_key: keys[0] })
+  await expect(rehearse(target, options)).rejects.toThrow('F2: 1 open accounts have no valid key pair')
+  const { verification } = await rehearse(target, { ...options, locksBrokenKeys: true })
+  expect(verification.differences).toEqual([])
+  expect(await rowsOf('select locked_at is not null as locked from users where id < 3 order by id')).toEqual([
+    { locked: false },
+    { locked: true },
+  ])
+  await old.db('people').where({ id: 12 }).update({ serialized_public_key: keys[1] })
+}, 60_000)
+
+it('needs no more disk space than what it does not use yet', async () => {
+  const embedded = { ...target, config: { ...target.config, databaseUrl: undefined, dataDir: folder } }
+  const { disk, blocks, tables } = await examine(embedded, options)
+  expect(tables.reduce((sum, { bytes }) => sum + bytes, 0)).toBeGreaterThan(0)
+  expect(disk).toEqual({ needed: 0, free: expect.any(Number) })
+  expect(blocks).toEqual([])
+})
+
+it('runs one command at a time, and confirms before it empties the database', async () => {
+  for (const [name, value] of Object.entries(environment())) vi.stubEnv(name, value)
+  const run = async (...words: readonly string[]) =>
+    (await buildProgram('take-over')).parseAsync(['node', 'pod', 'take-over', ...words])
+  try {
+    await expect(run('abort')).rejects.toThrow('add --yes to confirm')
+    await withSessionLock(database.db, 'take-over', { refuse: () => new Error('locked') }, async () => {
+      await expect(run('abort', '--yes')).rejects.toThrow('Another command is taking over at this moment')
+      await expect(run('finish')).rejects.toThrow('Another command is taking over at this moment')
+    })
+  } finally {
+    vi.unstubAllEnvs()
+  }
+})
+
 it('can be given up before the switch, and begun again', async () => {
+  await database.db.transaction(async (transaction) => {
+    await transaction.raw(`set local application_name = 'pod web'`)
+    await expect(abort(target)).rejects.toThrow('The database is in use by web')
+  })
+  expect(await rowsOf('select kid from signing_keys')).toEqual([{ kid: 'default' }])
   await abort(target)
+  expect(await rowsOf('select kid from signing_keys')).toEqual([])
   expect(
     await rowsOf(`select (select count(*)::int from users) as users, to_regnamespace('take_over') is null as dropped`),
   ).toEqual([{ users: 0, dropped: true }])
+  await copy(target, options)
+}, 60_000)
+
+it('keeps the pepper of an earlier run unless another one is given', async () => {
+  const storedPepper = async () =>
+    target.secrets.unseal((await rowsOf('select sealed_pepper as sealed from take_over'))[0].sealed, 'pepper')
+  for (const [pepper, stored] of [
+    ['pepper of the old pod', 'pepper of the old pod'],
+    [undefined, 'pepper of the old pod'],
+    [DIASPORA_PEPPER, DIASPORA_PEPPER],
+  ] as const) {
+    await copy(target, { ...options, pepper })
+    expect(await storedPepper()).toBe(stored)
+  }
+}, 60_000)
+
+it('cannot be given up when there is none', async () => {
+  await abort(target)
+  await database.db('pods').insert({ host: 'kept.example', port: 443 })
+  await expect(abort(target)).rejects.toThrow('There is no take-over to abort')
+  expect(await rowsOf('select host from pods')).toEqual([{ host: 'kept.example' }])
+  await database.db('pods').delete()
   await copy(target, options)
 }, 60_000)
 
@@ -322,6 +388,9 @@ it('maps people, contacts and what refers to them', async () => {
     { username: 'alice', role: 'admin', aspect: 1 },
     { username: 'bob', role: 'moderator', aspect: null },
   ])
+  expect(await rowsOf('select language from users order by id')).toEqual(
+    ['de-formal', 'art', 'hye', 'zh-CN', 'en'].map((language) => ({ language })),
+  )
 })
 
 it('maps posts, counts anew and keeps ids (cases 21, 30, 40 to 44)', async () => {

@@ -32,6 +32,7 @@ export interface PreflightReport {
   /** Undefined: the Redis of Sidekiq was not named. */
   readonly sidekiq: SidekiqJobs | undefined
   readonly findings: readonly Finding[]
+  /** Bytes that the take-over still needs. Free ones are unknown on another server. */
   readonly disk: { readonly needed: number; readonly free: number | undefined }
   readonly blocks: readonly Block[]
 }
@@ -88,7 +89,8 @@ export async function examineBlocks(
   const found = await source.listTables()
   const schema = judgeSchema(await source.listVersions(), found)
   const bytes = found.reduce((sum, table) => sum + table.bytes, 0)
-  const disk = { needed: Math.ceil(bytes * SPACE_FACTOR), free: await freeBytes(config) }
+  const needed = Math.max(0, Math.ceil(bytes * SPACE_FACTOR) - (await usedBytes(db)))
+  const disk = { needed, free: await freeBytes(config) }
   const blocks = await findTargetBlocks(db)
   if (disk.free !== undefined && disk.free < disk.needed) {
     blocks.push({ code: 'F5', message: `The database needs ${disk.needed} bytes, and ${disk.free} are free.` })
@@ -210,6 +212,13 @@ async function listHosts(source: Source): Promise<PreflightReport['hosts']> {
   return source.query(`
     select split_part(lower(diaspora_handle), '@', 2) as host, count(*)::int as accounts
     from people where owner_id is not null group by 1 order by 2 desc, 1 limit 20`)
+}
+
+/** Bytes that a take-over which has begun already uses of its space. */
+async function usedBytes(db: Knex): Promise<number> {
+  if ((await findTakeOver(db)) === undefined) return 0
+  const { rows } = await db.raw('select pg_database_size(current_database())::float as bytes')
+  return rows[0].bytes
 }
 
 /** Free bytes where the embedded database is; unknown for another server. */

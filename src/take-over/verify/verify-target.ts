@@ -1,8 +1,9 @@
-import { createPublicKey, type KeyObject } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import type pg from 'pg'
 import type { ReportProgress } from '../../operations/backup/progress.js'
 import type { Secrets } from '../../pod/pod.js'
-import { readPrivateKey, readPublicKey, verify } from '../../protocol/signatures/rsa.js'
+import { readPublicKey, verify } from '../../protocol/signatures/rsa.js'
+import { isPair } from '../preflight/key-pairs.js'
 import { TakeOverError } from '../take-over-error.js'
 import { COMPARISONS, KEPT_ROWS } from './comparisons.js'
 
@@ -96,10 +97,10 @@ interface SealedKey {
   readonly id: number
   readonly sealed: Buffer
   readonly publicKey: string
-  readonly isClosed: boolean
+  readonly isClosedOrLocked: boolean
 }
 
-/** Each private key opens and has its public key. A closed account may have none. */
+/** Each private key opens. Those of accounts that are neither closed nor locked have their public key. */
 async function checkKeys(
   session: pg.Client,
   { secrets, signal }: VerifyOptions,
@@ -122,13 +123,10 @@ async function checkKeys(
   return checked
 }
 
-function fits({ id, sealed, publicKey, isClosed }: SealedKey, secrets: Secrets): boolean {
+function fits({ id, sealed, publicKey, isClosedOrLocked }: SealedKey, secrets: Secrets): boolean {
   try {
-    const text = secrets.unseal(sealed, `user ${id}`)
-    if (text === '') return isClosed
-    const [one, other] = [readPrivateKey(text), readPublicKey(publicKey)]
-    if (one === undefined || other === undefined) return isClosed
-    return createPublicKey(one).export({ format: 'jwk' }).n === other.export({ format: 'jwk' }).n
+    const privateKey = secrets.unseal(sealed, `user ${id}`)
+    return isClosedOrLocked || isPair({ publicKey, privateKey })
   } catch {
     return false
   }
@@ -136,7 +134,7 @@ function fits({ id, sealed, publicKey, isClosed }: SealedKey, secrets: Secrets):
 
 const selectKeys = `
   select users.id::float as id, sealed_private_key as sealed, people.public_key as "publicKey",
-    users.closed_at is not null or users.locked_at is not null as "isClosed"
+    users.closed_at is not null or users.locked_at is not null as "isClosedOrLocked"
   from users join user_secrets on user_secrets.user_id = users.id join people on people.id = users.person_id
   where users.id > $1 order by users.id limit $2`
 
