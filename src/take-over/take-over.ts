@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey } from 'node:crypto'
+import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
 import type pg from 'pg'
 import type { Config } from '../config/config.js'
@@ -15,6 +15,7 @@ import {
   keepPepper,
 } from '../persistence/operations/take-over-state.js'
 import type { Secrets } from '../pod/pod.js'
+import { readPrivateKey } from '../protocol/signatures/rsa.js'
 import { buildTarget, emptyTarget } from './build/build-target.js'
 import { lockBrokenKeys } from './build/lock-broken-keys.js'
 import { examineBlocks, findTargetBlocks, type PreflightReport, preflight } from './preflight/preflight.js'
@@ -69,6 +70,7 @@ export async function examine(
   target: Omit<TakeOverTarget, 'secrets'>,
   options: TakeOverOptions,
 ): Promise<PreflightReport> {
+  readOidcKey(options)
   return withSource(options, (source) => preflight(target, source, options))
 }
 
@@ -165,7 +167,7 @@ async function refreshAndBuild(
       report,
     })
     if (options.locksBrokenKeys) await lockBrokenKeys(session, secrets)
-    if (options.oidcKey !== undefined) await keepSigningKey(session, secrets, options.oidcKey)
+    await keepSigningKey(session, secrets, options)
     const buildSeconds = (performance.now() - began) / 1_000
     await endStep(db, { state: 'built' })
     const verification = await verifyTarget(session, { secrets, ...options })
@@ -205,6 +207,7 @@ async function bringUpToDate(target: TakeOverTarget, step: string, options: Take
 }
 
 async function requireUsable(target: TakeOverTarget, options: TakeOverOptions): Promise<void> {
+  readOidcKey(options)
   await requireNotOpen(target.db)
   const [block] = await findTargetBlocks(target.db)
   if (block !== undefined) throw new TakeOverError(`${block.code}: ${block.message}`)
@@ -254,8 +257,25 @@ async function migrateTarget({ db, url }: TakeOverTarget): Promise<void> {
   await migrate(db)
 }
 
-async function keepSigningKey(session: pg.Client, secrets: Secrets, pem: string): Promise<void> {
-  const jwk = createPublicKey(createPrivateKey(pem)).export({ format: 'jwk' })
+/** Undefined: no key was given. A file without an RSA key is refused before anything is copied. */
+function readOidcKey({ oidcKey }: Pick<TakeOverOptions, 'oidcKey'>): KeyObject | undefined {
+  if (oidcKey === undefined) return undefined
+  const key = readPrivateKey(oidcKey)
+  if (key === undefined) {
+    throw new TakeOverError('The file of --oidc-key holds no RSA private key: name config/oidc_key.pem of the old pod.')
+  }
+  return key
+}
+
+async function keepSigningKey(
+  session: pg.Client,
+  secrets: Secrets,
+  options: Pick<TakeOverOptions, 'oidcKey'>,
+): Promise<void> {
+  const key = readOidcKey(options)
+  if (key === undefined) return
+  const pem = key.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const jwk = createPublicKey(key).export({ format: 'jwk' })
   await session.query(
     `insert into signing_keys (kid, sealed_private_key, public_jwk) values ('default', $1, $2)
      on conflict (kid) do update set sealed_private_key = excluded.sealed_private_key, public_jwk = excluded.public_jwk`,
