@@ -157,11 +157,27 @@ async function runStep(step: Step | undefined, user: string | undefined, given: 
   }
 }
 
+function printReport(given: GivenOptions, report: object, lines: readonly string[]): void {
+  print(given, withSnakeCaseNames(report), lines)
+}
+
+/** Renames the fields of a report as those of other commands: `buildSeconds` becomes `build_seconds`. Names of classes stay. */
+function withSnakeCaseNames(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withSnakeCaseNames)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, content]) => [
+      /^[a-z]+([A-Z][a-z]+)+$/.test(name) ? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) : name,
+      withSnakeCaseNames(content),
+    ]),
+  )
+}
+
 async function showPreflight(config: Config, given: GivenOptions): Promise<void> {
   const report = await withOptions(given, (options) =>
     withDatabase(config, (db, url) => examine({ db, url, config }, options)),
   )
-  print(given, report, describePreflight(report))
+  printReport(given, report, describePreflight(report))
   const [first] = report.blocks
   if (first === undefined) return
   throw new CommandError(`The take-over is blocked by ${report.blocks.map(({ code }) => code).join(', ')}.`)
@@ -173,7 +189,11 @@ function describePreflight({ files, ...report }: PreflightReport): readonly stri
     ...table(
       report.tables
         .filter(({ rows }) => rows > 0)
-        .map(({ name, rows, bytes }) => [name, `${rows} rows`, describeBytes(bytes)]),
+        .map(({ name, rows, isEstimate, bytes }) => [
+          name,
+          `${isEstimate ? 'about ' : ''}${rows} rows`,
+          describeBytes(bytes),
+        ]),
     ),
     `accounts: ${Object.entries(report.accounts)
       .map(([kind, count]) => `${count} ${kind}`)
@@ -196,13 +216,14 @@ function describePreflight({ files, ...report }: PreflightReport): readonly stri
     ...report.findings.map(
       ({ code, table: name, count, examples }) => `${code} ${name}: ${count} (${printable(examples.join(', '))})`,
     ),
+    ...report.notChecked.map(({ code, table: name }) => `${code} ${name}: not checked, which takes over a minute`),
     ...report.blocks.map(({ code, message }) => `${code}: ${printable(message)}`),
   ]
 }
 
 async function showCopy(config: Config, given: GivenOptions): Promise<void> {
   const report = await withTarget(config, given, copy)
-  print(given, report, describeCopy(report))
+  printReport(given, report, describeCopy(report))
 }
 
 function describeCopy({ copied, compared, seconds, files }: CopyReport): readonly string[] {
@@ -214,7 +235,7 @@ function describeCopy({ copied, compared, seconds, files }: CopyReport): readonl
 }
 
 function showBuild(given: GivenOptions, report: BuildReport): void {
-  print(given, report, [
+  printReport(given, report, [
     ...describeCopy(report),
     `built in ${report.buildSeconds.toFixed(1)} s`,
     ...describeVerification(report.verification),
@@ -234,7 +255,7 @@ async function showSwitch(config: Config, given: GivenOptions): Promise<void> {
 }
 
 function showVerification(given: GivenOptions, report: VerifyReport): void {
-  print(given, report, describeVerification(report))
+  printReport(given, report, describeVerification(report))
   if (report.differences.length > 0) throw new CommandError('The target differs from the source.')
 }
 

@@ -14,6 +14,8 @@ import { withSessionLock } from '../../src/persistence/database/session-lock.js'
 import { openPod } from '../../src/pod/open-pod.js'
 import { openSecrets, readSecretKey } from '../../src/pod/secrets.js'
 import { closeUnfinishedAccounts } from '../../src/take-over/close-unfinished-accounts.js'
+import { findDirtyRows } from '../../src/take-over/preflight/findings.js'
+import { openSource } from '../../src/take-over/source/open-source.js'
 import {
   abort,
   copy,
@@ -166,8 +168,38 @@ it('blocks other schemas, equal names, foreign handles, and the database of the 
   expect(
     await blocksWith(`alter table people rename column guid to uid`, `alter table people rename column uid to guid`),
   ).toEqual(['F3'])
+  const withoutPictures = { ...options, uploads: join(folder, 'nowhere') }
+  expect((await examine(target, withoutPictures)).blocks.map(({ code }) => code)).toEqual(['F7'])
+  await expect(copy(target, withoutPictures)).rejects.toThrow('F7: There is no folder')
   await expect(copy(target, { ...options, from: database.url })).rejects.toThrow('--from is the database of this pod')
   expect(await contentOf(old.db)).toBe(before)
+})
+
+it('estimates a table that takes too long to count, and reports what it cannot check', async () => {
+  const source = await openSource(old.url, 200)
+  try {
+    expect(await source.countRows('reports')).toEqual({ rows: 2, isEstimate: false })
+    await old.db.raw('analyze reports')
+    const tables = await source.listTables()
+    await old.db.transaction(async (transaction) => {
+      await transaction.raw('lock table reports in access exclusive mode')
+      expect(await source.countRows('reports')).toEqual({ rows: 2, isEstimate: true })
+      const unlocked = { ...source, listTables: async () => tables }
+      const { notChecked } = await findDirtyRows(unlocked, OLD_HOST)
+      expect(notChecked).toEqual(['D07', 'D07', 'D07', 'D12'].map((code) => ({ code, table: 'reports' })))
+    })
+  } finally {
+    await source.close()
+  }
+})
+
+it('refuses a file that is no RSA key before it copies anything', async () => {
+  const { privateKey } = generateKeyPairSync('ed25519')
+  for (const oidcKey of ['no key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()]) {
+    for (const step of [examine, copy, rehearse])
+      await expect(step(target, { ...options, oidcKey })).rejects.toThrow('--oidc-key holds no RSA private key')
+  }
+  expect(await rowsOf(`select to_regnamespace('take_over') is null as empty`)).toEqual([{ empty: true }])
 })
 
 it('copies the same when it is interrupted twenty times, and only compares the second time (cases 6, 7)', async () => {
@@ -247,6 +279,11 @@ it('runs one command at a time, and confirms before it empties the database', as
   const run = async (...words: readonly string[]) =>
     (await buildProgram('take-over')).parseAsync(['node', 'pod', 'take-over', ...words])
   try {
+    const output = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
+    await run('verify', '--json')
+    const [written] = output.mock.calls.at(-1) ?? []
+    output.mockRestore()
+    expect(JSON.parse(String(written)).signatures[0]).toEqual({ table: 'comments', verified: 1, not_verified: 0 })
     await expect(run('abort')).rejects.toThrow('add --yes to confirm')
     await withSessionLock(database.db, 'take-over', { refuse: () => new Error('locked') }, async () => {
       await expect(run('abort', '--yes')).rejects.toThrow('Another command is taking over at this moment')
@@ -324,8 +361,8 @@ it('carries what the old pod has changed since the copy, and opens (cases 9, 10,
     [901, 12, 'new'],
   ])
   expect(await rowsOf('select read from notifications where id = 6')).toEqual([{ read: true }])
-  for (const step of [copy(target, options), rehearse(target, options), abort(target)]) {
-    await expect(step).rejects.toThrow('This pod is open')
+  for (const step of [copy, rehearse, abort]) {
+    await expect(step(target, options)).rejects.toThrow('This pod is open')
   }
   expect(await contentOf(old.db)).toBe(before)
   pod = await buildPod({ environment: environment() })

@@ -55,6 +55,11 @@ const QUERY_CANCELED = '57014'
 const OUT_OF_MEMORY = '53200'
 const RESOURCE_LIMIT_CODES = [QUERY_CANCELED, OUT_OF_MEMORY]
 
+/** The statement took longer than its session allows, or was canceled by the server. */
+export function isStatementTimeout(error: unknown): boolean {
+  return fieldsOf(error).code === QUERY_CANCELED
+}
+
 /** The message of the driver, without the statement that knex puts in front: it may contain values. */
 export function messageWithoutStatement(message: string): string {
   return message.split(' - ').at(-1) ?? message

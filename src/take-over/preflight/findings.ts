@@ -1,3 +1,4 @@
+import { isStatementTimeout } from '../../persistence/database/errors.js'
 import type { Source } from '../source/source.js'
 
 /** Rows of the source that are not as the copy needs them. Ids and guids only, no texts. */
@@ -6,6 +7,17 @@ export interface Finding {
   readonly table: string
   readonly count: number
   readonly examples: readonly string[]
+}
+
+/** A check that took too long. */
+export interface UncheckedTable {
+  readonly code: string
+  readonly table: string
+}
+
+interface DirtyRows {
+  readonly findings: readonly Finding[]
+  readonly notChecked: readonly UncheckedTable[]
 }
 
 interface Check {
@@ -290,20 +302,37 @@ const CHECKS: readonly Check[] = [
 ]
 
 /** Counts the rows of each kind in the source. Only PostgreSQL can answer these statements. */
-export async function findDirtyRows(source: Source, host: string): Promise<readonly Finding[]> {
+export async function findDirtyRows(source: Source, host: string): Promise<DirtyRows> {
   const columns = new Set(
     (await source.listTables()).flatMap(({ name, columns: names }) => names.map((column) => `${name}.${column}`)),
   )
   const found: Finding[] = []
+  const notChecked: UncheckedTable[] = []
   for (const { code, table, needs = [], select } of CHECKS) {
     if (![`${table}.${keyOf(table)}`, ...needs].every((column) => columns.has(column))) continue
+    const row = await countDirtyRows(source, select, host)
+    if (row === undefined) notChecked.push({ code, table })
+    else if (row.count > 0) found.push({ code, table, ...row })
+  }
+  return { findings: mergeFindings(found), notChecked }
+}
+
+/** Undefined: the statement took too long. */
+async function countDirtyRows(
+  source: Source,
+  select: string,
+  host: string,
+): Promise<Pick<Finding, 'count' | 'examples'> | undefined> {
+  try {
     const [row] = await source.query<{ count: number; examples: string[] }>(
       `select count(*)::int as count, (array_agg(example))[1:${EXAMPLES}] as examples from (${select}) as dirty`,
       select.includes('$1') ? [host] : [],
     )
-    if (row !== undefined && row.count > 0) found.push({ code, table, count: row.count, examples: row.examples })
+    return row
+  } catch (error) {
+    if (isStatementTimeout(error)) return undefined
+    throw error
   }
-  return mergeFindings(found)
 }
 
 function keyOf(table: string): string {

@@ -7,23 +7,31 @@ import { findSidekiqJobs } from '../sidekiq.js'
 import { judgeSchema, type SchemaState } from '../source/release.js'
 import type { Source } from '../source/source.js'
 import { SOURCE_TABLES, TABLES_LEFT_OUT } from '../source/source-tables.js'
-import { countFiles, type FileCount } from '../uploads/count-files.js'
-import { type Finding, findDirtyRows } from './findings.js'
+import { countFiles, type FileCount, hasPictures, picturesFolder } from '../uploads/count-files.js'
+import { type Finding, findDirtyRows, type UncheckedTable } from './findings.js'
 import { checkKeyPairs, type KeyPairs } from './key-pairs.js'
 
 /** Bytes of the target for each byte of the source: staging tables, tables and indexes. */
 const SPACE_FACTOR = 2.6
 
 export interface Block {
-  readonly code: 'F1' | 'F2' | 'F3' | 'F4' | 'F5' | 'F6'
+  readonly code: 'F1' | 'F2' | 'F3' | 'F4' | 'F5' | 'F6' | 'F7'
   readonly message: string
+}
+
+interface TableSize {
+  readonly name: string
+  readonly rows: number
+  /** The table is too large to be counted within the time of a transaction. */
+  readonly isEstimate: boolean
+  readonly bytes: number
 }
 
 export interface PreflightReport {
   readonly release: string
   readonly newestMigration: string
   readonly encoding: string
-  readonly tables: readonly { readonly name: string; readonly rows: number; readonly bytes: number }[]
+  readonly tables: readonly TableSize[]
   readonly rows: number
   readonly accounts: Readonly<Record<string, number>>
   readonly hosts: readonly { readonly host: string; readonly accounts: number }[]
@@ -32,6 +40,8 @@ export interface PreflightReport {
   /** Undefined: the Redis of Sidekiq was not named. */
   readonly sidekiq: SidekiqJobs | undefined
   readonly findings: readonly Finding[]
+  /** Checks that took longer than one transaction may take. */
+  readonly notChecked: readonly UncheckedTable[]
   /** Bytes that the take-over still needs. Free ones are unknown on another server. */
   readonly disk: { readonly needed: number; readonly free: number | undefined }
   readonly blocks: readonly Block[]
@@ -67,6 +77,9 @@ export async function preflight(
   }
   if (schema.fault !== undefined) return { ...head, ...NOTHING }
   const tables = await countTables(source)
+  const isReadable = options.uploads !== undefined && (await hasPictures(options.uploads))
+  const files = isReadable ? await countFiles(source, options.uploads, config.host) : undefined
+  const { findings, notChecked } = await findDirtyRows(source, config.host)
   return {
     ...head,
     tables,
@@ -74,9 +87,10 @@ export async function preflight(
     accounts: await countAccounts(source),
     hosts: await listHosts(source),
     keyPairs: { checked: keys.checked, broken: keys.broken.length },
-    files: options.uploads === undefined ? undefined : await countFiles(source, options.uploads, config.host),
+    files,
     sidekiq: options.sidekiq === undefined ? undefined : await findSidekiqJobs(options.sidekiq),
-    findings: [...(await findDirtyRows(source, config.host)), ...findBrokenKeys(keys)],
+    findings: [...findings, ...findBrokenKeys(keys)],
+    notChecked,
   }
 }
 
@@ -84,7 +98,7 @@ export async function preflight(
 export async function examineBlocks(
   { db, config }: { readonly db: Knex; readonly config: Config },
   source: Source,
-  { locksBrokenKeys }: Pick<PreflightOptions, 'locksBrokenKeys'>,
+  { locksBrokenKeys, uploads }: Pick<PreflightOptions, 'locksBrokenKeys' | 'uploads'>,
 ): Promise<Examined> {
   const found = await source.listTables()
   const schema = judgeSchema(await source.listVersions(), found)
@@ -94,6 +108,12 @@ export async function examineBlocks(
   const blocks = await findTargetBlocks(db)
   if (disk.free !== undefined && disk.free < disk.needed) {
     blocks.push({ code: 'F5', message: `The database needs ${disk.needed} bytes, and ${disk.free} are free.` })
+  }
+  if (uploads !== undefined && !(await hasPictures(uploads))) {
+    blocks.push({
+      code: 'F7',
+      message: `There is no folder ${picturesFolder(uploads)} with the pictures of the old pod.`,
+    })
   }
   if (schema.fault !== undefined) {
     blocks.unshift({ code: 'F3', message: `The old database cannot be read: ${schema.fault}.` })
@@ -120,6 +140,7 @@ const NOTHING = {
   files: undefined,
   sidekiq: undefined,
   findings: [],
+  notChecked: [],
 } as const
 
 /** Why nothing may be copied into the target: it has accounts, or people, that do not come from this take-over. */
@@ -191,7 +212,7 @@ async function countTables(source: Source): Promise<PreflightReport['tables']> {
   const bytes = new Map((await source.listTables()).map((table) => [table.name, table.bytes]))
   const counted = []
   for (const name of [...SOURCE_TABLES.map((table) => table.name), ...TABLES_LEFT_OUT]) {
-    counted.push({ name, rows: await source.countRows(name), bytes: bytes.get(name) ?? 0 })
+    counted.push({ name, ...(await source.countRows(name)), bytes: bytes.get(name) ?? 0 })
   }
   return counted
 }

@@ -2,8 +2,8 @@ import { TakeOverError } from '../take-over-error.js'
 import { openPostgresSource } from './postgres-source.js'
 import type { Source } from './source.js'
 
-/** Opens the database of the old pod by its URL. */
-export async function openSource(url: string): Promise<Source> {
-  if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)) return openPostgresSource(url)
+/** Opens the database of the old pod by its URL. Tests give a shorter time in milliseconds. */
+export async function openSource(url: string, longestTransaction?: number): Promise<Source> {
+  if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)) return openPostgresSource(url, longestTransaction)
   throw new TakeOverError('--from must be an address that begins with postgres://.')
 }

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { copyOut } from '../../persistence/database/copy.js'
+import { isStatementTimeout } from '../../persistence/database/errors.js'
 import { TakeOverError } from '../take-over-error.js'
 import type { Block, BlockMark, FoundTable, ReadBlock, Source } from './source.js'
 import type { ColumnType, SourceTable } from './source-tables.js'
@@ -8,8 +9,8 @@ import type { ColumnType, SourceTable } from './source-tables.js'
 const LONGEST_TRANSACTION = 60_000
 
 /** Opens the PostgreSQL database of a diaspora* pod. One session reads, and one more may be opened for a second block. */
-export async function openPostgresSource(url: string): Promise<Source> {
-  const session = await connect(url)
+export async function openPostgresSource(url: string, longestTransaction = LONGEST_TRANSACTION): Promise<Source> {
+  const session = await connect(url, longestTransaction)
   const found = new Map((await listTables(session)).map((table) => [table.name, new Set(table.columns)]))
   const columnsOf = (table: SourceTable) => found.get(table.name) ?? new Set<string>()
   return {
@@ -25,9 +26,7 @@ export async function openPostgresSource(url: string): Promise<Source> {
       return rows.map(({ version }) => version)
     },
     async countRows(table) {
-      if (!found.has(table)) return 0
-      const { rows } = await session.query(`select count(*)::float as count from public.${quote(table)}`)
-      return rows[0].count
+      return found.has(table) ? countRows(session, table) : { rows: 0, isEstimate: false }
     },
     async lastKey(table) {
       if (!columnsOf(table).has(table.key)) return 0
@@ -58,7 +57,7 @@ export async function openPostgresSource(url: string): Promise<Source> {
   }
 }
 
-async function connect(url: string): Promise<pg.Client> {
+async function connect(url: string, longestTransaction: number): Promise<pg.Client> {
   const session = new pg.Client({
     connectionString: url,
     application_name: 'pod take-over',
@@ -75,8 +74,23 @@ async function connect(url: string): Promise<pg.Client> {
   await session.query(`
     set session characteristics as transaction read only;
     set default_transaction_read_only = on; set datestyle = iso; set timezone = 'UTC'; set bytea_output = hex;
-    set statement_timeout = ${LONGEST_TRANSACTION}`)
+    set statement_timeout = ${longestTransaction}`)
   return session
+}
+
+async function countRows(session: pg.Client, table: string): ReturnType<Source['countRows']> {
+  try {
+    const { rows } = await session.query(`select count(*)::float as count from public.${quote(table)}`)
+    return { rows: rows[0].count, isEstimate: false }
+  } catch (error) {
+    if (!isStatementTimeout(error)) throw error
+    const { rows } = await session.query(
+      `select greatest(reltuples, 0)::float as count from pg_class
+       where relnamespace = 'public'::regnamespace and relname = $1`,
+      [table],
+    )
+    return { rows: rows[0].count, isEstimate: true }
+  }
 }
 
 /** Two URLs may lead to one database. */

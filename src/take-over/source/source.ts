@@ -33,7 +33,8 @@ export interface Source {
   encoding(): Promise<string>
   listTables(): Promise<readonly FoundTable[]>
   listVersions(): Promise<readonly string[]>
-  countRows(table: string): Promise<number>
+  /** A table that cannot be counted within the time of a transaction is estimated by the statistics of the server. */
+  countRows(table: string): Promise<{ readonly rows: number; readonly isEstimate: boolean }>
   /** The last value of the counter of a key; 0 if it has none. */
   lastKey(table: SourceTable): Promise<number>
   /** The last keys of the next blocks above a key. None: there are no more rows. */

@@ -53,7 +53,7 @@ export async function copySource(lanes: readonly [CopyLane, ...CopyLane[]], opti
   const needsRepair = (await source.encoding()) !== 'UTF8'
   let total = 0
   for (const table of SOURCE_TABLES) {
-    const rows = await source.countRows(table.name)
+    const { rows } = await source.countRows(table.name)
     total += rows
     await noteSourceTable(target, { name: table.name, rows, lastKey: await source.lastKey(table) })
   }

@@ -13,11 +13,21 @@ export interface FileCount {
 
 const AT_ONCE = 1_000
 
+/** The folder of pictures in the folder `uploads` of the old pod. */
+export function picturesFolder(uploads: string): string {
+  return join(uploads, 'images')
+}
+
+export async function hasPictures(uploads: string): Promise<boolean> {
+  const found = await stat(picturesFolder(uploads)).catch(() => undefined)
+  return found?.isDirectory() === true
+}
+
 /** Counts the files of the old pod and the photos of its users that have none. */
 export async function countFiles(source: Source, uploads: string, host: string): Promise<FileCount> {
-  const folder = join(uploads, 'images')
+  const folder = picturesFolder(uploads)
   let files = 0
-  for await (const entry of await opendir(folder).catch(() => [])) if (entry.name !== '') files += 1
+  for await (const _entry of await opendir(folder)) files += 1
   let photos = 0
   let missing = 0
   for (let after = 0; ; ) {

@@ -4,6 +4,7 @@ import { hasCode, messageOf } from '../../errors/thrown.js'
 import type { ReportProgress } from '../../operations/backup/progress.js'
 import { imagesFolder } from '../../persistence/photos/picture-files.js'
 import { TakeOverError } from '../take-over-error.js'
+import { picturesFolder } from './count-files.js'
 
 export const UPLOADS_MODES = ['link', 'copy', 'in-place'] as const
 
@@ -31,7 +32,7 @@ export async function takeFiles(
     report,
   }: { readonly mode: UploadsMode; readonly signal: AbortSignal; readonly report: ReportProgress },
 ): Promise<TakenFiles> {
-  const [source, target] = [join(from, 'images'), imagesFolder(uploadsDir)]
+  const [source, target] = [picturesFolder(from), imagesFolder(uploadsDir)]
   const taken = { files: 0, added: 0 }
   if (mode === 'in-place' && (await isSame(source, target))) return taken
   if (mode === 'in-place') {
