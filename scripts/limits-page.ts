@@ -7,7 +7,7 @@ import * as domainModeration from '../src/domain/moderation/limits.js'
 import * as domainPeople from '../src/domain/people/limits.js'
 import * as domainPhotos from '../src/domain/photos/limits.js'
 import * as domainPosts from '../src/domain/posts/limits.js'
-import * as federationArchivesImports from '../src/federation/archives/imports/limits.js'
+import * as federationArchives from '../src/federation/archives/limits.js'
 import * as federationDiscovery from '../src/federation/discovery/limits.js'
 import * as federationInbound from '../src/federation/inbound/limits.js'
 import * as federationOutbound from '../src/federation/outbound/limits.js'
@@ -53,7 +53,7 @@ export const limitFiles: Readonly<Record<string, Readonly<Record<string, Group>>
   'src/persistence/photos/limits.ts': persistencePhotos,
   'src/domain/photos/limits.ts': domainPhotos,
   'src/domain/archives/limits.ts': domainArchives,
-  'src/federation/archives/imports/limits.ts': federationArchivesImports,
+  'src/federation/archives/limits.ts': federationArchives,
   'src/protocol/archives/limits.ts': protocolArchives,
   'src/jobs/inbound/limits.ts': jobsInbound,
   'src/federation/inbound/limits.ts': federationInbound,

@@ -1,63 +1,69 @@
 import type { Command } from 'commander'
-import { approveSignUp, rejectSignUp } from '../../src/domain/accounts/sign-ups/open-sign-up.js'
+import {
+  approveSignUp,
+  listSignUps,
+  readSignUp,
+  rejectSignUp,
+} from '../../src/domain/accounts/sign-ups/open-sign-up.js'
 import { endUnattended } from '../../src/domain/accounts/sign-ups/unattended.js'
-import { listUndecidedSignUps, type PendingSignUp } from '../../src/persistence/accounts/pending-sign-ups.js'
+import type { PendingSignUp } from '../../src/persistence/accounts/pending-sign-ups.js'
 import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
-import { CommandError } from '../command-error.js'
 import { readCount } from '../options.js'
-import { type OutputOptions, print, printable, table } from '../output.js'
+import { print, printable, table } from '../output.js'
 import { withPod } from '../with-pod.js'
 
 const LISTED = 1_000
 
-/** `pod user pending`: sign-ups that wait for a moderator. */
-export function pendingCommands(user: Command): void {
-  const pending = user.command('pending').description('Sign-ups that wait for a decision (SIGN_UP_APPROVAL=on).')
-  addDecisionCommands(pending, 'user pending')
-}
-
-/** `pod sign-ups`: the same, and the end of an approval that has begun by itself. */
+/** `pod sign-ups`: sign-ups that wait for a moderator. */
 export function signUpCommands(program: Command): void {
-  const signUps = program.command('sign-ups').description('Sign-ups that wait for a decision.')
-  addDecisionCommands(signUps, 'sign-ups')
-
-  withActorOptions(signUps.command('attended'))
-    .description('Accepts sign-ups without a decision again, after no moderator was active (UNATTENDED_DAYS).')
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  pod sign-ups attended --reason "We are back"')
-    .action(attend)
+  addSignUpCommands(program.command('sign-ups'), 'pod sign-ups')
 }
 
-function addDecisionCommands(pending: Command, name: string): void {
-  pending
-    .command('list')
+/** `pod user pending`: the same. */
+export function pendingCommands(user: Command): void {
+  addSignUpCommands(user.command('pending'), 'pod user pending')
+}
+
+function addSignUpCommands(pending: Command, name: string): void {
+  pending.description('Sign-ups that wait for a decision (SIGN_UP_APPROVAL=on).')
+
+  withActorOptions(pending.command('list'))
     .description('Lists the sign-ups that wait, newest first.')
     .option('--json', 'print JSON')
-    .addHelpText('after', `\nExample:\n  pod ${name} list`)
+    .addHelpText('after', `\nExample:\n  ${name} list`)
     .action(list)
 
-  pending
-    .command('show')
+  withActorOptions(pending.command('show'))
     .argument('<id>', 'the number of the sign-up', readCount)
     .description('Shows one sign-up with its reason.')
     .option('--json', 'print JSON')
-    .addHelpText('after', `\nExample:\n  pod ${name} show 3`)
+    .addHelpText('after', `\nExample:\n  ${name} show 3`)
     .action(show)
 
   withActorOptions(pending.command('approve'))
     .argument('<id>', 'the number of the sign-up', readCount)
     .description('Opens the account, or lets its e-mail address be confirmed first.')
     .option('--json', 'print JSON')
-    .addHelpText('after', `\nExample:\n  pod ${name} approve 3 --reason "Known from the choir"`)
-    .action(approve)
+    .addHelpText('after', `\nExample:\n  ${name} approve 3 --reason "Known from the choir"`)
+    .action((id, options) => approve(id, withDefaultReason(options, `Approved with ${name}.`)))
 
   withActorOptions(pending.command('reject'))
     .argument('<id>', 'the number of the sign-up', readCount)
     .description('Refuses the sign-up: its name is free, its data goes, and a mail says so.')
     .option('--message <text>', 'a sentence for the person')
     .option('--json', 'print JSON')
-    .addHelpText('after', `\nExample:\n  pod ${name} reject 3 --reason "Advertising"`)
-    .action(reject)
+    .addHelpText('after', `\nExample:\n  ${name} reject 3 --reason "Advertising"`)
+    .action((id, options) => reject(id, withDefaultReason(options, `Rejected with ${name}.`)))
+
+  withActorOptions(pending.command('attended'))
+    .description('Accepts sign-ups without a decision again, after no moderator was active (UNATTENDED_DAYS).')
+    .option('--json', 'print JSON')
+    .addHelpText('after', `\nExample:\n  ${name} attended --reason "We are back"`)
+    .action(attend)
+}
+
+function withDefaultReason<Options extends ActorOptions>(options: Options, reason: string): Options {
+  return { reason, ...options }
 }
 
 function present({ id, username, email, confirmedAt, language, reason, network, createdAt }: PendingSignUp) {
@@ -65,12 +71,11 @@ function present({ id, username, email, confirmedAt, language, reason, network, 
   return { id, username, email, confirmed, language, reason, network, created_at: createdAt.toISOString() }
 }
 
-function listWaiting(): Promise<readonly PendingSignUp[]> {
-  return withPod(async (pod) => (await listUndecidedSignUps(pod.db, { limit: LISTED })).items)
-}
-
-async function list(options: OutputOptions): Promise<void> {
-  const waiting = (await listWaiting()).map(present)
+async function list(options: ActorOptions): Promise<void> {
+  const { items } = await withPod(async (pod) =>
+    listSignUps(pod, await actorOf(pod, options, 'moderation'), { limit: LISTED }),
+  )
+  const waiting = items.map(present)
   const rows = waiting.map(({ id, username, email, confirmed, created_at }) => [
     String(id),
     username ?? '',
@@ -78,12 +83,11 @@ async function list(options: OutputOptions): Promise<void> {
     confirmed ? 'confirmed' : '',
     created_at,
   ])
-  print(options, waiting, (rows.length === 0 ? ['Nobody waits.'] : table(rows)).map(printable))
+  print(options, waiting, (rows.length === 0 ? ['No sign-up is waiting.'] : table(rows)).map(printable))
 }
 
-async function show(id: number, options: OutputOptions): Promise<void> {
-  const found = (await listWaiting()).find((row) => row.id === id)
-  if (found === undefined) throw new CommandError('There is no such sign-up that waits for a decision.')
+async function show(id: number, options: ActorOptions): Promise<void> {
+  const found = await withPod(async (pod) => readSignUp(pod, await actorOf(pod, options, 'moderation'), id))
   const shown = present(found)
   print(
     options,
@@ -93,7 +97,7 @@ async function show(id: number, options: OutputOptions): Promise<void> {
 }
 
 async function approve(id: number, options: ActorOptions): Promise<void> {
-  const { reason = 'Approved with pod user pending.' } = options
+  const { reason } = options
   const { opened } = await withPod(async (pod) =>
     approveSignUp(pod, await actorOf(pod, options, 'moderation'), id, { reason }),
   )
@@ -102,7 +106,7 @@ async function approve(id: number, options: ActorOptions): Promise<void> {
 }
 
 async function reject(id: number, options: ActorOptions & { readonly message?: string }): Promise<void> {
-  const { reason = 'Rejected with pod user pending.', message: answer } = options
+  const { reason, message: answer } = options
   await withPod(async (pod) => rejectSignUp(pod, await actorOf(pod, options, 'moderation'), id, { reason, answer }))
   print(options, { id, rejected: true }, ['The sign-up is rejected.'])
 }

@@ -35,7 +35,7 @@ export async function backUpBeforeMigrations(config: Config, start: Start): Prom
   } catch (error) {
     if (start.signal.aborted) throw error
     throw new StartError(
-      `The backup before the migrations has failed: ${messageOf(error)} After a repair start again; "pod db migrate" applies migrations without a backup.`,
+      `Backup before migrations failed: ${messageOf(error)} Repair it and start again, or run "pod db migrate" without a backup.`,
       { cause: error },
     )
   }

@@ -130,6 +130,42 @@ describe('the commands', { timeout: 60_000 }, () => {
       expect(again).toEqual({ code: 1, stderr: `The file ${out} exists already.` })
     })
 
+    it('archive moves prints the pods that wait', async () => {
+      const alice = await open.db('people').where({ address: 'alice@pod.example' }).first('id')
+      const move = { oldAddress: 'alice@old.example', newPersonId: alice.id, signature: '', envelope: '<x/>' }
+      const [{ id: migrationId }] = await open
+        .db('accountMigrations')
+        .insert({ ...move, announceUntil: new Date('2031-01-02T03:04:05Z') })
+        .returning('id')
+      const [{ id: podId }] = await open.db('pods').insert({ host: 'c.example', port: 443, ssl: true }).returning('id')
+      const dueAt = new Date('2026-01-02T03:04:05Z')
+      await open.db('migrationAnnouncements').insert({ migrationId, podId, wave: 1, dueAt })
+      const pods = [{ pod: 'c.example', due_at: dueAt.toISOString(), attempts: 0, last_status: null, given_up: false }]
+      expect(await json('archive', 'moves', '--waiting')).toEqual([
+        expect.objectContaining({ old_address: 'alice@old.example', delivered: 0, waiting: 1, refused: 0, pods }),
+      ])
+    })
+
+    it('pending is the same as sign-ups: both need a moderator, and name themselves in the audit log', async () => {
+      const row = { username: 'zoe', passwordHash: 'x', language: 'en', needsConfirmation: false, needsApproval: true }
+      const [{ id }] = await open
+        .db('pendingSignUps')
+        .insert({ ...row, expiresAt: new Date(Date.now() + 3_600_000) })
+        .returning('id')
+      const shown = await json('sign-ups', 'show', id)
+      expect(shown).toMatchObject({ username: 'zoe', confirmed: false })
+      expect(await json('user', 'pending', 'list')).toEqual([shown])
+      expect(await failure('sign-ups', 'show', id, '--as', 'bob')).toMatchObject({ code: 1 })
+      await json('sign-ups', 'reject', id)
+      expect(await open.db('auditEntries').where({ action: 'sign_up.reject' }).pluck('reason')).toEqual([
+        'Rejected with pod sign-ups.',
+      ])
+      expect(await failure('user', 'pending', 'show', id)).toEqual({
+        code: 1,
+        stderr: 'There is no such sign-up that waits for a decision.',
+      })
+    })
+
     it('shows and ends sessions, and removes second factors, with audit entries', async () => {
       expect(await json('user', 'sessions', 'alice')).toEqual([])
       expect(await json('user', 'sessions', 'alice', '--end-all', '--apps')).toMatchObject({ applications: true })

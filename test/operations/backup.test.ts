@@ -615,7 +615,7 @@ describe('a start of a newer version', () => {
         ...{ db: place.db, databaseUrl: place.url, log: testLog(), signal: uninterrupted.signal },
       })
 
-    await expect(start('/dev/null/folder')).rejects.toThrow(/^The backup before the migrations has failed: .*cannot be/)
+    await expect(start('/dev/null/folder')).rejects.toThrow(/^Backup before migrations failed: .*cannot be/)
     await start(folder)
     await migrate(place.db)
     await start(folder)

@@ -7,15 +7,20 @@ import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { csvLine } from '../../../src/domain/moderation/csv.js'
 import { beginImport, findImportOfFile } from '../../../src/federation/archives/imports/begin-import.js'
 import { type ArchiveReport, checkArchive } from '../../../src/federation/archives/imports/check-archive.js'
-import type { ImportingUser } from '../../../src/federation/archives/imports/import-context.js'
 import { importingUserOf, runImport } from '../../../src/federation/archives/imports/run-import.js'
+import type { ImportingUser } from '../../../src/federation/archives/owner.js'
 import { deleteSpool, spoolArchive } from '../../../src/federation/archives/reading/spool-archive.js'
-import { listAnnouncedMoves, listWaitingPods } from '../../../src/persistence/archives/account-moves.js'
+import {
+  listAnnouncedMoves,
+  listWaitingPods,
+  type WaitingPod,
+} from '../../../src/persistence/archives/account-moves.js'
 import { findImport, type Import, listItemOutcomes } from '../../../src/persistence/archives/imports.js'
 import { User } from '../../../src/persistence/models/user.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { addressOf } from '../../../src/protocol/address.js'
 import { ArchiveError } from '../../../src/protocol/archives/archive-fault.js'
+import { presentImport } from '../../../src/web/presenters/imports.js'
 import { makeImportedPicture } from '../../../workers/handlers/make-imported-picture.js'
 import { CommandError } from '../../command-error.js'
 import { interruptible } from '../../interruptible.js'
@@ -88,7 +93,7 @@ async function checkFile(file: string, options: CheckOptions): Promise<void> {
   const progress = showProgress()
   const report = await interruptible('Nothing was changed.', (signal) =>
     withPod(async (pod) => {
-      const user = options.for === undefined ? NOBODY : await requireUser(pod, options.for)
+      const user = options.for === undefined ? NO_ACCOUNT : await requireUser(pod, options.for)
       const folder = join(pod.config.uploadsDir, 'imports', `check-${randomUUID()}`)
       try {
         const spooled = await spoolArchive(file, { folder, maxBytes: pod.config.importBytes, signal })
@@ -105,7 +110,7 @@ async function checkFile(file: string, options: CheckOptions): Promise<void> {
 }
 
 /** A check that is made for no account. */
-const NOBODY: ImportingUser = { userId: 0, personId: 0, username: '', address: '' }
+const NO_ACCOUNT: ImportingUser = { userId: 0, personId: 0, username: '', address: '' }
 
 async function importFile(file: string, options: ImportCommandOptions): Promise<void> {
   await requireFiles(file, options.photos)
@@ -135,7 +140,7 @@ async function importFile(file: string, options: ImportCommandOptions): Promise<
   )
     .catch(explainArchiveError)
     .finally(progress.end)
-  print(options, importJson(done), describeImport(done).map(printable))
+  print(options, presentImport(done), describeImport(done).map(printable))
   if (done.state === 'failed') throw new CommandError(`The import failed: ${done.error ?? 'unknown'}.`)
 }
 
@@ -179,11 +184,11 @@ async function listMoves(options: OutputOptions & { readonly waiting?: boolean }
     moves: await listAnnouncedMoves(db, { waiting }),
     pods: waiting ? await listWaitingPods(db) : [],
   }))
-  const rows = moves.map(({ oldAddress, newAddress, movedAt, told, waiting, refused }) => [
+  const rows = moves.map(({ oldAddress, newAddress, movedAt, delivered, waiting, refused }) => [
     oldAddress,
     newAddress,
     movedAt.toISOString(),
-    `told ${told}`,
+    `delivered ${delivered}`,
     `waiting ${waiting}`,
     `given up ${refused}`,
   ])
@@ -198,13 +203,17 @@ async function listMoves(options: OutputOptions & { readonly waiting?: boolean }
     new_address: move.newAddress,
     moved_at: move.movedAt,
     announce_until: move.announceUntil,
-    told: move.told,
+    delivered: move.delivered,
     waiting: move.waiting,
     refused: move.refused,
-    ...(waiting && { pods: pods.filter(({ oldAddress }) => oldAddress === move.oldAddress) }),
+    ...(waiting && { pods: pods.filter(({ oldAddress }) => oldAddress === move.oldAddress).map(waitingPodJson) }),
   }))
   const none = waiting ? 'Every pod knows every move.' : 'No account has moved to this pod.'
   print(options, json, rows.length === 0 ? [none] : [...table(rows), ...table(podRows)])
+}
+
+function waitingPodJson({ pod, dueAt, attempts, lastStatus, givenUp }: WaitingPod) {
+  return { pod, due_at: dueAt, attempts, last_status: lastStatus, given_up: givenUp }
 }
 
 async function requireUser(pod: Pod, username: string): Promise<ImportingUser> {
@@ -245,31 +254,5 @@ function reportJson(report: ArchiveReport) {
       on_blocked_pods: contacts.onBlockedPods,
     },
     warnings,
-  }
-}
-
-function importJson({
-  uid,
-  state,
-  oldAddress,
-  identity,
-  options,
-  phase,
-  counts,
-  error,
-  createdAt,
-  finishedAt,
-}: Import) {
-  return {
-    id: uid,
-    state,
-    old_address: oldAddress,
-    identity,
-    moves: options.move,
-    phase,
-    sections: counts,
-    error,
-    created_at: createdAt,
-    finished_at: finishedAt,
   }
 }

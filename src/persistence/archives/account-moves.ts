@@ -145,7 +145,7 @@ export interface AnnouncedMove {
   readonly newAddress: string
   readonly movedAt: Date
   readonly announceUntil: Date | null
-  readonly told: number
+  readonly delivered: number
   readonly waiting: number
   readonly refused: number
 }
@@ -156,11 +156,11 @@ export async function listAnnouncedMoves(
 ): Promise<readonly AnnouncedMove[]> {
   const { rows } = await db.raw(
     `select old_address as "oldAddress", people.address as "newAddress", account_migrations.created_at as "movedAt",
-       announce_until as "announceUntil", counts.told, counts.waiting, counts.refused
+       announce_until as "announceUntil", counts.delivered, counts.waiting, counts.refused
      from account_migrations
      join people on people.id = new_person_id and people.pod_id is null
      cross join lateral (
-       select count(delivered_at)::integer as told, count(given_up_at)::integer as refused,
+       select count(delivered_at)::integer as delivered, count(given_up_at)::integer as refused,
          (count(*) filter (where delivered_at is null and given_up_at is null))::integer as waiting
        from migration_announcements where migration_id = account_migrations.id
      ) as counts

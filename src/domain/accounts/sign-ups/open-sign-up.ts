@@ -139,6 +139,12 @@ export async function listSignUps(
   return listUndecidedSignUps(db, page)
 }
 
+/** A sign-up that waits for a decision. */
+export async function readSignUp({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<PendingSignUp> {
+  requirePower(actor, 'moderation')
+  return findWaiting(db, id)
+}
+
 /** Decides several sign-ups, each in its own transaction. Those that do not wait any more are left out. */
 export async function decideSignUps(
   pod: Pod,

@@ -251,7 +251,7 @@ function readRuleNetwork({ config }: Pick<Pod, 'config'>, cidr: string, ownAddre
     throw new Refusal('cidr_invalid', 'This is no network like 198.51.100.0/24 or 2001:db8::/32.')
   }
   if (network.prefixLength < (network.isIpv6 ? 32 : 8)) {
-    throw new Refusal('too_broad', 'A rule is for a network of at most /8 (IPv4) or /32 (IPv6).')
+    throw new Refusal('too_broad', 'The prefix must be /8 or longer (IPv4), /32 or longer (IPv6).')
   }
   if (overlapsNetworks(network.text, 'loopback')) {
     throw new Refusal('protected_network', 'This network is this machine.')

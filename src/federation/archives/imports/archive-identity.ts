@@ -4,8 +4,8 @@ import type { Pod } from '../../../pod/pod.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { ProtocolError } from '../../../protocol/errors.js'
 import { discoverPerson } from '../../discovery/discover-person.js'
+import type { ImportingUser } from '../owner.js'
 import { type ArchiveOwner, isSameKey } from '../reading/archive-owner.js'
-import type { ImportingUser } from './import-context.js'
 
 /**
  * What this pod knows of the account of an archive. `proven`: its key is that of the old account. `unproven`: nobody here knows the old

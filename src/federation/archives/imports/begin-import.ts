@@ -16,12 +16,12 @@ import { inTransaction } from '../../../persistence/database/transactions.js'
 import { appendAuditEntry } from '../../../persistence/moderation/audit-log.js'
 import type { Pod } from '../../../pod/pod.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
+import type { ImportingUser } from '../owner.js'
 import { type ArchiveOwner, readArchiveOwner } from '../reading/archive-owner.js'
 import { readPhotoNames, requireZipSize } from '../reading/archive-photos.js'
 import { deleteSpool, spoolArchive } from '../reading/spool-archive.js'
 import { type ArchiveIdentity, allowsContent, identifyArchive } from './archive-identity.js'
 import { foundCounts } from './count-outcomes.js'
-import type { ImportingUser } from './import-context.js'
 
 export interface ImportRequest {
   readonly file: string

@@ -5,8 +5,8 @@ import { ProtocolError } from '../../../protocol/errors.js'
 import { fetchEntity } from '../../discovery/fetch-entity.js'
 import { isRemoteAddress } from '../../discovery/pod-location.js'
 import { RemotePodError } from '../../remote-pod/remote-pod-error.js'
+import { IMPORT_LIMITS } from '../limits.js'
 import { openHostPace } from './host-pace.js'
-import { IMPORT_LIMITS } from './limits.js'
 
 interface WantedOfArchive {
   readonly type: 'post' | 'poll' | 'comment'
@@ -18,7 +18,7 @@ interface WantedOfArchive {
 
 /** Fetches what items of an archive refer to. */
 export interface Fetches {
-  /** Resolves with the guids that are stored afterwards. */
+  /** Resolves when each entity is stored, or cannot be fetched. */
   fetchAll(wanted: readonly WantedOfArchive[], signal: AbortSignal): Promise<void>
 }
 

@@ -8,6 +8,7 @@ import {
 import { startSharing, stopReceiving, stopSharing } from '../../../persistence/contacts/contact-changes.js'
 import { User } from '../../../persistence/models/user.js'
 import { addressOf } from '../../../protocol/address.js'
+import { isOwner } from '../owner.js'
 import { membersOf } from '../reading/archive-owner.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
 import { aspectNameOf, ensureAspects } from './import-aspects.js'
@@ -19,7 +20,6 @@ import {
   type ReadyItem,
   type RefusalReason,
 } from './import-context.js'
-import { isOwner } from './import-posts.js'
 import type { FoundPerson } from './people-finder.js'
 
 interface NamedContact extends ReadyItem {

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { ImportSection, ItemOutcome } from '../../../persistence/archives/imports.js'
 import type { Pod } from '../../../pod/pod.js'
+import type { ImportingUser } from '../owner.js'
 import type { ArchiveVersion } from '../reading/archive-owner.js'
 import type { SpooledItem, SpooledList } from '../reading/spool-archive.js'
 import type { Fetches } from './fetches.js'
@@ -9,19 +10,11 @@ import type { PeopleFinder } from './people-finder.js'
 /** Makes the files of a picture by the prefixes of their sizes. Throws a `Refusal` for anything that is no picture. */
 export type MakePicture = (bytes: Buffer) => Promise<{ readonly files: ReadonlyMap<string, Buffer> }>
 
-/** The account that imports. */
-export interface ImportingUser {
-  readonly userId: number
-  readonly personId: number
-  readonly username: string
-  readonly address: string
-}
-
 export interface ImportContext {
   readonly pod: Pod
   readonly user: ImportingUser
   readonly version: ArchiveVersion
-  /** The network ID that the archive speaks for. */
+  /** The network ID of the archive. */
   readonly oldAddress: string
   /** The same as a person; undefined: this pod does not know it. */
   readonly oldPersonId: number | undefined

@@ -1,5 +1,5 @@
+import { isOwner } from '../owner.js'
 import { type ImportContext, Judgement, type ListImporter } from './import-context.js'
-import { isOwner } from './import-posts.js'
 import {
   findParentsOf,
   findStoredRelayables,

@@ -19,12 +19,12 @@ import {
 import { type ItemOutcome, listImportedPhotoNames } from '../../../persistence/archives/imports.js'
 import { inTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
+import { isOwner } from '../owner.js'
 import { profilePictureName, readPhotoNames, readPhotoOfZip, readPhotosZip } from '../reading/archive-photos.js'
 import { spooledBatches } from '../reading/spool-archive.js'
 import type { ZipEntry } from '../reading/zip-file.js'
 import { PHOTOS_FILE } from './begin-import.js'
 import type { ImportContext, MakePicture } from './import-context.js'
-import { isOwner } from './import-posts.js'
 import { readArchivedEntity } from './read-entity.js'
 
 interface PhotosWork {

@@ -5,6 +5,7 @@ import { Aspect } from '../../../persistence/models/aspect.js'
 import type { ReshareEntity, StatusMessageEntity } from '../../../protocol/entities/posts.js'
 import { counterChangesOf } from '../../inbound/store/counter-changes.js'
 import { storeReshares, storeStatusMessages } from '../../inbound/store/store-posts.js'
+import { isOwner } from '../owner.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
 import { type ImportContext, Judgement, type ListImporter, type ReadyItem } from './import-context.js'
 import { arrivalOf } from './imported-arrival.js'
@@ -124,11 +125,6 @@ function readPost(
       aspects: names.filter((name): name is string => typeof name === 'string'),
     },
   ]
-}
-
-/** Whether an address is one of the owner's: the old one, or the account that imports. */
-export function isOwner({ user, oldAddress }: Pick<ImportContext, 'user' | 'oldAddress'>, address: string): boolean {
-  return address === user.address || address === oldAddress
 }
 
 /** Guids of photos and polls that belong to others: the post is stored without them. */

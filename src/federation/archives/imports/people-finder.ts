@@ -7,8 +7,8 @@ import { ProtocolError } from '../../../protocol/errors.js'
 import { Semaphore } from '../../../throttling/semaphore.js'
 import { discoverPerson } from '../../discovery/discover-person.js'
 import { homeUrlOf, isThisPod, podHostOf } from '../../discovery/pod-location.js'
+import { IMPORT_LIMITS } from '../limits.js'
 import { openHostPace } from './host-pace.js'
-import { IMPORT_LIMITS } from './limits.js'
 
 export type FoundPerson =
   | {

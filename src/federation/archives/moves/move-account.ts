@@ -11,8 +11,8 @@ import type { Pod } from '../../../pod/pod.js'
 import type { AccountMigrationEntity } from '../../../protocol/entities/people.js'
 import { writeEntity } from '../../../protocol/entities/registry.js'
 import { profileEntity } from '../../outbound/person-entities.js'
-import type { ImportingUser } from '../imports/import-context.js'
-import { IMPORT_LIMITS } from '../imports/limits.js'
+import { IMPORT_LIMITS } from '../limits.js'
+import type { ImportingUser } from '../owner.js'
 
 export interface MoveRequest {
   readonly user: ImportingUser

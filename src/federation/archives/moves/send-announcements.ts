@@ -8,7 +8,7 @@ import type { Pod } from '../../../pod/pod.js'
 import { Semaphore } from '../../../throttling/semaphore.js'
 import { podOrigin } from '../../discovery/pod-origin.js'
 import { RemotePodError } from '../../remote-pod/remote-pod-error.js'
-import { IMPORT_LIMITS } from '../imports/limits.js'
+import { IMPORT_LIMITS } from '../limits.js'
 
 const AT_ONCE = 50
 const CONNECTIONS = 10

@@ -8,7 +8,7 @@ export type ArchiveVersion = '1.0' | '2.0'
 /** Whose archive it is. */
 export interface ArchiveOwner {
   readonly version: ArchiveVersion
-  /** The network ID that the archive speaks for. */
+  /** The network ID of the archive. */
   readonly address: string
   readonly privateKey: KeyObject
   readonly publicKey: KeyObject

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { Refusal } from '../../../domain/refusals.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
-import { IMPORT_LIMITS } from '../imports/limits.js'
+import { IMPORT_LIMITS } from '../limits.js'
 import { membersOf } from './archive-owner.js'
 import { type SpooledArchive, spooledBatches } from './spool-archive.js'
 import { openZip, type ZipEntry } from './zip-file.js'

@@ -4,7 +4,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { type Readable, Transform } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
-import { IMPORT_LIMITS } from '../imports/limits.js'
+import { IMPORT_LIMITS } from '../limits.js'
 import { openZip } from './zip-file.js'
 
 /** The text of an archive, and what is known of its file once the text is read to its end. */

@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { parsed, type SplitPlan, splitJson } from '../../../protocol/archives/json-splitter.js'
-import { IMPORT_LIMITS } from '../imports/limits.js'
+import { IMPORT_LIMITS } from '../limits.js'
 import { openArchiveFile } from './open-archive-file.js'
 
 /** The lists of an archive. Comments are apart from likes and votes, because these may belong to them. */

@@ -17,7 +17,7 @@ const ImportSchema = Type.Object(
   {
     id: Type.String(),
     state: Type.Enum(['running', 'paused', 'done', 'failed', 'cancelled']),
-    old_address: Type.String({ description: 'The network ID that the archive speaks for.' }),
+    old_address: Type.String({ description: 'The network ID of the archive.' }),
     identity: Type.String({ description: '`proven`, `unproven`, `closed`, `moved_here`, `local` or `same`.' }),
     moves: Type.Boolean({ description: 'The old account moves to this one.' }),
     phase: Type.String({ description: 'The part that is imported, or was the last.' }),

@@ -1,10 +1,10 @@
 import { itemOfVersion1 } from '../../../protocol/archives/version-1.js'
-import type { SpooledItem, SpooledList } from '../reading/spool-archive.js'
-import type { ImportContext } from './import-context.js'
+import type { ArchiveVersion } from './archive-owner.js'
+import type { SpooledItem, SpooledList } from './spool-archive.js'
 
 /** The items in the form of version 2.0. */
 export function itemsOf(
-  { version, oldAddress }: Pick<ImportContext, 'version' | 'oldAddress'>,
+  { version, oldAddress }: { readonly version: ArchiveVersion; readonly oldAddress: string },
   list: SpooledList,
   items: readonly SpooledItem[],
 ): readonly SpooledItem[] {
