@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { determineSector } from '../../domain/accounts/clients.js'
+import { isUrl } from '../../protocol/is-url.js'
 
 interface PairwiseRow {
   readonly userId: number
@@ -34,7 +35,7 @@ const PAIRWISE = {
 function identifierOf(redirectUris: readonly string[], sectorUri: string | null): string | undefined {
   if (sectorUri !== null) return sectorUri
   const [first] = redirectUris
-  return first !== undefined && URL.canParse(first) ? new URL(first).hostname : undefined
+  return first !== undefined && isUrl(first) ? new URL(first).hostname : undefined
 }
 
 const selectSubjects = `
