@@ -11,12 +11,12 @@ import { closeUnfinishedAccounts } from '../../src/take-over/close-unfinished-ac
 import type { PreflightReport } from '../../src/take-over/preflight/preflight.js'
 import { readStatus } from '../../src/take-over/status.js'
 import {
-  abort,
+  abortTakeOver,
   type BuildReport,
   type CopyReport,
-  copy,
-  examine,
-  finish,
+  copyOldPod,
+  examineOldPod,
+  finishTakeOver,
   rehearse,
   switchOver,
   type TakeOverOptions,
@@ -142,13 +142,13 @@ async function runStep(step: Step | undefined, user: string | undefined, given: 
     case 'verify':
       return showVerification(given, await withTarget(config, given, verifyBuilt))
     case 'finish':
-      await withLockedDatabase(config, (db) => finish({ db }))
+      await withLockedDatabase(config, (db) => finishTakeOver({ db }))
       return print(given, { state: 'finished' }, ['The staging tables are dropped.'])
     case 'abort':
       if (given.yes !== true) {
         throw new CommandError('This empties the database of this pod, and cannot be undone: add --yes to confirm.')
       }
-      await withLockedDatabase(config, (db) => abort({ db }))
+      await withLockedDatabase(config, (db) => abortTakeOver({ db }))
       return print(given, { state: 'none' }, ['The take-over is given up; no picture was removed.'])
     case 'status':
       return showStatus(config, given)
@@ -175,7 +175,7 @@ function withSnakeCaseNames(value: unknown): unknown {
 
 async function showPreflight(config: Config, given: GivenOptions): Promise<void> {
   const report = await withOptions(given, (options) =>
-    withDatabase(config, (db, url) => examine({ db, url, config }, options)),
+    withDatabase(config, (db, url) => examineOldPod({ db, url, config }, options)),
   )
   printReport(given, report, describePreflight(report))
   const [first] = report.blocks
@@ -222,7 +222,7 @@ function describePreflight({ files, ...report }: PreflightReport): readonly stri
 }
 
 async function showCopy(config: Config, given: GivenOptions): Promise<void> {
-  const report = await withTarget(config, given, copy)
+  const report = await withTarget(config, given, copyOldPod)
   printReport(given, report, describeCopy(report))
 }
 
@@ -354,10 +354,10 @@ async function withOptions<Result>(
         oidcKey,
         pepper,
         rate: given.rate === undefined ? undefined : Number(given.rate),
-        allSignatures: given.signatures === 'all',
-        locksBrokenKeys: given.lockBrokenKeys === true,
+        shouldVerifyAllSignatures: given.signatures === 'all',
+        shouldLockBrokenKeys: given.lockBrokenKeys === true,
         sidekiq: given.sidekiq,
-        losesJobs: given.loseJobs === true,
+        mayLoseJobs: given.loseJobs === true,
         signal,
         report: progress.report,
       }),

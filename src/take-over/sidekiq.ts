@@ -19,12 +19,12 @@ export async function findSidekiqJobs(url: string): Promise<SidekiqJobs> {
 /** Refuses the switch while Sidekiq runs, or while a job waits whose effect would be lost. Returns the jobs that are dropped. */
 export async function requireIdleSidekiq(
   url: string,
-  { losesJobs }: { readonly losesJobs: boolean },
+  { mayLoseJobs }: { readonly mayLoseJobs: boolean },
 ): Promise<SidekiqJobs> {
   const jobs = await findSidekiqJobs(url)
   if (jobs.processes > 0) throw new TakeOverError('A process of Sidekiq runs: stop it when its queues are empty.')
   const needed = Object.entries(jobs.waiting).filter(([name]) => !NEEDLESS.test(name))
-  if (needed.length === 0 || losesJobs) return jobs
+  if (needed.length === 0 || mayLoseJobs) return jobs
   const listed = needed.map(([name, count]) => `${count} ${name}`).join(', ')
   throw new TakeOverError(
     `Jobs of Sidekiq wait whose effect would be lost (${listed}): start Sidekiq until they are done, or drop them with --lose-jobs.`,

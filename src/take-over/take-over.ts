@@ -12,6 +12,7 @@ import {
   endStep,
   findTakeOver,
   forgetTakeOver,
+  isOpened,
   keepPepper,
 } from '../persistence/operations/take-over-state.js'
 import type { Secrets } from '../pod/pod.js'
@@ -21,6 +22,7 @@ import { lockBrokenKeys } from './build/lock-broken-keys.js'
 import { examineBlocks, findTargetBlocks, type PreflightReport, preflight } from './preflight/preflight.js'
 import { requireIdleSidekiq } from './sidekiq.js'
 import { openSource } from './source/open-source.js'
+import { SELECT_IDENTITY } from './source/postgres-source.js'
 import { judgeSchema } from './source/release.js'
 import type { Source } from './source/source.js'
 import { type CopiedRows, copySource } from './staging/copy-source.js'
@@ -47,11 +49,11 @@ export interface TakeOverOptions {
   /** Undefined: that of an earlier run, else the one that diaspora* ships. */
   readonly pepper: string | undefined
   readonly rate: number | undefined
-  readonly allSignatures: boolean
-  readonly locksBrokenKeys: boolean
+  readonly shouldVerifyAllSignatures: boolean
+  readonly shouldLockBrokenKeys: boolean
   /** The Redis of the old pod's Sidekiq. */
   readonly sidekiq: string | undefined
-  readonly losesJobs: boolean
+  readonly mayLoseJobs: boolean
   readonly signal: AbortSignal
   readonly report: ReportProgress
 }
@@ -66,7 +68,7 @@ export interface BuildReport extends CopyReport {
 }
 
 /** Examines both databases; with blocks the take-over cannot go on. */
-export async function examine(
+export async function examineOldPod(
   target: Omit<TakeOverTarget, 'secrets'>,
   options: TakeOverOptions,
 ): Promise<PreflightReport> {
@@ -75,7 +77,7 @@ export async function examine(
 }
 
 /** Copies the old database into the staging tables, and its pictures. The old pod may run meanwhile. */
-export async function copy(target: TakeOverTarget, options: TakeOverOptions): Promise<CopyReport> {
+export async function copyOldPod(target: TakeOverTarget, options: TakeOverOptions): Promise<CopyReport> {
   await requireUsable(target, options)
   await migrateTarget(target)
   return bringUpToDate(target, 'copy', options)
@@ -115,7 +117,7 @@ export async function switchOver(
 /** Compares the target with the staging tables, without building it. */
 export async function verifyBuilt(
   target: TakeOverTarget,
-  options: Pick<TakeOverOptions, 'allSignatures' | 'signal' | 'report'>,
+  options: Pick<TakeOverOptions, 'shouldVerifyAllSignatures' | 'signal' | 'report'>,
 ): Promise<VerifyReport> {
   const found = await findTakeOver(target.db)
   if (found === undefined || found.state === 'copying' || found.state === 'finished') {
@@ -125,7 +127,7 @@ export async function verifyBuilt(
 }
 
 /** Empties the target and forgets the take-over and the key of ID tokens that came with it. Pictures stay. */
-export async function abort({ db }: Pick<TakeOverTarget, 'db'>): Promise<void> {
+export async function abortTakeOver({ db }: Pick<TakeOverTarget, 'db'>): Promise<void> {
   await requireNotOpen(db)
   if ((await findTakeOver(db)) === undefined) {
     throw new TakeOverError('There is no take-over to abort: the database was not changed.')
@@ -140,7 +142,7 @@ export async function abort({ db }: Pick<TakeOverTarget, 'db'>): Promise<void> {
 }
 
 /** Drops the staging tables of a pod that is open. */
-export async function finish({ db }: Pick<TakeOverTarget, 'db'>): Promise<void> {
+export async function finishTakeOver({ db }: Pick<TakeOverTarget, 'db'>): Promise<void> {
   const found = await findTakeOver(db)
   if (found?.state === 'finished') return
   if (found?.state !== 'open') throw new TakeOverError('The pod is not open yet: "finish" comes after "switch".')
@@ -166,7 +168,7 @@ async function refreshAndBuild(
       signal,
       report,
     })
-    if (options.locksBrokenKeys) await lockBrokenKeys(session, secrets)
+    if (options.shouldLockBrokenKeys) await lockBrokenKeys(session, secrets)
     await keepSigningKey(session, secrets, options)
     const buildSeconds = (performance.now() - began) / 1_000
     await endStep(db, { state: 'built' })
@@ -185,12 +187,12 @@ async function bringUpToDate(target: TakeOverTarget, step: string, options: Take
       const { newest } = judgeSchema(await first.listVersions(), await first.listTables())
       await beginStep(db, { step, state: 'copying', release: newest })
       await storePepper(db, secrets, options.pepper)
-      const copied = await withSession(db, (one) =>
-        withSession(db, (other) =>
+      const copied = await withSession(db, (firstSession) =>
+        withSession(db, (secondSession) =>
           copySource(
             [
-              { source: first, target: one },
-              { source: second, target: other },
+              { source: first, target: firstSession },
+              { source: second, target: secondSession },
             ],
             { secrets, ...options },
           ),
@@ -234,8 +236,7 @@ async function requireStopped(db: Knex): Promise<void> {
 }
 
 async function requireNotOpen(db: Knex): Promise<void> {
-  const state = (await findTakeOver(db))?.state
-  if (state === 'open' || state === 'finished') {
+  if (isOpened(await findTakeOver(db))) {
     throw new TakeOverError('This pod is open: nothing of it is deleted or built again.')
   }
 }
@@ -243,8 +244,7 @@ async function requireNotOpen(db: Knex): Promise<void> {
 /** Two addresses may lead to one database. */
 async function requireOtherDatabase(db: Knex, source: Source): Promise<void> {
   if (source.kind !== 'postgres') return
-  const { rows } = await db.raw(`
-    select pg_postmaster_start_time()::text || ' ' || oid as identity from pg_database where datname = current_database()`)
+  const { rows } = await db.raw(SELECT_IDENTITY)
   if (rows[0].identity === (await source.identity())) {
     throw new TakeOverError('--from is the database of this pod: it must be that of the old pod.')
   }

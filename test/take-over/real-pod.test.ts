@@ -60,10 +60,10 @@ describe.runIf(fixtures !== '')('the database of a real diaspora* pod', () => {
         rate: undefined,
       },
       ...{
-        allSignatures: true,
-        locksBrokenKeys: false,
+        shouldVerifyAllSignatures: true,
+        shouldLockBrokenKeys: false,
         sidekiq: undefined,
-        losesJobs: false,
+        mayLoseJobs: false,
         signal: new AbortController().signal,
         report: () => undefined,
       },

@@ -17,10 +17,10 @@ import { closeUnfinishedAccounts } from '../../src/take-over/close-unfinished-ac
 import { findDirtyRows } from '../../src/take-over/preflight/findings.js'
 import { openSource } from '../../src/take-over/source/open-source.js'
 import {
-  abort,
-  copy,
-  examine,
-  finish,
+  abortTakeOver,
+  copyOldPod,
+  examineOldPod,
+  finishTakeOver,
   rehearse,
   switchOver,
   type TakeOverOptions,
@@ -69,10 +69,10 @@ beforeAll(async () => {
     ...{
       pepper: DIASPORA_PEPPER,
       rate: undefined,
-      allSignatures: true,
-      locksBrokenKeys: false,
+      shouldVerifyAllSignatures: true,
+      shouldLockBrokenKeys: false,
       sidekiq: undefined,
-      losesJobs: false,
+      mayLoseJobs: false,
     },
     ...{ signal: new AbortController().signal, report: () => undefined },
   }
@@ -129,7 +129,7 @@ const rowsOf = async (select: string, values: readonly (string | number)[] = [])
   (await database.db.raw(select, [...values])).rows
 
 it('reports each kind of dirty rows, and changes neither database (case 1)', async () => {
-  const { findings, blocks, accounts, keyPairs, newestMigration } = await examine(target, options)
+  const { findings, blocks, accounts, keyPairs, newestMigration } = await examineOldPod(target, options)
   expect(blocks).toEqual([])
   expect(newestMigration).toBe('20230604015559')
   expect(accounts).toEqual({ all: 5, closed: 2, locked: 1, secondFactor: 1 })
@@ -150,8 +150,8 @@ it('reports each kind of dirty rows, and changes neither database (case 1)', asy
 it('blocks other schemas, equal names, foreign handles, and the database of the pod itself (cases 4, 5, 51)', async () => {
   const blocksWith = async (change: string, undo: string) => {
     await old.db.raw(change)
-    const { blocks } = await examine(target, options)
-    await expect(copy(target, options)).rejects.toThrow(`${blocks[0]?.code}: `)
+    const { blocks } = await examineOldPod(target, options)
+    await expect(copyOldPod(target, options)).rejects.toThrow(`${blocks[0]?.code}: `)
     await old.db.raw(undo)
     return blocks.map(({ code }) => code)
   }
@@ -169,9 +169,11 @@ it('blocks other schemas, equal names, foreign handles, and the database of the 
     await blocksWith(`alter table people rename column guid to uid`, `alter table people rename column uid to guid`),
   ).toEqual(['F3'])
   const withoutPictures = { ...options, uploads: join(folder, 'nowhere') }
-  expect((await examine(target, withoutPictures)).blocks.map(({ code }) => code)).toEqual(['F7'])
-  await expect(copy(target, withoutPictures)).rejects.toThrow('F7: There is no folder')
-  await expect(copy(target, { ...options, from: database.url })).rejects.toThrow('--from is the database of this pod')
+  expect((await examineOldPod(target, withoutPictures)).blocks.map(({ code }) => code)).toEqual(['F7'])
+  await expect(copyOldPod(target, withoutPictures)).rejects.toThrow('F7: There is no folder')
+  await expect(copyOldPod(target, { ...options, from: database.url })).rejects.toThrow(
+    '--from is the database of this pod',
+  )
   expect(await contentOf(old.db)).toBe(before)
 })
 
@@ -196,7 +198,7 @@ it('estimates a table that takes too long to count, and reports what it cannot c
 it('refuses a file that is no RSA key before it copies anything', async () => {
   const { privateKey } = generateKeyPairSync('ed25519')
   for (const oidcKey of ['no key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()]) {
-    for (const step of [examine, copy, rehearse])
+    for (const step of [examineOldPod, copyOldPod, rehearse])
       await expect(step(target, { ...options, oidcKey })).rejects.toThrow('--oidc-key holds no RSA private key')
   }
   expect(await rowsOf(`select to_regnamespace('take_over') is null as empty`)).toEqual([{ empty: true }])
@@ -208,12 +210,12 @@ it('copies the same when it is interrupted twenty times, and only compares the s
     const report = ({ step, done }: { step: string; done: number }) => {
       if (step === 'rows' && done > run * 9) interruption.abort(new Error('interrupted'))
     }
-    await expect(copy(target, { ...options, signal: interruption.signal, report })).rejects.toThrow('interrupted')
+    await expect(copyOldPod(target, { ...options, signal: interruption.signal, report })).rejects.toThrow('interrupted')
   }
-  const { copied, compared } = await copy(target, options)
+  const { copied, compared } = await copyOldPod(target, options)
   expect(copied).toBeGreaterThan(0)
   const staged = await contentOf(database.db, 'take_over', ['copied_blocks'])
-  expect(await copy(target, options)).toMatchObject({ copied: 0, compared })
+  expect(await copyOldPod(target, options)).toMatchObject({ copied: 0, compared })
   expect(await contentOf(database.db, 'take_over', ['copied_blocks'])).toBe(staged)
   for (const { name, rows } of await rowsOf('select name, rows::int from take_over.source_tables')) {
     expect(await rowsOf(`select count(*)::int from take_over.??`, [name])).toEqual([{ count: rows }])
@@ -257,7 +259,7 @@ it('locks accounts with a broken key pair if this was chosen, and verifies the r
   const keys = await old.db('people').whereIn('id', [11, 12]).orderBy('id').pluck('serialized_public_key')
   await old.db('people').where({ id: 12 }).update({ serialized_public_key: keys[0] })
   await expect(rehearse(target, options)).rejects.toThrow('F2: 1 open accounts have no valid key pair')
-  const { verification } = await rehearse(target, { ...options, locksBrokenKeys: true })
+  const { verification } = await rehearse(target, { ...options, shouldLockBrokenKeys: true })
   expect(verification.differences).toEqual([])
   expect(await rowsOf('select locked_at is not null as locked from users where id < 3 order by id')).toEqual([
     { locked: false },
@@ -268,7 +270,7 @@ it('locks accounts with a broken key pair if this was chosen, and verifies the r
 
 it('needs no more disk space than what it does not use yet', async () => {
   const embedded = { ...target, config: { ...target.config, databaseUrl: undefined, dataDir: folder } }
-  const { disk, blocks, tables } = await examine(embedded, options)
+  const { disk, blocks, tables } = await examineOldPod(embedded, options)
   expect(tables.reduce((sum, { bytes }) => sum + bytes, 0)).toBeGreaterThan(0)
   expect(disk).toEqual({ needed: 0, free: expect.any(Number) })
   expect(blocks).toEqual([])
@@ -297,15 +299,15 @@ it('runs one command at a time, and confirms before it empties the database', as
 it('can be given up before the switch, and begun again', async () => {
   await database.db.transaction(async (transaction) => {
     await transaction.raw(`set local application_name = 'pod web'`)
-    await expect(abort(target)).rejects.toThrow('The database is in use by web')
+    await expect(abortTakeOver(target)).rejects.toThrow('The database is in use by web')
   })
   expect(await rowsOf('select kid from signing_keys')).toEqual([{ kid: 'default' }])
-  await abort(target)
+  await abortTakeOver(target)
   expect(await rowsOf('select kid from signing_keys')).toEqual([])
   expect(
     await rowsOf(`select (select count(*)::int from users) as users, to_regnamespace('take_over') is null as dropped`),
   ).toEqual([{ users: 0, dropped: true }])
-  await copy(target, options)
+  await copyOldPod(target, options)
 }, 60_000)
 
 it('keeps the pepper of an earlier run unless another one is given', async () => {
@@ -316,18 +318,18 @@ it('keeps the pepper of an earlier run unless another one is given', async () =>
     [undefined, 'pepper of the old pod'],
     [DIASPORA_PEPPER, DIASPORA_PEPPER],
   ] as const) {
-    await copy(target, { ...options, pepper })
+    await copyOldPod(target, { ...options, pepper })
     expect(await storedPepper()).toBe(stored)
   }
 }, 60_000)
 
 it('cannot be given up when there is none', async () => {
-  await abort(target)
+  await abortTakeOver(target)
   await database.db('pods').insert({ host: 'kept.example', port: 443 })
-  await expect(abort(target)).rejects.toThrow('There is no take-over to abort')
+  await expect(abortTakeOver(target)).rejects.toThrow('There is no take-over to abort')
   expect(await rowsOf('select host from pods')).toEqual([{ host: 'kept.example' }])
   await database.db('pods').delete()
-  await copy(target, options)
+  await copyOldPod(target, options)
 }, 60_000)
 
 it('carries what the old pod has changed since the copy, and opens (cases 9, 10, 12)', async () => {
@@ -361,7 +363,7 @@ it('carries what the old pod has changed since the copy, and opens (cases 9, 10,
     [901, 12, 'new'],
   ])
   expect(await rowsOf('select read from notifications where id = 6')).toEqual([{ read: true }])
-  for (const step of [copy, rehearse, abort]) {
+  for (const step of [copyOldPod, rehearse, abortTakeOver]) {
     await expect(step(target, options)).rejects.toThrow('This pod is open')
   }
   expect(await contentOf(old.db)).toBe(before)
@@ -637,7 +639,7 @@ it('keeps the issuer and the key of ID tokens (case 38)', async () => {
 })
 
 it('drops the staging tables at the end', async () => {
-  await finish(target)
+  await finishTakeOver(target)
   expect(await rowsOf(`select state, to_regnamespace('take_over') is null as dropped from take_over`)).toEqual([
     { state: 'finished', dropped: true },
   ])

@@ -22,6 +22,11 @@ export async function findTakeOver(db: Knex): Promise<TakeOver | undefined> {
   return rows[0].exists ? db('take_over').first() : undefined
 }
 
+/** From then on nothing is deleted or built again. */
+export function isOpened(found: Pick<TakeOver, 'state'> | undefined): boolean {
+  return found?.state === 'open' || found?.state === 'finished'
+}
+
 const now = `date_trunc('milliseconds', now())`
 
 /** Begins or continues a take-over. */

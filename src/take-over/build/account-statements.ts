@@ -1,4 +1,4 @@
-import { fates, isCopied, setting, time, timeOrNull } from './sql.js'
+import { isCopied, noteSkippedRows, setting, time, timeOrNull } from './sql.js'
 
 const BUILT_AT = `${setting('built_at')}::timestamptz`
 
@@ -103,7 +103,7 @@ const insertContacts = `
   left join (select distinct contact_id from take_over.aspect_memberships) as member on member.contact_id = source.id
   where ${isCopied('contacts', 'source.id')}`
 
-const contactFates = `
+const skippedContacts = `
   select source.id, case
     when users.id is null or people.id is null then 'D07'
     when users.person_id = people.id or people.closed_at is not null
@@ -116,7 +116,7 @@ const contactFates = `
   left join people on people.id = map.new_id
   left join (select distinct contact_id from take_over.aspect_memberships) as member on member.contact_id = source.id`
 
-const membershipFates = `
+const skippedMemberships = `
   select source.id, case
     when aspects.id is null or contacts.id is null or contacts.user_id <> aspects.user_id then 'D07'
     when row_number() over (partition by source.aspect_id, source.contact_id order by source.id) > 1 then 'D09'
@@ -124,7 +124,7 @@ const membershipFates = `
   from take_over.aspect_memberships as source
   left join aspects on aspects.id = source.aspect_id left join contacts on contacts.id = source.contact_id`
 
-const blockFates = `
+const skippedBlocks = `
   select source.id, case
     when users.id is null or map.new_id is null then 'D07'
     when users.person_id = map.new_id then 'D13'
@@ -136,12 +136,12 @@ const blockFates = `
 /** Accounts, their preferences, aspects and contacts. Their secrets follow in `insert-secrets.ts`. */
 export const accountStatements: readonly string[] = [
   insertUsers,
-  fates(
+  noteSkippedRows(
     'users',
     `select source.id, case when users.id is null then 'D07' end as code
      from take_over.users as source left join users on users.id = source.id`,
   ),
-  fates(
+  noteSkippedRows(
     'roles',
     `select source.id, case
        when people.id is null then 'D07'
@@ -153,14 +153,14 @@ export const accountStatements: readonly string[] = [
      from take_over.roles as source left join take_over.map_people as map on map.id = source.person_id
      left join people on people.id = map.new_id`,
   ),
-  fates(
+  noteSkippedRows(
     'account_deletions',
     `select source.id, case when people.id is null then 'D07' end as code
      from take_over.account_deletions as source left join take_over.map_people as map on map.id = source.person_id
      left join people on people.id = map.new_id`,
   ),
   insertPreferences,
-  fates(
+  noteSkippedRows(
     'user_preferences',
     `select source.id, case
        when users.id is null then 'D07' when chosen.kind is null then 'unknown'
@@ -170,19 +170,19 @@ export const accountStatements: readonly string[] = [
      left join mail_preferences as chosen on chosen.user_id = users.id and chosen.kind = source.email_type`,
   ),
   freeNames,
-  fates(
+  noteSkippedRows(
     'aspects',
     `select source.id, case when users.id is null then 'D07' end as code
      from take_over.aspects as source left join users on users.id = source.user_id`,
   ),
   insertAspects,
-  fates('contacts', contactFates),
+  noteSkippedRows('contacts', skippedContacts),
   insertContacts,
-  fates('aspect_memberships', membershipFates),
+  noteSkippedRows('aspect_memberships', skippedMemberships),
   `insert into aspect_memberships (aspect_id, contact_id, created_at)
    select aspect_id, contact_id, ${time('created_at', 'updated_at')} from take_over.aspect_memberships as source
    where ${isCopied('aspect_memberships', 'source.id')}`,
-  fates('blocks', blockFates),
+  noteSkippedRows('blocks', skippedBlocks),
   `insert into blocks (user_id, person_id, created_at)
    select source.user_id, map.new_id, ${BUILT_AT} from take_over.blocks as source
    join take_over.map_people as map on map.id = source.person_id where ${isCopied('blocks', 'source.id')}`,

@@ -122,13 +122,13 @@ const emptyMaps = `
   declare name text;
   begin
     for name in select relname from pg_class where relnamespace = 'take_over'::regnamespace and relkind = 'r'
-      and (relname like 'map\\_%' or relname = 'fates')
+      and (relname like 'map\\_%' or relname = 'skipped_rows')
     loop
       execute format('drop table take_over.%I', name);
     end loop;
   end $$;
-  create unlogged table take_over.fates (source text collate "C" not null, id bigint not null, code text collate "C" not null);
-  create index on take_over.fates (source, id)`
+  create unlogged table take_over.skipped_rows (source text collate "C" not null, id bigint not null, code text collate "C" not null);
+  create index on take_over.skipped_rows (source, id)`
 
 /** New rows get ids above all that the source has ever given: a deleted post's id leads nowhere for ever. */
 async function setCounters(session: pg.Client): Promise<void> {

@@ -1,4 +1,4 @@
-import { fates, isCopied, setting, time, timeOrNull } from './sql.js'
+import { isCopied, noteSkippedRows, setting, time, timeOrNull } from './sql.js'
 
 /** What the authorization server reads of a stored token; client, person and scopes come from its authorization. */
 function payload(kind: 'AccessToken' | 'RefreshToken', created: string): string {
@@ -8,7 +8,7 @@ function payload(kind: 'AccessToken' | 'RefreshToken', created: string): string 
 
 /** Clients and what users have granted them. Of two grants for one client the newest counts; tokens of the others end. */
 export const clientStatements: readonly string[] = [
-  fates(
+  noteSkippedRows(
     'o_auth_applications',
     `select source.id, case
        when coalesce(source.client_id, '') !~ '^[0-9a-f]{32}$' then 'D08'
@@ -31,7 +31,7 @@ export const clientStatements: readonly string[] = [
        'contacts', case when jsonb_typeof(source.contacts) = 'array' then source.contacts end
      )), 'diaspora', ${time('source.created_at', 'source.updated_at')}, ${time('source.updated_at', 'source.created_at')}
    from take_over.o_auth_applications as source where ${isCopied('o_auth_applications', 'source.id')}`,
-  fates(
+  noteSkippedRows(
     'authorizations',
     `select source.id, case
        when users.id is null or clients.id is null then 'D07'
@@ -61,7 +61,7 @@ export const clientStatements: readonly string[] = [
    from take_over.authorizations as source
    where source.refresh_token is not null and ${isCopied('authorizations', 'source.id')} order by source.id
    on conflict (token_hash) do nothing`,
-  fates(
+  noteSkippedRows(
     'o_auth_access_tokens',
     `select source.id, case
        when authorizations.id is null or source.token is null then 'D07'

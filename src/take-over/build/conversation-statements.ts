@@ -1,7 +1,7 @@
-import { fates, guidOf, isCopied, setting, time, timeBy } from './sql.js'
+import { guidOf, isCopied, noteSkippedRows, setting, time, timeBy } from './sql.js'
 
 const conversations: readonly string[] = [
-  fates(
+  noteSkippedRows(
     'conversations',
     `select source.id, case
        when map.new_id is null then 'D07'
@@ -19,7 +19,7 @@ const conversations: readonly string[] = [
      ${time('source.created_at', 'source.updated_at')}, ${time('source.updated_at', 'source.created_at')}
    from take_over.conversations as source join take_over.map_people as map on map.id = source.author_id
    where ${isCopied('conversations', 'source.id')}`,
-  fates(
+  noteSkippedRows(
     'conversation_visibilities',
     `select source.id, case
        when conversations.id is null or map.new_id is null then 'D07'
@@ -35,7 +35,7 @@ const conversations: readonly string[] = [
    join conversations on conversations.id = source.conversation_id
    join take_over.map_people as map on map.id = source.person_id
    where ${isCopied('conversation_visibilities', 'source.id')}`,
-  fates(
+  noteSkippedRows(
     'messages',
     `select source.id, case when conversations.id is null or map.new_id is null then 'D07' end as code
      from take_over.messages as source
@@ -95,7 +95,7 @@ const notifications: readonly string[] = [
   'create index on take_over.notification_actors (notification_id)',
   mapNotifications,
   'create unique index on take_over.map_notifications (id)',
-  fates(
+  noteSkippedRows(
     'notifications',
     `select source.id, case
        when map.id is null then 'D14'
@@ -116,7 +116,7 @@ const notifications: readonly string[] = [
      ${time('source.created_at', 'source.updated_at')}, ${time('source.updated_at', 'source.created_at')}
    from take_over.map_notifications as map join take_over.notifications as source on source.id = map.id
    where ${isCopied('notifications', 'source.id')}`,
-  fates(
+  noteSkippedRows(
     'notification_actors',
     `select source.id, case
        when notifications.id is null or map.new_id is null then 'D07'
@@ -132,7 +132,7 @@ const notifications: readonly string[] = [
    where ${isCopied('notification_actors', 'source.id')}`,
 ]
 
-const reportFates = `
+const skippedReports = `
   select source.id, case
     when source.item_type not in ('Post', 'Comment') then 'D15'
     when users.id is null or coalesce(posts.id, comments.id) is null then 'D07'
@@ -155,7 +155,7 @@ const REPORTED = `reported.count, reported.count, reported.first, reported.last,
 
 /** Reports, each with the case of its thing. */
 const reports: readonly string[] = [
-  fates('reports', reportFates),
+  noteSkippedRows('reports', skippedReports),
   `insert into reports (id, user_id, post_id, comment_id, reason, reviewed_at, created_at) overriding system value
    select source.id, source.user_id, case when item_type = 'Post' then item_id end, case when item_type = 'Comment' then item_id end,
      coalesce(source.text, ''), case when source.reviewed then ${time('source.updated_at', 'source.created_at')} end,

@@ -1,4 +1,4 @@
-import { fates, guidOf, isCopied, time, timeBy } from './sql.js'
+import { guidOf, isCopied, noteSkippedRows, time, timeBy } from './sql.js'
 
 const REMOTE = 'map.user_id is null and not map.is_local'
 
@@ -77,7 +77,7 @@ const byLike = signedBy(signedLike)
 const byVote = signedBy(signedVote)
 
 const comments: readonly string[] = [
-  fates(
+  noteSkippedRows(
     'comments',
     `select source.id, case
        when source.commentable_type <> 'Post' then 'D15' when posts.id is null or map.new_id is null then 'D07'
@@ -101,7 +101,7 @@ const comments: readonly string[] = [
 ]
 
 const likes: readonly string[] = [
-  fates(
+  noteSkippedRows(
     'likes',
     `select source.id, case
        when source.target_type not in ('Post', 'Comment') then 'D15'
@@ -132,7 +132,7 @@ const likes: readonly string[] = [
 ]
 
 const votes: readonly string[] = [
-  fates(
+  noteSkippedRows(
     'poll_participations',
     `select source.id, case
        when polls.id is null or answers.id is null or map.new_id is null then 'D07'
@@ -158,16 +158,16 @@ const votes: readonly string[] = [
    where ${isCopied('poll_participations', 'source.id')}`,
 ]
 
-const signatureFates = (table: string, key: string, source: string) =>
-  fates(
+const skippedSignatures = (table: string, key: string, source: string) =>
+  noteSkippedRows(
     table,
-    `select ${key} as id, case when judged.id is null or fates.id is not null then 'D07' when author_signature = '' then 'D16' end as code
+    `select ${key} as id, case when judged.id is null or skipped_rows.id is not null then 'D07' when author_signature = '' then 'D16' end as code
      from take_over.${table} left join take_over.${source} as judged on judged.id = ${key}
-     left join take_over.fates on fates.source = '${source}' and fates.id = ${key}`,
+     left join take_over.skipped_rows on skipped_rows.source = '${source}' and skipped_rows.id = ${key}`,
   )
 
 const participations: readonly string[] = [
-  fates(
+  noteSkippedRows(
     'participations',
     `select source.id, case
        when source.target_type <> 'Post' then 'D15'
@@ -193,13 +193,13 @@ const tags: readonly string[] = [
    select id, lower(name) as name, first_value(id) over (partition by lower(name) order by id) as new_id
    from take_over.tags where name <> ''`,
   'create unique index on take_over.map_tags (id)',
-  fates(
+  noteSkippedRows(
     'tags',
     `select source.id, case when map.id is null then 'D08' when map.new_id <> map.id then 'D09' end as code
      from take_over.tags as source left join take_over.map_tags as map on map.id = source.id`,
   ),
   `insert into tags (id, name) overriding system value select id, name from take_over.map_tags where new_id = id`,
-  fates(
+  noteSkippedRows(
     'taggings',
     `select source.id, case
        when coalesce(source.context, 'tags') <> 'tags' or source.taggable_type not in ('Post', 'Comment', 'Profile') then 'D15'
@@ -227,7 +227,7 @@ const tags: readonly string[] = [
      select distinct taggings.tag_id from taggings left join comments on comments.id = taggings.comment_id
      join posts on posts.id = coalesce(taggings.post_id, comments.post_id) and posts.public
    ) as used where used.tag_id = tags.id`,
-  fates(
+  noteSkippedRows(
     'tag_followings',
     `select source.id, case
        when users.id is null or map.new_id is null then 'D07'
@@ -243,7 +243,7 @@ const tags: readonly string[] = [
 ]
 
 const mentions: readonly string[] = [
-  fates(
+  noteSkippedRows(
     'mentions',
     `select source.id, case
        when source.mentions_container_type not in ('Post', 'Comment') then 'D15'
@@ -271,9 +271,9 @@ export const interactionStatements: readonly string[] = [
   ...comments,
   ...likes,
   ...votes,
-  signatureFates('comment_signatures', 'comment_id', 'comments'),
-  signatureFates('like_signatures', 'like_id', 'likes'),
-  signatureFates('poll_participation_signatures', 'poll_participation_id', 'poll_participations'),
+  skippedSignatures('comment_signatures', 'comment_id', 'comments'),
+  skippedSignatures('like_signatures', 'like_id', 'likes'),
+  skippedSignatures('poll_participation_signatures', 'poll_participation_id', 'poll_participations'),
   ...participations,
   ...tags,
   ...mentions,

@@ -1,4 +1,4 @@
-import { fates, guidOf, isCopied, setting, time, timeOrNull } from './sql.js'
+import { guidOf, isCopied, noteSkippedRows, setting, time, timeOrNull } from './sql.js'
 
 const OWN_HOSTS = `(${setting('host')}, 'www.' || ${setting('host')})`
 const DEFAULT_PORTS = `(-1, 0, 80, 443)`
@@ -166,25 +166,28 @@ export const peopleStatements: readonly string[] = [
   mapPods,
   mapPeople,
   indexPeople,
-  fates('pods', `select id, case when new_id is distinct from id then 'D06' end as code from take_over.map_pods`),
+  noteSkippedRows(
+    'pods',
+    `select id, case when new_id is distinct from id then 'D06' end as code from take_over.map_pods`,
+  ),
   insertPods,
   podsOfHandles,
   podOfHandle,
   `update take_over.map_people set new_id = null where not is_local and pod_id is null`,
-  fates(
+  noteSkippedRows(
     'people',
     `select id, case when new_id is null then 'D02' when new_id <> id then 'D01' end as code from take_over.map_people`,
   ),
   mapProfiles,
   insertPeople,
   insertProfiles,
-  fates(
+  noteSkippedRows(
     'profiles',
     `select source.id, case when people.id is null then 'D07' when map.id is null then 'D04' end as code
      from take_over.profiles as source left join take_over.map_profiles as map on map.id = source.id
      left join people on people.id = source.person_id`,
   ),
-  fates(
+  noteSkippedRows(
     'account_migrations',
     `select source.id, case
        when old.new_id is null or new.new_id is null or old.new_id = new.new_id then 'D07'

@@ -1,4 +1,4 @@
-import { fates, guidOf, isCopied, setting, timeBy } from './sql.js'
+import { guidOf, isCopied, noteSkippedRows, setting, timeBy } from './sql.js'
 
 const REMOTE = 'map.user_id is null and not map.is_local'
 
@@ -74,14 +74,14 @@ const sharedWith = (type: string, table: string) => `
   left join aspects on aspects.id = source.aspect_id
   where source.shareable_type = '${type}'`
 
-const aspectFates = (type: string, table: string) => `
+const skippedAspectVisibilities = (type: string, table: string) => `
   select source.id, case
     when shared.id is null or aspects.id is null or aspects.user_id is distinct from users.id then 'D07'
     when shared.public then 'public'
     when row_number() over (partition by source.shareable_id, source.aspect_id order by source.id) > 1 then 'D09'
   end as code ${sharedWith(type, table)}`
 
-const shareFates = (type: string, table: string) => `
+const skippedShareVisibilities = (type: string, table: string) => `
   select source.id, case
     when shared.id is null or users.id is null then 'D07'
     when shared.public then 'public'
@@ -96,16 +96,16 @@ const unknownType = (table: string) => `
   select id, 'D15' as code from take_over.${table} where shareable_type not in ('Post', 'Photo')`
 
 const visibilities: readonly string[] = [
-  fates('aspect_visibilities', aspectFates('Post', 'posts')),
-  fates('aspect_visibilities', aspectFates('Photo', 'photos')),
-  fates('aspect_visibilities', unknownType('aspect_visibilities')),
+  noteSkippedRows('aspect_visibilities', skippedAspectVisibilities('Post', 'posts')),
+  noteSkippedRows('aspect_visibilities', skippedAspectVisibilities('Photo', 'photos')),
+  noteSkippedRows('aspect_visibilities', unknownType('aspect_visibilities')),
   `insert into post_aspects (post_id, aspect_id) select shareable_id, aspect_id from take_over.aspect_visibilities as source
    where shareable_type = 'Post' and ${isCopied('aspect_visibilities', 'source.id')}`,
   `insert into photo_aspects (photo_id, aspect_id) select shareable_id, aspect_id from take_over.aspect_visibilities as source
    where shareable_type = 'Photo' and ${isCopied('aspect_visibilities', 'source.id')}`,
-  fates('share_visibilities', shareFates('Post', 'posts')),
-  fates('share_visibilities', shareFates('Photo', 'photos')),
-  fates('share_visibilities', unknownType('share_visibilities')),
+  noteSkippedRows('share_visibilities', skippedShareVisibilities('Post', 'posts')),
+  noteSkippedRows('share_visibilities', skippedShareVisibilities('Photo', 'photos')),
+  noteSkippedRows('share_visibilities', unknownType('share_visibilities')),
   `insert into post_visibilities (user_id, post_id, author_id, created_at)
    select source.user_id, posts.id, posts.author_id, posts.created_at
    from take_over.share_visibilities as source join posts on posts.id = source.shareable_id
@@ -125,7 +125,7 @@ const visibilities: readonly string[] = [
 ]
 
 const polls: readonly string[] = [
-  fates(
+  noteSkippedRows(
     'polls',
     `select source.id, case
        when posts.id is null then 'D07'
@@ -136,7 +136,7 @@ const polls: readonly string[] = [
    select source.id, ${guidOf('polls', 'source', 'source.number = 1')}, source.status_message_id, source.question
    from (select polls.*, row_number() over (partition by guid order by id) as number from take_over.polls) as source
    where ${isCopied('polls', 'source.id')}`,
-  fates(
+  noteSkippedRows(
     'poll_answers',
     `select source.id, case when polls.id is null then 'D07' end as code
      from take_over.poll_answers as source left join polls on polls.id = source.poll_id`,
@@ -149,7 +149,7 @@ const polls: readonly string[] = [
 ]
 
 const locations: readonly string[] = [
-  fates(
+  noteSkippedRows(
     'locations',
     `select source.id, case
        when posts.id is null then 'D07'
@@ -172,7 +172,7 @@ export const postStatements: readonly string[] = [
   'analyze take_over.map_posts',
   mapRoots,
   'create unique index on take_over.map_roots (id)',
-  fates(
+  noteSkippedRows(
     'posts',
     `select source.id, case
        when map.new_id is null then 'D07' when kept.id is null then 'D15' when roots.number > 1 then 'D09'
@@ -187,7 +187,7 @@ export const postStatements: readonly string[] = [
   `update posts set root_id = null where root_id is not null and not exists (
      select from posts as roots where roots.id = posts.root_id
    )`,
-  fates(
+  noteSkippedRows(
     'photos',
     `select source.id, case when map.new_id is null then 'D07' end as code
      from take_over.photos as source left join take_over.map_people as map on map.id = source.author_id`,

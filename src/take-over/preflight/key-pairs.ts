@@ -38,9 +38,10 @@ export async function checkKeyPairs(source: Source): Promise<KeyPairs> {
 
 /** Whether a private key as PEM has this public key. */
 export function isPair({ publicKey, privateKey }: Pick<KeyRow, 'publicKey' | 'privateKey'>): boolean {
-  const [one, other] = [readPublicKey(publicKey), readPrivateKey(privateKey ?? '')]
-  if (one === undefined || other === undefined) return false
-  return createPublicKey(other).export({ format: 'jwk' }).n === one.export({ format: 'jwk' }).n
+  const given = readPublicKey(publicKey)
+  const key = readPrivateKey(privateKey ?? '')
+  if (given === undefined || key === undefined) return false
+  return createPublicKey(key).export({ format: 'jwk' }).n === given.export({ format: 'jwk' }).n
 }
 
 const selectKeys = `

@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises'
 import type { Knex } from 'knex'
 import type { Config } from '../../config/config.js'
 import type { SidekiqJobs } from '../../jobs/queues/sidekiq-jobs.js'
-import { findTakeOver } from '../../persistence/operations/take-over-state.js'
+import { findTakeOver, isOpened } from '../../persistence/operations/take-over-state.js'
 import { findSidekiqJobs } from '../sidekiq.js'
 import { judgeSchema, type SchemaState } from '../source/release.js'
 import type { Source } from '../source/source.js'
@@ -14,7 +14,7 @@ import { checkKeyPairs, type KeyPairs } from './key-pairs.js'
 /** Bytes of the target for each byte of the source: staging tables, tables and indexes. */
 const SPACE_FACTOR = 2.6
 
-export interface Block {
+export interface Blocker {
   readonly code: 'F1' | 'F2' | 'F3' | 'F4' | 'F5' | 'F6' | 'F7'
   readonly message: string
 }
@@ -44,12 +44,12 @@ export interface PreflightReport {
   readonly notChecked: readonly UncheckedTable[]
   /** Bytes that the take-over still needs. Free ones are unknown on another server. */
   readonly disk: { readonly needed: number; readonly free: number | undefined }
-  readonly blocks: readonly Block[]
+  readonly blocks: readonly Blocker[]
 }
 
 export interface PreflightOptions {
   readonly uploads: string | undefined
-  readonly locksBrokenKeys: boolean
+  readonly shouldLockBrokenKeys: boolean
   readonly sidekiq: string | undefined
 }
 
@@ -57,7 +57,7 @@ interface Examined {
   readonly schema: SchemaState
   readonly disk: PreflightReport['disk']
   readonly keys: KeyPairs
-  readonly blocks: readonly Block[]
+  readonly blocks: readonly Blocker[]
 }
 
 /** Examines source and target, and changes nothing. */
@@ -98,7 +98,7 @@ export async function preflight(
 export async function examineBlocks(
   { db, config }: { readonly db: Knex; readonly config: Config },
   source: Source,
-  { locksBrokenKeys, uploads }: Pick<PreflightOptions, 'locksBrokenKeys' | 'uploads'>,
+  { shouldLockBrokenKeys, uploads }: Pick<PreflightOptions, 'shouldLockBrokenKeys' | 'uploads'>,
 ): Promise<Examined> {
   const found = await source.listTables()
   const schema = judgeSchema(await source.listVersions(), found)
@@ -120,7 +120,7 @@ export async function examineBlocks(
     return { schema, disk, keys: { checked: 0, broken: [] }, blocks }
   }
   const keys = await checkKeyPairs(source)
-  const broken = locksBrokenKeys ? 0 : keys.broken.filter(({ isClosed }) => !isClosed).length
+  const broken = shouldLockBrokenKeys ? 0 : keys.broken.filter(({ isClosed }) => !isClosed).length
   blocks.push(...(await findSourceBlocks(source, config.host, broken)))
   return { schema, disk, keys, blocks }
 }
@@ -144,12 +144,12 @@ const NOTHING = {
 } as const
 
 /** Why nothing may be copied into the target: it has accounts, or people, that do not come from this take-over. */
-export async function findTargetBlocks(db: Knex): Promise<Block[]> {
-  const state = (await findTakeOver(db))?.state
-  if (state === 'open' || state === 'finished') {
+export async function findTargetBlocks(db: Knex): Promise<Blocker[]> {
+  const found = await findTakeOver(db)
+  if (isOpened(found)) {
     return [{ code: 'F4', message: 'This pod has been taken over and is open.' }]
   }
-  if (state !== undefined) return []
+  if (found !== undefined) return []
   const { rows } = await db.raw(`select to_regclass('public.people') is not null as exists`)
   if (!rows[0].exists) return []
   const counted = await db.raw(
@@ -163,8 +163,8 @@ export async function findTargetBlocks(db: Knex): Promise<Block[]> {
 }
 
 /** What in the source cannot be copied. */
-async function findSourceBlocks(source: Source, host: string, brokenKeys: number): Promise<readonly Block[]> {
-  const blocks: Block[] = []
+async function findSourceBlocks(source: Source, host: string, brokenKeys: number): Promise<readonly Blocker[]> {
+  const blocks: Blocker[] = []
   const equal = await source.query<{ name: string }>(
     'select lower(username) as name from users group by 1 having count(*) > 1 order by 1 limit 20',
   )

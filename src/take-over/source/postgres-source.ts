@@ -2,7 +2,7 @@ import pg from 'pg'
 import { copyOut } from '../../persistence/database/copy.js'
 import { isStatementTimeout } from '../../persistence/database/errors.js'
 import { TakeOverError } from '../take-over-error.js'
-import type { Block, BlockMark, FoundTable, ReadBlock, Source } from './source.js'
+import type { BlockMark, FoundTable, KeyRange, ReadBlock, Source } from './source.js'
 import type { ColumnType, SourceTable } from './source-tables.js'
 
 /** Milliseconds of one transaction. */
@@ -93,10 +93,12 @@ async function countRows(session: pg.Client, table: string): ReturnType<Source['
   }
 }
 
-/** Two URLs may lead to one database. */
+/** Selects `identity` of server and database: two URLs may lead to one database. */
+export const SELECT_IDENTITY = `
+  select pg_postmaster_start_time()::text || ' ' || oid as identity from pg_database where datname = current_database()`
+
 async function identityOf(session: pg.Client): Promise<string> {
-  const { rows } = await session.query(`
-    select pg_postmaster_start_time()::text || ' ' || oid as identity from pg_database where datname = current_database()`)
+  const { rows } = await session.query(SELECT_IDENTITY)
   return rows[0].identity
 }
 
@@ -114,7 +116,7 @@ async function readBlock(
   session: pg.Client,
   table: SourceTable,
   existing: ReadonlySet<string>,
-  { after, upTo }: Block,
+  { after, upTo }: KeyRange,
   known: BlockMark | undefined,
   use: (read: ReadBlock) => Promise<void>,
 ): Promise<void> {

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
 import type { SourceTable } from './source-tables.js'
 
-/** A part of a table: keys above `after`, up to and including `upTo`. */
-export interface Block {
+/** A part of a table, which is one block of the copy: keys above `after`, up to and including `upTo`. */
+export interface KeyRange {
   readonly after: number
   readonly upTo: number
 }
@@ -48,7 +48,7 @@ export interface Source {
    */
   readBlock(
     table: SourceTable,
-    block: Block,
+    block: KeyRange,
     known: BlockMark | undefined,
     use: (read: ReadBlock) => Promise<void>,
   ): Promise<void>

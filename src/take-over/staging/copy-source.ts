@@ -5,7 +5,7 @@ import type pg from 'pg'
 import type { ReportProgress } from '../../operations/backup/progress.js'
 import { copyIn } from '../../persistence/database/copy.js'
 import type { Secrets } from '../../pod/pod.js'
-import type { Block, BlockMark, ReadBlock, Source } from '../source/source.js'
+import type { BlockMark, KeyRange, ReadBlock, Source } from '../source/source.js'
 import { SOURCE_TABLES, type SourceTable } from '../source/source-tables.js'
 import { changesOf } from './changed-columns.js'
 import { changeRows } from './copy-text.js'
@@ -39,7 +39,7 @@ export interface CopyLane {
 
 interface Task {
   readonly table: SourceTable
-  readonly block: Block
+  readonly block: KeyRange
   readonly known: BlockMark | undefined
 }
 
@@ -127,7 +127,7 @@ async function copyBlock(
 async function replaceBlock(
   target: pg.Client,
   table: SourceTable,
-  block: Block,
+  block: KeyRange,
   { rows, fingerprint, openLines }: ReadBlock,
   { secrets, signal, needsRepair }: CopyOptions & { readonly needsRepair: boolean },
 ): Promise<void> {

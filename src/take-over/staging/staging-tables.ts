@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { Block, BlockMark } from '../source/source.js'
+import type { BlockMark, KeyRange } from '../source/source.js'
 import { type ColumnType, SOURCE_TABLES, type SourceTable } from '../source/source-tables.js'
 
 const TYPES: Readonly<Record<ColumnType, string>> = {
@@ -16,7 +16,7 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
 
 type Session = Pick<pg.Client, 'query'>
 
-export interface StagedBlock extends Block, BlockMark {}
+export interface StagedBlock extends KeyRange, BlockMark {}
 
 /**
  * Makes the staging tables, all of them unlogged: after a crash of the server rows and marks are gone together, and the copy begins

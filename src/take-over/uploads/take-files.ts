@@ -34,11 +34,11 @@ export async function takeFiles(
 ): Promise<TakenFiles> {
   const [source, target] = [picturesFolder(from), imagesFolder(uploadsDir)]
   const taken = { files: 0, added: 0 }
-  if (mode === 'in-place' && (await isSame(source, target))) return taken
+  if (mode === 'in-place' && (await isSameFolder(source, target))) return taken
   if (mode === 'in-place') {
     throw new TakeOverError(`With --uploads-mode in-place, UPLOADS_DIR must be the folder ${from}.`)
   }
-  if (await isSame(source, target)) {
+  if (await isSameFolder(source, target)) {
     throw new TakeOverError(
       'The folder of --uploads is that of this pod: name another UPLOADS_DIR, or use --uploads-mode in-place.',
     )
@@ -77,7 +77,7 @@ async function takeFile(path: string, target: string, mode: UploadsMode): Promis
   return true
 }
 
-async function isSame(one: string, other: string): Promise<boolean> {
-  const paths = await Promise.all([one, other].map((path) => realpath(path).catch(() => path)))
+async function isSameFolder(path: string, otherPath: string): Promise<boolean> {
+  const paths = await Promise.all([path, otherPath].map((name) => realpath(name).catch(() => name)))
   return paths[0] === paths[1]
 }

@@ -5,11 +5,11 @@ export interface Comparison {
   readonly actual: string
 }
 
-const cut = (column: string) => `to_char(date_trunc('milliseconds', ${column}), 'YYYY-MM-DD HH24:MI:SS.MS')`
+const toMilliseconds = (column: string) => `to_char(date_trunc('milliseconds', ${column}), 'YYYY-MM-DD HH24:MI:SS.MS')`
 const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS')`
 const content = (...columns: readonly string[]) => `md5(row(${columns.join(', ')})::text) as content`
-const left = (table: string, id = `${table}.id`) =>
-  `not exists (select from take_over.fates where fates.source = '${table}' and fates.id = ${id})`
+const isNotSkipped = (table: string, id = `${table}.id`) =>
+  `not exists (select from take_over.skipped_rows where skipped_rows.source = '${table}' and skipped_rows.id = ${id})`
 /** A guid that the network accepts must stay; another one is replaced by a part of a hash. */
 const guid = (table: string) => `case
   when ${table}.guid ~ '^[0-9A-Za-z_@.:-]{15,254}[0-9A-Za-z]$' then ${table}.guid
@@ -19,13 +19,13 @@ end`
 const author = (column: string) => `(select lower(diaspora_handle) from take_over.people where people.id = ${column})`
 const address = (column: string) => `(select address from people where people.id = ${column})`
 
-function same(name: string, expected: string, actual: string): Comparison {
+function comparisonOf(name: string, expected: string, actual: string): Comparison {
   return { name, expected, actual }
 }
 
 /** All rows of these tables are compared. A time of a remote author may be cut to the time of the copy, so it is compared for local ones. */
 export const COMPARISONS: readonly Comparison[] = [
-  same(
+  comparisonOf(
     'users',
     `select users.id, ${content(
       'lower(username)',
@@ -34,97 +34,97 @@ export const COMPARISONS: readonly Comparison[] = [
        select from take_over.people where owner_id = users.id and closed_account and not exists (
          select from take_over.account_deletions where person_id = people.id and completed_at is null))`,
     )}
-     from take_over.users where ${left('users')}`,
+     from take_over.users where ${isNotSkipped('users')}`,
     `select users.id, ${content('username', 'not mail_enabled', 'closed_at is not null')} from users`,
   ),
-  same(
+  comparisonOf(
     'people',
     `select people.id, ${content(guid('people'), 'lower(diaspora_handle)', 'serialized_public_key')}
-     from take_over.people where ${left('people')}`,
+     from take_over.people where ${isNotSkipped('people')}`,
     `select people.id, ${content(guid('people'), 'address', 'public_key')} from people`,
   ),
-  same(
+  comparisonOf(
     'profiles',
     `select person_id as id, ${content(`coalesce(first_name, '')`, `coalesce(last_name, '')`, `coalesce(bio, '')`, `coalesce(location, '')`)}
-     from take_over.profiles where ${left('profiles')}`,
+     from take_over.profiles where ${isNotSkipped('profiles')}`,
     `select person_id as id, ${content(`coalesce(first_name, '')`, `coalesce(last_name, '')`, 'bio', 'location')}
      from profiles where exists (select from take_over.profiles as source where source.person_id = profiles.person_id)`,
   ),
-  same(
+  comparisonOf(
     'contacts',
-    `select contacts.id, ${content('user_id', author('person_id'), 'sharing is true')} from take_over.contacts where ${left('contacts')}`,
+    `select contacts.id, ${content('user_id', author('person_id'), 'sharing is true')} from take_over.contacts where ${isNotSkipped('contacts')}`,
     `select contacts.id, ${content('user_id', address('person_id'), 'sharing')} from contacts`,
   ),
-  same(
+  comparisonOf(
     'aspects',
-    `select aspects.id, ${content('user_id', 'post_default is true')} from take_over.aspects where ${left('aspects')}`,
+    `select aspects.id, ${content('user_id', 'post_default is true')} from take_over.aspects where ${isNotSkipped('aspects')}`,
     `select aspects.id, ${content('user_id', 'post_default')} from aspects`,
   ),
-  same(
+  comparisonOf(
     'aspect_memberships',
-    `select aspect_id * 4294967296 + contact_id as id, '' as content from take_over.aspect_memberships where ${left('aspect_memberships')}`,
+    `select aspect_id * 4294967296 + contact_id as id, '' as content from take_over.aspect_memberships where ${isNotSkipped('aspect_memberships')}`,
     `select aspect_id * 4294967296 + contact_id as id, '' as content from aspect_memberships`,
   ),
-  same(
+  comparisonOf(
     'posts',
-    `select posts.id, ${content(guid('posts'), author('author_id'), `public or type = 'Reshare'`, `case when type = 'Reshare' then '' else coalesce(text, '') end`, `case when pod_id is null then ${cut('posts.created_at')} end`)}
-     from take_over.posts join take_over.people on people.id = author_id where ${left('posts')}`,
+    `select posts.id, ${content(guid('posts'), author('author_id'), `public or type = 'Reshare'`, `case when type = 'Reshare' then '' else coalesce(text, '') end`, `case when pod_id is null then ${toMilliseconds('posts.created_at')} end`)}
+     from take_over.posts join take_over.people on people.id = author_id where ${isNotSkipped('posts')}`,
     `select posts.id, ${content(guid('posts'), 'address', 'public', 'text', `case when pod_id is null then ${utc('posts.created_at')} end`)}
      from posts join people on people.id = author_id`,
   ),
-  same(
+  comparisonOf(
     'photos',
-    `select photos.id, ${content(guid('photos'), author('author_id'), 'pending', `coalesce(text, '')`)} from take_over.photos where ${left('photos')}`,
+    `select photos.id, ${content(guid('photos'), author('author_id'), 'pending', `coalesce(text, '')`)} from take_over.photos where ${isNotSkipped('photos')}`,
     `select photos.id, ${content(guid('photos'), address('author_id'), 'pending', `coalesce(text, '')`)} from photos`,
   ),
-  same(
+  comparisonOf(
     'comments',
-    `select comments.id, ${content(guid('comments'), author('author_id'), 'commentable_id', 'text')} from take_over.comments where ${left('comments')}`,
+    `select comments.id, ${content(guid('comments'), author('author_id'), 'commentable_id', 'text')} from take_over.comments where ${isNotSkipped('comments')}`,
     `select comments.id, ${content(guid('comments'), address('author_id'), 'post_id', 'text')} from comments`,
   ),
-  same(
+  comparisonOf(
     'likes',
     `select likes.id, ${content(guid('likes'), author('author_id'), 'target_type', 'target_id', 'positive is not false')}
-     from take_over.likes where ${left('likes')}`,
+     from take_over.likes where ${isNotSkipped('likes')}`,
     `select likes.id, ${content(guid('likes'), address('author_id'), `case when post_id is null then 'Comment' else 'Post' end::varchar`, 'coalesce(post_id, comment_id)', 'positive')} from likes`,
   ),
-  same(
+  comparisonOf(
     'poll_participations',
-    `select poll_participations.id, ${content(author('author_id'), 'poll_answer_id')} from take_over.poll_participations where ${left('poll_participations')}`,
+    `select poll_participations.id, ${content(author('author_id'), 'poll_answer_id')} from take_over.poll_participations where ${isNotSkipped('poll_participations')}`,
     `select poll_participations.id, ${content(address('author_id'), 'poll_answer_id')} from poll_participations`,
   ),
-  same(
+  comparisonOf(
     'messages',
-    `select messages.id, ${content(guid('messages'), author('author_id'), 'conversation_id', 'text')} from take_over.messages where ${left('messages')}`,
+    `select messages.id, ${content(guid('messages'), author('author_id'), 'conversation_id', 'text')} from take_over.messages where ${isNotSkipped('messages')}`,
     `select messages.id, ${content(guid('messages'), address('author_id'), 'conversation_id', 'text')} from messages`,
   ),
-  same(
+  comparisonOf(
     'post_visibilities',
     `select user_id * 4294967296 + shareable_id as id, '' as content from take_over.share_visibilities
-     where shareable_type = 'Post' and ${left('share_visibilities')}`,
+     where shareable_type = 'Post' and ${isNotSkipped('share_visibilities')}`,
     `select user_id * 4294967296 + post_id as id, '' as content from post_visibilities`,
   ),
-  same(
+  comparisonOf(
     'photo_visibilities',
     `select user_id * 4294967296 + shareable_id as id, '' as content from take_over.share_visibilities
-     where shareable_type = 'Photo' and ${left('share_visibilities')}`,
+     where shareable_type = 'Photo' and ${isNotSkipped('share_visibilities')}`,
     `select user_id * 4294967296 + photo_id as id, '' as content from photo_visibilities`,
   ),
-  same(
+  comparisonOf(
     'notifications',
     `select notifications.id, ${content(guid('notifications'), 'recipient_id', 'unread')} from take_over.notifications
-     where guid is not null and ${left('notifications')}`,
+     where guid is not null and ${isNotSkipped('notifications')}`,
     `select notifications.id, ${content(guid('notifications'), 'user_id', 'not read')} from notifications
      where exists (select from take_over.notifications as source where source.id = notifications.id and source.guid is not null)`,
   ),
-  same(
+  comparisonOf(
     'access_tokens',
-    `select o_auth_access_tokens.id, ${content('token', cut('expires_at'))} from take_over.o_auth_access_tokens where ${left('o_auth_access_tokens')}`,
+    `select o_auth_access_tokens.id, ${content('token', toMilliseconds('expires_at'))} from take_over.o_auth_access_tokens where ${isNotSkipped('o_auth_access_tokens')}`,
     `select access_tokens.id, ${content('token_hash', utc('expires_at'))} from access_tokens`,
   ),
-  same(
+  comparisonOf(
     'refresh_tokens',
-    `select authorizations.id, ${content('refresh_token')} from take_over.authorizations where refresh_token is not null and ${left('authorizations')}`,
+    `select authorizations.id, ${content('refresh_token')} from take_over.authorizations where refresh_token is not null and ${isNotSkipped('authorizations')}`,
     `select authorization_id as id, ${content('token_hash')} from refresh_tokens`,
   ),
 ]

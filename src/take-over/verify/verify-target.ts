@@ -36,7 +36,7 @@ export interface VerifyReport {
 
 export interface VerifyOptions {
   readonly secrets: Secrets
-  readonly allSignatures: boolean
+  readonly shouldVerifyAllSignatures: boolean
   readonly signal: AbortSignal
   readonly report: ReportProgress
 }
@@ -80,14 +80,14 @@ export function requireEqual({ differences }: VerifyReport): void {
 }
 
 async function readBalances(session: pg.Client): Promise<readonly Balance[]> {
-  const { rows: fates } = await session.query<{ source: string; code: string; count: number }>(
-    'select source, code, count(*)::float as count from take_over.fates group by source, code order by source, code',
+  const { rows: skipped } = await session.query<{ source: string; code: string; count: number }>(
+    'select source, code, count(*)::float as count from take_over.skipped_rows group by source, code order by source, code',
   )
   const balances: Balance[] = []
   for (const [table, select] of Object.entries(KEPT_ROWS)) {
     const { rows: staged } = await session.query(`select count(*)::float as count from take_over."${table}"`)
     const { rows: kept } = await session.query(select)
-    const others = fates.filter(({ source }) => source === table).map(({ code, count }) => [code, count] as const)
+    const others = skipped.filter(({ source }) => source === table).map(({ code, count }) => [code, count] as const)
     balances.push({ table, rows: staged[0].count, copied: Number(kept[0].count), others: Object.fromEntries(others) })
   }
   return balances
@@ -141,7 +141,7 @@ const selectKeys = `
 /** Verifies stored signatures of remote authors, in an order that is the same at each run. */
 async function countSignatures(
   session: pg.Client,
-  { allSignatures, signal }: VerifyOptions,
+  { shouldVerifyAllSignatures, signal }: VerifyOptions,
 ): Promise<readonly SignatureCount[]> {
   const counts: SignatureCount[] = []
   const keys = new Map<string, KeyObject | undefined>()
@@ -168,7 +168,7 @@ async function countSignatures(
         else notVerified += 1
       }
       after = rows.at(-1)?.id ?? after
-      if (rows.length < SIGNATURES || !allSignatures) break
+      if (rows.length < SIGNATURES || !shouldVerifyAllSignatures) break
     }
     counts.push({ table, verified, notVerified })
   }
