@@ -428,10 +428,10 @@ describe('signing up', () => {
 
     expect(without.statusCode).toBe(403)
     expect(without.body).toContain('by invitation')
-    expect(guessed.statusCode).toBe(403)
-    expect([first.page.statusCode, second.page.statusCode].sort()).toEqual([200, 403])
+    expect(guessed.statusCode).toBe(404)
+    expect([first.page.statusCode, second.page.statusCode].sort()).toEqual([200, 404])
     expect(await inviting.pod.db('users')).toHaveLength(1)
-    expect((await inviting.inject(`/users/sign_up?invitation=${code}`)).statusCode).toBe(403)
+    expect((await inviting.inject(`/users/sign_up?invitation=${code}`)).statusCode).toBe(404)
   })
 })
 
