@@ -52,7 +52,12 @@ export async function seedModeration({ pod, people }: ConsolePod, text: string):
   const { rule } = await setPodRule(pod, actor, { domain: 'rude.example', state: 'limited' }, { reason })
   const { plan } = await planImport(pod, actor, { csv: 'one.example\n*.two.example\nc*n.example\n', mode: 'keep' })
   const { filter } = await addFilter(pod, actor, { kind: 'word', value: 'watches', action: 'flag' }, { reason })
-  await addIpRule(pod, actor, { cidr: '198.51.100.0/24', severity: 'sign_up_block', comment: text }, { reason })
+  await addIpRule(
+    pod,
+    actor,
+    { cidr: '198.51.100.0/24', severity: 'sign_up_block', comment: text.slice(0, 2_000) },
+    { reason },
+  )
   await addMailRule(pod, actor, { kind: 'domain', value: 'wave.example' }, { reason })
   await pod.db('pending_sign_ups').insert({
     ...{ username: 'wanda', email: `${'w'.repeat(60)}@wave.example`, passwordHash: 'x', language: 'en', reason: text },
