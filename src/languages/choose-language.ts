@@ -1,5 +1,5 @@
 /** What a request says about its language, in the order in which it counts. */
-export interface LanguageWishes {
+export interface LanguagePreferences {
   /** The setting of the signed-in user. */
   readonly setting?: string | undefined
   /** `ui_locales` of OpenID Connect: tags with blanks between them, the most wanted first. */
@@ -10,9 +10,13 @@ export interface LanguageWishes {
   readonly accepted?: string | undefined
 }
 
-/** The first wish that the pod has; `de-AT` and `de_formal` are met by `de`. */
-export function chooseLanguage(wishes: LanguageWishes, languages: readonly string[], fallback: string): string {
-  const { setting, uiLocales, kept, accepted } = wishes
+/** The first preference that the pod has; `de-AT` and `de_formal` are met by `de`. */
+export function chooseLanguage(
+  preferences: LanguagePreferences,
+  languages: readonly string[],
+  fallback: string,
+): string {
+  const { setting, uiLocales, kept, accepted } = preferences
   const wanted = [setting, ...(uiLocales ?? '').slice(0, LONGEST_HEADER).split(' '), kept, ...readAccepted(accepted)]
   for (const tag of wanted) {
     const found = tag === undefined ? undefined : findLanguage(tag, languages)

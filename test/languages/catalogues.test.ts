@@ -75,8 +75,8 @@ describe('the language', () => {
     [{ accepted: 'fr', kept: 'de', uiLocales: 'de', setting: 'es' }, 'es'],
     [{ accepted: 'fr', setting: 'de_formal' }, 'de'],
     [{}, 'en'],
-  ])('for %j is %s (case 41)', (wishes, language) => {
-    expect(chooseLanguage(wishes, LANGUAGES, 'en')).toBe(language)
+  ])('for %j is %s (case 41)', (preferences, language) => {
+    expect(chooseLanguage(preferences, LANGUAGES, 'en')).toBe(language)
   })
 
   it('has its own name and direction', () => {

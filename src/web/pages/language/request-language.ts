@@ -1,22 +1,22 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { chooseLanguage, type LanguageWishes } from '../../../languages/choose-language.js'
+import { chooseLanguage, type LanguagePreferences } from '../../../languages/choose-language.js'
 import type { Pod } from '../../../pod/pod.js'
 import { addVary } from '../../server/headers.js'
 import { type PageTexts, withChoice } from './page-texts.js'
 
-type Speaking = Pick<Pod, 'config' | 'locales'>
+type LanguagePod = Pick<Pod, 'config' | 'locales'>
 
 const COOKIE = 'pod_lang'
 const A_YEAR = 365 * 86_400
 
-/** The language for a request; `wishes` has what its headers do not say. */
+/** The language for a request; `preferences` has what its headers do not say. */
 export function languageOf(
-  { config, locales }: Speaking,
+  { config, locales }: LanguagePod,
   headers: { readonly cookie?: string | undefined; readonly 'accept-language'?: string | undefined },
-  wishes: Pick<LanguageWishes, 'setting' | 'uiLocales'> = {},
+  preferences: Pick<LanguagePreferences, 'setting' | 'uiLocales'> = {},
 ): string {
   const kept = keptLanguage(headers.cookie)
-  const all = { ...wishes, kept, accepted: headers['accept-language'] }
+  const all = { ...preferences, kept, accepted: headers['accept-language'] }
   return chooseLanguage(all, locales.languages, config.defaultLanguage)
 }
 
@@ -24,15 +24,15 @@ export function languageOf(
 export function textsFor(
   request: FastifyRequest,
   reply: FastifyReply,
-  wishes: Pick<LanguageWishes, 'setting' | 'uiLocales'> = {},
+  preferences: Pick<LanguagePreferences, 'setting' | 'uiLocales'> = {},
 ): PageTexts {
   const { pod } = request.server
-  const language = languageOf(pod, request.headers, wishes)
+  const language = languageOf(pod, request.headers, preferences)
   addVary(reply, 'Accept-Language')
   addVary(reply, 'Cookie')
   reply.header('content-language', language)
   const choice = { languages: pod.locales.languages, returnTo: pathBackTo(request) }
-  return withChoice(pod.locales.translator(language), wishes.setting === undefined ? choice : undefined)
+  return withChoice(pod.locales.translator(language), preferences.setting === undefined ? choice : undefined)
 }
 
 /** The page of a form is shown again with the request of its client. */
