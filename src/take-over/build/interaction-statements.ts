@@ -100,21 +100,29 @@ const comments: readonly string[] = [
   'analyze comments',
 ]
 
-const likes: readonly string[] = [
-  noteSkippedRows(
-    'likes',
+/** Notes rows whose post or comment, or whose person, is not there, and second rows of the same pair. */
+function noteSkippedPairs(
+  table: string,
+  { target, person }: { readonly target: string; readonly person: string },
+): string {
+  return noteSkippedRows(
+    table,
     `select source.id, case
-       when source.target_type not in ('Post', 'Comment') then 'D15'
+       when source.${target}_type not in ('Post', 'Comment') then 'D15'
        when coalesce(posts.id, comments.id) is null or map.new_id is null then 'D07'
        when row_number() over (
-         partition by source.target_type, source.target_id, map.new_id order by source.id
+         partition by source.${target}_type, source.${target}_id, map.new_id order by source.id
        ) > 1 then 'D09'
      end as code
-     from take_over.likes as source
-     left join posts on posts.id = source.target_id and source.target_type = 'Post'
-     left join comments on comments.id = source.target_id and source.target_type = 'Comment'
-     left join take_over.map_people as map on map.id = source.author_id`,
-  ),
+     from take_over.${table} as source
+     left join posts on posts.id = source.${target}_id and source.${target}_type = 'Post'
+     left join comments on comments.id = source.${target}_id and source.${target}_type = 'Comment'
+     left join take_over.map_people as map on map.id = source.${person}`,
+  )
+}
+
+const likes: readonly string[] = [
+  noteSkippedPairs('likes', { target: 'target', person: 'author_id' }),
   `insert into likes (
      id, guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, created_at, post_created_at
    ) overriding system value
@@ -243,20 +251,7 @@ const tags: readonly string[] = [
 ]
 
 const mentions: readonly string[] = [
-  noteSkippedRows(
-    'mentions',
-    `select source.id, case
-       when source.mentions_container_type not in ('Post', 'Comment') then 'D15'
-       when coalesce(posts.id, comments.id) is null or map.new_id is null then 'D07'
-       when row_number() over (
-         partition by source.mentions_container_type, source.mentions_container_id, map.new_id order by source.id
-       ) > 1 then 'D09'
-     end as code
-     from take_over.mentions as source
-     left join posts on posts.id = source.mentions_container_id and source.mentions_container_type = 'Post'
-     left join comments on comments.id = source.mentions_container_id and source.mentions_container_type = 'Comment'
-     left join take_over.map_people as map on map.id = source.person_id`,
-  ),
+  noteSkippedPairs('mentions', { target: 'mentions_container', person: 'person_id' }),
   `insert into mentions (id, person_id, post_id, comment_id, created_at) overriding system value
    select source.id, map.new_id, posts.id, comments.id, posts.created_at
    from take_over.mentions as source

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { ActionOutcome } from '../../../../domain/moderation/record-action.js'
 import {
@@ -8,6 +9,7 @@ import {
   listRulesForSignUps,
   removeNetworkRule,
 } from '../../../../domain/moderation/sign-ups/network-rules.js'
+import type { NetworkRules, NetworkRuleTable } from '../../../../persistence/moderation/network-rules.js'
 import { cursorPaging } from '../../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../../api/id-paging.js'
 import { presentIpRule, presentListedDomain, presentMailRule } from '../../../presenters/network-rules.js'
@@ -116,12 +118,7 @@ const mailRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config,
     },
     async (request) => {
-      const { severity, comment, until, reason, case_id: caseId } = request.body
-      const actor = await actorOf(request, 'moderation')
-      const input = { severity, comment, until: endIn(until) }
-      const { rule, ...outcome } = await changeNetworkRule(request.pod, actor, TABLES.mail, request.params.id, input, {
-        ...{ reason, caseId },
-      })
+      const { rule, ...outcome } = await changeRule(request, TABLES.mail, request.params.id, request.body)
       return { ...presentMailRule(rule), ...outcomeOf(outcome) }
     },
   )
@@ -141,9 +138,8 @@ const mailRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const actor = await actorOf(request, 'moderation')
-      const { rule, ...outcome } = await removeNetworkRule(request.pod, actor, TABLES.mail, request.params.id, {
-        ...request.query,
-      })
+      const { id } = request.params
+      const { rule, ...outcome } = await removeNetworkRule(request.pod, actor, TABLES.mail, id, request.query)
       return { ...presentMailRule(rule), ...outcomeOf(outcome) }
     },
   )
@@ -221,12 +217,7 @@ const ipRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config,
     },
     async (request) => {
-      const { severity, comment, until, reason, case_id: caseId } = request.body
-      const actor = await actorOf(request, 'moderation')
-      const input = { severity, comment, until: endIn(until) }
-      const { rule, ...outcome } = await changeNetworkRule(request.pod, actor, TABLES.ip, request.params.id, input, {
-        ...{ reason, caseId },
-      })
+      const { rule, ...outcome } = await changeRule(request, TABLES.ip, request.params.id, request.body)
       return { ...presentIpRule(rule), ...outcomeOf(outcome) }
     },
   )
@@ -246,12 +237,30 @@ const ipRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const actor = await actorOf(request, 'moderation')
-      const { rule, ...outcome } = await removeNetworkRule(request.pod, actor, TABLES.ip, request.params.id, {
-        ...request.query,
-      })
+      const { id } = request.params
+      const { rule, ...outcome } = await removeNetworkRule(request.pod, actor, TABLES.ip, id, request.query)
       return { ...presentIpRule(rule), ...outcomeOf(outcome) }
     },
   )
+}
+
+interface RuleChange<Severity extends string> {
+  readonly severity?: Severity
+  readonly comment?: string
+  readonly until?: string | null
+  readonly reason?: string
+  readonly case_id?: number
+}
+
+async function changeRule<Table extends NetworkRuleTable>(
+  request: FastifyRequest,
+  table: Table,
+  id: number,
+  { severity, comment, until, reason, case_id: caseId }: RuleChange<NetworkRules[Table]['severity']>,
+) {
+  const actor = await actorOf(request, 'moderation')
+  const input = { severity, comment, until: endIn(until) }
+  return changeNetworkRule(request.pod, actor, table, id, input, { reason, caseId })
 }
 
 /** 201: the rule is new. */
