@@ -15,14 +15,14 @@ afterAll(() => api.close())
 
 const INVALID = { error: 'invalid_token', error_description: expect.any(String) }
 
-it('1: wants a token', async () => {
+it('wants a token', async () => {
   const answer = await api.call({ path: '/user' })
 
   expectError(answer, 401)
   expect(answer.headers['www-authenticate']).toMatch(/^Bearer/)
 })
 
-it('2: an unknown token is rejected with a reason', async () => {
+it('an unknown token is rejected with a reason', async () => {
   const answer = await api.call({ path: '/user', token: 'x'.repeat(64) })
 
   expectError(answer, 401)
@@ -31,7 +31,7 @@ it('2: an unknown token is rejected with a reason', async () => {
 })
 
 describe('a token that does not count any more', () => {
-  it('3: has expired', async () => {
+  it('has expired', async () => {
     const { token } = await alice.with('profile', 'email')
     expect((await api.call({ path: '/user', token })).status).toBe(200)
 
@@ -44,7 +44,7 @@ describe('a token that does not count any more', () => {
     expect(answer.body).toMatchObject(INVALID)
   })
 
-  it('4: is of an authorization that was revoked', async () => {
+  it('is of an authorization that was revoked', async () => {
     const { token } = await alice.with('profile', 'nickname')
     expect((await api.call({ path: '/user', token })).status).toBe(200)
 
@@ -56,7 +56,7 @@ describe('a token that does not count any more', () => {
   })
 })
 
-it('5: answers a missing scope with 403 and its name, never with 401', async () => {
+it('answers a missing scope with 403 and its name, never with 401', async () => {
   const answer = await (await alice.with()).get('/user')
 
   expectError(answer, 403)
@@ -65,7 +65,7 @@ it('5: answers a missing scope with 403 and its name, never with 401', async () 
   expect(answer.body.message).toContain('insufficient_scope')
 })
 
-it('6: takes a token from the query, and from a form', async () => {
+it('takes a token from the query, and from a form', async () => {
   expect((await api.call({ path: `/user?access_token=${alice.token}` })).status).toBe(200)
 
   const form = await api.call({
@@ -86,30 +86,30 @@ it('6: takes a token from the query, and from a form', async () => {
   expect(like.status).toBe(204)
 })
 
-it('7: takes only one token', async () => {
+it('takes only one token', async () => {
   const answer = await api.call({ path: `/user?access_token=${alice.token}`, token: alice.token })
 
   expectError(answer, 400)
   expect(answer.body.error).toBe('invalid_request')
 })
 
-it('8: answers JSON', async () => {
+it('answers JSON', async () => {
   const answer = await api.call({ path: '/user', token: alice.token, headers: { accept: 'text/html' } })
 
   expect(answer.headers['content-type']).toMatch(/^application\/json/)
 })
 
-it('9: has nothing at a path that no call has, and no other method at one that has', async () => {
+it('has nothing at a path that no call has, and no other method at one that has', async () => {
   expectError(await alice.get('/nonsense'), 404)
   expectError(await alice.delete('/user'), 404)
 })
 
-it('10: passes over slashes that are too many, and over .json', async () => {
+it('passes over slashes that are too many, and over .json', async () => {
   for (const path of ['//user', '/user/', '///user.json']) expect((await alice.get(path)).status).toBe(200)
   expect((await alice.post('//posts', { body: 'Two slashes', public: true })).status).toBe(200)
 })
 
-describe('11: a body that cannot be read', () => {
+describe('a body that cannot be read', () => {
   it.each(['{', '[]', '5', 'null', '"text"'])('%s is malformed', async (body) => {
     const headers = { 'content-type': 'application/json' }
 
@@ -127,7 +127,7 @@ describe('11: a body that cannot be read', () => {
   })
 })
 
-it('12: web apps of other origins may send requests and read the paging links', async () => {
+it('web apps of other origins may send requests and read the paging links', async () => {
   const origin = 'https://app.example'
 
   const preflight = await api.app.inject({
@@ -151,7 +151,7 @@ it('12: web apps of other origins may send requests and read the paging links', 
 })
 
 // Both are looked at in every answer of every test as well, wherever they stand in it.
-it('13: writes times with three decimals, in UTC', async () => {
+it('writes times with three decimals, in UTC', async () => {
   await publish(api, alice, { text: 'now', public: true })
 
   const [post] = (await alice.get(`/users/${alice.guid}/posts`)).body
@@ -159,7 +159,7 @@ it('13: writes times with three decimals, in UTC', async () => {
   expect(post.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 })
 
-it('14: names a person in both ways, and with a picture', async () => {
+it('names a person in both ways, and with a picture', async () => {
   await publish(api, alice, { text: `@{${alice.address}}`, public: true })
 
   const [post] = (await alice.get(`/users/${alice.guid}/posts`)).body

@@ -48,7 +48,7 @@ const form = (method: 'POST' | 'PATCH', path: string, body: string) =>
   })
 
 describe('a new aspect', () => {
-  it('157: comes behind the others, with a number for an id', async () => {
+  it('comes behind the others, with a number for an id', async () => {
     const answer = await alice.post('/aspects', { name: 'Choir' })
 
     expect(answer.status).toBe(200)
@@ -57,7 +57,7 @@ describe('a new aspect', () => {
     expect(await ordered()).toEqual([...FIRST.map((name, index) => [name, index + 1]), ['Choir', 5]])
   })
 
-  it('157: has a name that no other one has, in any case', async () => {
+  it('has a name that no other one has, in any case', async () => {
     await create('Chör')
 
     for (const name of ['Chör', 'chÖR', ' CHÖR ', 'friends']) expectError(await alice.post('/aspects', { name }), 422)
@@ -65,7 +65,7 @@ describe('a new aspect', () => {
     await api.pod.db('aspects').where({ userId: api.bob.viewer.userId, name: 'Chör' }).delete()
   })
 
-  it('157: has a name of 1 to 20 characters', async () => {
+  it('has a name of 1 to 20 characters', async () => {
     for (const name of ['', '   ', 'x'.repeat(21), '\0', 'a\ud800', 5, null, ['Choir'], {}]) {
       expectError(await alice.post('/aspects', { name }), 422)
     }
@@ -125,7 +125,7 @@ describe('the list of aspects', () => {
 })
 
 describe('renaming an aspect', () => {
-  it('157: answers it, in another case as well', async () => {
+  it('answers it, in another case as well', async () => {
     const id = await create('Choir')
 
     for (const name of ['Singers', 'SINGERS']) {
@@ -135,7 +135,7 @@ describe('renaming an aspect', () => {
     expect((await alice.put(`/aspects/${id}`, { name: 'Choir' })).body).toMatchObject({ name: 'Choir' })
   })
 
-  it('157: is refused where a new one would be, and then changes nothing', async () => {
+  it('is refused where a new one would be, and then changes nothing', async () => {
     const id = await create('Choir')
 
     for (const name of ['Friends', 'fRIENDS', ' ', 'x'.repeat(21), null, 5]) {
@@ -144,7 +144,7 @@ describe('renaming an aspect', () => {
     expect((await alice.get(`/aspects/${id}`)).body).toEqual({ id, name: 'Choir', order: 5 })
   })
 
-  it('157: needs one that is there and that is hers', async () => {
+  it('needs one that is there and that is hers', async () => {
     const theirs = await aspectOf(api, api.bob, 'Friends')
     for (const id of ['0', '999999999', theirs, '-1', 'x', '1e3', '9'.repeat(30), '%00', '1.0', ' 1']) {
       expectError(await alice.get(`/aspects/${id}`), 404)
@@ -252,7 +252,7 @@ describe.each(queueBackends)('deleting an aspect, with the queue in $store', (ba
   })
   afterAll(() => there.close())
 
-  it('157: is done once, and only to those that are hers', async () => {
+  it('is done once, and only to those that are hers', async () => {
     const { body } = await there.alice.post('/aspects', { name: 'Choir' })
 
     expectError(await there.bob.delete(`/aspects/${body.id}`), 422)
@@ -274,7 +274,7 @@ describe.each(queueBackends)('deleting an aspect, with the queue in $store', (ba
     }
   })
 
-  it('158: ends sharing with members who are in no other aspect', async () => {
+  it('ends sharing with members who are in no other aspect', async () => {
     const { body: choir } = await there.alice.post('/aspects', { name: 'Choir' })
     for (const person of [there.dan, there.bob]) {
       const answer = await there.alice.post(`/aspects/${choir.id}/contacts`, { person_guid: person.guid })
@@ -291,7 +291,7 @@ describe.each(queueBackends)('deleting an aspect, with the queue in $store', (ba
     expect((await there.dan.get(`/users/${there.dan.guid}/contacts`)).body).toEqual([])
   })
 
-  it('158: keeps posts already shared with the members', async () => {
+  it('keeps posts already shared with the members', async () => {
     const { body: choir } = await there.alice.post('/aspects', { name: 'Choir' })
     await share(there, there.alice, there.eve, 'Choir')
     const { body: post } = await there.alice.post('/posts', { body: 'For you', public: false, aspects: [choir.id] })
@@ -301,7 +301,7 @@ describe.each(queueBackends)('deleting an aspect, with the queue in $store', (ba
     expect((await there.eve.get(`/posts/${post.guid}`)).body.body).toBe('For you')
   })
 
-  it('158: notifies the pods of remote members', async () => {
+  it('notifies the pods of remote members', async () => {
     const quin = await addRemotePerson(there.pod, 'quin@q.example')
     const { body: choir } = await there.alice.post('/aspects', { name: 'Choir' })
     await there.alice.post(`/aspects/${choir.id}/contacts`, { person_guid: quin.guid })

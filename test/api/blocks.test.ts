@@ -20,17 +20,17 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   afterAll(() => api.close())
 
   describe('POST and DELETE /users/:person_guid/block', () => {
-    it('51: answer nothing but that it is done', async () => {
+    it('answer nothing but that it is done', async () => {
       const answer = await block(api.alice, api.eve)
 
       expect([answer.status, answer.text, answer.headers['content-length']]).toEqual([201, '', '0'])
     })
 
-    it('52: a second block of the same person is rejected', async () => {
+    it('a second block of the same person is rejected', async () => {
       expectError(await block(api.alice, api.eve), 409)
     })
 
-    it('53: a block is visible to the blocking user only', async () => {
+    it('a block is visible to the blocking user only', async () => {
       expect((await seenBy(api.alice, api.eve)).blocked).toBe(true)
       expect((await seenBy(api.eve, api.alice)).blocked).toBe(false)
       expect((await seenBy(api.dan, api.eve)).blocked).toBe(false)
@@ -47,23 +47,23 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await unblock(api.alice, api.dan)
     })
 
-    it('54: take it back', async () => {
+    it('take it back', async () => {
       const answer = await unblock(api.alice, api.eve)
 
       expect([answer.status, answer.text]).toEqual([204, ''])
       expect((await seenBy(api.alice, api.eve)).blocked).toBe(false)
     })
 
-    it('55: take nothing back twice', async () => {
+    it('take nothing back twice', async () => {
       expectError(await unblock(api.alice, api.eve), 410)
     })
 
-    it('56: an unknown guid is a 404', async () => {
+    it('an unknown guid is a 404', async () => {
       expectError(await block(api.alice, { guid: newGuid() }), 404)
       expectError(await unblock(api.alice, { guid: newGuid() }), 404)
     })
 
-    it('57: need the scope contacts:modify', async () => {
+    it('need the scope contacts:modify', async () => {
       const client = await api.alice.with('contacts:read')
 
       expectError(await client.post(`/users/${api.eve.guid}/block`), 403)
@@ -71,7 +71,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await (await api.dan.with('contacts:modify')).post(`/users/${api.eve.guid}/block`)).status).toBe(201)
     })
 
-    it('58: do not let anybody block themselves', async () => {
+    it('do not let anybody block themselves', async () => {
       expectError(await block(api.alice, api.alice), 422)
     })
 
@@ -121,7 +121,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('a standing block', () => {
-    it('59: a block ends sharing in both directions', async () => {
+    it('a block ends sharing in both directions', async () => {
       await block(api.alice, api.bob)
       await block(api.alice, api.carol)
 
@@ -134,14 +134,14 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await seenBy(api.alice, api.carol)).relationship).toEqual({ receiving: false, sharing: true })
     })
 
-    it('60: the person and their existing posts stay readable', async () => {
+    it('the person and their existing posts stay readable', async () => {
       const answer = await api.alice.get(`/users/${api.bob.guid}/posts`)
 
       expect(answer.body.map(({ guid }: { guid: string }) => guid)).toEqual([api.LB, api.RB, api.PB])
       expect((await api.alice.get(`/posts/${api.PB}`)).body).toMatchObject({ guid: api.PB, body: 'PB' })
     })
 
-    it('61: keeps the person from commenting, liking and voting, and leaves no trace of it', async () => {
+    it('keeps the person from commenting, liking and voting, and leaves no trace of it', async () => {
       const postGuid = await publish(api, api.alice, {
         text: 'A question',
         public: true,
@@ -157,7 +157,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await api.alice.get(`/users/${api.alice.guid}/posts`)).body[0]).toEqual(before)
     })
 
-    it('62: notifications caused by that person alone become read', async () => {
+    it('notifications caused by that person alone become read', async () => {
       const { pat, ria, sam } = await api.people('pat', 'ria', 'sam')
       const likedBy = async (...people: readonly ApiPerson[]) => {
         const postGuid = await publish(api, pat, { text: 'like me', public: true })
@@ -176,7 +176,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await unread()).toEqual([[ria.guid, sam.guid]])
     })
 
-    it('63: ending a block does not restore the earlier sharing', async () => {
+    it('ending a block does not restore the earlier sharing', async () => {
       await unblock(api.alice, api.bob)
 
       expect(await seenBy(api.alice, api.bob)).toMatchObject({
@@ -186,7 +186,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       })
     })
 
-    it('64: keeps the person out of every aspect', async () => {
+    it('keeps the person out of every aspect', async () => {
       await block(api.alice, api.bob)
       const aspectId = await aspectOf(api, api.alice, 'Friends')
 

@@ -34,7 +34,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('GET /posts/:post_guid/comments', () => {
-    it('120: lists comments, the oldest first, with their interactions', async () => {
+    it('lists comments, the oldest first, with their interactions', async () => {
       const first = await write(alice, 'One')
       await write(carol, `Two, @{${bob.address}}`)
       await dan.post(`/posts/${post}/comments/${first}/likes`)
@@ -65,13 +65,13 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await commentsUnder(post, dan))[0].interactions).toEqual({ liked: true, likes_count: 1 })
     })
 
-    it('123, 124: knows no post that is not there or not for the reader', async () => {
+    it('knows no post that is not there or not for the reader', async () => {
       for (const guid of [newGuid(), api.XB, '1', 'x', '%00', 'x'.repeat(400)]) {
         expectError(await alice.get(`/posts/${guid}/comments`), 404)
       }
     })
 
-    it('125: shows those under a private post only to a token that may read private ones', async () => {
+    it('shows those under a private post only to a token that may read private ones', async () => {
       await write(alice, 'Psst', api.RB)
 
       expect(bodiesOf(await commentsUnder(api.RB, await alice.with('private:read')))).toContain('Psst')
@@ -82,7 +82,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('POST /posts/:post_guid/comments', () => {
-    it('121: answers the comment, with the people it mentions and nothing that others could have done', async () => {
+    it('answers the comment, with the people it mentions and nothing that others could have done', async () => {
       const body = `hi @{${alice.address}} and @{${alice.address}}, and @{nobody@nowhere.example}`
 
       const answer = await alice.post(`/posts/${api.PB}/comments`, { body: ` ${body}\n` })
@@ -98,7 +98,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await commentsUnder(api.PB)).toContainEqual(expect.objectContaining(answer.body))
     })
 
-    it('121: gives the old form of a mention back as it was written', async () => {
+    it('gives the old form of a mention back as it was written', async () => {
       const body = `hi @{Bob the Builder; ${bob.address}}`
 
       const answer = await alice.post(`/posts/${post}/comments`, { body })
@@ -106,7 +106,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(answer.body).toMatchObject({ body, mentioned_people: [{ guid: bob.guid }] })
     })
 
-    it('122: needs a text of 1 to 65 535 characters', async () => {
+    it('needs a text of 1 to 65 535 characters', async () => {
       const longest = '\u{1f408}'.repeat(65_535)
       for (const body of [{ body: '' }, { body: ' \n\t' }, {}, { body: 'x'.repeat(65_536) }, { body: `${longest}.` }]) {
         expectError(await alice.post(`/posts/${post}/comments`, body), 422)
@@ -120,7 +120,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(bodiesOf(await commentsUnder(post))).toEqual([longest])
     })
 
-    it('122: accepts forms; other types are a 415, unreadable bodies a 422', async () => {
+    it('accepts forms; other types are a 415, unreadable bodies a 422', async () => {
       const send = (type: string, body: string) =>
         api.call({
           method: 'POST',
@@ -139,7 +139,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(bodiesOf(await commentsUnder(post))).toEqual(['from a form'])
     })
 
-    it('123, 124: a missing or invisible post is a 404, for every body', async () => {
+    it('a missing or invisible post is a 404, for every body', async () => {
       for (const guid of [newGuid(), api.XB, 'x']) {
         for (const body of [{ body: 'hi' }, { body: '' }, {}]) {
           expectError(await alice.post(`/posts/${guid}/comments`, body), 404)
@@ -147,7 +147,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       }
     })
 
-    it('125: needs a token that may read private posts under one', async () => {
+    it('needs a token that may read private posts under one', async () => {
       const body = { body: 'Yes?' }
 
       expectError(await (await alice.with('interactions')).post(`/posts/${api.RB}/comments`, body), 404)
@@ -156,7 +156,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(answer.status).toBe(201)
     })
 
-    it('126: needs the scope interactions', async () => {
+    it('needs the scope interactions', async () => {
       const answer = await (await alice.with('private:read')).post(`/posts/${post}/comments`, { body: 'hi' })
 
       expectError(answer, 403)
@@ -187,7 +187,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('DELETE /posts/:post_guid/comments/:comment_guid', () => {
-    it('127: deletes one’s own, once', async () => {
+    it('deletes one’s own, once', async () => {
       const comment = await write(alice, 'Oops')
 
       const answer = await alice.delete(`/posts/${post}/comments/${comment}`)
@@ -197,14 +197,14 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await alice.delete(`/posts/${post}/comments/${comment}`), 410)
     })
 
-    it('128: the author of the post may delete comments on it', async () => {
+    it('the author of the post may delete comments on it', async () => {
       const comment = await write(bob, 'Buy cheap watches', api.PA)
 
       expect((await alice.delete(`/posts/${api.PA}/comments/${comment}`)).status).toBe(204)
       expect(bodiesOf(await commentsUnder(api.PA))).not.toContain('Buy cheap watches')
     })
 
-    it('129: does not delete what others say under the posts of others', async () => {
+    it('does not delete what others say under the posts of others', async () => {
       const comment = await write(bob, 'Mine')
 
       expectError(await alice.delete(`/posts/${post}/comments/${comment}`), 403)
@@ -212,7 +212,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(bodiesOf(await commentsUnder(post))).toEqual(['Mine'])
     })
 
-    it('130: finds none that stands under another post', async () => {
+    it('finds none that stands under another post', async () => {
       const comment = await write(alice, 'Here')
 
       expectError(await alice.delete(`/posts/${api.PB}/comments/${comment}`), 410)
@@ -220,7 +220,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(bodiesOf(await commentsUnder(post))).toEqual(['Here'])
     })
 
-    it('131: finds no post that is not there, or not for the reader', async () => {
+    it('finds no post that is not there, or not for the reader', async () => {
       const comment = await write(bob, 'Secret', api.XB)
 
       expectError(await alice.delete(`/posts/${newGuid()}/comments/${comment}`), 404)
@@ -331,7 +331,7 @@ describe('pages of comments', () => {
 })
 
 describe('in the dialect of diaspora*', () => {
-  it('10.2: a new comment carries empty interaction counts', async () => {
+  it('a new comment carries empty interaction counts', async () => {
     await using pod = await startSampleApiPod({ environment: { CLIENT_API_DIALECT: 'diaspora' } })
 
     const answer = await pod.alice.post(`/posts/${pod.PB}/comments`, { body: 'hi' })

@@ -70,7 +70,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(answer.status).toBe(204)
     })
 
-    it('103: notifies the person once', async () => {
+    it('notifies the person once', async () => {
       const friends = await aspectOf(api, dan, 'Friends')
 
       expect((await add(friends, alice.guid, dan)).status).toBe(204)
@@ -80,7 +80,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(notification).not.toHaveProperty('target')
     })
 
-    it('104: a second aspect causes no second notification', async () => {
+    it('a second aspect causes no second notification', async () => {
       await add(await aspectOf(api, dan, 'Friends'), alice.guid, dan)
       const { body: before } = await alice.get('/notifications')
 
@@ -118,7 +118,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       ])
     })
 
-    it('159: is refused for those who cannot be in it', async () => {
+    it('is refused for those who cannot be in it', async () => {
       await closeUser(api.pod, (await api.people('zoe')).zoe.address.replace(/@.*/, ''))
       const { zoe } = await api.people('zoe')
 
@@ -138,7 +138,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await relation(alice, dan.guid)).toEqual({ receiving: false, sharing: false, aspects: [] })
     })
 
-    it('64: a person blocked by the user is rejected', async () => {
+    it('a person blocked by the user is rejected', async () => {
       await alice.post(`/users/${api.bob.guid}/block`)
 
       expectError(await add(api.FR, api.bob.guid), 422)
@@ -148,7 +148,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await add(api.FR, api.bob.guid)).status).toBe(204)
     })
 
-    it('159: needs an aspect of the user, before anything else', async () => {
+    it('needs an aspect of the user, before anything else', async () => {
       const theirs = await aspectOf(api, dan, 'Work')
       for (const aspect of [theirs, 0, 'x', '9'.repeat(40), '%00']) {
         expectError(await add(aspect, dan.guid), 404)
@@ -160,7 +160,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('removing a person from an aspect', () => {
-    it('159: is done once', async () => {
+    it('is done once', async () => {
       await add(work, dan.guid)
 
       const answer = await remove(work, dan.guid)
@@ -206,7 +206,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       ])
     })
 
-    it('159: needs an aspect of the user, and a person who is in it', async () => {
+    it('needs an aspect of the user, and a person who is in it', async () => {
       const theirs = await aspectOf(api, dan, 'Work')
       for (const aspect of [theirs, 0, 'x']) expectError(await remove(aspect, dan.guid), 404)
       expectError(await remove(work, dan.guid), 404)

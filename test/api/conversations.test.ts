@@ -45,7 +45,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   }
 
   describe('POST /conversations', () => {
-    it('65: starts a conversation, and returns its participants and no read state', async () => {
+    it('starts a conversation, and returns its participants and no read state', async () => {
       const answer = await alice.post('/conversations', asked())
 
       expect(answer.status).toBe(201)
@@ -139,7 +139,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('GET /conversations', () => {
-    it('73: is read for who started it, and unread for the others', async () => {
+    it('is read for who started it, and unread for the others', async () => {
       const guid = await begin()
 
       const seenBy = async (person: ApiPerson) =>
@@ -147,7 +147,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect([await seenBy(alice), await seenBy(bob)]).toEqual([true, false])
     })
 
-    it('74, 75: can be of the unread only', async () => {
+    it('can be of the unread only', async () => {
       clock.later()
       const guid = await begin({ subject: 'Unread' })
       expect(await list(bob, '?only_unread=true')).toContain('Unread')
@@ -160,7 +160,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await list(bob, '?only_unread=false')).toEqual(await list(bob))
     })
 
-    it('85: can be of those in which something was said later', async () => {
+    it('can be of those in which something was said later', async () => {
       clock.later()
       const guid = await begin({ subject: 'Talk' })
       const between = clock.later()
@@ -245,7 +245,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('GET /conversations/:guid', () => {
-    it('80: leaves it unread', async () => {
+    it('leaves it unread', async () => {
       const guid = await begin()
 
       const answer = await bob.get(`/conversations/${guid}`)
@@ -263,7 +263,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('PATCH /conversations/:guid', () => {
-    it('76: answers a list of the one that it has marked', async () => {
+    it('answers a list of the one that it has marked', async () => {
       const guid = await begin()
 
       const answer = await bob.patch(`/conversations/${guid}`, { read: true })
@@ -319,7 +319,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('DELETE /conversations/:guid', () => {
-    it('87: removes it for this user only, permanently', async () => {
+    it('removes it for this user only, permanently', async () => {
       const guid = await begin()
 
       const answer = await alice.delete(`/conversations/${guid}`)
@@ -361,11 +361,11 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       ['POST message', (person) => person.post(`/conversations/${guid}/messages`, { body: 'x' })],
     ]
 
-    it.each(calls(newGuid()))('79: is a 404 for %s', async (_call, ask) => {
+    it.each(calls(newGuid()))('is a 404 for %s', async (_call, ask) => {
       expectError(await ask(alice), 404)
     })
 
-    it('88: a conversation of other users is a 404', async () => {
+    it('a conversation of other users is a 404', async () => {
       const guid = await begin()
 
       for (const [, ask] of calls(guid)) expectError(await ask(api.dan), 404)
@@ -380,7 +380,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await alice.get(`/conversations/${newGuid()}/messages?only_after=foo&page=x`), 404)
     })
 
-    it('89: a token without the scope is rejected', async () => {
+    it('a token without the scope is rejected', async () => {
       const limited = await alice.with('notifications', 'private:read')
       const guid = await begin()
 

@@ -33,7 +33,7 @@ function peopleIn(value: unknown): Fields[] {
   return Object.hasOwn(value, 'network_id') ? [value, ...below] : below
 }
 
-it('1: compares the diaspora_id of everybody with an address in lower case', async () => {
+it('compares the diaspora_id of everybody with an address in lower case', async () => {
   const answers = [
     await alice.get('/user'),
     await alice.get(`/users/${bob.guid}`),
@@ -55,7 +55,7 @@ it('1: compares the diaspora_id of everybody with an address in lower case', asy
   expect(answers[0]?.body.diaspora_id).toBe('alice@pod.example')
 })
 
-describe('2: reads as texts and booleans, never null,', () => {
+describe('reads as texts and booleans, never null,', () => {
   it('the guid of a person', async () => {
     for (const path of ['/user', `/users/${api.dan.guid}`])
       expect((await alice.get(path)).body.guid).toMatch(/^\w{16,}$/)
@@ -110,7 +110,7 @@ describe('2: reads as texts and booleans, never null,', () => {
   })
 })
 
-it('3: knows these types of notifications and posts, and fails at any other', async () => {
+it('knows these types of notifications and posts, and fails at any other', async () => {
   const known = [
     ...['also_commented', 'comment_on_post', 'contacts_birthday', 'liked', 'liked_comment', 'mentioned'],
     ...['mentioned_in_comment', 'reshared', 'started_sharing'],
@@ -132,7 +132,7 @@ it('3: knows these types of notifications and posts, and fails at any other', as
   expect(new Set(posts.map(({ post_type }) => post_type))).toEqual(new Set(['StatusMessage', 'Reshare']))
 })
 
-describe('4: parses', () => {
+describe('parses', () => {
   it('the root of a reshare as a whole post', async () => {
     const reshare = (await postsOf(alice)).find(({ root }) => root?.guid === api.LB)
     const original = (await postsOf(bob)).find(({ guid }) => guid === api.LB)
@@ -161,7 +161,7 @@ describe('4: parses', () => {
   })
 })
 
-it('5: reads ids of aspects and poll answers as integers, and places as numbers with a decimal point', async () => {
+it('reads ids of aspects and poll answers as integers, and places as numbers with a decimal point', async () => {
   await publish(api, bob, { text: 'Here', public: true, location: { address: 'Here', lat: '48', lng: '9.25' } })
 
   const { body: person } = await alice.get(`/users/${bob.guid}`)
@@ -182,7 +182,7 @@ it('5: reads ids of aspects and poll answers as integers, and places as numbers 
   for (const { id } of written.body.poll.poll_answers) expect(Number.isInteger(id)).toBe(true)
 })
 
-it('6: reads links by their pattern, and uses their addresses as they are', async () => {
+it('reads links by their pattern, and uses their addresses as they are', async () => {
   const first = await alice.get(`/users/${bob.guid}/posts?per_page=1`)
 
   const links = /^<([^<>]+)>; rel="next", <([^<>]+)>; rel="previous"$/.exec(String(first.headers.link))
@@ -194,7 +194,7 @@ it('6: reads links by their pattern, and uses their addresses as they are', asyn
   expect((await alice.get(first.links.next ?? '')).body).not.toEqual(first.body)
 })
 
-describe('7: ignores operations that are already done, and shows every other error message:', () => {
+describe('ignores operations that are already done, and shows every other error message:', () => {
   let post: string
   let own: string
   beforeAll(async () => {
@@ -244,7 +244,7 @@ describe('7: ignores operations that are already done, and shows every other err
   })
 })
 
-it('8: ends its session at a 401, and at nothing else', async () => {
+it('ends its session at a 401, and at nothing else', async () => {
   const limited = await alice.with('profile')
   const calls = [
     limited.get('/conversations'),
@@ -259,7 +259,7 @@ it('8: ends its session at a 401, and at nothing else', async () => {
   expectError(await api.call({ path: '/user', token: 'gone' }), 401)
 })
 
-describe('9: sends', () => {
+describe('sends', () => {
   it('a post with everything it has fields for, and nothing in most of them', async () => {
     const post = { body: 'Good morning', public: false, aspects: [api.FR], photos: [], poll: null, location: null }
 
@@ -281,7 +281,7 @@ describe('9: sends', () => {
   })
 })
 
-it('10: signs in with a scheme of its own, PKCE, a hint of who it is and fifteen scopes', async () => {
+it('signs in with a scheme of its own, PKCE, a hint of who it is and fifteen scopes', async () => {
   const redirectUri = 'eu.jhass.insporation://callback'
   const discovered = await api.app.inject('/.well-known/openid-configuration')
   const registered = await api.app.inject({
@@ -337,7 +337,7 @@ it('10: signs in with a scheme of its own, PKCE, a hint of who it is and fifteen
   )
 })
 
-it('11, 169: finds in the newest NodeInfo it knows a version that is not below 0.9.0', async () => {
+it('finds in the newest NodeInfo it knows a version that is not below 0.9.0', async () => {
   const { links } = (await api.app.inject('/.well-known/nodeinfo')).json()
   const known = links
     .map(({ rel, href }: Fields) => ({

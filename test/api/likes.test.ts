@@ -31,7 +31,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   const likers = async (path: string, who: ApiClient = alice) =>
     (await who.get(path)).body.map(({ author }: ApiAnswer['body']) => author.guid)
 
-  it('155: of a post happens once, counts, and is known to the liker as theirs', async () => {
+  it('of a post happens once, counts, and is known to the liker as theirs', async () => {
     const answer = await alice.post(ofPost())
 
     expect([answer.status, answer.text]).toEqual([204, ''])
@@ -44,7 +44,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await read()).interaction_counters.likes).toBe(1)
   })
 
-  it('155: can be taken back, once', async () => {
+  it('can be taken back, once', async () => {
     await alice.post(ofPost())
     await bob.post(ofPost())
 
@@ -60,7 +60,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await alice.post(ofPost())).status).toBe(204)
   })
 
-  it('155: of a comment is the same, and is under the post', async () => {
+  it('of a comment is the same, and is under the post', async () => {
     expect((await alice.post(ofComment())).status).toBe(204)
 
     expectError(await alice.post(ofComment()), 409)
@@ -102,7 +102,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await likers(path(), api.dan)).toEqual([bob.guid, api.carol.guid, alice.guid])
   })
 
-  it('155: belong to a post and a comment that are there', async () => {
+  it('belong to a post and a comment that are there', async () => {
     const other = (await bob.post(`/posts/${api.PA}/comments`, { body: 'Elsewhere' })).body.guid
     const missing = [ofPost(newGuid()), ofPost('x'), ofPost(api.XB), ofComment(newGuid()), ofComment('x')]
     missing.push(ofComment(other), ofComment(comment, newGuid()), ofComment(comment, api.PA))
@@ -137,7 +137,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     }
   })
 
-  it('6: take a token from a form', async () => {
+  it('take a token from a form', async () => {
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
     const send = (body: string) => api.call({ method: 'POST', path: ofPost(), headers, body })
 
@@ -157,7 +157,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     }
   })
 
-  it('97, 98: a like notifies the author; the notification stays when the like is retracted', async () => {
+  it('a like notifies the author; the notification stays when the like is retracted', async () => {
     await alice.post(ofPost())
     await alice.post(ofComment())
     await alice.delete(ofPost())
@@ -171,7 +171,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await told(api.carol)).toEqual(['liked_comment'])
   })
 
-  it('61: a like by a person whom the author blocks is rejected and leaves no trace', async () => {
+  it('a like by a person whom the author blocks is rejected and leaves no trace', async () => {
     const { fred, gina } = await api.people('fred', 'gina')
     const theirs = await publish(api, fred, { text: 'Mine', public: true })
     const said = (await alice.post(`/posts/${theirs}/comments`, { body: 'Hello' })).body.guid

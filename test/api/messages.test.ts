@@ -45,7 +45,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   }
 
   describe('POST /conversations/:guid/messages', () => {
-    it('81: adds a message, unread for the other participants only', async () => {
+    it('adds a message, unread for the other participants only', async () => {
       const guid = await begin()
       await bob.patch(`/conversations/${guid}`, { read: true })
 
@@ -73,7 +73,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it.each([{}, { body: '' }, { body: ' ' }, { body: 5 }, { body: null }, { body: 'x'.repeat(65_536) }])(
-      '82: is a 422 without words: %#',
+      'is a 422 without words: %#',
       async (body) => {
         const guid = await begin()
 
@@ -83,7 +83,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       },
     )
 
-    it('82: is a 422 for a body that cannot be read', async () => {
+    it('is a 422 for a body that cannot be read', async () => {
       const answer = await api.call({
         method: 'POST',
         path: `/conversations/${await begin()}/messages`,
@@ -95,7 +95,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(answer, 422)
     })
 
-    it('83: an unknown conversation is a 404, for every body', async () => {
+    it('an unknown conversation is a 404, for every body', async () => {
       for (const body of [undefined, {}, { body: '' }, { body: 5 }, { body: 'x' }]) {
         expectError(await alice.post(`/conversations/${newGuid()}/messages`, body), 404)
       }
@@ -117,7 +117,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('GET /conversations/:guid/messages', () => {
-    it('84: lists the oldest first, or only messages after a time', async () => {
+    it('lists the oldest first, or only messages after a time', async () => {
       const guid = await begin()
       await say(bob, guid, 'Second')
       const [first] = (await alice.get(`/conversations/${guid}/messages`)).body
@@ -126,7 +126,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await said(guid, `?only_after=${first.created_at}`)).toEqual(['Second'])
     })
 
-    it('80: leaves it unread', async () => {
+    it('leaves it unread', async () => {
       const guid = await begin()
 
       expect((await bob.get(`/conversations/${guid}/messages`)).status).toBe(200)
@@ -135,13 +135,13 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it.each(['only_after=foo', 'only_after=2026-01-01T25:00:00Z', 'page=x', 'page=1&page=2', 'per_page=1.5'])(
-      '86: is a 422 for a query of %s',
+      'is a 422 for a query of %s',
       async (query) => {
         expectError(await alice.get(`/conversations/${await begin()}/messages?${query}`), 422)
       },
     )
 
-    it('90: has fifteen on a page, and links that lead through all of them', async () => {
+    it('has fifteen on a page, and links that lead through all of them', async () => {
       const guid = await begin()
       for (let index = 1; index < 20; index += 1) await say(index % 2 ? bob : alice, guid, `${index}`)
 

@@ -67,7 +67,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   const morning = (author: ApiPerson) => publish(api, author, { text: 'Good morning', public: true })
 
   describe('comments', () => {
-    it('91: notify the author of the post', async () => {
+    it('notify the author of the post', async () => {
       await says(bob, api.PA)
 
       const [told] = await toldOf(alice, api.PA)
@@ -83,7 +83,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(Object.keys(told?.target ?? {}).sort()).toEqual(['author', 'guid'])
     })
 
-    it('92, 93: join the one that is unread, each person once', async () => {
+    it('join the one that is unread, each person once', async () => {
       const post = await morning(alice)
       await says(bob, post)
       const first = await onlyOne(alice, post)
@@ -101,7 +101,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(summaryOf(await toldOf(alice, post))).toEqual([['commented_on_post', 'bob', 'carol']])
     })
 
-    it('94: begin a new one once it was read', async () => {
+    it('begin a new one once it was read', async () => {
       const post = await morning(alice)
       await says(bob, post)
       const { guid } = await onlyOne(alice, post)
@@ -116,7 +116,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       ])
     })
 
-    it('95: notify earlier commenters', async () => {
+    it('notify earlier commenters', async () => {
       const post = await morning(alice)
       await says(bob, post)
       await says(carol, post)
@@ -125,7 +125,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await toldOf(carol, post)).toEqual([])
     })
 
-    it('96: are no notification for the person who acts', async () => {
+    it('are no notification for the person who acts', async () => {
       const post = await morning(alice)
 
       await says(alice, post)
@@ -135,7 +135,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('likes and reshares', () => {
-    it('97: notify the author of the post', async () => {
+    it('notify the author of the post', async () => {
       const post = await morning(alice)
 
       await likes(bob, post)
@@ -143,7 +143,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(summaryOf(await toldOf(alice, post))).toEqual([['liked', 'bob']])
     })
 
-    it('98: notify the author of the comment, with its post', async () => {
+    it('notify the author of the comment, with its post', async () => {
       const post = await morning(bob)
       const { guid } = await says(alice, post)
 
@@ -152,7 +152,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(summaryOf(await toldOf(alice, post))).toEqual([['liked_comment', 'bob']])
     })
 
-    it('102: notify the author of the root', async () => {
+    it('notify the author of the root', async () => {
       const post = await morning(alice)
 
       await bob.post(`/posts/${post}/reshares`)
@@ -162,14 +162,14 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('mentions', () => {
-    it('99: in a post notify about that post', async () => {
+    it('in a post notify about that post', async () => {
       const { guid } = (await bob.post('/posts', { body: 'Look, @{alice@pod.example}', public: true })).body
 
       expect(summaryOf(await toldOf(alice, guid))).toEqual([['mentioned', 'bob']])
       expect((await onlyOne(alice, guid)).target?.author.guid).toBe(bob.guid)
     })
 
-    it('100: in a comment notify as a mention, and not as a comment', async () => {
+    it('in a comment notify as a mention, and not as a comment', async () => {
       const post = await morning(alice)
 
       await says(bob, post, 'Is it, @{alice@pod.example}?')
@@ -177,7 +177,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(summaryOf(await toldOf(alice, post))).toEqual([['mentioned_in_comment', 'bob']])
     })
 
-    it('101: in a comment on a private post notify only people who may see it', async () => {
+    it('in a comment on a private post notify only people who may see it', async () => {
       const before = await list(dan)
 
       await says(bob, api.RB, 'Is it, @{dan@pod.example}?')
@@ -187,7 +187,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('people', () => {
-    it('103, 104: a new contact causes one notification without a target', async () => {
+    it('a new contact causes one notification without a target', async () => {
       await share(api, dan, alice)
 
       const told = await list(alice, '&type=started_sharing')
@@ -198,7 +198,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await list(alice, '&type=started_sharing')).toEqual(told)
     })
 
-    it('105: the birthday of a mutual contact causes one notification, for any number of requests', async () => {
+    it('the birthday of a mutual contact causes one notification, for any number of requests', async () => {
       await bob.editProfile({ birthday: '1004-03-01' })
       await carol.editProfile({ birthday: '1990-03-01' })
 
@@ -212,7 +212,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('GET /notifications', () => {
-    it('106: can be of one type only', async () => {
+    it('can be of one type only', async () => {
       const post = await morning(alice)
       await says(bob, post)
       await likes(bob, post)
@@ -229,7 +229,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       }
     })
 
-    it('107: understands both names of a comment on an own post', async () => {
+    it('understands both names of a comment on an own post', async () => {
       await says(bob, await morning(alice))
 
       const told = await list(alice, '&type=commented_on_post')
@@ -249,7 +249,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await alice.get(`/notifications?${query}`), 422)
     })
 
-    it('109: can be of the unread only', async () => {
+    it('can be of the unread only', async () => {
       const post = await morning(alice)
       await likes(bob, post)
       const { guid } = await onlyOne(alice, post)
@@ -263,11 +263,11 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await list(alice, '&only_unread=true')).every(({ read }) => !read)).toBe(true)
     })
 
-    it('110: is empty after a time that is to come', async () => {
+    it('is empty after a time that is to come', async () => {
       expect(await list(alice, '&only_after=2100-01-01T00:00:00Z')).toEqual([])
     })
 
-    it('112: a time filter includes notifications that were only extended later', async () => {
+    it('a time filter includes notifications that were only extended later', async () => {
       const post = await morning(alice)
       await likes(bob, post)
       const between = clock.later()
@@ -327,7 +327,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('GET /notifications/:notification_id', () => {
-    it('113: makes it read', async () => {
+    it('makes it read', async () => {
       const post = await morning(alice)
       await likes(bob, post)
       const before = await onlyOne(alice, post)
@@ -356,7 +356,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('PATCH /notifications/:notification_id', () => {
-    it('114: answers the notification as it is then', async () => {
+    it('answers the notification as it is then', async () => {
       const post = await morning(alice)
       await likes(bob, post)
       const before = await onlyOne(alice, post)
@@ -425,7 +425,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('a notification that is not there', () => {
-    it('116: a notification of another user is a 404', async () => {
+    it('a notification of another user is a 404', async () => {
       const post = await morning(bob)
       await likes(alice, post)
       const { guid } = await onlyOne(bob, post)
@@ -436,14 +436,14 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await onlyOne(bob, post)).read).toBe(false)
     })
 
-    it('117: is a 404, for every other defect of the request', async () => {
+    it('is a 404, for every other defect of the request', async () => {
       expectError(await alice.get(`/notifications/${newGuid()}`), 404)
       expectError(await alice.get('/notifications/5'), 404)
       expectError(await alice.patch(`/notifications/${newGuid()}`, { read: true }), 404)
       expectError(await alice.patch(`/notifications/${newGuid()}`, { read: 'x' }), 404)
     })
 
-    it('118: a token without the scope is rejected', async () => {
+    it('a token without the scope is rejected', async () => {
       const limited = await alice.with('conversations', 'private:read')
       const post = await morning(alice)
       await likes(bob, post)
@@ -456,7 +456,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await onlyOne(alice, post)).read).toBe(false)
     })
 
-    it('119: is one about a post that is gone', async () => {
+    it('is one about a post that is gone', async () => {
       const post = await morning(alice)
       await likes(bob, post)
       const { guid } = await onlyOne(alice, post)
@@ -468,7 +468,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
   })
 
-  it('62: are read once the only one who did it is blocked', async () => {
+  it('are read once the only one who did it is blocked', async () => {
     const [alone, both] = [await morning(alice), await morning(alice)]
     await likes(api.eve, alone)
     await likes(api.eve, both)

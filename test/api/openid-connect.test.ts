@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => pod.close())
 
-describe('166', () => {
+describe('the discovery document of the issuer', () => {
   it('describes the issuer with absolute addresses', async () => {
     const answer = await pod.inject('/.well-known/openid-configuration')
 
@@ -110,7 +110,7 @@ describe('166', () => {
   })
 })
 
-describe('167', () => {
+describe('the code flow', () => {
   it('gives tokens for a code with PKCE, and an ID token that verifies against the keys of the pod', async () => {
     const client = await registerTestClient(pod.app)
     const { verifier, parameters } = pkce()
@@ -195,7 +195,7 @@ describe('167', () => {
   })
 })
 
-describe('168', () => {
+describe('clients and scopes', () => {
   it('rejects a client that requests private posts without contacts', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => api.close())
 
 describe('GET /users/:person_guid', () => {
-  it('37: answers what there is between the two', async () => {
+  it('answers what there is between the two', async () => {
     const answer = await api.alice.get(`/users/${api.bob.guid}`)
 
     expect(answer.status).toBe(200)
@@ -30,7 +30,7 @@ describe('GET /users/:person_guid', () => {
     })
   })
 
-  it('38: hides the private fields of a person without any contacts', async () => {
+  it('hides the private fields of a person without any contacts', async () => {
     await api.dan.editProfile({ ...DETAILS, tags: ['tea'] })
 
     const answer = await api.alice.get(`/users/${api.dan.guid}`)
@@ -45,7 +45,7 @@ describe('GET /users/:person_guid', () => {
     })
   })
 
-  it('39: shows the private fields of a person who shares with the viewer', async () => {
+  it('shows the private fields of a person who shares with the viewer', async () => {
     await api.carol.editProfile(DETAILS)
 
     const answer = await api.alice.get(`/users/${api.carol.guid}`)
@@ -53,7 +53,7 @@ describe('GET /users/:person_guid', () => {
     expect(answer.body).toMatchObject({ ...DETAILS, relationship: { receiving: false, sharing: true }, aspects: [] })
   })
 
-  it('39: hides the private fields of a person with whom only the viewer shares', async () => {
+  it('hides the private fields of a person with whom only the viewer shares', async () => {
     await api.alice.editProfile({ ...DETAILS, publicDetails: false })
 
     const answer = await api.carol.get(`/users/${api.alice.guid}`)
@@ -62,27 +62,27 @@ describe('GET /users/:person_guid', () => {
     for (const detail of Object.keys(DETAILS)) expect(answer.body).not.toHaveProperty(detail)
   })
 
-  it('40: shows the private fields of a person whose profile is public', async () => {
+  it('shows the private fields of a person whose profile is public', async () => {
     await api.dan.editProfile({ ...DETAILS, publicDetails: true })
 
     expect((await api.alice.get(`/users/${api.dan.guid}`)).body).toMatchObject(DETAILS)
     await api.dan.editProfile({ publicDetails: false })
   })
 
-  it('41: hides the contact state from a token without the scope for contacts', async () => {
+  it('hides the contact state from a token without the scope for contacts', async () => {
     const answer = await (await api.alice.with()).get(`/users/${api.bob.guid}`)
 
     expect(answer.status).toBe(200)
     expect(answer.body).toMatchObject({ relationship: null, aspects: null, blocked: false })
   })
 
-  it('42: an unknown guid is a 404, in every form', async () => {
+  it('an unknown guid is a 404, in every form', async () => {
     for (const guid of [newGuid(), 'x', '%00', '1', 'a%2Fb', 'x'.repeat(400)]) {
       expectError(await api.alice.get(`/users/${guid}`), 404)
     }
   })
 
-  it('43: a closed account is a 404', async () => {
+  it('a closed account is a 404', async () => {
     const { fay } = await api.people('fay')
     expect((await api.alice.get(`/users/${fay.guid}`)).status).toBe(200)
 
@@ -91,7 +91,7 @@ describe('GET /users/:person_guid', () => {
     for (const list of ['', '/posts', '/photos']) expectError(await api.alice.get(`/users/${fay.guid}${list}`), 404)
   })
 
-  it('44: hides who does not want to be found from a token that may not read contacts', async () => {
+  it('hides who does not want to be found from a token that may not read contacts', async () => {
     await api.dan.editProfile({ searchable: false })
 
     expectError(await (await api.alice.with()).get(`/users/${api.dan.guid}`), 404)
@@ -101,7 +101,7 @@ describe('GET /users/:person_guid', () => {
     await api.dan.editProfile({ searchable: true })
   })
 
-  it('45: answers both profiles of the viewer in one', async () => {
+  it('answers both profiles of the viewer in one', async () => {
     const { unread_notifications, unread_conversations, unread_messages, ...own } = (await api.alice.get('/user')).body
 
     const answer = await api.alice.get(`/users/${api.alice.guid}`)
@@ -114,7 +114,7 @@ describe('GET /users/:person_guid', () => {
     })
   })
 
-  it('45: withholds the private fields of the viewer as their own profile does', async () => {
+  it('withholds the private fields of the viewer as their own profile does', async () => {
     await api.alice.editProfile({ ...DETAILS, publicDetails: false })
 
     const answer = await (await api.alice.with()).get(`/users/${api.alice.guid}`)

@@ -24,7 +24,7 @@ async function addPhoto(authorId: number, fields: Partial<Photo> = {}): Promise<
   return photo
 }
 
-it('50: lists the photos that are not pending, and the private ones only with private:read', async () => {
+it('lists the photos that are not pending, and the private ones only with private:read', async () => {
   const { personId } = api.bob.viewer
   const [pb, rb] = [await postId(api.PB), await postId(api.RB)]
   const attached = await addPhoto(personId, { postId: pb })
@@ -57,7 +57,7 @@ it('50: lists the photos that are not pending, and the private ones only with pr
   expect(guidsOf((await (await api.bob.with()).get(photosOf(api.bob))).body)).toEqual([alone.guid, attached.guid])
 })
 
-it('49: an unknown person is a 404, for every other defect', async () => {
+it('an unknown person is a 404, for every other defect', async () => {
   for (const query of ['', '?before=soon', '?per_page=x']) {
     expectError(await api.alice.get(`/users/${newGuid()}/photos${query}`), 404)
   }

@@ -44,7 +44,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   const aspectsOf = async (who: ApiPerson, name: string): Promise<number> =>
     (await api.pod.db('aspects').where({ userId: who.viewer.userId, name }).first('id')).id
 
-  it('154: takes a picture as the known client sends it', async () => {
+  it('takes a picture as the known client sends it', async () => {
     const answer = await api.upload(alice, png, '?pending=true')
 
     expect([answer.status, answer.body]).toEqual([
@@ -80,7 +80,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     }
   })
 
-  it('154: the file type follows from the content, not from the name or the declared type', async () => {
+  it('the file type follows from the content, not from the name or the declared type', async () => {
     const jpeg = await fromPhone()
     const answer = await api.post(
       alice,
@@ -102,7 +102,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect([answer.status, answer.body.sizes.raw.endsWith(`.${format}`)]).toEqual([200, true])
   })
 
-  it('154: takes no file that is no picture, is damaged or too much', async () => {
+  it('takes no file that is no picture, is damaged or too much', async () => {
     const photos = await countPhotos()
     const jpeg = await noise(200, 100).jpeg().toBuffer()
     const wrong = [
@@ -116,7 +116,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     for (const bytes of wrong) await expectNothing(await api.upload(alice, bytes, '?pending=true'), 422, photos)
   })
 
-  it('154: takes no form without a file in the right field, or with a second one', async () => {
+  it('takes no form without a file in the right field, or with a second one', async () => {
     const photos = await countPhotos()
     const file = pictureField(png)
     const wrong = [
@@ -240,7 +240,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await countPhotos()).toBe(photos + ways.length)
   })
 
-  it('154: becomes the avatar, and the profile change is delivered', async () => {
+  it('becomes the avatar, and the profile change is delivered', async () => {
     for (const option of ['set_profile_photo', 'set_profile_picture']) {
       const answer = await api.upload(await alice.with('public:modify'), png, `?${option}=true&pending=true`)
       expect(answer.status).toBe(200)
@@ -412,7 +412,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await alice.delete(`/photos/${web}`), 404)
   })
 
-  it('50: lists uploads among the photos of a person once they are part of something', async () => {
+  it('lists uploads among the photos of a person once they are part of something', async () => {
     const { lea } = await api.people('lea')
     const [one, other] = [await api.upload(lea, png, '?pending=true'), await api.upload(lea, png, '?pending=true')]
     expect(guidsOf(await lea.get(`/users/${lea.guid}/photos`))).toEqual([])
@@ -425,7 +425,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(guidsOf(await lea.get('/photos'))).toEqual([other.body.guid, one.body.guid])
   })
 
-  it('151: attaches own pending photos to a post, in the order of the post', async () => {
+  it('attaches own pending photos to a post, in the order of the post', async () => {
     const [one, other] = [await api.upload(alice, png, '?pending=true'), await api.upload(alice, png, '?pending=true')]
     const photos = [other.body.guid, one.body.guid]
     const post = await alice.post('/posts', { public: true, body: '', photos })
@@ -438,7 +438,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await alice.post('/posts', { public: true, body: 'Again', photos: [photos[0]] }), 422)
   })
 
-  it('151: rejects photos of other users, attached photos and unknown photos', async () => {
+  it('rejects photos of other users, attached photos and unknown photos', async () => {
     const theirs = (await api.upload(bob, png, '?pending=true')).body.guid
     const shown = (await api.upload(alice, png, '?set_profile_photo=true')).body.guid
     const good = (await api.upload(alice, png, '?pending=true')).body.guid

@@ -44,7 +44,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     ])
   }
 
-  it('137: subscribing makes a post subscribed, once', async () => {
+  it('subscribing makes a post subscribed, once', async () => {
     const answer = await interact(alice, 'subscribe', post)
 
     expect([answer.status, answer.text]).toEqual([204, ''])
@@ -71,7 +71,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await send('{"post_guid":"x"}'), verb === 'mute' ? 410 : 409)
   })
 
-  it('137: no post is found that is not there, or not for the reader', async () => {
+  it('no post is found that is not there, or not for the reader', async () => {
     const calls = [
       ['subscribe', undefined],
       ['mute', undefined],
@@ -103,7 +103,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     for (const verb of ['subscribe', 'mute']) expect((await interact(client, verb, api.RB)).status).toBe(204)
   })
 
-  it('138: a person who has liked, commented or reshared is subscribed already', async () => {
+  it('a person who has liked, commented or reshared is subscribed already', async () => {
     await alice.post(`/posts/${post}/likes`)
     expectError(await interact(alice, 'subscribe', post), 409)
 
@@ -118,7 +118,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await interact(api.dan, 'subscribe', post), 409)
   })
 
-  it('137: authors who subscribe to their own post stay subscribed after comments and retractions', async () => {
+  it('authors who subscribe to their own post stay subscribed after comments and retractions', async () => {
     await interact(bob, 'subscribe', post)
     const { body: comment } = await bob.post(`/posts/${post}/comments`, { body: 'So it is' })
     await bob.post(`/posts/${post}/likes`)
@@ -129,7 +129,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await stateOf(post, bob, bob)).toMatchObject({ subscribed: true })
   })
 
-  it('139: muting ends a subscription, and needs one', async () => {
+  it('muting ends a subscription, and needs one', async () => {
     expectError(await interact(alice, 'mute', post), 410)
     await interact(alice, 'subscribe', post)
 
@@ -140,7 +140,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await interact(alice, 'mute', post), 410)
   })
 
-  it('139: muting ends one of many reasons at once', async () => {
+  it('muting ends one of many reasons at once', async () => {
     await comments(alice, post)
     await comments(alice, post)
     await alice.post(`/posts/${post}/likes`)
@@ -149,7 +149,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await stateOf(post)).toMatchObject({ subscribed: false })
   })
 
-  it('140: a subscriber is notified of a comment', async () => {
+  it('a subscriber is notified of a comment', async () => {
     await interact(alice, 'subscribe', post)
 
     await comments(carol, post)
@@ -157,7 +157,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await newsOf(alice)).toEqual([['also_commented', post, carol.guid]])
   })
 
-  it('141: who mutes is not', async () => {
+  it('who mutes is not', async () => {
     await interact(alice, 'subscribe', post)
     await interact(alice, 'mute', post)
 
@@ -166,7 +166,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await newsOf(alice)).toEqual([])
   })
 
-  it('142: one’s own post can be muted, for every kind of notification', async () => {
+  it('one’s own post can be muted, for every kind of notification', async () => {
     await interact(alice, 'subscribe', ownPost)
     await interact(alice, 'mute', ownPost)
 
@@ -180,7 +180,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await newsOf(alice)).toEqual([['commented_on_post', ownPost, carol.guid]])
   })
 
-  it('143: a comment of one’s own ends the silence', async () => {
+  it('a comment of one’s own ends the silence', async () => {
     await interact(alice, 'subscribe', post)
     await interact(alice, 'mute', post)
     await comments(carol, post)
@@ -193,7 +193,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await newsOf(alice)).toEqual([['also_commented', post, carol.guid]])
   })
 
-  describe('144: hiding', () => {
+  describe('hiding', () => {
     const hide = (value: unknown, guid = post) => interact(alice, 'hide', guid, { hide: value })
 
     it('happens once, and can be undone once', async () => {

@@ -30,18 +30,18 @@ async function newRemotePerson() {
 }
 
 describe('GET /users/:person_guid/posts', () => {
-  it('46: lists the posts visible to the viewer, the newest first', async () => {
+  it('lists the posts visible to the viewer, the newest first', async () => {
     const answer = await api.alice.get(postsOf(api.bob))
 
     expect(answer.status).toBe(200)
     expect(guidsOf(answer.body)).toEqual([api.LB, api.RB, api.PB])
   })
 
-  it('47: lists nothing private for a token that may not read it', async () => {
+  it('lists nothing private for a token that may not read it', async () => {
     expect(guidsOf((await (await api.alice.with()).get(postsOf(api.bob))).body)).toEqual([api.LB, api.PB])
   })
 
-  it('48: lists of the own posts only the public ones for such a token, and otherwise all', async () => {
+  it('lists of the own posts only the public ones for such a token, and otherwise all', async () => {
     const mine = await publish(api, api.alice, {
       text: 'for friends',
       public: false,
@@ -53,13 +53,13 @@ describe('GET /users/:person_guid/posts', () => {
     expect(guidsOf((await api.bob.get(postsOf(api.alice))).body)).toEqual([api.PA])
   })
 
-  it('49: an unknown person is a 404, for every other defect', async () => {
+  it('an unknown person is a 404, for every other defect', async () => {
     for (const query of ['', '?before=soon', '?per_page=x']) {
       expectError(await api.alice.get(`/users/${newGuid()}/posts${query}`), 404)
     }
   })
 
-  it('60: lists hidden posts, and posts by a blocked person', async () => {
+  it('lists hidden posts, and posts by a blocked person', async () => {
     const { gus } = await api.people('gus')
     await setPostHidden(api.pod, gus.viewer, api.PB, true)
     await gus.post(`/users/${api.bob.guid}/block`)
@@ -139,7 +139,7 @@ describe('a post', () => {
     })
   })
 
-  it('150: coordinates have a decimal point, next to any text', async () => {
+  it('coordinates have a decimal point, next to any text', async () => {
     const { jim } = await api.people('jim')
     const location = { address: 'Main Square, "lat":1,', lat: '1', lng: '-2' }
     await publish(api, jim, { text: 'where "lat":1, "lng":2}', public: true, location })
@@ -158,7 +158,7 @@ describe('a post', () => {
     expect((await api.alice.get(postsOf(quin))).body[0]).not.toHaveProperty('location')
   })
 
-  it('152: a post has a short title, and is not safe for work if its text says so', async () => {
+  it('a post has a short title, and is not safe for work if its text says so', async () => {
     const { kim } = await api.people('kim')
     await publish(api, kim, { text: 'word '.repeat(100), public: true })
     await publish(api, kim, { text: '## T\nand more #NSFW', public: true })
@@ -207,7 +207,7 @@ describe('a post', () => {
 })
 
 describe('a reshare', () => {
-  it('156: shows its root, and has counters and state of its own', async () => {
+  it('shows its root, and has counters and state of its own', async () => {
     const { lea } = await api.people('lea')
     await lea.post(`/posts/${api.PB}/likes`)
     const { body: reshare } = await lea.post(`/posts/${api.PB}/reshares`)
@@ -229,7 +229,7 @@ describe('a reshare', () => {
     expect(post.root.own_interaction_state).toMatchObject({ liked: true, reshared: true })
   })
 
-  it('156: shows the root of a chain of reshares from another pod', async () => {
+  it('shows the root of a chain of reshares from another pod', async () => {
     const [quin, remy, sam] = [await newRemotePerson(), await newRemotePerson(), await newRemotePerson()]
     const first = await addPost(api.pod, quin, { type: 'Reshare', text: '', rootId: await idOf(api.LB) })
     const second = await addPost(api.pod, remy, { type: 'Reshare', text: '', rootId: first.id })
@@ -247,7 +247,7 @@ describe('a reshare', () => {
     }
   })
 
-  it('156: shows nothing where a reshare on the way to the end has lost its root', async () => {
+  it('shows nothing where a reshare on the way to the end has lost its root', async () => {
     const [quin, remy] = [await newRemotePerson(), await newRemotePerson()]
     const lost = await addPost(api.pod, quin, { type: 'Reshare', text: '' })
     await addPost(api.pod, remy, { type: 'Reshare', text: '', rootId: lost.id })
@@ -258,7 +258,7 @@ describe('a reshare', () => {
     expect(post).not.toHaveProperty('root')
   })
 
-  it('156: shows nothing once its root is gone', async () => {
+  it('shows nothing once its root is gone', async () => {
     const quin = await newRemotePerson()
     await quin.$relatedQuery('profile', api.pod.db).patch({ nsfw: true })
     await addPost(api.pod, quin, { type: 'Reshare', text: '' })
@@ -304,11 +304,11 @@ describe('paging', () => {
     for (let i = 0; i < 40; i += 1) guids.unshift((await addPost(api.pod, quin, { createdAt: new Date(MOMENT) })).guid)
   })
 
-  it('161: gives each of 40 posts of one millisecond exactly once, and no next page after the last', async () => {
+  it('gives each of 40 posts of one millisecond exactly once, and no next page after the last', async () => {
     expect(guidsOf(await readAllPages(api.alice, postsOf(quin, '?per_page=7')))).toEqual(guids)
   })
 
-  it('161: gives the same in the other direction', async () => {
+  it('gives the same in the other direction', async () => {
     const start = '?per_page=7&after=2025-03-01'
 
     expect(guidsOf(await readAllPages(api.alice, postsOf(quin, start)))).toEqual(guids.toReversed())

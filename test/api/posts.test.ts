@@ -43,7 +43,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   }
 
   describe('POST /posts', () => {
-    it('146: makes a status message that nothing has happened to', async () => {
+    it('makes a status message that nothing has happened to', async () => {
       const answer = await write({ body: 'Good *morning*', public: true })
 
       expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' } })
@@ -65,13 +65,13 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await alice.get(`/users/${alice.guid}/posts?per_page=1`)).body).toEqual([answer.body])
     })
 
-    it('10: takes the path that a known client writes', async () => {
+    it('takes the path that a known client writes', async () => {
       const answer = await alice.post('//posts', { body: 'Two slashes', public: true })
 
       expect([answer.status, answer.body.body]).toEqual([200, 'Two slashes'])
     })
 
-    it('147: requires the visibility and some content', async () => {
+    it('requires the visibility and some content', async () => {
       const before = await rows()
       const wrong = [
         {},
@@ -96,7 +96,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await write({ public: true, body: '🍵'.repeat(65_535) })).status).toBe(200)
     })
 
-    it('147: needs an aspect of the writer’s own for something private, and passes over all others', async () => {
+    it('needs an aspect of the writer’s own for something private, and passes over all others', async () => {
       const foreign = await aspectOf(api, bob, 'Friends')
       const before = await rows()
       const wrong = [undefined, null, [], [-1], [foreign], ['x'], [2 ** 53], [''], 'Friends', api.FR, {}, [[api.FR]]]
@@ -111,19 +111,19 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       }
     })
 
-    it('147: finds the writer’s own among more aspects than a statement has room for', async () => {
+    it('finds the writer’s own among more aspects than a statement has room for', async () => {
       const aspects = [...Array.from({ length: 70_000 }, () => 0), api.FR]
 
       expect((await written({ body: 'x', public: false, aspects })).public).toBe(false)
     })
 
-    it('147: does not look at the aspects of something public', async () => {
+    it('does not look at the aspects of something public', async () => {
       for (const aspects of [[], [-1], ['x'], null, 'x', 5, {}, [1.5], [null], [[1]]]) {
         expect((await write({ body: 'x', public: true, aspects })).body).toMatchObject({ public: true })
       }
     })
 
-    it('147: needs the scopes for it', async () => {
+    it('needs the scopes for it', async () => {
       const careful = await alice.with('public:modify')
 
       expectError(await write({ body: 'x', public: false, aspects: [api.FR] }, careful), 422)
@@ -141,7 +141,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await read(answer.body.guid, writer), 404)
     })
 
-    it('148: gives something private to the people in its aspects', async () => {
+    it('gives something private to the people in its aspects', async () => {
       const { guid } = await written({ body: 'For friends', public: false, aspects: [api.FR] })
 
       expect((await read(guid, bob)).body).toMatchObject({ guid, public: false, body: 'For friends' })
@@ -152,7 +152,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await read(guid, await bob.with('private:read'))).status).toBe(200)
     })
 
-    it('149: takes a question with two answers and more, none of them blank', async () => {
+    it('takes a question with two answers and more, none of them blank', async () => {
       const before = await rows()
       const wrong = [
         { question: 'Tea?', poll_answers: ['y'] },
@@ -194,7 +194,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       })
     })
 
-    it('150: writes coordinates with a decimal point', async () => {
+    it('writes coordinates with a decimal point', async () => {
       const answer = await write({ body: 'x', public: true, location: { address: 'Here', lat: 1, lng: 2 } })
 
       expect(answer.text).toContain('"location":{"address":"Here","lat":1.0,"lng":2.0}')
@@ -211,7 +211,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect([location.lat, location.lng]).toEqual(expected)
     })
 
-    it('150: needs all of a place, unless it has no address', async () => {
+    it('needs all of a place, unless it has no address', async () => {
       const wrong = [
         { address: 'Here' },
         { address: 'Here', lat: 1 },
@@ -237,7 +237,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       }
     })
 
-    it('151: takes pending photos of the writer’s own, in their order', async () => {
+    it('takes pending photos of the writer’s own, in their order', async () => {
       const [second, first] = [await pendingPhoto(alice), await pendingPhoto(alice)]
 
       const post = await written({ photos: [first, second] })
@@ -256,7 +256,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       )
     })
 
-    it('151: makes photos no more public than the post', async () => {
+    it('makes photos no more public than the post', async () => {
       const photo = await pendingPhoto(alice)
 
       await written({ public: false, aspects: [api.FR], photos: [photo], body: null })
@@ -268,7 +268,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect([await seenBy(bob), await seenBy(await bob.with()), await seenBy(api.carol)]).toEqual([true, false, false])
     })
 
-    it('151: rejects photos of other users, attached photos, repeated photos and unknown photos', async () => {
+    it('rejects photos of other users, attached photos, repeated photos and unknown photos', async () => {
       const own = await pendingPhoto(alice)
       const wrong = [
         [await pendingPhoto(bob)],
@@ -290,7 +290,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await write({ body: 'x', public: true, photos: [own] }), 422)
     })
 
-    it('152: calls a post by its beginning, with people by their names', async () => {
+    it('calls a post by its beginning, with people by their names', async () => {
       await bob.editProfile({ firstName: 'Bob', lastName: 'B.' })
       const titleOf = async (body: string) => (await written({ body })).title
 
@@ -462,7 +462,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await read('1'), 404)
     })
 
-    it('60, 144: hidden posts and posts by blocked people are readable by guid', async () => {
+    it('hidden posts and posts by blocked people are readable by guid', async () => {
       const { gus } = await api.people('gus')
       expect((await gus.post(`/posts/${api.PB}/hide`, { hide: true })).status).toBe(204)
       expect((await gus.post(`/users/${bob.guid}/block`)).status).toBe(201)
@@ -483,7 +483,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   describe('DELETE /posts/:post_guid', () => {
     const remove = (guid: string, who: ApiClient = alice) => who.delete(`/posts/${guid}`)
 
-    it('153: takes one’s own away, once', async () => {
+    it('takes one’s own away, once', async () => {
       const { guid } = await written({ body: 'Soon gone' })
 
       const answer = await remove(guid)
@@ -493,7 +493,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await read(guid), 404)
     })
 
-    it('153: leaves those of others, and does not know those that are not to be seen', async () => {
+    it('leaves those of others, and does not know those that are not to be seen', async () => {
       expectError(await remove(api.PB), 403)
       expectError(await remove(api.RB), 403)
       expectError(await remove(api.RB, await alice.with('public:modify', 'private:modify')), 404)
@@ -501,7 +501,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       for (const guid of [api.PB, api.RB]) expect((await read(guid)).status).toBe(200)
     })
 
-    it('153: needs the scopes for it', async () => {
+    it('needs the scopes for it', async () => {
       const { guid } = await written({ body: 'Mine', public: false, aspects: [api.FR] })
 
       expectError(await remove(guid, await alice.with('private:read', 'private:modify')), 403)

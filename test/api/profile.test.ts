@@ -24,7 +24,7 @@ async function expectRefused(change: object): Promise<void> {
 }
 
 describe('GET /user', () => {
-  it('15: answers every field of a person who has just come, and no other', async () => {
+  it('answers every field of a person who has just come, and no other', async () => {
     const { zoe } = await api.people('zoe')
 
     const answer = await zoe.get('/user')
@@ -60,7 +60,7 @@ describe('GET /user', () => {
     expect(await keysOf('conversations')).toEqual(['unread_conversations', 'unread_messages'])
   })
 
-  describe('16: the avatar', () => {
+  describe('the avatar', () => {
     async function avatarOf(images: { imageUrl?: string; imageUrlMedium?: string; imageUrlSmall?: string }) {
       const { yves } = await api.people('yves')
       await yves.editProfile({ imageUrl: null, imageUrlMedium: null, imageUrlSmall: null, ...images })
@@ -114,14 +114,14 @@ describe('GET /user', () => {
     expect(await profile()).toMatchObject({ bio })
   })
 
-  it('35: withholds the private fields from a token that may not read them', async () => {
+  it('withholds the private fields from a token that may not read them', async () => {
     await alice.editProfile({ ...DETAILS, publicDetails: false })
 
     expect((await (await alice.with('profile')).get('/user')).body).toMatchObject(NOTHING)
     expect((await (await alice.with('profile', 'profile:read_private')).get('/user')).body).toMatchObject(DETAILS)
   })
 
-  it('36: answers them to every token once everybody may see them', async () => {
+  it('answers them to every token once everybody may see them', async () => {
     await alice.editProfile({ ...DETAILS, publicDetails: true })
 
     expect((await (await alice.with('profile')).get('/user')).body).toMatchObject(DETAILS)
@@ -129,7 +129,7 @@ describe('GET /user', () => {
 })
 
 describe('PATCH /user', () => {
-  it('17: changes bio and location, and leaves the others as they are', async () => {
+  it('changes bio and location, and leaves the others as they are', async () => {
     const before = await profile()
 
     const answer = await alice.patch('/user', { bio: 'I write.', location: 'Here' })
@@ -139,7 +139,7 @@ describe('PATCH /user', () => {
     expect(await profile()).toEqual(answer.body)
   })
 
-  it('18: changes all fields at once', async () => {
+  it('changes all fields at once', async () => {
     const wanted = {
       name: 'Alice Liddell',
       bio: 'Curious.',
@@ -158,7 +158,7 @@ describe('PATCH /user', () => {
     expect(await profile()).toEqual(answer.body)
   })
 
-  it('19: a new name is that of the posts there are', async () => {
+  it('a new name is that of the posts there are', async () => {
     const guid = await publish(api, alice, { text: 'Who am I?', public: true })
 
     const answer = await alice.patch('/user', { name: ' New Name ' })
@@ -168,19 +168,19 @@ describe('PATCH /user', () => {
     expect(posts.body[0]).toMatchObject({ guid, author: { name: 'New Name' } })
   })
 
-  it('20: refuses a name with a semicolon', () => expectRefused({ name: 'A;B', bio: 'changed' }))
-  it('21: refuses a name of 33 characters', () => expectRefused({ name: 'x'.repeat(33) }))
-  it('21: takes one of 32, and an empty one, which shows the address', async () => {
+  it('refuses a name with a semicolon', () => expectRefused({ name: 'A;B', bio: 'changed' }))
+  it('refuses a name of 33 characters', () => expectRefused({ name: 'x'.repeat(33) }))
+  it('takes one of 32, and an empty one, which shows the address', async () => {
     expect((await alice.patch('/user', { name: '\u{1f600}'.repeat(32) })).body.name).toBe('\u{1f600}'.repeat(32))
     expect((await alice.patch('/user', { name: '' })).body.name).toBe('alice@pod.example')
   })
 
-  it('22: takes a birthday', async () => {
+  it('takes a birthday', async () => {
     expect((await alice.patch('/user', { birthday: '1984-01-02' })).body.birthday).toBe('1984-01-02')
   })
-  it('23: refuses a day that no month has', () => expectRefused({ birthday: '1984-02-30' }))
-  it('24: refuses a birthday that is no date', () => expectRefused({ birthday: 'soon' }))
-  it('25: takes the day of a time', async () => {
+  it('refuses a day that no month has', () => expectRefused({ birthday: '1984-02-30' }))
+  it('refuses a birthday that is no date', () => expectRefused({ birthday: 'soon' }))
+  it('takes the day of a time', async () => {
     const answer = await alice.patch('/user', { birthday: '1984-01-02T00:00:00.000' })
 
     expect([answer.status, answer.body.birthday]).toEqual([200, '1984-01-02'])
@@ -209,7 +209,7 @@ describe('PATCH /user', () => {
 
     expect((await alice.patch('/user', { birthday })).body.birthday).toBe(null)
   })
-  it('26: clears gender, location and bio in the same way', async () => {
+  it('clears gender, location and bio in the same way', async () => {
     await alice.patch('/user', { gender: 'x', location: 'x', bio: 'x' })
 
     const answer = await alice.patch('/user', { gender: null, location: null, bio: null })
@@ -217,19 +217,19 @@ describe('PATCH /user', () => {
     expect(answer.body).toMatchObject({ gender: null, location: '', bio: '' })
   })
 
-  it('27: takes tags with and without #', async () => {
+  it('takes tags with and without #', async () => {
     expect((await alice.patch('/user', { tags: ['#A', 'b'] })).body.tags).toEqual(['a', 'b'])
   })
-  it('27: drops empty, repeated and invalid tags', async () => {
+  it('drops empty, repeated and invalid tags', async () => {
     const tags = ['#Öl-Zeug', 'öl-zeug', '<3', '#!', 'a b_c']
 
     expect((await alice.patch('/user', { tags })).body.tags).toEqual(['öl-zeug', '<3', 'ab_c'])
   })
-  it('28: refuses six tags', () => expectRefused({ tags: ['1', '2', '3', '4', '5', '6'] }))
-  it('29: refuses tags that are no list', () => expectRefused({ tags: 'x' }))
+  it('refuses six tags', () => expectRefused({ tags: ['1', '2', '3', '4', '5', '6'] }))
+  it('refuses tags that are no list', () => expectRefused({ tags: 'x' }))
 
-  it('30: rejects a flag that is no boolean', () => expectRefused({ nsfw: 'maybe' }))
-  it('31: refuses a number as a flag', () => expectRefused({ searchable: 5 }))
+  it('rejects a flag that is no boolean', () => expectRefused({ nsfw: 'maybe' }))
+  it('refuses a number as a flag', () => expectRefused({ searchable: 5 }))
   it.each(['false', 'OFF', '0', 'F', 'no'])('30: takes the text %j as no, also in JSON', async (searchable) => {
     await alice.patch('/user', { searchable: true })
 
@@ -252,7 +252,7 @@ describe('PATCH /user', () => {
     { location: 'changed', nsfw: 'maybe' },
   ])('refuses %j, and changes nothing', (change) => expectRefused(change))
 
-  it('32: ignores unknown and read-only fields', async () => {
+  it('ignores unknown and read-only fields', async () => {
     const answer = await alice.patch('/user', { guid: 'x', unknown: 1, bio: 'z' })
 
     expect(answer.status).toBe(200)
@@ -260,14 +260,14 @@ describe('PATCH /user', () => {
     expect(answer.body).not.toHaveProperty('unknown')
   })
 
-  it('33: an empty change changes nothing', async () => {
+  it('an empty change changes nothing', async () => {
     const before = await profile()
 
     expect(await alice.patch('/user', {})).toMatchObject({ status: 200, body: before })
     expect(await alice.patch('/user')).toMatchObject({ status: 200, body: before })
   })
 
-  it('34: needs the scope profile:modify', async () => {
+  it('needs the scope profile:modify', async () => {
     expectError(await (await alice.with('profile')).patch('/user', { bio: 'no' }), 403)
   })
 
@@ -293,7 +293,7 @@ describe('PATCH /user', () => {
 })
 
 describe.each(queueBackends)('with the queue in $store', (backend) => {
-  it('33: a change is delivered to contacts; a change without effect is not delivered', async () => {
+  it('a change is delivered to contacts; a change without effect is not delivered', async () => {
     await using api = await startSampleApiPod({ queue: backend })
     const { viewer } = api.alice
     const told = () => api.pod.db('outbox').where({ name: 'dispatch' }).delete().returning('data')
@@ -313,7 +313,7 @@ describe('GET and PATCH /user/settings', () => {
   const patch = (change: object, headers: Readonly<Record<string, string>> = {}) =>
     api.call({ method: 'PATCH', path: '/user/settings', token: alice.token, body: change, headers })
 
-  it('answer every setting, and the address only with the scope `email` (case 29)', async () => {
+  it('answer every setting, and the address only with the scope `email`', async () => {
     const { fay } = await api.people('fay')
     const kinds = (delivery: string, ...names: readonly string[]) =>
       Object.fromEntries(names.map((name) => [name, delivery]))
@@ -338,7 +338,7 @@ describe('GET and PATCH /user/settings', () => {
     expectError(await (await fay.with('profile:read_private')).patch('/user/settings', { language: 'en' }), 403)
   })
 
-  it('change the given fields only, and merge the kinds of mails (case 29)', async () => {
+  it('change the given fields only, and merge the kinds of mails', async () => {
     const before = await settings()
     const answer = await patch({
       ...{ time_zone: 'America/New_York', digest_hour: 20, mail_enabled: false, unknown: 1 },
@@ -364,7 +364,7 @@ describe('GET and PATCH /user/settings', () => {
     [{ mail_kinds: { poked: 'never' } }, 'mail_kind_invalid', 'mail_kinds.poked'],
     [{ mail_kinds: { toString: 'never' } }, 'mail_kind_invalid', 'mail_kinds.toString'],
     [{ mail_kinds: null }, 'field_invalid', 'mail_kinds'],
-  ])('change nothing with %j (case 27)', async (wrong, reason, field) => {
+  ])('change nothing with %j', async (wrong, reason, field) => {
     const before = await settings()
     const answer = await patch({ default_post_public: true, mail_kinds: { liked: 'daily' }, ...wrong })
     expectError(answer, 422)
@@ -372,7 +372,7 @@ describe('GET and PATCH /user/settings', () => {
     expect(await settings()).toEqual(before)
   })
 
-  it('accept aspects of the user only (case 28)', async () => {
+  it('accept aspects of the user only', async () => {
     const { gus } = await api.people('gus')
     const [own] = (await alice.get('/aspects')).body
     const [foreign] = (await gus.get('/aspects')).body
@@ -387,7 +387,7 @@ describe('GET and PATCH /user/settings', () => {
     expect((await patch({ follow_back_aspect_id: null })).body.follow_back_aspect_id).toBeNull()
   })
 
-  it('change nothing if the settings have changed since the read that `If-Match` names (case 51)', async () => {
+  it('change nothing if the settings have changed since the read that `If-Match` names', async () => {
     const { etag = '' } = (await alice.get('/user/settings')).headers
     const first = await patch({ digest_hour: 3 }, { 'if-match': String(etag) })
     expect([first.status, first.headers['etag'] === etag]).toEqual([200, false])

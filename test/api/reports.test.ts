@@ -35,7 +35,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     const report = (client: ApiClient, body: object | string = spam, place = `${post}/comments/${comment}`) =>
       client.post(`/posts/${place}/report`, body)
 
-    it('132: is visible to the reporter only', async () => {
+    it('is visible to the reporter only', async () => {
       const answer = await report(alice)
 
       expect([answer.status, answer.text]).toEqual([204, ''])
@@ -44,7 +44,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await api.carol.get('/notifications')).body).toEqual([])
     })
 
-    it('133: a second report is rejected, also after review of the first', async () => {
+    it('a second report is rejected, also after review of the first', async () => {
       await report(alice)
 
       expectError(await report(alice, { reason: 'Again' }), 409)
@@ -53,7 +53,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await report(bob)).status).toBe(204)
     })
 
-    it('134: finds no comment that is not there or under another post, and no post that is not there', async () => {
+    it('finds no comment that is not there or under another post, and no post that is not there', async () => {
       for (const body of [spam, {}, { reason: '' }]) {
         expectError(await report(alice, body, `${post}/comments/${newGuid()}`), 404)
         expectError(await report(alice, body, `${api.PB}/comments/${comment}`), 404)
@@ -62,7 +62,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       }
     })
 
-    it('135: needs a reason', async () => {
+    it('needs a reason', async () => {
       for (const body of [
         {},
         { reason: '' },
@@ -90,7 +90,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     const report = (client: ApiClient, body: object | string = spam, guid = post) =>
       client.post(`/posts/${guid}/report`, body)
 
-    it('136: is visible to the reporter only', async () => {
+    it('is visible to the reporter only', async () => {
       const answer = await report(alice)
 
       expect([answer.status, answer.text]).toEqual([204, ''])
@@ -98,7 +98,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await isCommentReported(alice)).toBe(false)
     })
 
-    it('136: happens once', async () => {
+    it('happens once', async () => {
       await report(alice)
 
       expectError(await report(alice, { reason: 'Again' }), 409)
@@ -108,7 +108,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       ])
     })
 
-    it('136: needs a reason', async () => {
+    it('needs a reason', async () => {
       for (const body of [{}, { reason: '' }, { reason: 7 }, '{', '"x"']) {
         const headers = { 'content-type': 'application/json' }
         const path = `/posts/${post}/report`
@@ -117,7 +117,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await isPostReported(alice)).toBe(false)
     })
 
-    it('136: finds no post that is not there, or not for the reporter', async () => {
+    it('finds no post that is not there, or not for the reporter', async () => {
       for (const guid of [api.XB, newGuid()]) {
         for (const body of [spam, {}]) expectError(await report(alice, body, guid), 404)
       }

@@ -29,7 +29,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   const resharers = async (guid = post, who: ApiClient = alice) =>
     (await list(guid, who)).body.map(({ author }: ApiAnswer['body']) => author.guid)
 
-  it('156: makes a post that shows the other, whole', async () => {
+  it('makes a post that shows the other, whole', async () => {
     const poll = { question: 'Tea?', answers: ['y', 'n'] }
     const location = { address: 'Here', lat: '1', lng: '2' }
     const root = await publish(api, bob, { text: `## Tea\n@{${alice.address}} #nsfw`, public: true, poll, location })
@@ -61,21 +61,21 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(answer.text).toContain('"lat":1.0,"lng":2.0')
   })
 
-  it('156: happens once', async () => {
+  it('happens once', async () => {
     await reshare()
 
     expectError(await reshare(), 409)
     expect((await read()).interaction_counters.reshares).toBe(1)
   })
 
-  it('156: a reshare of one’s own post, a private post or an invisible post is rejected', async () => {
+  it('a reshare of one’s own post, a private post or an invisible post is rejected', async () => {
     expectError(await reshare(api.PA), 422)
     expectError(await reshare(api.RB), 422)
     expectError(await reshare(api.RB, await alice.with('public:modify')), 404)
     for (const guid of [api.XB, newGuid(), 'x']) expectError(await reshare(guid), 404)
   })
 
-  it('156: of a reshare shows the original, and is refused where that is one’s own, reshared already or gone', async () => {
+  it('of a reshare shows the original, and is refused where that is one’s own, reshared already or gone', async () => {
     const first = (await reshare(post, api.carol)).body.guid
 
     const second = (await reshare(first)).body
@@ -89,7 +89,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await reshare(first, api.dan), 422)
   })
 
-  it('156: stays when the original is gone, with nothing to show', async () => {
+  it('stays when the original is gone, with nothing to show', async () => {
     const { guid } = (await reshare()).body
 
     expect((await bob.delete(`/posts/${post}`)).status).toBe(204)
@@ -111,7 +111,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await reshare()).status).toBe(200)
   })
 
-  it('102: notifies the author, who is notified of comments on the reshare', async () => {
+  it('notifies the author, who is notified of comments on the reshare', async () => {
     const { guid } = (await reshare()).body
     const [news] = (await bob.get('/notifications')).body
     expect(news).toMatchObject({ type: 'reshared', target: { guid: post }, event_creators: [{ guid: alice.guid }] })

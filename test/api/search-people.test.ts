@@ -38,7 +38,7 @@ describe('searching for people', () => {
   })
   afterAll(() => api.close())
 
-  it('164: wants a name or a tag, and not both', async () => {
+  it('wants a name or a tag, and not both', async () => {
     for (const query of ['', '?', '?tag=tea&name_or_handle=bob', '?tag=&name_or_handle=bob', '?name_or_handle[]=bob']) {
       expectError(await alice.get(`/search/users${query}`), 422)
     }
@@ -51,13 +51,13 @@ describe('searching for people', () => {
   })
 
   describe('by name', () => {
-    it('164: fewer than two characters find no person', async () => {
+    it('fewer than two characters find no person', async () => {
       for (const text of ['', ' ', 'b', ' b ', '猫', '𐐀']) {
         expect(await named(alice, text)).toMatchObject({ status: 200, body: [] })
       }
     })
 
-    it('164: finds words in their order anywhere in it, in any case', async () => {
+    it('finds words in their order anywhere in it, in any case', async () => {
       for (const text of ['bob', 'BAK', 'ob ba', 'b b', 'Bob  Baker', ' ake']) {
         expect(addresses(await named(alice, text))).toContain(api.bob.address)
       }
@@ -67,7 +67,7 @@ describe('searching for people', () => {
       expect(addresses(await named(alice, '100%_\\'))).toEqual(['percent@q.example'])
     })
 
-    it('164: lists people by name, each as they are shown everywhere', async () => {
+    it('lists people by name, each as they are shown everywhere', async () => {
       const answer = await named(alice, 'baker')
 
       expect(addresses(answer)).toEqual([api.bob.address, api.carol.address, 'quin@q.example'])
@@ -80,14 +80,14 @@ describe('searching for people', () => {
       })
     })
 
-    it('164: finds the beginning of an address, of people with a name and without', async () => {
+    it('finds the beginning of an address, of people with a name and without', async () => {
       expect(addresses(await named(alice, 'ali'))).toEqual([alice.address])
       expect(addresses(await named(alice, 'QUIN@Q.exa'))).toEqual(['quin@q.example'])
       expect(addresses(await named(alice, 'lice'))).toEqual([])
       expect(addresses(await named(alice, 'pod.example'))).toEqual([])
     })
 
-    it('164: finds who does not want to be found only among the contacts of who may see these', async () => {
+    it('finds who does not want to be found only among the contacts of who may see these', async () => {
       expect(addresses(await named(alice, 'дан'))).toEqual([])
       await share(api, alice, api.dan, 'Work')
 
@@ -97,7 +97,7 @@ describe('searching for people', () => {
       expect(addresses(await named(api.bob, 'дан'))).toEqual([])
     })
 
-    it('164: never finds who has left', async () => {
+    it('never finds who has left', async () => {
       const { zoe } = await api.people('zoe')
       expect(addresses(await named(alice, 'zoe'))).toEqual([zoe.address])
 
@@ -118,7 +118,7 @@ describe('searching for people', () => {
   })
 
   describe('by tag', () => {
-    it('164: finds those who have it in their profile', async () => {
+    it('finds those who have it in their profile', async () => {
       for (const tag of ['tea', '#Tea', 'TEA']) {
         expect(addresses(await find(alice, { tag }))).toEqual([api.bob.address, api.carol.address])
       }
@@ -133,7 +133,7 @@ describe('searching for people', () => {
       alice.get(`/search/users?name_or_handle=ba&${filters.map((filter) => `filter[]=${filter}`).join('&')}`)
     const found = async (...filters: string[]) => addresses(await filtered(...filters))
 
-    it('164: each of them holds', async () => {
+    it('each of them holds', async () => {
       await share(api, alice, { guid: (await named(alice, 'quin@')).body[0].guid }, 'Work')
       const work = await aspectOf(api, alice, 'Work')
       const quin = 'quin@q.example'
@@ -148,11 +148,11 @@ describe('searching for people', () => {
       expect(await found(`aspect:${api.FR}`, `aspect:${work}`)).toEqual([])
     })
 
-    it('164: hold for a tag as well', async () => {
+    it('hold for a tag as well', async () => {
       expect(addresses(await alice.get('/search/users?tag=tea&filter=contacts:receiving'))).toEqual([api.bob.address])
     })
 
-    it('164: are given once or many times, with brackets or without', async () => {
+    it('are given once or many times, with brackets or without', async () => {
       const [receiving, sharing] = ['contacts:receiving', 'contacts%3Asharing']
       for (const query of [
         `filter=${receiving}&filter=${sharing}`,
@@ -165,7 +165,7 @@ describe('searching for people', () => {
       }
     })
 
-    it('164: are refused where there is none of that name, or no such aspect', async () => {
+    it('are refused where there is none of that name, or no such aspect', async () => {
       const theirs = await aspectOf(api, api.bob, 'Friends')
       for (const filter of [
         '',
@@ -194,7 +194,7 @@ describe('searching for people', () => {
       expectError(await filtered(...aspects, 'contacts'), 422)
     })
 
-    it('164: need the scope contacts:read, for every value', async () => {
+    it('need the scope contacts:read, for every value', async () => {
       const client = await alice.with()
       for (const filter of ['contacts', 'nonsense', '']) {
         const answer = await client.get(`/search/users?name_or_handle=ba&filter[]=${filter}`)

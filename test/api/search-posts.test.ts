@@ -14,13 +14,13 @@ const guidsOf = (posts: readonly { guid: string }[]) => posts.map(({ guid }) => 
 const search = (who: Pick<ApiPerson, 'get'>, tag: string) => who.get(`/search/posts?tag=${encodeURIComponent(tag)}`)
 const found = async (who: Pick<ApiPerson, 'get'>, tag: string) => guidsOf((await search(who, tag)).body)
 
-it('165: needs a tag', async () => {
+it('needs a tag', async () => {
   for (const query of ['', '?tag=', '?tag=%23', '?tag=%20', '?tag[]=cats', '?tag=%00']) {
     expectError(await api.alice.get(`/search/posts${query}`), 422)
   }
 })
 
-it('165: finds nothing under a tag that is unused, or only used in a comment', async () => {
+it('finds nothing under a tag that is unused, or only used in a comment', async () => {
   await api.bob.post(`/posts/${api.PA}/comments`, { body: '#onlyincomments' })
 
   for (const tag of ['neverused', 'onlyincomments', 'x'.repeat(256)]) {
@@ -29,7 +29,7 @@ it('165: finds nothing under a tag that is unused, or only used in a comment', a
   }
 })
 
-it('165: finds the posts with the tag, in every spelling, the newest first, with the interactions of the viewer', async () => {
+it('finds the posts with the tag, in every spelling, the newest first, with the interactions of the viewer', async () => {
   const older = await publish(api, api.carol, { text: 'Look, #Kittens!', public: true })
   const newer = await publish(api, api.dan, { text: '#kittens', public: true })
   await publish(api, api.dan, { text: '#kittensAndCats', public: true })
@@ -40,7 +40,7 @@ it('165: finds the posts with the tag, in every spelling, the newest first, with
   expect([first.own_interaction_state.liked, second.own_interaction_state.liked]).toEqual([true, false])
 })
 
-it('165: finds tags of any script', async () => {
+it('finds tags of any script', async () => {
   const post = await publish(api, api.dan, { text: 'Das ist #Übung, und das #日本語', public: true })
 
   expect(await found(api.alice, 'übung')).toEqual([post])
@@ -59,7 +59,7 @@ it('finds private posts only for those who see them, and whose token may', async
   expect(await found(api.eve, 'secrets')).toEqual([])
 })
 
-it('144, 165: omits hidden posts and posts by a blocked person', async () => {
+it('omits hidden posts and posts by a blocked person', async () => {
   const { gus } = await api.people('gus')
   const hers = await publish(api, api.carol, { text: '#leftout', public: true })
   const his = await publish(api, api.bob, { text: '#leftout', public: true })
@@ -75,7 +75,7 @@ it('144, 165: omits hidden posts and posts by a blocked person', async () => {
   expect(await found(gus, 'leftout')).toEqual([his, hers])
 })
 
-it('161: gives each of 40 posts of one millisecond exactly once, in both directions', async () => {
+it('gives each of 40 posts of one millisecond exactly once, in both directions', async () => {
   const quin = await addRemotePerson(api.pod, 'quin@q.example')
   const createdAt = new Date('2025-03-01T08:15:30.250Z')
   const [tag] = await api.pod.db('tags').insert({ name: 'pagedsearch' }).returning('id')

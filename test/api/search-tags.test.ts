@@ -16,7 +16,7 @@ afterAll(() => api.close())
 
 const search = (query: string) => alice.get(`/search/tags?query=${encodeURIComponent(query)}`)
 
-it('165: finds the tags that begin with a text, in order', async () => {
+it('finds the tags that begin with a text, in order', async () => {
   const answer = await search('cat')
 
   expect(answer.status).toBe(200)
@@ -24,7 +24,7 @@ it('165: finds the tags that begin with a text, in order', async () => {
   expect(answer.links).toEqual({})
 })
 
-it('165: takes a tag in any of its forms', async () => {
+it('takes a tag in any of its forms', async () => {
   for (const query of ['CAT', '#cat', '#Cat', 'c at']) expect((await search(query)).body).toContain('cats')
   expect((await search('ÄR')).body).toEqual(['ärger'])
   expect((await search('<3')).body).toEqual(['<3'])
@@ -32,25 +32,25 @@ it('165: takes a tag in any of its forms', async () => {
   expect((await search('c%')).body).toEqual(['c_a', 'ca', 'cat', 'catalogue', 'catfish', 'cats'])
 })
 
-it('165: finds nothing where there is nothing', async () => {
+it('finds nothing where there is nothing', async () => {
   for (const query of ['zebra', 'catss', 'x'.repeat(255)])
     expect(await search(query)).toMatchObject({ status: 200, body: [] })
 })
 
-it('165: needs something to look for', async () => {
+it('needs something to look for', async () => {
   for (const query of ['', ' ', '#', '!?', 'x'.repeat(5_000)]) expectError(await search(query), 422)
   for (const query of ['', '?query[]=cat', '?query=cat&query=dog', '?query=%00', '?query=cat&page=x']) {
     expectError(await alice.get(`/search/tags${query}`), 422)
   }
 })
 
-it('165: finds nothing that begins with more than any tag has', async () => {
+it('finds nothing that begins with more than any tag has', async () => {
   const answer = await search('x'.repeat(256))
 
   expect([answer.status, answer.body]).toEqual([200, []])
 })
 
-it('165: comes in pages', async () => {
+it('comes in pages', async () => {
   for (const items of [1, 2, 3]) {
     expect(await readAllPages(alice, `/search/tags?query=%23Cat&per_page=${items}`)).toEqual([
       'cat',
@@ -64,7 +64,7 @@ it('165: comes in pages', async () => {
   expect((await alice.get('/search/tags?query=cat&page=7')).body).toEqual([])
 })
 
-it('165: needs no more than the scope that everybody has, and one statement', async () => {
+it('needs no more than the scope that everybody has, and one statement', async () => {
   const client = await alice.with()
 
   expect((await client.get('/search/tags?query=dog')).body).toEqual(['dog'])

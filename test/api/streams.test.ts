@@ -107,7 +107,7 @@ describe('GET /streams/main', () => {
     expect((await reader.get('/streams/main')).body).toEqual((await reader.get(`/users/${friend.guid}/posts`)).body)
   })
 
-  it('60: omits posts by a blocked person; reshares of them by other people stay', async () => {
+  it('omits posts by a blocked person; reshares of them by other people stay', async () => {
     const [reader, friend] = [await newcomer(), await newcomer()]
     await share(api, reader, friend)
     await follow(reader, 'blocked60')
@@ -128,7 +128,7 @@ describe('GET /streams/main', () => {
     expect((await reader.get(`/posts/${hers}`)).status).toBe(200)
   })
 
-  it('144: omits hidden posts until they are shown again', async () => {
+  it('omits hidden posts until they are shown again', async () => {
     const reader = await newcomer()
     await share(api, reader, api.bob)
     const before = await read(reader, 'main')
@@ -209,13 +209,13 @@ describe('pages', () => {
   })
 
   it.each(STREAMS)(
-    '161: of %s give each of 40 posts of one millisecond exactly once, and none leads to nothing',
+    'of %s give each of 40 posts of one millisecond exactly once, and none leads to nothing',
     async (stream) => {
       expect(guidsOf(await readAllPages(reader, `/streams/${stream}?per_page=7`))).toEqual(newestFirst)
     },
   )
 
-  it.each(STREAMS)('161: of %s give the same in the other direction', async (stream) => {
+  it.each(STREAMS)('of %s give the same in the other direction', async (stream) => {
     const oldestFirst = newestFirst.toReversed()
     expect(guidsOf(await readAllPages(reader, `/streams/${stream}?per_page=7&after=2025-03-01`))).toEqual(oldestFirst)
   })
@@ -228,7 +228,7 @@ describe('pages', () => {
     for (const stream of STREAMS) expect([stream, (await read(reader, stream + query)).length]).toEqual([stream, count])
   })
 
-  it('161: is a hundred posts at most', async () => {
+  it('is a hundred posts at most', async () => {
     const much = await newcomer()
     await Post.query(api.pod.db).insert(
       Array.from({ length: 101 }, (_, index) => {
@@ -243,7 +243,7 @@ describe('pages', () => {
     expect((await much.get(answer.links.next ?? '')).body).toHaveLength(1)
   })
 
-  it.each(STREAMS)('160: of %s go only forward', async (stream) => {
+  it.each(STREAMS)('of %s go only forward', async (stream) => {
     const answer = await reader.get(`/streams/${stream}?per_page=7`)
 
     expect(Object.keys(answer.links)).toEqual(['next'])
@@ -292,14 +292,14 @@ describe('pages', () => {
 })
 
 describe('GET /streams/aspects', () => {
-  it('160: needs both contacts:read and private:read', async () => {
+  it('needs both contacts:read and private:read', async () => {
     for (const client of [await api.alice.with('contacts:read'), await api.alice.with()]) {
       expectError(await client.get('/streams/aspects'), 403)
     }
     expect((await (await api.alice.with('contacts:read', 'private:read')).get('/streams/aspects')).status).toBe(200)
   })
 
-  it('160: has the posts of the people in these aspects, and the user’s own posts that are public or for these aspects', async () => {
+  it('has the posts of the people in these aspects, and the user’s own posts that are public or for these aspects', async () => {
     const reader = await newcomer()
     const [friend, colleague] = [await newcomer(), await newcomer()]
     const [friends, work, family] = [
@@ -331,7 +331,7 @@ describe('GET /streams/aspects', () => {
       expect(await read(reader, `aspects${query}`)).toEqual(all)
   })
 
-  it('160: ignores aspects of other users', async () => {
+  it('ignores aspects of other users', async () => {
     expect(await read(api.alice, `aspects?aspect_ids=[${api.FR},999999999]`)).toEqual([api.LB, api.RB, api.PB, api.PA])
     expect(await read(api.bob, `aspects?aspect_ids=[${api.FR},-1]`)).toEqual([api.LB, api.PB])
   })
@@ -363,7 +363,7 @@ describe('GET /streams/activity', () => {
     for (const text of ['oldest', 'older', 'old']) posts.unshift(await publish(api, reader, { text, public: true }))
   })
 
-  it('162: a comment moves an old post to the top, a like or a vote does not', async () => {
+  it('a comment moves an old post to the top, a like or a vote does not', async () => {
     const [old = '', older = '', oldest = ''] = posts
     expect(await read(reader, 'activity')).toEqual([old, older, oldest])
 
@@ -375,7 +375,7 @@ describe('GET /streams/activity', () => {
     expect(await read(api.bob, 'activity')).toContain(oldest)
   })
 
-  it('162: is paged by the last comment', async () => {
+  it('is paged by the last comment', async () => {
     const [old = '', older = '', oldest = ''] = posts
     await comment(api.bob, older)
     await comment(api.bob, oldest)

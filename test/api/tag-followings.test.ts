@@ -21,7 +21,7 @@ const unfollow = (name: string) => alice.delete(`/tag_followings/${encodeURIComp
 const followed = async (who = alice) => (await who.get('/tag_followings')).body
 
 describe('following a tag', () => {
-  it('163: is done once, and each user follows their own', async () => {
+  it('is done once, and each user follows their own', async () => {
     const answer = await follow('cats')
 
     expect([answer.status, answer.text]).toEqual([204, ''])
@@ -31,14 +31,14 @@ describe('following a tag', () => {
     expect((await follow('cats', bob)).status).toBe(204)
   })
 
-  it('163: takes a tag in any of its forms', async () => {
+  it('takes a tag in any of its forms', async () => {
     expect((await follow('#CATS')).status).toBe(204)
 
     expect(await followed()).toEqual(['cats'])
     for (const name of ['cats', 'Cats', '#cats', 'c a t s', 'cats!']) expectError(await follow(name), 409)
   })
 
-  it('163: lists all of them in order', async () => {
+  it('lists all of them in order', async () => {
     for (const name of ['tea', 'ärger', 'cats', '<3', '猫', '123', 'a_b-c', 'CAT']) {
       expect((await follow(name)).status).toBe(204)
     }
@@ -51,7 +51,7 @@ describe('following a tag', () => {
     expect(answer.links).toEqual({})
   })
 
-  it('163: needs a name', async () => {
+  it('needs a name', async () => {
     for (const name of ['', '#', '  ', '!?', '##', 'x'.repeat(256), '\0', 'a\udfff', 5, null, ['cats'], {}]) {
       expectError(await follow(name), 422)
     }
@@ -81,7 +81,7 @@ describe('following a tag', () => {
 })
 
 describe('following a tag no longer', () => {
-  it('163: is done once', async () => {
+  it('is done once', async () => {
     await follow('cats')
     await follow('tea')
 
@@ -92,7 +92,7 @@ describe('following a tag no longer', () => {
     expect(await followed()).toEqual(['tea'])
   })
 
-  it('163: takes a tag in any of its forms, percent-encoded', async () => {
+  it('takes a tag in any of its forms, percent-encoded', async () => {
     for (const [name, said] of [
       ['cats', '#CATS'],
       ['öl', 'ÖL'],
@@ -107,7 +107,7 @@ describe('following a tag no longer', () => {
     expect(await followed()).toEqual([])
   })
 
-  it('163: an invalid tag is rejected', async () => {
+  it('an invalid tag is rejected', async () => {
     for (const name of ['dogs', '#', ' ', '!', '%', '..%2f']) expectError(await unfollow(name), 410)
     expectError(await alice.delete('/tag_followings/%00'), 404)
     expectError(await alice.delete('/tag_followings'), 404)

@@ -43,7 +43,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     poll_answers: [{ vote_count: 0 }, { vote_count: 0 }],
   }
 
-  it('145: counts, for everybody, and is known to the voter as theirs', async () => {
+  it('counts, for everybody, and is known to the voter as theirs', async () => {
     const answer = await vote(alice, yes)
 
     expect([answer.status, answer.text]).toEqual([204, ''])
@@ -66,7 +66,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await shownTo(alice, post, bob)).own_interaction_state.subscribed).toBe(true)
   })
 
-  it('145: happens once', async () => {
+  it('happens once', async () => {
     await vote(alice, yes)
 
     expectError(await vote(alice, yes), 410)
@@ -74,7 +74,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await shownTo(alice, post, bob)).poll.participation_count).toBe(1)
   })
 
-  it('145: an answer that is not part of the poll is rejected, also after a vote', async () => {
+  it('an answer that is not part of the poll is rejected, also after a vote', async () => {
     const [black] = await answersOf(api.LC, api.carol)
     const wrong = [black, -1, 0, 1.5, '', 'x', '-1', '1e1', ' 1', null, true, [yes], {}, 2 ** 53, '9'.repeat(15), 1e300]
     for (const answer of wrong) expectError(await vote(alice, answer), 422)
@@ -86,11 +86,11 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await vote(alice, black), 422)
   })
 
-  it('145: needs a poll', async () => {
+  it('needs a poll', async () => {
     expectError(await vote(alice, yes, api.PB), 422)
   })
 
-  it('145: needs the scope interactions', async () => {
+  it('needs the scope interactions', async () => {
     expectError(await vote(await alice.with('private:read'), yes), 403)
   })
 

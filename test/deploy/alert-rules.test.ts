@@ -118,7 +118,7 @@ it('every metric of the dashboard is exported', () => {
   expect(unknownLabelsIn(expressions.join('\n'))).toEqual([])
 })
 
-it('series of other pods are those of fifty pods and the sum of all others, for 5 000 pods (case 74)', async () => {
+it('series of other pods are those of fifty pods and the sum of all others, for 5 000 pods', async () => {
   const { db, log, config } = pod.pod
   await db.raw(
     `insert into pods (host, failures) select 'p' || number || '.example', number from generate_series(1, 5000) as number`,

@@ -67,7 +67,7 @@ function migration(from: RemotePerson, to: Pick<RemotePerson, 'address' | 'priva
   }
 }
 
-describe('25: a blocked person', () => {
+describe('a blocked person', () => {
   it('posts nothing, gets comments on local posts answered with a retraction, and still retracts', async () => {
     const own = await addPost(pod, ann)
     const old = postBy(remy)
@@ -129,7 +129,7 @@ describe('25: a blocked person', () => {
   })
 })
 
-it('26: the comment of a blocked person is not stored when the author of the post relays it', async () => {
+it('the comment of a blocked person is not stored when the author of the post relays it', async () => {
   const post = postBy(quin)
   await receive(pod, publicMessage(quin, post))
   await block(remy)
@@ -158,7 +158,7 @@ it('a person who is blocked while the messages are being opened stores nothing, 
   expect(await sentAbout(pod, comment.guid)).toMatchObject([{ verb: 'retract' }])
 })
 
-describe('27: an account migration', () => {
+describe('an account migration', () => {
   it('of a blocked person blocks the new account, and the undo frees both', async () => {
     const remy2 = await pod.addRemotePerson('remy2@q.example')
     const aspect = await addAspect(pod, ann.userId, [remy2])

@@ -123,7 +123,7 @@ describe('discoverPerson', () => {
   })
 
   it.each(['application/json', 'text/plain', 'text/html', undefined])(
-    'reads documents of the media type %s (case 19)',
+    'reads documents of the media type %s',
     async (type) => {
       const host = newHost()
       const quin = fakePods.person(`quin@${host}`)
@@ -141,7 +141,7 @@ describe('discoverPerson', () => {
     },
   )
 
-  it('accepts an hCard on another host (case 18)', async () => {
+  it('accepts an hCard on another host', async () => {
     const host = newHost()
     const quin = fakePods.person(`quin@${host}`)
     const document = fakePods.webFinger(quin)
@@ -154,7 +154,7 @@ describe('discoverPerson', () => {
     expect(await discoverPerson(pod, quin.address)).toMatchObject({ guid: quin.guid, pod: { host } })
   })
 
-  it('accepts a seed_location with the host of the pod (case 23)', async () => {
+  it('accepts a seed_location with the host of the pod', async () => {
     const host = newHost()
     const quin = fakePods.person(`quin@${host}`)
     const document = fakePods.webFinger(quin)
@@ -168,7 +168,7 @@ describe('discoverPerson', () => {
   it.each([
     [4, 'works'],
     [5, 'fails'],
-  ])('over %i redirects %s (case 17)', async (redirects, end) => {
+  ])('over %i redirects %s', async (redirects, end) => {
     const host = newHost()
     const quin = fakePods.person(`quin@${host}`)
     fakePods.script(`${host}${WEBFINGER}`, (_request, response, url) => {
@@ -255,7 +255,7 @@ describe('discoverPerson stores nothing', () => {
     expect(await pod.rows('people', 'profiles', 'pods')).toEqual(before)
   }
 
-  it('when the subject is another person (case 14)', async () => {
+  it('when the subject is another person', async () => {
     const host = newHost()
     const quin = fakePods.person(`quin@${host}`)
     fakePods.script(`${host}${WEBFINGER}`, (_request, response) =>
@@ -266,7 +266,7 @@ describe('discoverPerson stores nothing', () => {
     expect(askedAt(host)).toHaveLength(1)
   })
 
-  it.each([404, 410, 500, 503, 401])('when the answer is %i (case 15)', async (status) => {
+  it.each([404, 410, 500, 503, 401])('when the answer is %i', async (status) => {
     const host = newHost()
     fakePods.script(`${host}${WEBFINGER}`, (_request, response) => response.writeHead(status).end())
 
@@ -283,7 +283,7 @@ describe('discoverPerson stores nothing', () => {
     ['a guid that is one', { guid: '../../etc/passwd-----' }],
     ['a name that fits', { firstName: 'x'.repeat(33) }],
     ['a name without separators', { lastName: 'a;b' }],
-  ])('when the hCard lacks %s (case 16)', async (_what, change) => {
+  ])('when the hCard lacks %s', async (_what, change) => {
     const host = newHost()
     const quin = fakePods.person(`quin@${host}`)
     fakePods.script(`${host}/hcard/users/${quin.guid}`, (_request, response) =>
@@ -293,7 +293,7 @@ describe('discoverPerson stores nothing', () => {
     await expectNothingStored(quin.address)
   })
 
-  it('when the hCard has no element for the full name (case 16)', async () => {
+  it('when the hCard has no element for the full name', async () => {
     const host = newHost()
     const quin = fakePods.person(`quin@${host}`)
     fakePods.script(`${host}/hcard/users/${quin.guid}`, (_request, response) =>
@@ -320,7 +320,7 @@ describe('discoverPerson stores nothing', () => {
     'https://www.pod.example/',
     'https://pod.example:80/',
     'https://POD.example:443/x',
-  ])('when the seed_location is %s, which is this pod (case 24)', async (href) => {
+  ])('when the seed_location is %s, which is this pod', async (href) => {
     const host = newHost()
     const quin = fakePods.person(`quin@${host}`)
     const document = fakePods.webFinger(quin)
@@ -332,7 +332,7 @@ describe('discoverPerson stores nothing', () => {
   })
 
   it.each(['ghost@pod.example', 'ghost@www.pod.example', 'ghost@pod.example:443', 'ghost@pod.example:80'])(
-    'and sends no request for %s, which would be a local person (case 25)',
+    'and sends no request for %s, which would be a local person',
     async (address) => {
       const before = fakePods.requests.length
 
@@ -469,7 +469,7 @@ describe('a known person', () => {
     expect(await discoverPerson(pod, quin.address, { refresh: true })).toMatchObject({ name: 'Quintus Tester' })
   })
 
-  it('keeps key, guid and pod when a later look-up returns others (case 20)', async () => {
+  it('keeps key, guid and pod when a later look-up returns others', async () => {
     const { quin, serve, host } = await known()
     const unknownPerson = fakePods.person(`stranger@${newHost()}`)
     serve({ publicKey: unknownPerson.publicKey, guid: newGuid() })
@@ -522,7 +522,7 @@ describe('a known person', () => {
 })
 
 describe('concurrent look-ups of one person', () => {
-  it('share one request (case 22)', async () => {
+  it('share one request', async () => {
     const host = newHost()
     const quin = fakePods.person(`quin@${host}`)
 

@@ -61,7 +61,7 @@ async function expectNothingFetched(fetching: () => Promise<unknown>): Promise<u
 }
 
 describe('fetchEntity', () => {
-  it('fetches a post of an unknown person, with its author (case 13)', async () => {
+  it('fetches a post of an unknown person, with its author', async () => {
     const quin = newPerson()
     const entity = postBy(quin)
     fakePods.serve(quin, entity)
@@ -351,7 +351,7 @@ describe('a fetched entity ends as NotFetchable, with nothing stored,', () => {
     await expectNothingFetched(() => fetchEntity(pod, wanted(quin, entity.guid), { again: true }))
   })
 
-  it('when the key of the person has changed (case 20)', async () => {
+  it('when the key of the person has changed', async () => {
     const quin = newPerson()
     await discoverPerson(pod, quin.address)
     const moved = fakePods.person(quin.address, { guid: quin.guid })

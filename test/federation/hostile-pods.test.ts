@@ -225,7 +225,7 @@ const requestForms: readonly (readonly [string, (pod: Pod, fakePods: FakePods, t
 /** Like everybody's, but for the one server that stands for the other pods of the test. */
 describe.each(requestForms)('with nothing or another port opened, %s', (_form, ask) => {
   it.each(['127.0.0.1', 'localhost', '[::1]', '2130706433', '0x7f.1', 'evil.example'])(
-    'does not reach a listener on loopback as %s (case 26)',
+    'does not reach a listener on loopback as %s',
     async (host) => {
       const listener = await listenOnLoopback()
       try {

@@ -9,7 +9,7 @@ import { directionOf, LANGUAGES, languageName } from '../../src/languages/langua
 import { CATALOGUES, openLocales } from '../../src/languages/locales.js'
 
 describe('the catalogue', () => {
-  it.each(LANGUAGES)('%s has every message, with its arguments, tags and plural forms (case 42)', (language) => {
+  it.each(LANGUAGES)('%s has every message, with its arguments, tags and plural forms', (language) => {
     const catalogue = CATALOGUES[language]
 
     expect(Object.keys(catalogue).sort()).toEqual(Object.keys(ENGLISH).sort())
@@ -75,7 +75,7 @@ describe('the language', () => {
     [{ accepted: 'fr', kept: 'de', uiLocales: 'de', setting: 'es' }, 'es'],
     [{ accepted: 'fr', setting: 'de_formal' }, 'de'],
     [{}, 'en'],
-  ])('for %j is %s (case 41)', (preferences, language) => {
+  ])('for %j is %s', (preferences, language) => {
     expect(chooseLanguage(preferences, LANGUAGES, 'en')).toBe(language)
   })
 

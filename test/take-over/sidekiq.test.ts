@@ -4,7 +4,7 @@ import { findSidekiqJobs, requireIdleSidekiq } from '../../src/take-over/sidekiq
 import { redisProgram, startTestRedis } from '../support/queues/redis-server.js'
 
 describe.runIf(redisProgram() !== undefined)('the jobs of the old pod', () => {
-  it('are counted by class, and hold up the switch unless they are dropped (cases 46, 47)', async () => {
+  it('are counted by class, and hold up the switch unless they are dropped', async () => {
     const server = await startTestRedis()
     const redis = new Redis(server.url)
     try {

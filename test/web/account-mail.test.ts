@@ -352,7 +352,7 @@ describe('a mail about the safety of the account', () => {
     expect(await db('known_browsers').where({ userId })).toHaveLength(1)
   })
 
-  it('reports changes of the second factor, and how many recovery codes remain (case 15)', async () => {
+  it('reports changes of the second factor, and how many recovery codes remain', async () => {
     const { pod } = opened
     const { id: userId, personId } = await pod.db('users').where({ username: 'liam' }).first()
     const owner = { userId, address: 'liam@pod.example', role: null, sessionUid: 'none' }

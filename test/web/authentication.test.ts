@@ -42,7 +42,7 @@ describe('authentication', () => {
     return (await pod.people(name))[name]?.token ?? ''
   }
 
-  it('answers 401 without a token (case 1)', async () => {
+  it('answers 401 without a token', async () => {
     const response = await pod.inject('/api/v1/user')
 
     expect(response.statusCode).toBe(401)
@@ -60,7 +60,7 @@ describe('authentication', () => {
     },
   )
 
-  it('refuses an unknown token with an OAuth error (case 2)', async () => {
+  it('refuses an unknown token with an OAuth error', async () => {
     const response = await pod.inject({ url: '/api/v1/user', headers: { authorization: `Bearer ${UNKNOWN}` } })
 
     expect(response.statusCode).toBe(401)
@@ -76,7 +76,7 @@ describe('authentication', () => {
     })
   })
 
-  it('refuses a token that has expired by the clock of the database (case 3)', async () => {
+  it('refuses a token that has expired by the clock of the database', async () => {
     const { alice } = await pod.people('alice')
     const client = await alice.with('profile')
     const [latest] = await AccessToken.query(pod.pod.db).orderBy('id', 'desc').limit(1)
@@ -90,7 +90,7 @@ describe('authentication', () => {
     expect(response.json()).toMatchObject({ error: 'invalid_token' })
   })
 
-  it('refuses a token whose authorization is revoked (case 4)', async () => {
+  it('refuses a token whose authorization is revoked', async () => {
     const { alice } = await pod.people('alice')
     const client = await alice.with('profile')
     expect((await client.get('/api/v1/user')).statusCode).toBe(200)
@@ -121,7 +121,7 @@ describe('authentication', () => {
     expect((await locked.get('/api/v1/user')).json()).toMatchObject({ code: 401, error: 'invalid_token' })
   })
 
-  it('refuses a token without the scope, and never with a 401 (case 5)', async () => {
+  it('refuses a token without the scope, and never with a 401', async () => {
     const { alice } = await pod.people('alice')
 
     const response = await (await alice.with()).get('/api/v1/user')
@@ -157,13 +157,13 @@ describe('authentication', () => {
     expect((await client.get('/api/v1/user')).statusCode).toBe(403)
   })
 
-  it('reads a token from the query (case 6)', async () => {
+  it('reads a token from the query', async () => {
     const response = await pod.inject(`/api/v1/user?access_token=${await tokenOf('bob')}`)
 
     expect(response.statusCode).toBe(200)
   })
 
-  it('reads a token from a form (case 6)', async () => {
+  it('reads a token from a form', async () => {
     const payload = `access_token=${await tokenOf('bob')}`
     const response = await pod.inject({ method: 'POST', url: '/api/v1/echo', headers: form, payload })
 
@@ -184,7 +184,7 @@ describe('authentication', () => {
   })
 
   it.each<[string, (token: string) => object]>([
-    ['header and query (case 7)', (t) => ({ url: `/api/v1/echo?access_token=${t}`, headers: bearer(t) })],
+    ['header and query', (t) => ({ url: `/api/v1/echo?access_token=${t}`, headers: bearer(t) })],
     ['query twice', (t) => ({ url: `/api/v1/echo?access_token=${t}&access_token=${t}` })],
     ['header and form', (t) => ({ headers: { ...bearer(t), ...form }, payload: `access_token=${t}` })],
     ['query and form', (t) => ({ url: `/api/v1/echo?access_token=${t}`, headers: form, payload: `access_token=${t}` })],

@@ -65,29 +65,26 @@ describe('GET /fetch/:type/:guid', () => {
     return result
   }
 
-  it.each(['post', 'status_message', 'reshare'])(
-    'gives a public post as %s, signed by its author (case 33)',
-    async (type) => {
-      const post = await publish({ text: 'Good\r\nmorning <b>&amp; all' })
+  it.each(['post', 'status_message', 'reshare'])('gives a public post as %s, signed by its author', async (type) => {
+    const post = await publish({ text: 'Good\r\nmorning <b>&amp; all' })
 
-      const response = await fetch(`${type}/${post.guid}`)
+    const response = await fetch(`${type}/${post.guid}`)
 
-      expect(response.statusCode).toBe(200)
-      expect(response.headers['content-type']).toBe('application/magic-envelope+xml; charset=utf-8')
-      expect(peekEnvelope(response.body)).toEqual({ sender: 'ann@p.example', author: 'ann@p.example' })
-      const { sender, entity } = await opened(`${type}/${post.guid}`)
-      expect(sender).toBe('ann@p.example')
-      expect(entity).toEqual({
-        type: 'status_message',
-        author: 'ann@p.example',
-        guid: post.guid,
-        created_at: new Date(Math.floor(post.createdAt.getTime() / 1000) * 1000),
-        public: true,
-        text: 'Good\r\nmorning <b>&amp; all',
-        photos: [],
-      })
-    },
-  )
+    expect(response.statusCode).toBe(200)
+    expect(response.headers['content-type']).toBe('application/magic-envelope+xml; charset=utf-8')
+    expect(peekEnvelope(response.body)).toEqual({ sender: 'ann@p.example', author: 'ann@p.example' })
+    const { sender, entity } = await opened(`${type}/${post.guid}`)
+    expect(sender).toBe('ann@p.example')
+    expect(entity).toEqual({
+      type: 'status_message',
+      author: 'ann@p.example',
+      guid: post.guid,
+      created_at: new Date(Math.floor(post.createdAt.getTime() / 1000) * 1000),
+      public: true,
+      text: 'Good\r\nmorning <b>&amp; all',
+      photos: [],
+    })
+  })
 
   it('serves a post with all of its parts', async () => {
     const { id: authorId } = await annsPerson()
@@ -123,7 +120,7 @@ describe('GET /fetch/:type/:guid', () => {
     })
   })
 
-  it('does not serve private posts (case 34)', async () => {
+  it('does not serve private posts', async () => {
     const { id } = await Aspect.query(pod.pod.db).findOne({ name: 'Family' }).throwIfNotFound()
     const viewer = await viewerOf(pod.pod, ann)
     const aspects = await Aspect.query(pod.pod.db).where({ userId: viewer.userId })
@@ -132,11 +129,11 @@ describe('GET /fetch/:type/:guid', () => {
     expect((await fetch(`post/${post.guid}`)).statusCode).toBe(404)
   })
 
-  it('answers 404 for an unknown entity (case 35)', async () => {
+  it('answers 404 for an unknown entity', async () => {
     for (const type of ['post', 'comment', 'poll']) expect((await fetch(`${type}/${newGuid()}`)).statusCode).toBe(404)
   })
 
-  it('answers 404 for types that are not served, and for invalid guids (case 36)', async () => {
+  it('answers 404 for types that are not served, and for invalid guids', async () => {
     const post = await publish()
     const paths = [
       `profile/${ann.account.guid}`,
@@ -157,7 +154,7 @@ describe('GET /fetch/:type/:guid', () => {
     for (const path of paths) expect([path, (await fetch(path)).statusCode]).toEqual([path, 404])
   })
 
-  it('answers the same to a raw request line on the socket (case 36)', async () => {
+  it('answers the same to a raw request line on the socket', async () => {
     const origin = await pod.app.listen({ host: '127.0.0.1', port: 0 })
     const ask = async (path: string) => {
       const [answer] = await once(request(new URL(origin), { path }).end(), 'response')
@@ -171,7 +168,7 @@ describe('GET /fetch/:type/:guid', () => {
     expect(await ask(`/fetch/post/${guid}`)).toBe(200)
   })
 
-  it('redirects to the pod of a remote post (case 37)', async () => {
+  it('redirects to the pod of a remote post', async () => {
     const post = await addPost(pod.pod, quin)
 
     for (const type of ['post', 'status_message']) {
@@ -205,7 +202,7 @@ describe('GET /fetch/:type/:guid', () => {
     },
   )
 
-  it('serves the post of a poll (case 38)', async () => {
+  it('serves the post of a poll', async () => {
     const post = await publish({ poll: { question: 'Tea?', answers: ['Yes', 'No'] } })
     const poll = await Poll.query(pod.pod.db).findOne({ postId: post.id }).throwIfNotFound()
 
@@ -214,7 +211,7 @@ describe('GET /fetch/:type/:guid', () => {
     expect(entity).toMatchObject({ type: 'status_message', guid: post.guid, poll: { guid: poll.guid } })
   })
 
-  it('serves a reshare with its root and without a public flag (case 39)', async () => {
+  it('serves a reshare with its root and without a public flag', async () => {
     const root = await addPost(pod.pod, quin)
     const reshare = await createReshare(pod.pod, await viewerOf(pod.pod, ann), root.guid)
 
@@ -270,7 +267,7 @@ describe('GET /fetch/:type/:guid', () => {
       return { ...entity, author_signature: authorSignature }
     }
 
-    it('of another pod on our post: signed by the author of the post, with everything its own author signed (case 40)', async () => {
+    it('of another pod on our post: signed by the author of the post, with everything its own author signed', async () => {
       const comment = await quinComments(await publish())
 
       const result = await opened(`comment/${comment.guid}`)
@@ -322,7 +319,7 @@ describe('GET /fetch/:type/:guid', () => {
       ])
     })
 
-    it('on a private post: not at all (case 41)', async () => {
+    it('on a private post: not at all', async () => {
       const { id } = await annsPerson()
       const comment = await quinComments(await addPost(pod.pod, { id }, { public: false }))
 
@@ -331,7 +328,7 @@ describe('GET /fetch/:type/:guid', () => {
   })
 
   it.each(['abcdef0123456789@hub.example', 'a.b:c-d_0123456789'])(
-    'takes the guid %s, percent-encoded or not (case 42)',
+    'takes the guid %s, percent-encoded or not',
     async (guid) => {
       await addPost(pod.pod, await annsPerson(), { guid })
       const encoded = encodeURIComponent(guid).replaceAll('.', '%2E').replaceAll('_', '%5f').replaceAll('-', '%2d')
@@ -341,7 +338,7 @@ describe('GET /fetch/:type/:guid', () => {
     },
   )
 
-  it('signs an entity once for all requests, and checks each time that it is still public (case 43)', async () => {
+  it('signs an entity once for all requests, and checks each time that it is still public', async () => {
     const post = await publish()
     seals = 0
 
@@ -382,7 +379,7 @@ describe('GET /fetch/:type/:guid', () => {
     expect([before.statusCode, (await fetch(`comment/${guid}`)).statusCode]).toEqual([200, 404])
   })
 
-  it('names this pod regardless of the requested host (case 12)', async () => {
+  it('names this pod regardless of the requested host', async () => {
     const post = await publish()
 
     const { body } = await pod.inject({ url: `/fetch/post/${post.guid}`, headers: { host: 'evil.example' } })

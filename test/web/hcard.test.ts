@@ -20,7 +20,7 @@ describe('GET /hcard/users/:guid', () => {
 
   const ask = (guid: string, headers = {}) => pod.inject({ url: `/hcard/users/${guid}`, headers })
 
-  it('is a page on which all ten classes are found (case 8)', async () => {
+  it('is a page on which all ten classes are found', async () => {
     const { ann } = await pod.people('ann')
     await ann.editProfile({
       firstName: 'Ann',
@@ -53,7 +53,7 @@ describe('GET /hcard/users/:guid', () => {
     })
   })
 
-  it('has the public key of the person (case 8)', async () => {
+  it('has the public key of the person', async () => {
     const { ann } = await pod.people('ann')
     const post = await publishPost(pod.pod, await viewerOf(pod.pod, ann), { text: 'Hello', public: true })
     const { publicKey } = readHcard((await ask(ann.account.guid)).body)
@@ -63,7 +63,7 @@ describe('GET /hcard/users/:guid', () => {
     expect(() => verifyMagicEnvelope(readMagicEnvelope(body), createPublicKey(publicKey))).not.toThrow()
   })
 
-  it('has empty names and default pictures for a person without them (case 9)', async () => {
+  it('has empty names and default pictures for a person without them', async () => {
     const { ben } = await pod.people('ben')
 
     const { body } = await ask(ben.account.guid)
@@ -72,7 +72,7 @@ describe('GET /hcard/users/:guid', () => {
     expect(readHcard(body)).toMatchObject({ imageUrl: DEFAULT, imageUrlMedium: DEFAULT, imageUrlSmall: DEFAULT })
   })
 
-  it('escapes names (case 10)', async () => {
+  it('escapes names', async () => {
     const { eve } = await pod.people('eve')
     await eve.editProfile({ firstName: '<b>&"', lastName: "'><script>" })
 
@@ -89,7 +89,7 @@ describe('GET /hcard/users/:guid', () => {
     expect(readHcard((await ask(mal.account.guid)).body)).toMatchObject({ imageUrl: DEFAULT, imageUrlSmall: DEFAULT })
   })
 
-  it('answers 404 for unknown and remote persons and closed accounts (case 11)', async () => {
+  it('answers 404 for unknown and remote persons and closed accounts', async () => {
     const { gone } = await pod.people('gone')
     const quin = await addRemotePerson(pod.pod, 'quin@q.example')
     expect((await ask(gone.account.guid)).statusCode).toBe(200)
@@ -100,7 +100,7 @@ describe('GET /hcard/users/:guid', () => {
     }
   })
 
-  it('names this pod regardless of the requested host (case 12)', async () => {
+  it('names this pod regardless of the requested host', async () => {
     const { ben } = await pod.people('ben')
 
     const { body } = await ask(ben.account.guid, { host: 'evil.example' })

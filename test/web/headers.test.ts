@@ -15,7 +15,7 @@ describe('headers', () => {
   afterAll(() => pod.close())
 
   describe('for web apps of other origins', () => {
-    it('answers their preflight requests (case 12)', async () => {
+    it('answers their preflight requests', async () => {
       const headers = {
         origin,
         'access-control-request-method': 'PATCH',
@@ -32,7 +32,7 @@ describe('headers', () => {
       expect(response.headers['access-control-allow-credentials']).toBeUndefined()
     })
 
-    it('lets them read responses and their headers (case 12)', async () => {
+    it('lets them read responses and their headers', async () => {
       const { alice } = await pod.people('alice')
 
       const response = await alice.get('/api/v1/user', { origin })

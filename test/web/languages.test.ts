@@ -31,7 +31,7 @@ async function languageOf(url: string, headers: Readonly<Record<string, string>>
 
 describe('the language of a page', () => {
   it.each(['/', '/apps', '/public', '/tags/tea', '/users/sign_in', '/users/sign_up', '/people/unknown', '/nothing'])(
-    '%s is that of the browser, then that of the pod (case 41)',
+    '%s is that of the browser, then that of the pod',
     async (url) => {
       expect(await languageOf(url, { 'accept-language': 'fr-CH, de;q=0.9' })).toBe('fr')
       expect(await languageOf(url, { 'accept-language': 'fr', cookie: 'pod_lang=de' })).toBe('de')
@@ -67,7 +67,7 @@ describe('the language of a page', () => {
     expect((await get('/language?to=xx')).headers['set-cookie']).toBeUndefined()
   })
 
-  it('is the setting of a member, which public pages follow (case 41)', async () => {
+  it('is the setting of a member, which public pages follow', async () => {
     await pod.pod.db('users').where({ username: 'alice' }).update({ language: 'fr' })
     const reader = browser()
     await reader.visit('/users/sign_in')

@@ -96,7 +96,7 @@ describe('a passkey', () => {
     ['without a verified person', () => ({ verified: false })],
     ['with a challenge of its own', () => ({ challenge: 'A'.repeat(43) })],
     ['with the user id of another person', () => ({ userHandle: Buffer.alloc(64).toString('base64url') })],
-  ])('is refused with an answer %s (case 18)', async (_name, changesFor) => {
+  ])('is refused with an answer %s', async (_name, changesFor) => {
     await withPasskey(async (passkey) => {
       const browser = await signIn(passkey, changesFor({ challenge: '' }))
       expect([browser.page.statusCode, browser.page.body.includes('The passkey was not accepted.')]).toEqual([
@@ -136,7 +136,7 @@ describe('a passkey', () => {
     expect(bodies.size).toBe(1)
   })
 
-  it('answers a challenge once, in its browser, for its purpose, within five minutes (case 18)', async () => {
+  it('answers a challenge once, in its browser, for its purpose, within five minutes', async () => {
     await withPasskey(async (passkey, here) => {
       const [browser, other] = [pod.visitor(), pod.visitor()]
       await browser.visit('/users/sign_in/passkey')
@@ -190,7 +190,7 @@ describe('a passkey', () => {
     })
   })
 
-  it('needs the form token of the browser (case 44)', async () => {
+  it('needs the form token of the browser', async () => {
     await withPasskey(async (passkey) => {
       const browser = pod.visitor()
       await browser.visit('/users/sign_in/passkey')
@@ -289,11 +289,11 @@ describe('the page of passkeys', () => {
     ['http://pod.example', undefined],
     ['https://192.0.2.1', undefined],
     ['https://[2001:db8::1]', undefined],
-  ])('belongs to %s with the relying party %s (case 19)', (url, id) => {
+  ])('belongs to %s with the relying party %s', (url, id) => {
     expect(relyingPartyOf({ config: { ...pod.pod.config, url } })?.id).toBe(id)
   })
 
-  it('does not exist, and no page has a script, on a pod without a host name (case 19)', async () => {
+  it('does not exist, and no page has a script, on a pod without a host name', async () => {
     await using address = await buildPod({ environment: { POD_URL: 'https://192.0.2.1' } })
     for (const path of ['/users/sign_in/passkey', '/settings/passkeys']) {
       expect((await address.inject(path)).statusCode).toBe(404)
@@ -324,7 +324,7 @@ describe.each(findChromium() === undefined ? [] : ['with an authenticator'])('Ch
     }
   }
 
-  it('finds no violation with axe on any page of the settings, nor one wider than 320 pixels (case 43)', async () => {
+  it('finds no violation with axe on any page of the settings, nor one wider than 320 pixels', async () => {
     const context = await chromium?.newContext({
       ...{ baseURL: pod.url, colorScheme: 'dark', viewport: { width: 320, height: 900 } },
     })
@@ -364,7 +364,7 @@ describe.each(findChromium() === undefined ? [] : ['with an authenticator'])('Ch
     await context.close()
   }, 60_000)
 
-  it('adds a passkey, signs in with it alone, confirms with it, and continues to an application (case 17)', async () => {
+  it('adds a passkey, signs in with it alone, confirms with it, and continues to an application', async () => {
     const client = await registerTestClient(pod.app)
     const faults: string[] = []
     await withAuthenticator(async (page) => {

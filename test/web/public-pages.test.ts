@@ -38,7 +38,7 @@ async function where(url: string): Promise<readonly [number, unknown]> {
 }
 
 describe('GET /posts/:guid', () => {
-  it('is a page for a public post of our people (case 31)', async () => {
+  it('is a page for a public post of our people', async () => {
     const post = await publish({
       text: '# Hi <b>all</b>\n\nwith @{quin@q.example} #Tea and diaspora://ann@p.example/post/nothing-is-there0',
       poll: { question: 'Tea <3?', answers: ['<Yes>', 'No'] },
@@ -289,7 +289,7 @@ describe('GET /posts/:guid', () => {
     })
   })
 
-  it('is a 404 for a private post, an unknown post and a post of a closed account (case 31)', async () => {
+  it('is a 404 for a private post, an unknown post and a post of a closed account', async () => {
     const { left } = await pod.people('left')
     const gone = await publish({}, left)
     const hidden = await addPost(pod.pod, await personOf(ann), { public: false })
@@ -304,7 +304,7 @@ describe('GET /posts/:guid', () => {
     }
   })
 
-  it('sends to the pod where a public post is at home (case 31)', async () => {
+  it('sends to the pod where a public post is at home', async () => {
     const { guid } = await addPost(pod.pod, quin)
 
     expect(await where(`/posts/${guid}`)).toEqual([302, `https://q.example/posts/${guid}`])
@@ -460,7 +460,7 @@ describe('GET /people/:guid/stream', () => {
     expect(await guidsBefore('yesterday')).toEqual(guids)
   })
 
-  it('lists the newest public posts as JSON (case 32)', async () => {
+  it('lists the newest public posts as JSON', async () => {
     const { sam } = await pod.people('sam')
     const { id } = await personOf(sam)
     const root = await publish()

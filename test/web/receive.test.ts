@@ -79,7 +79,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     return { status: response.statusCode, body: await text(response) }
   }
 
-  it('answers 202 without a body once a public message is in the queue (case 44)', async () => {
+  it('answers 202 without a body once a public message is in the queue', async () => {
     const envelope = `<env>${newGuid()}</env>`
 
     const response = await post('/receive/public', envelope)
@@ -89,7 +89,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     expect(await taken.until(1)).toEqual([{ envelope }])
   })
 
-  it('accepts malformed messages like others, and drops empty ones (case 45)', async () => {
+  it('accepts malformed messages like others, and drops empty ones', async () => {
     await using taken = recordInboundQueue(pod)
     const counted = countingFrom()
 
@@ -112,7 +112,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     'nonsense',
     ';;;',
     '',
-  ])('takes the body as it is when its type is said to be %s (case 46)', async (type) => {
+  ])('takes the body as it is when its type is said to be %s', async (type) => {
     await using taken = recordInboundQueue(pod)
     const envelope = '{"a": 1}\r\n<b>=%20&c</b>\ufeff'
 
@@ -135,7 +135,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     expect(message?.envelope).toBe('a\ufffd\ufffd\ufffd(\ufffd\ufffd\ufffdb')
   })
 
-  it('accepts private messages for local persons only (case 47)', async () => {
+  it('accepts private messages for local persons only', async () => {
     await using taken = recordInboundQueue(pod)
     const counted = countingFrom()
     const ben = await addLocal('ben', new Date())
@@ -185,7 +185,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     expect(await pod.jobs.counts('inbound-private')).toMatchObject({ waiting: 0, active: 0, delayed: 0 })
   })
 
-  it('stores 1.5 MB unchanged, and answers 413 above 8 MiB (case 48)', async () => {
+  it('stores 1.5 MB unchanged, and answers 413 above 8 MiB', async () => {
     await using taken = recordInboundQueue(pod)
     const counted = countingFrom()
     const large = 'ä'.repeat(750_000)
@@ -202,7 +202,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     expect(app.inboundEndpoint.packing.facts().gatheredBytes).toBe(0)
   })
 
-  it('reads a chunked body, and one with `Expect: 100-continue` (case 50)', async () => {
+  it('reads a chunked body, and one with `Expect: 100-continue`', async () => {
     await using taken = recordInboundQueue(pod)
 
     const chunked = await send({ 'transfer-encoding': 'chunked' }, (client) => {
@@ -242,7 +242,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     expect(app.inboundEndpoint.packing.facts().gatheredBytes).toBe(0)
   })
 
-  it.each(['GET', 'PUT', 'DELETE'] as const)('answers 404 for %s (case 51)', async (method) => {
+  it.each(['GET', 'PUT', 'DELETE'] as const)('answers 404 for %s', async (method) => {
     for (const url of ['/receive/public', `/receive/users/${ann}`]) {
       expect((await app.inject({ method, url })).statusCode).toBe(404)
     }
@@ -342,7 +342,7 @@ describe.each(queueBackends)('the inbound endpoint, with the queue in $store', (
     }
 
     it.each(['refuse', 'freeze'] as const)(
-      'answers 503 at once, and loses nothing that is sent again (%s; case 49, P8)',
+      'answers 503 at once, and loses nothing that is sent again (%s)',
       async (fault) => {
         await using taken = recordInboundQueue(pod)
         await untilAccepted('before')

@@ -41,7 +41,7 @@ function post(url: string, payload?: string, type = 'application/json') {
 
 describe('paths', () => {
   it.each(['/api/v1//texts', '//api/v1/texts', '/api//v1///texts', '/api/v1/texts/', '/api/v1/texts.json'])(
-    'takes %s for the path it means (case 10)',
+    'takes %s for the path it means',
     async (url) => {
       expect((await post(url, '{"text":"a"}')).json()).toEqual({ body: { text: 'a' } })
     },
@@ -62,7 +62,7 @@ describe('paths', () => {
   })
 
   it.each([
-    ['an unknown path (case 9)', 'GET', '/api/v1/nonsense'],
+    ['an unknown path', 'GET', '/api/v1/nonsense'],
     ['the API itself', 'GET', '/api/v1'],
     ['another version', 'GET', '/api/v2/user'],
     ['a wrong method', 'DELETE', '/api/v1/user'],
@@ -148,7 +148,7 @@ describe('bodies', () => {
   )
 
   it.each(['{', '{"a":1,}', 'a=b', '[]', '"text"', '3', 'null', 'true', '[{"text":"a"}]'])(
-    'answers 400 for the body %s (case 11)',
+    'answers 400 for the body %s',
     async (payload) => {
       const response = await post('/api/v1/texts', payload)
 

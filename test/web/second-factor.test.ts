@@ -110,7 +110,7 @@ describe('codes', () => {
 })
 
 describe('the authenticator app', () => {
-  it('is on only after a right code, which gives ten recovery codes (case 13)', async () => {
+  it('is on only after a right code, which gives ten recovery codes', async () => {
     const browser = await pod.signedIn('dan')
     await browser.visit('/settings/two_factor/set_up')
     expect(browser.page.body).toContain('<svg class="qr"')
@@ -127,7 +127,7 @@ describe('the authenticator app', () => {
     })
   })
 
-  it('signs in with a code once; the step before is accepted, two before are not (case 14)', async () => {
+  it('signs in with a code once; the step before is accepted, two before are not', async () => {
     await withFactor(async ({ secret }) => {
       const id = await userId()
       const twoBefore = nextCode(secret, -2)
@@ -145,7 +145,7 @@ describe('the authenticator app', () => {
     })
   })
 
-  it('is replaced by a recovery code, once, whatever its spelling (case 15)', async () => {
+  it('is replaced by a recovery code, once, whatever its spelling', async () => {
     await withFactor(async ({ codes: [code = ''] }) => {
       const browser = await givePassword()
       await browser.submit({ code: ` ${code.toLowerCase().replaceAll('-', ' ')}` })
@@ -159,7 +159,7 @@ describe('the authenticator app', () => {
     })
   })
 
-  it('accepts five codes after one password, and twenty wrong ones an hour (case 16)', async () => {
+  it('accepts five codes after one password, and twenty wrong ones an hour', async () => {
     await withFactor(async ({ secret }) => {
       for (let round = 0; round < 4; round += 1) {
         const browser = await givePassword()
@@ -199,7 +199,7 @@ describe('the authenticator app', () => {
     })
   })
 
-  it('has a secret that opens for its own user only, and stores no code (case 46)', async () => {
+  it('has a secret that opens for its own user only, and stores no code', async () => {
     await withFactor(async ({ secret, codes }) => {
       const rows = async (table: string) => JSON.stringify(await pod.pod.db(table))
       const stored = (await rows('userSecrets')) + (await rows('recoveryCodes'))
@@ -261,7 +261,7 @@ describe('a sign-in', () => {
 })
 
 describe('a client', () => {
-  it('gets its code after both steps, with the methods in the ID token (case 20)', async () => {
+  it('gets its code after both steps, with the methods in the ID token', async () => {
     await withFactor(async ({ secret }) => {
       const browser = openBrowser(pod.app, POD)
       await browser.visit(client.address())
@@ -275,7 +275,7 @@ describe('a client', () => {
     expect(await claimsFor(codeIn(await allow(pod.app, client, 'dan')))).toMatchObject({ acr: '0', amr: ['pwd'] })
   })
 
-  it('gets an error if it needs two factors and the user has one (case 21)', async () => {
+  it('gets an error if it needs two factors and the user has one', async () => {
     const browser = openBrowser(pod.app, POD)
     await browser.visit(client.address({ claims: ESSENTIAL }))
     await givePassword(browser)
@@ -284,7 +284,7 @@ describe('a client', () => {
     expect(browser.url.searchParams.get('error')).toBe('unmet_authentication_requirements')
   })
 
-  it('that needs two factors has only the code asked of a session with one (case 21)', async () => {
+  it('that needs two factors has only the code asked of a session with one', async () => {
     await withFactor(async ({ secret }, browser) => {
       const { authenticatedAt } = await pod.pod.db('browserSessions').orderBy('beganAt', 'desc').first()
       await browser.visit(client.address({ claims: ESSENTIAL }))
@@ -329,7 +329,7 @@ describe('a client', () => {
     })
   })
 
-  it('is never shown a page with prompt=none, and gets both steps with prompt=login (case 22)', async () => {
+  it('is never shown a page with prompt=none, and gets both steps with prompt=login', async () => {
     await withFactor(async ({ secret }, browser) => {
       await browser.visit(client.address({ prompt: 'none', claims: ESSENTIAL }))
       expect(browser.url.searchParams.get('error')).toBe('login_required')

@@ -59,7 +59,7 @@ describe('every page of the settings', () => {
     }
   })
 
-  it('accepts no form without the token of the browser (case 44)', async () => {
+  it('accepts no form without the token of the browser', async () => {
     const forms = pod.app.knownRoutes.filter(({ method, config }) => config?.member && method === 'POST')
     expect(forms.length).toBeGreaterThan(8)
     const other = await pod.signedIn('dan')
@@ -196,7 +196,7 @@ describe('notices of the moderators', () => {
 })
 
 describe('a change that needs a proof', () => {
-  it('asks for the password after ten minutes, and returns to the settings or the console only (case 23)', async () => {
+  it('asks for the password after ten minutes, and returns to the settings or the console only', async () => {
     await withOldProof(async () => {
       const browser = await pod.signedIn('dan')
       pod.later(660)
@@ -275,7 +275,7 @@ describe('sessions and applications', () => {
     },
   )
 
-  it('end one browser while this one stays; an authorization in between keeps one line (case 24)', async () => {
+  it('end one browser while this one stays; an authorization in between keeps one line', async () => {
     const client = await registerTestClient(pod.app)
     const [here, there] = [await pod.signedIn('mod'), await pod.signedIn('mod')]
     await allow(pod.app, client, 'mod', {}, here)
@@ -304,7 +304,7 @@ describe('sessions and applications', () => {
     expect((await dan.visit('/settings')).body).toContain('<h1>Settings</h1>')
   })
 
-  it('end one application, or all of them (case 25)', async () => {
+  it('end one application, or all of them', async () => {
     const clients = [await registerTestClient(pod.app), await registerTestClient(pod.app)]
     const tokens: string[] = []
     for (const client of clients) tokens.push(await tokenOf(client, dan))
@@ -343,7 +343,7 @@ describe('sessions and applications', () => {
 describe('the data of a person', () => {
   const FILE = '/settings/data/file'
 
-  it('is listed with purpose, number and end, and is complete in the file, without others and secrets (case 45)', async () => {
+  it('is listed with purpose, number and end, and is complete in the file, without others and secrets', async () => {
     const { db } = pod.pod
     const [{ id, personId }, mod] = [await userRow(), await userRow('mod')]
     const secrets = await db('user_secrets').where({ userId: id }).first()
@@ -393,7 +393,7 @@ describe('closing the own account', () => {
     await browser.submit({ username }, '/settings/close')
   }
 
-  it('needs the username, ends sessions and the access of applications, and can be taken back (case 39)', async () => {
+  it('needs the username, ends sessions and the access of applications, and can be taken back', async () => {
     const client = await registerTestClient(pod.app)
     const [here, there] = [await pod.signedIn('dan'), await pod.signedIn('dan')]
     const token = await tokenOf(client, here)
@@ -430,7 +430,7 @@ describe('closing the own account', () => {
     await browser.submit({}, '/settings/close/keep')
   })
 
-  it('is refused to the last admin (case 40), and taken back by no owner if a moderator closes', async () => {
+  it('is refused to the last admin, and taken back by no owner if a moderator closes', async () => {
     const adm = await pod.signedIn('adm')
     await close(adm, 'adm')
     expect([adm.page.statusCode, (await userRow('adm')).closeAt]).toEqual([422, null])

@@ -145,7 +145,7 @@ describe('a sign-up with confirmation', () => {
     expect(await refused({ email: 'nothing' })).toEqual([422, expect.stringContaining('e-mail address')])
   })
 
-  it('51: refuses mailboxes by rule in every spelling, domains with subdomains, and the hosts that take their mail', async () => {
+  it('refuses mailboxes by rule in every spelling, domains with subdomains, and the hosts that take their mail', async () => {
     const rule = (kind: 'email' | 'domain', value: string) =>
       addMailRule(opened.pod, COMMAND_ACTOR, { kind, value }, { reason: 'Spam' })
     await rule('email', 'u.ser@gmail.com')

@@ -87,7 +87,7 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
     return { type: 'post', guid, from: author.address, depth: 0 }
   }
 
-  it('discovers a person once for any number of concurrent requests in any number of processes (case 22)', async () => {
+  it('discovers a person once for any number of concurrent requests in any number of processes', async () => {
     const quin = newPerson()
     await Promise.all(Array.from({ length: 50 }, () => discover(quin)))
     work(pod, { ...pod, remote: fakePods.remotePods() })
@@ -99,10 +99,10 @@ describe.each(queueBackends)('the fetch queue, with the queue in $store', (backe
 
   it.each([
     [
-      'another subject (case 14)',
+      'another subject',
       (quin: FakePerson) => JSON.stringify({ ...fakePods.webFinger(quin), subject: 'acct:remy@r.example' }),
     ],
-    ['no WebFinger (case 15)', () => undefined],
+    ['no WebFinger', () => undefined],
   ])('tries ten times again when there is %s, and gives up with nothing stored', async (_what, write) => {
     const quin = newPerson()
     fakePods.script(`${hostOf(quin)}${WEBFINGER}`, (_request, response) => {

@@ -128,7 +128,7 @@ describe.each(queueBackends)('inbound messages, with the queue in $store', (back
     expect(await pod.rows('waiting')).toEqual([0])
   })
 
-  it('have the trace of their request, to the relays and the log lines (case 72)', async () => {
+  it('have the trace of their request, to the relays and the log lines', async () => {
     const recorded = openRecordedLog()
     const queues = ['inbound', 'inbound-private', 'fetch', 'fetch-unproven', 'relay'] as const
     const pod = await start({ queues, handlers: { relay: relayHandlers }, log: recorded.log })

@@ -238,7 +238,7 @@ describe('If-Match', () => {
   })
 })
 
-describe('14: forwarding', () => {
+describe('forwarding', () => {
   it('answers with a text without reporter and private content, and sends it to a contact of the podmin account only', async () => {
     const rita = await addRemotePerson(api.pod, 'rita@r.example')
     const remote = await addPost(api.pod, rita, { text: 'Cheap watches' })

@@ -131,7 +131,7 @@ describe('dead letters', () => {
     ])
   })
 
-  it('show public content decoded and cut, and of private content and other jobs no text (case 68)', async () => {
+  it('show public content decoded and cut, and of private content and other jobs no text', async () => {
     await seed()
     const { db } = api.pod
     const key = createPrivateKey(readKey('4.private.pem'))

@@ -104,7 +104,7 @@ describe('a hidden post', () => {
     expect((await api.carol.get(`/posts/${api.RB}`)).status).toBe(404)
   })
 
-  it('20: has no picture files of any size until the undo', async () => {
+  it('has no picture files of any size until the undo', async () => {
     const guid = await publish(api, api.bob, { text: 'With a picture', public: true })
     const post = await api.pod.db('posts').where({ guid }).first('id', 'authorId')
     const name = `${newGuid()}.png`

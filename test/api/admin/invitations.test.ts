@@ -229,7 +229,7 @@ describe('rules for networks and e-mail addresses', () => {
     expect([answer.status, answer.body.reason, answer.body.field]).toEqual([422, refusal, 'cidr'])
   })
 
-  it('52: take pages and API from a network, but nothing from other pods', async () => {
+  it('take pages and API from a network, but nothing from other pods', async () => {
     const { body } = await mod.post('/ip_rules', { cidr: '203.0.113.0/24', severity: 'no_access', reason })
     const from = async (remoteAddress: string, url: string) =>
       (await api.app.inject({ url, remoteAddress, headers: { authorization: `Bearer ${mod.token}` } })).statusCode
@@ -304,7 +304,7 @@ describe('the addresses of an account', () => {
   })
 })
 
-describe('54: sign-ups on a pod without an active moderator', () => {
+describe('sign-ups on a pod without an active moderator', () => {
   it('need a decision after UNATTENDED_DAYS, with one entry, until an admin ends that', async () => {
     const adm = await makeStaff(api, 'adm', 'admin')
     const later = (days: number) => ({ ...api.pod, now: () => new Date(Date.now() + days * 86_400_000) })
@@ -336,7 +336,7 @@ describe('54: sign-ups on a pod without an active moderator', () => {
   const actorNamed = (name: string) => findActorByName(api.pod, name, 'moderation')
 })
 
-describe('53: invitations of a member', () => {
+describe('invitations of a member', () => {
   it('are as many as INVITATIONS_PER_USER, after a week, and end with the account', async () => {
     const { rosa } = await api.people('rosa')
     const user = await api.pod.db('users').where({ username: 'rosa' }).first('id')

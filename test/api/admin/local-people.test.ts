@@ -44,7 +44,7 @@ async function runClosings(pod: Pod): Promise<void> {
   }
 }
 
-describe('23: an account that a moderator closes', () => {
+describe('an account that a moderator closes', () => {
   it('has no access, cannot be kept by its owner, and is as before after the undo', async () => {
     const { eve } = api
     expect((await close('dan', eve.guid)).body).toMatchObject({ code: 409, reason: 'confirmation_needed' })
@@ -135,7 +135,7 @@ describe('23: an account that a moderator closes', () => {
   })
 })
 
-describe('21: a warning', () => {
+describe('a warning', () => {
   it('is a notice and a conversation from the podmin account, and counts in the record', async () => {
     const { carol } = api
     const text = 'No advertising, please.'
@@ -166,7 +166,7 @@ describe('21: a warning', () => {
   })
 })
 
-it('15: the author of a removed or hidden post gets a notice, unless the action is silent', async () => {
+it('the author of a removed or hidden post gets a notice, unless the action is silent', async () => {
   const { bob } = api
   const notices = async () => (await bob.get('/user/notices')).body
   const post = async () => (await bob.post('/posts', { body: 'Watches', public: true })).body.guid

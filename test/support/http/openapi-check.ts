@@ -115,7 +115,7 @@ function checkError(answer: Answer, wrong: Wrong): void {
   if (code === 401 && !answer.headers['www-authenticate']) throw wrong('the header www-authenticate is missing')
 }
 
-/** Checks times and persons anywhere in a body (cases 13 and 14). */
+/** Checks times and persons anywhere in a body. */
 function checkValues(value: unknown, wrong: Wrong): void {
   if (typeof value !== 'object' || value === null) return
   if ('created_at' in value && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(String(value.created_at))) {
