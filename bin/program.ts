@@ -78,7 +78,7 @@ function sentenceOf(error: unknown): string {
     StorageUnavailable,
   ].some((kind) => error instanceof kind)
   if (expected) return messageOf(error)
-  return `This did not work: ${messageWithoutStatement(messageOf(error)) || 'no reason is known'}.`
+  return `Command failed: ${messageWithoutStatement(messageOf(error)) || 'the error has no message'}.`
 }
 
 /** The reader of the output has closed the pipe (`pod user list | head`). */

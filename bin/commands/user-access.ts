@@ -21,7 +21,7 @@ export function userAccessCommands(user: Command): void {
 
   user
     .command('two-factor <username>')
-    .description('Shows the second factors of a user, or removes all of them for somebody who has lost them.')
+    .description('Shows the second factors of a user, or removes all of them, for a user who has lost them.')
     .option('--off', 'remove all second factors; sessions in browsers end')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod user two-factor alice --off')

@@ -125,16 +125,19 @@ function checkDurability({ fsync, synchronousCommit }: ServerFacts): readonly Fi
 
 async function checkMigrations(db: Knex): Promise<Finding> {
   const { applied, pending, unknown } = await migrationStatus(db)
-  if (pending.length > 0) return fail('migrations', `${pending.join(', ')} must still run: use "pod db migrate".`)
+  if (pending.length > 0) return fail('migrations', `${pending.join(', ')} are not applied: use "pod db migrate".`)
   if (unknown.length > 0) {
-    return warn('migrations', `A newer release of this program has been here (${unknown.join(', ')}): use that one.`)
+    return warn(
+      'migrations',
+      `The database has migrations of a newer version (${unknown.join(', ')}): use that version.`,
+    )
   }
-  return ok('migrations', `All ${applied.length} have run.`)
+  return ok('migrations', `All ${applied.length} migrations are applied.`)
 }
 
 async function checkHost(db: Knex, config: Config): Promise<Finding> {
   const trouble = await findHostMismatch({ db, config })
-  return trouble === undefined ? ok('accounts', `They are at ${config.host}.`) : fail('accounts', trouble)
+  return trouble === undefined ? ok('accounts', `All accounts belong to ${config.host}.`) : fail('accounts', trouble)
 }
 
 /** A wrong key prevents the start; here it is reported with the other findings. */

@@ -35,7 +35,7 @@ function checkNode(): Finding {
 
 function checkAddress({ url }: Config): Finding {
   if (new URL(url).protocol === 'https:') return ok('address', `Others know this pod as ${url}.`)
-  return warn('address', `Other pods cannot reach ${url}: set POD_URL to a public https address before people come.`)
+  return warn('address', `Other pods cannot reach ${url}: set POD_URL to a public https address before users sign up.`)
 }
 
 async function checkFolder(check: string, path: string, setting: string): Promise<Finding> {
@@ -67,6 +67,9 @@ async function checkDisk(dataDir: string): Promise<Finding> {
 async function checkSecretKey(config: Config): Promise<Finding> {
   await readSecretKey(config)
   return config.secretKey === undefined
-    ? ok('secret key', `It is kept in ${secretKeyFile(config.dataDir)}: back it up together with the database.`)
-    : ok('secret key', 'It comes from SECRET_KEY; all processes need the same one.')
+    ? ok(
+        'secret key',
+        `The secret key is stored in ${secretKeyFile(config.dataDir)}: back it up together with the database.`,
+      )
+    : ok('secret key', 'The secret key comes from SECRET_KEY; all processes need the same one.')
 }

@@ -19,7 +19,9 @@ export async function checkQueue(pod: Pod): Promise<readonly Finding[]> {
   }
   const warnings = await pod.jobs.warnings()
   return [
-    ...(warnings.length === 0 ? [ok('queue', `It lives in ${place}.`)] : warnings.map((text) => warn('queue', text))),
+    ...(warnings.length === 0
+      ? [ok('queue', `The queue is stored in ${place}.`)]
+      : warnings.map((text) => warn('queue', text))),
     ...(await checkWorkers(pod)),
     ...(await checkBacklog(pod)),
   ]
@@ -38,7 +40,7 @@ async function checkWorkers(pod: Pod): Promise<readonly Finding[]> {
     ...(alone.length === 0 ? [] : [fail('workers', `No worker serves ${alone.join(', ')}: ${start}.`)]),
     ...(silent.length === 0
       ? []
-      : [fail('workers', `The workers of ${silent.join(', ')} are stuck or have too much to do: see "pod status".`)]),
+      : [fail('workers', `The workers of ${silent.join(', ')} did not run a test job within 10 s: see "pod status".`)]),
   ]
 }
 

@@ -37,7 +37,7 @@ export async function probePerson(pod: ProbePod, address: string): Promise<Probe
 
   const { hcardUrl, podUrl } = readWebFinger(json, address)
   const card = await probeHcard(pod, hcardUrl, { address, podUrl })
-  return { ...card, podUrl, findings: [...findings, ...livesAt(podUrl, home), ...card.findings] }
+  return { ...card, podUrl, findings: [...findings, ...checkPodHost(podUrl, home), ...card.findings] }
 }
 
 function mediaType(check: string, type: string | undefined, expected: string): Finding {
@@ -72,14 +72,14 @@ function linksOf(document: object, address: string): Finding {
 }
 
 function whoElse(subject: unknown, address: string): string {
-  if (typeof subject !== 'string') return `It does not say whom it is about: subject should be acct:${address}.`
-  return `It is about ${JSON.stringify(subject.slice(0, 255))}, not about acct:${address}: other pods ignore it.`
+  if (typeof subject !== 'string') return `The document has no subject: it should be acct:${address}.`
+  return `The subject is ${JSON.stringify(subject.slice(0, 255))}, not acct:${address}: other pods ignore the document.`
 }
 
-function livesAt(podUrl: string, home: URL): readonly Finding[] {
+function checkPodHost(podUrl: string, home: URL): readonly Finding[] {
   const url = new URL(podUrl)
-  if (url.host === home.host) return [ok('pod', `They live at ${podUrl}`)]
-  return [warn('pod', `They live at ${podUrl}, another host than that of their address.`)]
+  if (url.host === home.host) return [ok('pod', `The pod of this person is ${podUrl}`)]
+  return [warn('pod', `The pod of this person is ${podUrl}; the host differs from that of the address.`)]
 }
 
 async function probeHcard(
@@ -143,7 +143,7 @@ function keyIn(pem: string): Finding {
   }
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
   if (bits >= STRONG_BITS) return ok('key', `It is an RSA key of ${bits} bits.`)
-  return warn('key', `It is an RSA key of ${bits} bits, which is too short to protect anybody.`)
+  return warn('key', `It is an RSA key of ${bits} bits, which is too short to be safe: use at least 2048.`)
 }
 
 const frames = ['entity_photo', 'entity_photo_medium', 'entity_photo_small'] as const

@@ -28,13 +28,13 @@ function secure({ protocol, host }: URL): Finding {
   if (protocol === 'https:') return ok('TLS', `${host} has a certificate that we trust.`)
   return warn(
     'TLS',
-    `${host} speaks plain http, which only ALLOW_PRIVATE_ADDRESSES lets through: other pods need https.`,
+    `${host} uses plain http; only a pod with ALLOW_PRIVATE_ADDRESSES accepts that: other pods need https.`,
   )
 }
 
 function nodeInfo({ nodeInfo: info, error }: PodCheck): Finding {
   if (info === undefined) {
-    return warn('nodeinfo', `It does not say what it runs: ${error}. Other pods list it as of unknown version.`)
+    return warn('nodeinfo', `NodeInfo names no software: ${error}. Other pods list this pod with an unknown version.`)
   }
   const runs = `It runs ${info.software} ${info.version}`
   if (info.protocols.includes('diaspora')) return ok('nodeinfo', `${runs}.`)

@@ -42,7 +42,7 @@ export interface Config {
   readonly databaseReadUrl: string | undefined
   /** Connections per process; not set: what this kind of process needs. */
   readonly databasePool: number | undefined
-  /** Not set: the queue lives in PostgreSQL. */
+  /** Not set: the queue is stored in PostgreSQL. */
   readonly redisUrl: string | undefined
   /** Replicas of Redis that must have a message before it is accepted. */
   readonly redisReplicas: number

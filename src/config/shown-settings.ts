@@ -9,7 +9,7 @@ export const WHEN_NOT_SET: Readonly<Record<string, string>> = {
   DATABASE_URL: '(not set: the embedded PostgreSQL)',
   DATABASE_READ_URL: '(not set: lists are read where everything is written)',
   DATABASE_POOL: '(not set: what each kind of process needs)',
-  REDIS_URL: '(not set: the queue lives in PostgreSQL)',
+  REDIS_URL: '(not set: the queue is stored in PostgreSQL)',
   SECRET_KEY: '(not set: made once, kept in the data folder)',
   ADMIN_LISTEN: '(off)',
   SMTP_URL: '(not set: no mail)',

@@ -17,7 +17,7 @@ export function registerBackupMetrics(
   /** All gauges of one scrape share one statement. */
   const read = singleFlight(() =>
     readBackupFigures(db).catch((err: unknown) => {
-      log.debug({ err }, 'metrics without the backups')
+      log.debug({ err }, 'backup metrics unavailable')
       return undefined
     }),
   )
@@ -31,7 +31,7 @@ export function registerBackupMetrics(
       newest = await findNewestVerified(openRepository(backupTo, backupS3))
       readAt = performance.now()
     } catch (err) {
-      log.debug({ err }, 'metrics without the verified backup')
+      log.debug({ err }, 'metrics of the verified backup unavailable')
     }
     return newest
   })

@@ -13,7 +13,7 @@ export function registerMailMetric(registry: Registry, { config, db, log }: Pick
       try {
         this.set((await findTransportState(db)).failingSince === null ? 0 : 1)
       } catch (err) {
-        log.debug({ err }, 'metrics without the mail server')
+        log.debug({ err }, 'mail server metrics unavailable')
         this.remove()
       }
     },

@@ -67,7 +67,7 @@ export function openMetrics(pod: Pick<Pod, 'db' | 'jobs' | 'log' | 'config'>): M
       try {
         writeFacts(await queueFacts(pod))
       } catch (error) {
-        pod.log.debug({ err: error }, 'metrics without the facts of the database')
+        pod.log.debug({ err: error }, 'database metrics unavailable')
         writeFacts(undefined)
       }
       await shared

@@ -51,7 +51,7 @@ export function openSharedMetrics(registry: Registry, pod: Pieces): () => Promis
 }
 
 function logMissing({ log }: Pick<Pod, 'log'>, err: unknown): undefined {
-  log.debug({ err }, 'metrics without the shared figures')
+  log.debug({ err }, 'shared metrics unavailable')
 }
 
 function storeOf({ config }: Pick<Pod, 'config'>, folder: string): string {

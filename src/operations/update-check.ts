@@ -51,7 +51,7 @@ export function registerUpdateMetric(registry: Registry, { config, db, log }: Ch
       try {
         this.set((await findNewerRelease({ db }, running)) === undefined ? 0 : 1)
       } catch (err) {
-        log.debug({ err }, 'metrics without the newest version')
+        log.debug({ err }, 'newest version unavailable for metrics')
         this.remove()
       }
     },

@@ -65,7 +65,7 @@ describe.each(queueBackends)('the log of an outage of database and queue, with t
       expect.arrayContaining(['database connection lost', 'queue connection lost']),
     )
     expect(stores.lines(WARNING)).toHaveLength(2)
-    const ids = stores.about('answered').map(({ reqId }) => reqId)
+    const ids = stores.about('request completed').map(({ reqId }) => reqId)
     expect(new Set(ids).size).toBe(ids.length)
 
     await stores.pass()

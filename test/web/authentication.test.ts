@@ -228,7 +228,7 @@ describe('authentication', () => {
     await pod.inject(`/api/v1/nonsense?access_token=${token}`)
     await pod.inject({ url: '/api/v1/user', headers: { ...bearer(token), cookie: 'a-cookie-of-somebody' } })
 
-    expect(lines.filter((line) => line.includes('answered')).length).toBeGreaterThan(3)
+    expect(lines.filter((line) => line.includes('request completed')).length).toBeGreaterThan(3)
     const all = lines.join('')
     for (const secret of [token, UNKNOWN, 'access_token', 'a-cookie-of-somebody', 'Bearer']) {
       expect(all).not.toContain(secret)

@@ -65,7 +65,7 @@ async function exportAccount(username: string, options: ExportOptions): Promise<
   const lines = files.map(
     ({ kind, file, bytes, sha256, leftOut }) =>
       `${file}: ${describeBytes(bytes)}, SHA-256 ${sha256}${leftOut > 0 ? `, ${leftOut} unsigned items left out` : ''}` +
-      (kind === 'archive' ? '\nWhoever has this file can act as this person on other pods: keep it secret.' : ''),
+      (kind === 'archive' ? '\nAnyone with this file can act as this person on other pods: keep it secret.' : ''),
   )
   print(options, summary, lines)
 }

@@ -16,7 +16,7 @@ const IDENTITIES: Readonly<Record<string, string>> = {
 
 const REASONS: Readonly<Record<RefusalReason, string>> = {
   schema: 'cannot be read',
-  foreign_author: 'written by somebody else than the owner of the archive',
+  foreign_author: 'written by another person than the owner of the archive',
   guid_taken: 'another author has this guid',
   deleted_before: 'deleted by its author, or by the author of the post',
   too_long: 'the text is too long',
@@ -40,7 +40,7 @@ const REASONS: Readonly<Record<RefusalReason, string>> = {
 
 const WARNINGS: Readonly<Record<ArchiveWarning, string>> = {
   no_photos_given: 'No zip of photos is given: photos stay on the old pod, as long as it runs.',
-  identity_unproven: 'Nobody can prove here whose archive it is, because the old pod does not answer.',
+  identity_unproven: 'The owner of the archive cannot be proven, because the old pod does not answer.',
   new_account_has_contacts:
     'The account has contacts already: people on diaspora* who share with both accounts lose the aspects of the old one.',
   friendica_contacts: 'Some contacts are on Friendica: they get the announcement in the form that Friendica accepts.',

@@ -124,8 +124,7 @@ async function importRules(file: string, { mode, yes, reason, ...options }: Impo
 }
 
 async function undoImportOf(id: number, { yes, reason, ...options }: Omit<ImportOptions, 'mode'>): Promise<void> {
-  if (!yes)
-    throw new CommandError(`This takes back the rules of import ${id} that nobody has changed since: add --yes.`)
+  if (!yes) throw new CommandError(`This takes back the rules of import ${id} that are unchanged since: add --yes.`)
   const operation = await withPod(async (pod) => {
     await queueAnswers(pod.jobs)
     const actor = await actorOf(pod, options, 'administration')

@@ -44,7 +44,7 @@ export function quarantineCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  pod quarantine show 17')
     .action(show)
 
-  changes('replay', 'Receives rejected messages again, with the rules of now.').action(replay)
+  changes('replay', 'Receives rejected messages again, with the current rules.').action(replay)
   changes('release', 'Receives messages that a filter has rejected, once without filters.').action(release)
   changes('drop', 'Deletes rejected messages.').option('--yes', 'confirm').action(drop)
 

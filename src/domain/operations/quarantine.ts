@@ -51,7 +51,7 @@ export async function readQuarantinedPayload(pod: Pieces, actor: Actor, id: numb
   return payload
 }
 
-/** Receives rejected messages again, with the rules of now; returns their number. */
+/** Receives rejected messages again, with the current rules; returns their number. */
 export async function replayQuarantine(pod: Pieces, actor: Actor, change: QuarantineChange): Promise<number> {
   return receiveAgain(pod, actor, change, { action: 'quarantine.replay', isReleased: false })
 }

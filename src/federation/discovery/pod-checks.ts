@@ -59,7 +59,7 @@ export async function checkKnownPod(pod: Pod, podId: number): Promise<void> {
   try {
     const noted = await savePodCheck(pod.db, other, await checkPod(pod, origin), pod.now())
     const isBack = other.offlineSince !== null && noted?.offlineSince === null
-    if (isBack) pod.log.info({ pod: addressHostOf(other) }, 'the pod answers again')
+    if (isBack) pod.log.info({ pod: addressHostOf(other) }, 'pod reachable again')
   } catch (error) {
     if (!isLocalOverload(error)) throw error
   }

@@ -174,7 +174,7 @@ function logRound({ pod, other, queue }: LeasedDelivery, attempts: readonly Deli
 /** One line when a pod fails for the first time, and one when it responds again. */
 function logPodChange({ pod, other }: LeasedDelivery, assessment: PodHealthChange, failures: number): void {
   if (assessment.kind === 'available' && failures > 0)
-    pod.log.info({ pod: addressHostOf(other) }, 'the pod answers again')
+    pod.log.info({ pod: addressHostOf(other) }, 'pod reachable again')
   if (assessment.kind === 'away' && failures === 0) {
     pod.log.info({ pod: addressHostOf(other), reason: assessment.error }, 'the pod does not answer')
   }

@@ -17,7 +17,7 @@ export const ACCOUNTS = {
     'Lower-case letters (a to z), digits, dots, hyphens and underscores. Your address will be username@{host}; it cannot be changed later.',
   'sign_up.email': 'E-mail address',
   'sign_up.email_hint':
-    'For a link that confirms it, for a lost password, and for notices that you can switch off. Nobody else sees it.',
+    'For a link that confirms it, for a lost password, and for notices that you can switch off. No other user sees it.',
   'sign_up.password': 'Password',
   'sign_up.password_hint': 'At least 10 characters.',
   'sign_up.password_hint_without_mail': 'At least 10 characters. Keep it safe: this pod cannot reset it by e-mail.',
@@ -49,7 +49,7 @@ export const ACCOUNTS = {
   'scope.picture': 'See your picture',
   'scope.profile': 'See your profile',
   'scope.email': 'See your e-mail address',
-  'scope.profile_read_private': 'See all of your profile, also what you do not show to everybody',
+  'scope.profile_read_private': 'See all of your profile, also what you do not show to everyone',
   'scope.profile_modify': 'Change your profile',
   'scope.contacts_read': 'See your contacts and aspects',
   'scope.contacts_modify': 'Change your contacts and aspects',

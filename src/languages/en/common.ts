@@ -105,7 +105,7 @@ export const COMMON = {
   'refusal.too_many_passkeys': 'You have as many passkeys as an account may have.',
   'refusal.passkey_missing': 'This passkey is not one of yours.',
   'refusal.confirmation_needed': 'Type your username.',
-  'refusal.last_admin': 'You are the last admin of this pod: make somebody else an admin first.',
+  'refusal.last_admin': 'You are the last admin of this pod: make another user an admin first.',
   'refusal.podmin_account': 'The pod uses this account for its own messages.',
   'refusal.user_closed': 'The account is closed.',
   'refusal.closed_by_moderator': 'The moderators of this pod close this account.',

@@ -2,11 +2,11 @@
 export const MAILS = {
   'mail.confirm_sign_up.subject': 'Confirm your e-mail address for {pod}',
   'mail.confirm_sign_up.text':
-    'Somebody, probably you, wants to open the account {account} on {pod} with this e-mail address.\n\nTo confirm the address, open this page and press its button within three days. If this was not you, you need not do anything.',
+    'You, or another person, wants to open the account {account} on {pod} with this e-mail address.\n\nTo confirm the address, open this page and press its button within three days. If this was not you, you need not do anything.',
   'mail.confirm_sign_up.action': 'Confirm the address',
   'mail.already_registered.subject': 'You already have an account on {pod}',
   'mail.already_registered.text':
-    'Somebody, probably you, wanted to open an account on {pod} with this e-mail address. There is an account with it already: sign in with its name, or with this address.\n\nIf this was not you, you need not do anything.',
+    'You, or another person, wanted to open an account on {pod} with this e-mail address. There is an account with it already: sign in with its name, or with this address.\n\nIf this was not you, you need not do anything.',
   'mail.sign_up_approved.subject': 'Your account on {pod} is open',
   'mail.sign_up_approved.text': 'The account {account} is open. You can sign in now.',
   'mail.sign_up_rejected.subject': 'Your sign-up on {pod}',
@@ -68,7 +68,7 @@ export const MAILS = {
   'mail.archive_ready.action': 'Download it',
   'mail.archive_downloaded.subject': 'An export of your account on {pod} was downloaded',
   'mail.archive_downloaded.text':
-    'An export of {account} was downloaded. Whoever has the file can read what is in it.\n\nIf this was not you, reset your password and end all sessions in the settings, or ask the operator of the pod.',
+    'An export of {account} was downloaded. Anyone with the file can read what is in it.\n\nIf this was not you, reset your password and end all sessions in the settings, or ask the operator of the pod.',
   'mail.notice.mentioned':
     '{others, plural, =0 {{name} mentioned you in a post} one {{name} and one other person mentioned you in a post} other {{name} and # other people mentioned you in a post}}',
   'mail.notice.mentioned_in_comment':

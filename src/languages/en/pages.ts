@@ -8,7 +8,7 @@ export const PAGES = {
   'start.create_account': 'Create an account',
   'start.sign_in': 'Sign in',
   'start.no_sign_up': 'This pod does not accept new accounts at the moment.',
-  'start.invitation_only': 'New accounts need an invitation of somebody on this pod.',
+  'start.invitation_only': 'New accounts need an invitation by a user of this pod.',
   'start.public_posts': 'Public posts',
   'start.api': 'API documentation',
   'start.about_diaspora': 'About diaspora*',
@@ -30,7 +30,7 @@ export const PAGES = {
   'next.tag':
     '<b>Follow a tag.</b> Public posts with a tag that you follow appear in your stream: <link>follow tags</link>.',
   'next.person':
-    '<b>Follow a person.</b> <link>Enter an address</link>, like <code>somebody@pod.example</code>. Others follow you by <code>{address}</code>.',
+    '<b>Follow a person.</b> <link>Enter an address</link>, like <code>name@pod.example</code>. Others follow you by <code>{address}</code>.',
   'next.app':
     '<b>Open an app.</b> You read and write with an app, not on this site. <link>Choose one</link> and sign in with it: it asks for your pod, which is <code>{host}</code>, and brings you back here to allow its access.',
   'next.own_app': 'You write software? The <link>API documentation</link> describes how to connect your own app.',

@@ -84,7 +84,7 @@ export async function deletePodRules(transaction: Knex.Transaction, ids: readonl
     .delete()
 }
 
-/** Deletes rules that nobody has changed since a time. */
+/** Deletes rules that are unchanged since a time. */
 export async function deleteUnchangedPodRules(
   transaction: Knex.Transaction,
   ids: readonly number[],

@@ -99,7 +99,7 @@ function sendOutdatedPage(request: FastifyRequest, reply: FastifyReply, state: M
       : [[words(name), html`<bdi>${[value].flat().join(', ')}</bdi>`] as const],
   )
   return sendConsolePage(request, reply, {
-    title: 'Somebody was quicker',
+    title: 'Changed in the meantime',
     status: 409,
     content: html`<section class="card"><p class="alert" role="alert">This was changed after you had opened the page. Nothing has been done.</p>
 <div class="choices"><div><h2>Now</h2>${state}</div><div><h2>Your form</h2>${factList(sent)}</div></div>

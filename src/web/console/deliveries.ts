@@ -26,7 +26,7 @@ export const deliveryRoutes: FastifyPluginAsync = async (app) => {
         title: `Deliveries: ${missing === 0 ? 'none missing' : `${count(missing)} missing`}`,
         content:
           reports.length === 0
-            ? html`<section class="card"><p>No message about this post is stored: it is of another pod, was sent to nobody, or its deliveries are complete and older than a day.</p></section>`
+            ? html`<section class="card"><p>No message about this post is stored: it is of another pod, had no recipients, or its deliveries are complete and older than a day.</p></section>`
             : html`${reports.map(reportCard)}`,
       })
     },

@@ -86,7 +86,7 @@ async function readState(
       ...(processes.some(({ kind }) => kind === 'worker')
         ? []
         : [html`<a href="/admin/workers">No worker</a> has written a heartbeat.`]),
-      ...(isSwept ? [] : [html`The search for lost work has not run in the last minute.`]),
+      ...(isSwept ? [] : [html`The sweeper, which restores lost jobs, has not run in the last minute.`]),
       ...unserved.map((name) => html`<a href="/admin/queues/${name}">${name}</a> has waiting jobs and no worker.`),
       ...stopped.map(({ queue, state }) => html`<a href="/admin/queues/${queue}">${queue}</a> is ${state}.`),
       ...low.map(({ folder }) => html`<a href="/admin/storage"><bdi>${folder}</bdi></a> is nearly full.`),

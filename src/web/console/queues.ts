@@ -70,7 +70,7 @@ ${lineChart({
   title: 'Wait of received messages',
   unit: 'seconds',
   times: past.times,
-  series: [{ name: '95 of 100 at most', values: past.inboundWait }],
+  series: [{ name: '95th percentile', values: past.inboundWait }],
 })}
 </section>`,
     })
@@ -115,9 +115,7 @@ ${actionsOf(request, queue)}`,
     const name = nameIn(request)
     if (!isConfirmed(request, name)) {
       const preview = html`<p>Deletes the jobs of <b>${name}</b> that have not begun. ${
-        name.startsWith('inbound')
-          ? 'Their messages become dead letters.'
-          : 'Those that the database remembers are added again.'
+        name.startsWith('inbound') ? 'Their messages become dead letters.' : 'Jobs with an outbox row are added again.'
       }</p>`
       return sendConfirmationPage(request, reply, { title: `Discard the jobs of ${name}`, label: name, preview })
     }

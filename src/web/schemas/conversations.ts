@@ -8,7 +8,7 @@ const conversation = {
   subject: Type.String(),
   created_at: Timestamp,
   participants: Type.Array(refTo(PersonSummary), {
-    description: 'Everybody who still has the conversation, including you.',
+    description: 'All people who still have the conversation, including you.',
   }),
 }
 

@@ -125,7 +125,9 @@ export const WholePersonSchema = Type.Object(
         actor: Type.Object({ guid: nullable(Type.String()), name: Type.String(), role: Type.String() }),
         text: Type.String(),
       }),
-      { description: 'The last 50 notes of moderators, the latest first. Nobody reads notes about themselves.' },
+      {
+        description: 'The last 50 notes of moderators, the latest first. Moderators do not see notes about themselves.',
+      },
     ),
   },
   { $id: 'WholeModeratedPerson', description: 'A person for moderators, with counts.' },

@@ -53,10 +53,10 @@ export function addRequestLog(app: FastifyInstance): void {
       const { method, route } = describe(request)
       const ms = Math.round(reply.elapsedTime * 10) / 10
       const line = { ...idOf(request), method, route, status: reply.statusCode, ms }
-      if (failure === undefined) request.log.info(line, 'answered')
-      else if (failure.isOutage) request.log.info({ ...line, reason: reasonOf(failure.error) }, 'answered')
+      if (failure === undefined) request.log.info(line, 'request completed')
+      else if (failure.isOutage) request.log.info({ ...line, reason: reasonOf(failure.error) }, 'request completed')
       else if (reply.statusCode >= 500) request.log.error({ ...line, err: failure.error }, 'request failed')
-      else request.log.warn({ ...line, err: failure.error }, 'answered')
+      else request.log.warn({ ...line, err: failure.error }, 'request completed')
     }
     done()
   })

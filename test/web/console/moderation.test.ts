@@ -93,7 +93,7 @@ describe('a report', () => {
     const late = await mod.submit({ reason, without_action: 'true' }, `${page}/resolve`)
 
     expect(late.statusCode).toBe(409)
-    expect(late.body).toContain('<h1>Somebody was quicker</h1>')
+    expect(late.body).toContain('<h1>Changed in the meantime</h1>')
     expect(late.body).toContain('by <bdi>adm</bdi>')
     expect(late.body).toContain(`<bdi>${reason}</bdi>`)
     expect((await mod.visit(page)).body).toContain(': taken</h1>')
@@ -317,7 +317,7 @@ describe('a sign-up', () => {
         },
         ...{ network: '192.0.2.0/24', rules: ['ip_rule 7'], expiresAt: new Date(Date.now() + 86_400_000) },
       })
-    expect((await mod.visit('/admin/sign-ups')).body).toContain('Nobody waits.')
+    expect((await mod.visit('/admin/sign-ups')).body).toContain('No sign-ups are waiting.')
     for (const name of ['gus', 'hal', 'ida']) await signUp(name)
     const { body } = await mod.visit('/admin/sign-ups')
     expect(body).toContain('<h1>Sign-ups: 3 waiting</h1>')

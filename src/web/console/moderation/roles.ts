@@ -28,7 +28,7 @@ export const roleRoutes: FastifyPluginAsync = async (app) => {
     const search = html`${hiddenField('local', 'true')}${textField('Name or address', 'q')}`
     return sendConsolePage(request, reply, {
       title: `Roles: ${count(staff.length)} moderators and admins`,
-      content: html`<section class="card">${listCard(staffTable(staff), { empty: 'Nobody has a role.' })}</section>
+      content: html`<section class="card">${listCard(staffTable(staff), { empty: 'No account has a role.' })}</section>
 <section class="card"><h2>Find an account</h2><p>The page of a person has a form for the role.</p>${filterForm('/admin/people', search)}</section>`,
     })
   })

@@ -110,7 +110,7 @@ export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
         operationId: 'replayQuarantine',
         tags,
         summary: 'Receive rejected messages again',
-        description: 'The messages run through the whole pipeline with the rules of now; `result` has their end.',
+        description: 'The messages run through the whole pipeline with the current rules; `result` has their end.',
         body: Type.Object({ ...chosen, reason: actionBody.reason }),
         response: { 200: Type.Object({ count: Type.Integer() }, { description: 'The messages that are replayed.' }) },
       },

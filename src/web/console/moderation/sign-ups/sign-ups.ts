@@ -30,9 +30,12 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
       countUndecidedSignUps(pod.db),
       findUnattendedSince(pod.db),
     ])
-    const table = listCard(signUpTable(found.items), { empty: 'Nobody waits.', pages: idNavigation(PAGE, {}, found) })
+    const table = listCard(signUpTable(found.items), {
+      empty: 'No sign-ups are waiting.',
+      pages: idNavigation(PAGE, {}, found),
+    })
     return sendConsolePage(request, reply, {
-      title: `Sign-ups: ${waiting === 0 ? 'nobody waits' : `${count(waiting)} waiting`}`,
+      title: `Sign-ups: ${waiting === 0 ? 'none waiting' : `${count(waiting)} waiting`}`,
       content: html`${since !== null && unattendedCard(request, since)}
 <section class="card">${found.items.length === 0 ? table : decisionForm(request, table)}</section>
 <section class="card"><h2>Who may sign up</h2><p>Registrations: <code>${pod.config.registrations}</code>. Approval: ${
