@@ -6,7 +6,7 @@ import { EmbeddedPostgresError } from './errors.js'
 /** Lies in a data folder whose database was moved to another server. */
 const markFile = (dataDir: string) => join(dataDir, 'database-was-moved')
 
-/** A pod that started on the old database would go on from an old state. */
+/** A pod that started on the old database would continue from an old state. */
 export function refuseMovedDatabase(dataDir: string): void {
   if (!existsSync(markFile(dataDir))) return
   throw new EmbeddedPostgresError(

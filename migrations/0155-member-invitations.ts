@@ -8,7 +8,7 @@ export const memberInvitations: Migration = {
       alter table invitations add column inviter_id bigint references users on delete cascade;
       create index invitations_inviter_id on invitations (inviter_id, id) where inviter_id is not null;
 
-      -- One row: since when sign-ups need a decision because nobody was active, and when an admin has ended that.
+      -- One row: since when sign-ups need a decision because no moderator was active, and when an admin has ended that.
       create table unattended_sign_ups (
         id boolean primary key default true check (id),
         since timestamptz(3),

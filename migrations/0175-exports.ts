@@ -16,7 +16,7 @@ export const exports: Migration = {
         -- The part that is being written, and how many items of it are.
         section text,
         done bigint not null default 0,
-        -- The last sign of life of the worker.
+        -- The last heartbeat of the worker.
         alive_at timestamptz(3),
         bytes bigint,
         sha256 text collate "C",

@@ -26,7 +26,7 @@ export async function createIndexConcurrently(db: Knex, name: string, definition
     const { rows } = await run(`
       select indisvalid as valid from pg_index where indexrelid = to_regclass('public.${name}')`)
     if (rows[0]?.valid === true) return
-    // It waits for running transactions, and holds up nobody meanwhile.
+    // It waits for running transactions, and blocks no statement meanwhile.
     await run(`set lock_timeout = 0`)
     if (rows[0] !== undefined) await run(`drop index concurrently ${name}`)
     await run(`create index concurrently ${name} ${definition}`)

@@ -69,7 +69,7 @@ function sameRelease(one, other) {
   )
 }
 
-/** The time of a folder tells of files that were removed or renamed. */
+/** The time of a folder changes when files in it are removed or renamed. */
 function isBuilt() {
   const built = timeOf(BUILT)
   return (
@@ -120,7 +120,7 @@ function npm(args, complaint) {
       stdio: 'inherit',
       shell: process.platform === 'win32',
     })
-    // npm goes on when we are killed, and nobody else may begin before it has ended.
+    // npm continues when this process is killed, and no other process may begin before it has ended.
     if (child.pid) fs.writeFileSync(LOCK, `${process.pid} ${child.pid}`)
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
     child.once('error', (error) => reject(new Error(`${complaint} (${error.message})`)))
@@ -130,21 +130,21 @@ function npm(args, complaint) {
 
 /** Two of us in the same folder would tear down what the other one sets up: one works, the others wait. */
 async function takeTurn() {
-  let told = false
+  let isReported = false
   while (!tryTurn()) {
     const owners = readOwners()
     if (owners.length > 0 && !owners.some(isAlive)) takeOver(owners)
-    else if (owners.length > 0 && !told) {
+    else if (owners.length > 0 && !isReported) {
       console.log(
         `Waiting for process ${owners[0]}, which is installing or building here (if it is not, delete .installing) ...`,
       )
-      told = true
+      isReported = true
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
 }
 
-/** The file appears with its content, so that nobody reads an empty one. */
+/** The file appears with its content, so that no process reads an empty one. */
 function tryTurn() {
   const draft = `${LOCK}.${process.pid}`
   fs.writeFileSync(draft, String(process.pid))
@@ -159,7 +159,7 @@ function tryTurn() {
   }
 }
 
-/** Only one of those who wait can move the file away; whoever finds that it moved another one's puts it back. */
+/** Only one of the waiting processes can move the file away. A process that has moved the file of another one puts it back. */
 function takeOver(owners) {
   const aside = `${LOCK}.${process.pid}`
   try {

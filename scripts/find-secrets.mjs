@@ -46,7 +46,7 @@ for (const [stream, out] of [
 
 child.on('close', (code) => {
   for (const line of found.slice(0, 20)) console.error(`A secret was said: ${line.slice(0, 200)}`)
-  if (found.length > 0) console.error(`${found.length} lines hold what nobody may read.`)
+  if (found.length > 0) console.error(`${found.length} lines contain secrets or private texts.`)
   process.exit(code || (found.length > 0 ? 1 : 0))
 })
 

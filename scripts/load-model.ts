@@ -13,7 +13,7 @@ export const ORDINARY = {
   shareElsewhere: 0.7,
   /** Of posts, those for some people only. */
   privateShare: 0.2,
-  /** Of those who follow somebody, those whom such a post is for. */
+  /** Share of the followers who receive such a post. */
   audienceShare: 0.5,
   /** Pods that a public post goes to, and reactions to a post; each is relayed to all pods with the post. */
   podsPerPost: 25,
@@ -23,7 +23,7 @@ export const ORDINARY = {
   picturesPerRequest: 2,
   pictureBytes: 60_000,
   photoBytes: 1_500_000,
-  /** People in the rest of the network: nobody can follow more. */
+  /** People in the rest of the network: the maximum that a user can follow. */
   network: 1_000_000,
   /** The busiest second of a day over the mean. */
   peak: 5,
@@ -131,7 +131,7 @@ export function roomOf(tier: Tier, habits: Habits, hardware: Hardware, costs: Co
   return enough
 }
 
-/** People elsewhere whom somebody here follows: the more people a pod has, the more of the network it follows already. */
+/** Remote people whom a local user follows: the more users a pod has, the more of the network they follow already. */
 function followedElsewhere(people: number, { contacts, shareElsewhere, network }: Habits): number {
   return network * (1 - Math.exp((-people * contacts * shareElsewhere) / network))
 }

@@ -47,7 +47,7 @@ const CHECK_FOR_UPDATE_EVERY = 3_600_000
 const LOOK_FOR_CHECKS_EVERY = 300_000
 /** An export is a private request of one person, and takes longer than jobs may. */
 const LOOK_FOR_EXPORTS_EVERY = 20_000
-/** Imports that a command leaves to a worker go on soon. */
+/** How often a worker looks for imports that a command has left to it. */
 const LOOK_FOR_IMPORTS_EVERY = 10_000
 
 /**

@@ -35,7 +35,7 @@ const CONCURRENCY: Readonly<Record<QueueName, number>> = {
 }
 
 interface Timing {
-  /** Milliseconds a job is locked after the last sign of life of its worker. */
+  /** Milliseconds a job is locked after the last heartbeat of its worker. */
   readonly lock: number
   /** Milliseconds between two searches for jobs whose worker is gone. */
   readonly stalledCheck: number

@@ -10,7 +10,7 @@ export interface WatchdogTimes {
 
 /**
  * Ends a process whose workers get no answer for three minutes although the stores answer: a worker counts as unresponsive after one
- * minute, and the process ends two minutes later. Clients of a queue have lost their connection for good while all else was healthy.
+ * minute, and the process ends two minutes later. Clients of a queue have lost their connection permanently while all else was healthy.
  * During an outage of the stores a new process would not help.
  */
 export function endWhenStuck(

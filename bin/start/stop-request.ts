@@ -29,7 +29,7 @@ export function listenForStop(): StopRequest {
   return { signal: stop.signal, urgent: urgent.signal }
 }
 
-/** Waits for the work or the request to stop; the work goes on after a request to stop. */
+/** Waits for the work or the request to stop; the work continues after a request to stop. */
 export async function untilAborted(signal: AbortSignal, work: Promise<unknown>): Promise<void> {
   work.catch(() => undefined)
   if (signal.aborted) return

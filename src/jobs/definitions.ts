@@ -235,7 +235,7 @@ export interface Upload {
 /** Kept for a later post, used as profile picture, or published to aspects. */
 export type PhotoUse = 'pending' | 'profile' | 'published'
 
-/** Sends an envelope of somebody else on, unchanged: the author of its parent has moved to that pod. */
+/** Forwards an envelope of another author, unchanged: the author of its parent has moved to that pod. */
 export const forwardEnvelopeJob = defineJob<{ readonly envelope: string; readonly podId: number }>()(
   'outbound-slow',
   'forward-envelope',

@@ -67,7 +67,7 @@ export interface BuildReport extends CopyReport {
   readonly verification: VerifyReport
 }
 
-/** Examines both databases; with blocks the take-over cannot go on. */
+/** Examines both databases; with blockers the take-over cannot continue. */
 export async function examineOldPod(
   target: Omit<TakeOverTarget, 'secrets'>,
   options: TakeOverOptions,

@@ -28,7 +28,7 @@ export function noteCryptoTask(task: string, ms: number): void {
 }
 
 /**
- * Measures how long tasks wait for one of the threads. The pool starts them in the order in which they were added, and tells nobody
+ * Measures how long tasks wait for one of the threads. The pool starts them in the order in which they were added, and emits no event
  * when. The returned function is called when a task begins to wait; its result, when the task has ended.
  */
 export function watchWaits(threads: number, observe = (ms: number) => waitSeconds.observe(ms / 1_000)) {

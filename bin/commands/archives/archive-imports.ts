@@ -120,7 +120,7 @@ async function importFile(file: string, options: ImportCommandOptions): Promise<
   }
   const progress = showProgress()
   const later =
-    'The import goes on where it stopped: in a worker of the running pod, or when you run the same command again.'
+    'The import continues where it stopped: in a worker of the running pod, or when you run the same command again.'
   const done = await interruptible(later, (signal) =>
     withPod(async (pod) => {
       const user = await requireUser(pod, options.as)
@@ -208,7 +208,7 @@ async function listMoves(options: OutputOptions & { readonly waiting?: boolean }
     refused: move.refused,
     ...(waiting && { pods: pods.filter(({ oldAddress }) => oldAddress === move.oldAddress).map(waitingPodJson) }),
   }))
-  const none = waiting ? 'Every pod knows every move.' : 'No account has moved to this pod.'
+  const none = waiting ? 'Every pod has received every move.' : 'No account has moved to this pod.'
   print(options, json, rows.length === 0 ? [none] : [...table(rows), ...table(podRows)])
 }
 

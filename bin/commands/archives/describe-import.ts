@@ -77,7 +77,7 @@ function describeRefused({ refused }: ArchiveReport): readonly string[] {
   return rows.length === 0 ? [] : ['', 'Refused (at most 100 of each section):', ...table(rows)]
 }
 
-/** An import that is over, or that a worker goes on with. */
+/** An import that is over, or that a worker continues. */
 export function describeImport({ uid, state, oldAddress, options, counts, phase }: Import): readonly string[] {
   if (state === 'running') return [`The import ${uid} has begun (${phase}). A worker of the running pod does the rest.`]
   const reasons = new Map<string, number>()

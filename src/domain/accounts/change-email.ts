@@ -19,7 +19,7 @@ const DAY_SECONDS = 86_400
 
 /**
  * Begins the change of an e-mail address: a mail to the new one has the link that confirms it, and a mail to the old one undoes the
- * change. Until then the old address stays. Whether somebody else uses the address is not revealed. Beyond the limits nothing is sent.
+ * change. Until then the old address stays. Whether another account uses the address is not revealed. Beyond the limits nothing is sent.
  */
 export async function requestEmailChange(
   pod: Pick<Pod, 'db' | 'jobs' | 'config' | 'claimedKey' | 'secrets'>,

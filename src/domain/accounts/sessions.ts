@@ -39,7 +39,7 @@ export async function noteSignIn(
   })
 }
 
-/** Ends one session of a user in a browser. A session that has ended, or belongs to somebody else, is no error. */
+/** Ends one session of a user in a browser. A session that has ended, or belongs to another user, is no error. */
 export async function endSession({ db }: Pick<Pod, 'db'>, userId: number, uid: string): Promise<void> {
   await endBrowserSession(db, { userId, uid })
 }

@@ -13,7 +13,7 @@ export interface AccountWithRole {
   readonly language: string
 }
 
-/** Reads the role anew for each request: a session or token must not outlive it. Undefined: closed, being closed, locked or unknown. */
+/** Reads the role again for each request: a session or token must not outlive it. Undefined: closed, being closed, locked or unknown. */
 export async function findAccountWithRole(
   { db }: Pick<Pod, 'db'>,
   account: { readonly 'person.address': string } | { readonly 'users.id': number },

@@ -6,6 +6,6 @@ export const ARCHIVE_LIMITS = {
   exportDays: 14,
   /** Attempts of an export whose worker dies. */
   exportAttempts: 3,
-  /** Seconds without a sign of life until the worker of an export counts as dead. */
+  /** Seconds without a heartbeat until the worker of an export counts as dead. */
   exportWorkerSeconds: 60,
 } as const

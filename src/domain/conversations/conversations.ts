@@ -129,7 +129,7 @@ export async function setConversationRead(
   return findConversation(pod, viewer, guid)
 }
 
-/** Removes the conversation for the viewer for good. The last participant who leaves deletes it. */
+/** Removes the conversation for the viewer permanently. The last participant who leaves deletes it. */
 export async function leaveConversation(pod: Pick<Pod, 'db'>, viewer: Viewer, guid: string): Promise<void> {
   await inTransaction(pod, async (transaction) => {
     // Locked, so that of two participants who leave at the same time one is the last.

@@ -18,7 +18,7 @@ export const MAIL_LIMITS = {
   suppressedHours: 24,
   /** Bytes of a message that `pod mail bounce` reads. */
   bounceBytes: 256 * 1024,
-  /** Characters of a name of somebody else, and of a public text. */
+  /** Characters of the name of another person, and of a public text. */
   nameCharacters: 64,
   excerptCharacters: 300,
   /** Seconds between a notification and its mail; a notification that is read meanwhile causes none. */

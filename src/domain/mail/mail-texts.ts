@@ -17,7 +17,7 @@ export interface AccountMailFacts {
   readonly account: string
   /** The new address of the account, where the mail is about it. */
   readonly address?: string | undefined
-  /** What a moderator wants to say. */
+  /** The text that a moderator has written. */
   readonly note?: string | undefined
   readonly count?: number | undefined
   /** A date, written in the language of the mail. */

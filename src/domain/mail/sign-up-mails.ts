@@ -11,7 +11,7 @@ import { mailboxMac } from './mailboxes.js'
 
 const DAY_SECONDS = 86_400
 
-/** A mail to somebody who has no account yet. */
+/** A mail to an address without an account. */
 export async function composeSignUpMail(
   pod: Pod,
   { kind, signUpId }: MailData & { readonly signUpId: number },

@@ -40,7 +40,7 @@ export function writeMail({ text, lines = [], url, footer, unsubscribe }: MailPa
   }
 }
 
-/** A name of somebody else, without line breaks, control characters and changes of direction. */
+/** The name of another person, without line breaks, control characters and changes of direction. */
 export function mailName(name: string): string {
   const clean = oneLine(name.replace(/\p{Cf}/gu, ''))
   return [...clean].slice(0, MAIL_LIMITS.nameCharacters).join('')

@@ -101,7 +101,7 @@ export async function purgeContent(
     }
     if (confirm !== guid) {
       const preview = { type, author: found.author.address, created_at: found.createdAt.toISOString() }
-      throw new Refusal('confirmation_needed', `Set confirm to ${guid} to delete this for good.`, {
+      throw new Refusal('confirmation_needed', `Set confirm to ${guid} to delete this permanently.`, {
         details: { preview },
       })
     }

@@ -209,7 +209,7 @@ async function requireConfirmation(
 
 const ACTION_OF_STATE = { running: 'queue.resume', paused: 'queue.pause', draining: 'queue.drain' } as const
 
-/** Stores what the operator wants, with an audit entry unless the queue has this state already. */
+/** Stores the state that the operator has chosen, with an audit entry unless the queue has this state already. */
 async function save(
   pod: OperationsPod,
   actor: Actor,

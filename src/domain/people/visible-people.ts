@@ -81,7 +81,7 @@ async function requireAuthorOfEmptyPage<Item>(
   return page
 }
 
-/** Whoever knows the old guid of a person of this pod learns where they are now. */
+/** Leads from the old guid of a moved local person to the new account. */
 async function movedOrNotFound(pod: Pick<Pod, 'db'>, guid: string): Promise<Refusal<PersonRefusal>> {
   const moved = await findMovedLocalPerson(pod, { guid })
   if (moved === undefined || moved.newest.isBlocked) return personNotFound()

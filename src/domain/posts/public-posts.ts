@@ -83,7 +83,7 @@ export async function findPublicStreamPage(pod: Source, position?: PagePosition)
   return readPage(posts, { position, first: 'newest', limit: PUBLIC_POST_LIMITS.postsOnListPage })
 }
 
-/** Moderators have neither silenced nor blocked the author: visitors follow nobody. One lookup by the primary key of `people`. */
+/** Moderators have neither silenced nor blocked the author: visitors follow no people. One lookup by the primary key of `people`. */
 const AUTHOR_IS_UNRESTRICTED = `not exists (
   select from people where people.id = posts.author_id and people.restriction is not null
 )`

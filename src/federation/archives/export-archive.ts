@@ -80,7 +80,7 @@ function exportContent(
   return [Readable.from(archive), createGzip()]
 }
 
-/** Passes bytes on, and knows their number and SHA-256 at the end. */
+/** Passes bytes on and computes their number and SHA-256. */
 function digesting() {
   const hash = createHash('sha256')
   let bytes = 0

@@ -20,7 +20,7 @@ export const IMPORT_LIMITS = {
   fetchEveryMs: 1_000,
   /** Unknown people of one host that one import looks up. */
   unknownPeopleOfHost: 200,
-  /** Seconds without a sign of life after which another process goes on with an import. */
+  /** Seconds without a heartbeat after which another process continues an import. */
   workerSeconds: 60,
   /** Attempts at one place of the archive after which an import has failed. */
   attempts: 3,

@@ -70,7 +70,7 @@ async function makeExport(pod: Pod, claimed: Export, stopping: AbortSignal): Pro
   }
 }
 
-/** Notes the progress of an export every few seconds, which is also the sign of life of this worker. */
+/** Notes the progress of an export every few seconds, which is also the heartbeat of this worker. */
 function keepNoting(pod: Pick<Pod, 'db' | 'log'>, id: number) {
   const unwanted = new AbortController()
   let latest: ExportProgress = { section: 'profile', done: 0 }

@@ -226,7 +226,7 @@ interface Recipients {
   readonly url: string
 }
 
-/** Who has received a post: the schema wants exactly one of the two lists. */
+/** Who has received a post: the schema requires exactly one of the two lists. */
 function audienceOf(post: ArchivedPost, { followers, url }: Recipients) {
   if (!post.public) return { subscribed_users_ids: post.readers, aspects: post.aspects }
   const origins = [...followers, ...post.pods].flatMap((pod) => podOrigin(pod) ?? [])

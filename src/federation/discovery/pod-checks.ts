@@ -27,7 +27,7 @@ export async function probeKnownPod(pod: Pod, other: PodHost): Promise<boolean> 
 
 const PROBE_EVERY_MS = 10_000
 
-/** The same for an admin: one probe of a pod in ten seconds, whoever asks. */
+/** The same for an admin: one probe of a pod in ten seconds, for all admins together. */
 export async function probePod(
   pod: Pod,
   actor: Actor,

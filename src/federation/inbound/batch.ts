@@ -96,7 +96,7 @@ export interface IgnoredMessage {
   readonly arrival?: Arrival
 }
 
-/** The result of each step: the messages that go on, and the fates of the others. */
+/** The result of each step: the messages for the next step, and the outcomes of the others. */
 export interface StepResult<Ready> {
   readonly ready: readonly Ready[]
   readonly waiting: readonly WaitingMessage[]

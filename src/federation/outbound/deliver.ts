@@ -28,7 +28,7 @@ interface DeliverOptions {
 type DrainEnd = 'released' | 'yielded' | 'timed_out' | 'interrupted'
 
 /**
- * Sends the due deliveries of pods. Each pod goes on by itself, so that a slow one delays no other; pods that need a statement at the
+ * Sends the due deliveries of pods. Each pod has its own loop, so that a slow one delays no other; pods that need a statement at the
  * same time share it. Pods without a slot until the time of this run is over are enqueued again.
  */
 export async function deliver(pod: Pod, podIds: readonly number[], options: DeliverOptions): Promise<void> {

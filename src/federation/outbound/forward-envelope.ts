@@ -3,7 +3,7 @@ import type { Pod } from '../../pod/pod.js'
 import { podOrigin } from '../discovery/pod-origin.js'
 import { DELIVERY_LIMITS } from './limits.js'
 
-/** Sends an envelope of somebody else to a pod, byte by byte. A refusal of the pod ends the job, any other failure is retried. */
+/** Sends an envelope of another author to a pod, byte by byte. A refusal of the pod ends the job, any other failure is retried. */
 export async function forwardEnvelope(
   { db, remote, log }: Pick<Pod, 'db' | 'remote' | 'log'>,
   { envelope, podId }: { readonly envelope: string; readonly podId: number },

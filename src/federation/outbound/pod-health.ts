@@ -16,7 +16,7 @@ const CRASHED = 500
 /** The outcome of one delivery attempt. */
 export type DeliveryOutcome =
   | { readonly kind: 'arrived' }
-  /** The pod refuses this delivery. It is retried, and the other deliveries go on. */
+  /** The pod refuses this delivery. It is retried, and the other deliveries continue. */
   | { readonly kind: 'refused'; readonly fault: ExchangeFault; readonly status: number; readonly reason: string }
   /** The pod is unreachable or overloaded: all its deliveries wait. */
   | {

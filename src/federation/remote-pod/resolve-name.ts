@@ -4,7 +4,7 @@ import { ExpiringCache } from './expiring-cache.js'
 import { REMOTE_LIMITS } from './limits.js'
 
 interface ResolveOptions {
-  /** Use the resolver of the system, which knows the hosts file and the names of a local network. */
+  /** Use the resolver of the system, which reads the hosts file and the names of a local network. */
   readonly bySystem: boolean
   readonly signal: AbortSignal
 }

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { groupCommit } from '../group-commit.js'
 import type { EmptyQueue } from './empty-queue.js'
 
-/** A finished job, and whether its worker wants the next one; or a worker that only wants one. */
+/** A finished job, and whether its worker takes the next one; or a worker that only takes one. */
 interface JobRequest {
   /** Undefined: no job was finished. */
   readonly id?: string
@@ -49,7 +49,7 @@ const BATCHES = { items: 256, atOnce: 2 }
 /**
  * Finishes jobs that are removed on completion and takes the next ones, with one statement for all that end or are wanted at the same
  * moment. The library has a transaction of fifteen statements for each job, and an unread event for each step: 800 µs of the server.
- * The statement also tells whether more jobs wait, for which the library has two others.
+ * The statement also returns whether more jobs wait, for which the library has two others.
  */
 export function openJobExchange({
   pool,

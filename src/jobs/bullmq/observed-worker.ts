@@ -14,7 +14,7 @@ const AFTER_ERROR_MS = 200
 type AnyBackendJob = Job<unknown, void, string, JobProgress>
 type AnyBackendWorker = Worker<unknown, void, string, IQueueBackend, JobProgress, 'shared'>
 
-/** A worker that knows when it last received an answer of its queue. */
+/** A worker that records when it last received an answer of its queue. */
 export interface ObservedWorker extends Pick<AnyBackendWorker, 'close' | 'isRunning'> {
   concurrency: number
   /** Milliseconds since the epoch. */

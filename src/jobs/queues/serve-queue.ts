@@ -5,7 +5,7 @@ import type { QueueStore, Report } from './queue-store.js'
 
 export interface ServeOptions {
   readonly concurrency: number
-  /** Milliseconds a job is locked after the last sign of life of its worker. */
+  /** Milliseconds a job is locked after the last heartbeat of its worker. */
   readonly lock: number
   /** Milliseconds between two searches for jobs whose worker is gone. */
   readonly stalledCheck: number

@@ -21,7 +21,7 @@ const ENDS_SOON_DAYS = 14
 /** A proxy that passes events on sends the first one at once; the page keeps the connection for longer. */
 const EVENT_WITHIN_MS = 3_000
 
-/** Requests the pod at its own address, as other pods do: name, certificate, WebFinger, redirects, events, and what its proxy tells it. */
+/** Requests the pod at its own address, as other pods do: name, certificate, WebFinger, redirects, events, and the headers of its proxy. */
 export async function checkAddress(
   { db, config }: CheckedPod,
   now: Date,
@@ -55,7 +55,7 @@ async function checkName({ hostname }: URL, { via }: OwnRequestOptions): Promise
   }
 }
 
-/** WebFinger of an open account; without accounts that of nobody, which must be unknown. */
+/** WebFinger of an open account; without accounts, of an invented name, which must be unknown. */
 async function webFingerUrl(db: Knex, base: string): Promise<{ readonly url: URL; readonly isKnown: boolean }> {
   const known = await findCheckedAddress(db)
   const address = known ?? `nobody-${randomBytes(6).toString('hex')}@${new URL(base).host}`
@@ -90,7 +90,7 @@ function checkWebFinger({ status, location, body }: OwnAnswer, isKnown: boolean)
   return ok('webfinger', `It is answered with status ${status}, without a redirect.`)
 }
 
-/** What the page of the web process tells about the request that reached it. */
+/** The facts that the web process returns about the request that reached it. */
 interface SeenRequest {
   readonly forwarded: 'none' | 'trusted' | 'untrusted'
   readonly protocol: string

@@ -115,13 +115,13 @@ export async function claimImport(
   return rows.length === 0 ? undefined : findImport(db, { id: rows[0].id })
 }
 
-/** A sign of life of the worker; false: the import is to stop. */
+/** Records a heartbeat of the worker; false: the import is to stop. */
 export async function noteImportAlive(db: Knex, id: number): Promise<boolean> {
   const changed = await db('imports').where({ id, state: 'running' }).update({ aliveAt: db.fn.now() })
   return changed > 0
 }
 
-/** Another process may go on at once. The attempt does not count. */
+/** Another process may continue at once. The attempt does not count. */
 export async function releaseImport(db: Knex, id: number): Promise<void> {
   await db('imports')
     .where({ id, state: 'running' })
@@ -153,7 +153,7 @@ export async function insertItemOutcomes(
   return rows
 }
 
-/** Stores how far an import is. The attempts begin anew behind a cursor that has moved. */
+/** Stores how far an import is. The attempts are counted from the start when the cursor has moved. */
 export async function saveImportProgress(
   transaction: Knex.Transaction,
   id: number,

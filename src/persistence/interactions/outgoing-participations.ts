@@ -114,7 +114,7 @@ const nextPosts = `
   select next.guid from authors
   cross join lateral (
     select guid from posts
-    -- The rows are compared so that no other index fits: by id alone it would read the posts of everybody else.
+    -- The rows are compared so that no other index fits: by id alone it would read the posts of all other people.
     where (posts.author_id, posts.id) > (authors.author_id, authors.after)
       and (posts.author_id, posts.id) <= (authors.author_id, 9223372036854775807)
       and posts.public

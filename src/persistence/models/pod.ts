@@ -20,7 +20,7 @@ export class Pod extends Model {
   declare host: string
   /** 443 stands for both default ports. */
   declare port: number
-  /** True once an https address was seen, for good. */
+  /** True once an https address was seen; it stays true. */
   declare ssl: boolean
   declare status: PodStatus
   declare lastError: string | null

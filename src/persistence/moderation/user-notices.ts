@@ -78,7 +78,7 @@ export async function deactivateContacts(
   await transaction.raw(deactivate, { personIds: [...personIds], isNoticed })
 }
 
-/** The contacts of these people are active again: notices about them that nobody has confirmed are deleted. */
+/** The contacts of these people are active again: unconfirmed notices about them are deleted. */
 export async function deleteLostContacts(transaction: Knex.Transaction, personIds: readonly number[]): Promise<void> {
   for (const statement of deleteLost) await transaction.raw(statement, { personIds: [...personIds] })
 }

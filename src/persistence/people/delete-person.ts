@@ -44,7 +44,7 @@ const recordsOfAuthor: readonly (readonly [DestructibleKind, string])[] = [
 
 /**
  * Deletes a person of another pod and everything that refers to them, in transactions of bounded size. After a failure, the next run
- * continues. A message of the person that arrives meanwhile creates them anew.
+ * continues. A message of the person that arrives meanwhile creates them again.
  */
 export async function deletePerson(db: Knex, personId: number, now: Date): Promise<void> {
   await inTransaction({ db }, (transaction) => emptyPeople(transaction, [personId], now))

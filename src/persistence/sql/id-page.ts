@@ -7,14 +7,14 @@ export interface IdPage {
   readonly limit: number
 }
 
-/** The rows of a page, and whether the list goes on in each direction. */
+/** The rows of a page, and whether the list continues in each direction. */
 export interface IdPageResult<Item> {
   readonly items: readonly Item[]
   readonly hasOlder: boolean
   readonly hasNewer: boolean
 }
 
-/** Reads a page with one row more, which shows whether the list goes on. */
+/** Reads a page with one row more, which shows whether the list continues. */
 export async function readIdPage<Item extends { readonly id: number }>(
   query: Knex.QueryBuilder,
   { before, after, limit }: IdPage,

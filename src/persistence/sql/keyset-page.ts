@@ -21,7 +21,7 @@ export interface OffsetPage {
 
 export interface Page<Item> {
   readonly items: readonly Item[]
-  /** The list goes on behind the last item. */
+  /** The list continues after the last item. */
   readonly more: boolean
 }
 
@@ -44,7 +44,7 @@ export interface KeysetClauses {
   readonly name: string
   /**
    * The most rows that a page of this name can have, as a literal `limit` around the statement. It keeps the generic plan: for a limit
-   * that is a parameter the planner assumes a long list, and plans each request anew.
+   * that is a parameter the planner assumes a long list, and plans each request again.
    */
   readonly maxRows: number
   /** `and (time, id) < (…)`, or empty. */

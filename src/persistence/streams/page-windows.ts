@@ -30,7 +30,7 @@ export interface PageWindow {
 type FoundPosts = readonly Pick<ListedPost, 'id' | 'createdAt'>[]
 
 /**
- * Remembers, in this process, the time windows in which pages of streams were found. A window only tells where to read first: each
+ * Remembers, in this process, the time windows in which pages of streams were found. A window only selects where to read first: each
  * page is read from the database, and a page that its window does not fill is read from the whole stream.
  */
 export interface PageWindowCache {

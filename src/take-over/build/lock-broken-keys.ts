@@ -10,7 +10,7 @@ interface StoredKey {
   readonly publicKey: string
 }
 
-/** Locks open accounts whose keys do not fit: nobody could verify what they write. Returns their number. */
+/** Locks open accounts whose keys do not fit: no pod could verify their messages. Returns their number. */
 export async function lockBrokenKeys(session: pg.Client, secrets: Secrets): Promise<number> {
   let locked = 0
   for (let after = 0; ; ) {

@@ -54,7 +54,7 @@ export function judgeSchema(versions: readonly string[], tables: readonly FoundT
   const [newestKnown = ''] = RELEASES.at(-1) ?? []
   const fault =
     newest > newestKnown
-      ? `the migration ${newest} is newer than this program knows`
+      ? `the migration ${newest} is newer than this program`
       : newest < oldestKnown
         ? 'the schema is older than that of diaspora* 0.7.0'
         : missing.length > 0

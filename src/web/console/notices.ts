@@ -26,7 +26,7 @@ export const NOTICES = {
   case_reopened: 'The case is open again.',
   hidden: 'The content is hidden.',
   removed: 'The content is removed.',
-  purged: 'The content was deleted for good.',
+  purged: 'The content was deleted permanently.',
   undone: 'The action is undone.',
   silenced: 'The person is silenced.',
   person_blocked: 'The person is blocked.',

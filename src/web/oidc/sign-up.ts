@@ -38,7 +38,7 @@ interface Visit {
   readonly errors?: readonly SignUpError[]
 }
 
-/** Creates accounts: for everybody, with an invitation only, or never, depending on REGISTRATIONS. */
+/** Creates accounts: for everyone, with an invitation only, or never, depending on REGISTRATIONS. */
 export const signUpRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const config = { public: true } as const

@@ -9,7 +9,7 @@ export const SignUpSchema = Type.Object(
     email: nullable(Type.String()),
     email_confirmed: Type.Boolean(),
     language: Type.String(),
-    reason: nullable(Type.String({ description: 'Why the person wants an account.' })),
+    reason: nullable(Type.String({ description: 'Why the person requests an account.' })),
     invitation_id: nullable(Type.Integer()),
     network: nullable(Type.String({ description: 'The /24 or /48 of the network address.' })),
     rules: Type.Array(Type.String(), { description: 'The rules that apply, like `mail_rule 3`.' }),

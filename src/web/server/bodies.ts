@@ -11,7 +11,7 @@ const UNKNOWN = 'application/octet-stream'
  * need a body and ignored on others: some clients label an empty body as text.
  */
 export async function addBodyReaders(app: FastifyInstance): Promise<void> {
-  // Fields like __proto__ are removed: no schema knows them, and unknown fields are ignored.
+  // Fields like __proto__ are removed: no schema has them, and unknown fields are ignored.
   const readJson = app.getDefaultJsonParser('remove', 'remove')
 
   app.removeAllContentTypeParsers()

@@ -10,7 +10,7 @@ export interface UploadHash {
   read(maxBytes: number): Promise<void>
 }
 
-/** Hashes a body while another reader consumes it. The boundary, which clients choose anew for each request, is left out. */
+/** Hashes a body while another reader consumes it. The boundary, which clients choose for each request, is left out. */
 export function hashUpload(raw: IncomingMessage, contentType: string): UploadHash {
   const boundary = Buffer.from(/boundary="?([^";]+)/i.exec(contentType)?.[1] ?? '\r\n', 'latin1')
   const hash = createHash('sha256')

@@ -128,7 +128,7 @@ describe('a name', () => {
     expect(asked).toEqual([])
   })
 
-  it('can be resolved by the system, which knows the hosts file', async () => {
+  it('can be resolved by the system, which reads the hosts file', async () => {
     const { servers, asked } = await serveNames(script)
     const resolve = nameResolver(servers)
     expect(await resolve('127.0.0.1', { ...asking(), bySystem: true })).toEqual(['127.0.0.1'])

@@ -169,12 +169,12 @@ export async function renewRecoveryCodes(pod: FactorPod, owner: FactorOwner): Pr
   })
 }
 
-/** Forgets a secret that is not confirmed: whoever saw it must not share it with the owner of a new password. */
+/** Deletes an unconfirmed secret: a person who has seen it must not be able to use it after a change of the password. */
 export async function forgetPendingTotp(transaction: Knex.Transaction, userId: number): Promise<void> {
   await UserSecrets.query(transaction).findById(userId).whereNull('totpConfirmedAt').patch({ sealedTotpSecret: null })
 }
 
-/** Removes all factors of an account, for somebody who has lost them. */
+/** Removes all factors of an account, for a user who has lost them. */
 export async function removeFactors(transaction: Knex.Transaction, userId: number): Promise<void> {
   await clearTotp(transaction, userId)
   for (const table of ['recovery_codes', 'passkeys', 'second_steps'])

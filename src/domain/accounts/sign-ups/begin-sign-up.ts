@@ -42,7 +42,7 @@ export type SignUpResult =
   /** No person exists yet. */
   | { readonly account?: undefined; readonly needs: { readonly confirmation: boolean; readonly approval: boolean } }
 
-/** All refusals of the fields of the form. Whether somebody uses the e-mail address is none of them. */
+/** All refusals of the fields of the form. Whether the e-mail address is in use is none of them. */
 export async function findSignUpFormRefusals(
   pod: Pick<Pod, 'config' | 'db' | 'secrets' | 'mailExchanges'>,
   form: Pick<SignUpForm, 'ip' | 'username' | 'password' | 'email' | 'reason' | 'invitation'>,

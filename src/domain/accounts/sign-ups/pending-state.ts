@@ -9,7 +9,7 @@ import { enqueueConfirmation } from './begin-sign-up.js'
 export type PendingState = 'confirmation' | 'approval'
 
 /**
- * What the sign-up of this name waits for, to the person who knows its password; to everybody else it does not exist. The mail with the
+ * What the sign-up of this name waits for, for the person with its password; for all others it does not exist. The mail with the
  * link is sent again, at most every five minutes and five times.
  */
 export async function findPendingState(

@@ -20,7 +20,7 @@ export async function isApprovalOn({ db, config }: Pick<Pod, 'db' | 'config'>): 
   return config.signUpApproval || (mayBeUnattended({ config }) && (await findUnattendedSince(db)) !== null)
 }
 
-/** With UNATTENDED_DAYS an open pod that nobody moderates lets no more people in by itself. */
+/** After UNATTENDED_DAYS without an active moderator, sign-ups of an open pod need a decision. */
 function mayBeUnattended({ config }: Pick<Pod, 'config'>): boolean {
   return config.registrations === 'open' && config.unattendedDays > 0
 }

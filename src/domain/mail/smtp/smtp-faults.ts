@@ -4,7 +4,7 @@ export type SmtpFault =
   | { readonly kind: 'temporary'; readonly code: number | undefined; readonly fault: string }
   /** The mailbox does not exist. */
   | { readonly kind: 'no_mailbox'; readonly code: number | undefined; readonly fault: string }
-  /** This mail was refused for good, for another reason. */
+  /** This mail was refused permanently, for another reason. */
   | { readonly kind: 'refused'; readonly code: number | undefined; readonly fault: string }
   /** The server refuses this pod: only its operator can repair that. */
   | { readonly kind: 'operator'; readonly code: number | undefined; readonly fault: string }

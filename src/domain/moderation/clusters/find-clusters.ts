@@ -145,7 +145,7 @@ function mostPreciseFirst(keys: readonly ContentKey[]): readonly ContentKey[] {
   return keys.toSorted((one, other) => PRECISION.indexOf(one.kind) - PRECISION.indexOf(other.kind))
 }
 
-/** New content of clusters that were open before, by people whom nobody here follows. The undo of each action shows it again. */
+/** New content of clusters that were open before, by people without local followers. The undo of each action shows it again. */
 async function hideNewItems(
   pod: ClusterPod,
   transaction: Knex.Transaction,

@@ -132,5 +132,7 @@ async function endContacts(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction
 }
 
 function confirmationNeeded({ address }: Person, preview: object): Refusal {
-  return new Refusal('confirmation_needed', `Set confirm to ${address} to delete for good.`, { details: { preview } })
+  return new Refusal('confirmation_needed', `Set confirm to ${address} to delete permanently.`, {
+    details: { preview },
+  })
 }

@@ -20,7 +20,7 @@ export interface ArchiveIdentity {
   readonly personId: number | undefined
 }
 
-/** Finds out whose archive it is. Throws an `ArchiveError` if it is somebody else's, or has moved to another account. */
+/** Finds out whose archive it is. Throws an `ArchiveError` if it belongs to another person, or has moved to another account. */
 export async function identifyArchive(pod: Pod, owner: ArchiveOwner, user: ImportingUser): Promise<ArchiveIdentity> {
   const { address, publicKey } = owner
   const move = await findMoveOf(pod.db, address)

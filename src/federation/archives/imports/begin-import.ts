@@ -40,7 +40,7 @@ export function importFolder({ config }: Pick<Pod, 'config'>, { uid }: Pick<Impo
   return join(config.uploadsDir, 'imports', uid)
 }
 
-/** The unfinished import of this file into an account: it goes on instead of a new one. */
+/** The unfinished import of this file into an account: it continues instead of a new one. */
 export async function findImportOfFile(pod: Pod, user: ImportingUser, file: string): Promise<Import | undefined> {
   const unfinished = await findUnfinishedImport(pod.db, user.userId)
   if (unfinished === undefined) return undefined

@@ -40,7 +40,7 @@ interface PhotosWork {
 /** A picture may be larger than an upload: older pods kept the original. */
 const TIMES_UPLOAD = 4
 
-/** Stores the pictures of the zip that photos of the archive are named like. Each is decoded and made anew, like an upload. */
+/** Stores the pictures of the zip that photos of the archive are named like. Each is decoded and encoded again, like an upload. */
 export async function importPhotos(context: ImportContext, work: PhotosWork): Promise<void> {
   const { pod, user, signal } = context
   const names = await readPhotoNames(work, work.profile)

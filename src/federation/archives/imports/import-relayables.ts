@@ -112,7 +112,7 @@ export function isPlannedParent({ planned }: ImportContext, entity: ArchivedRela
   return guids[parentKindOf(entity)].has(entity.parent_guid)
 }
 
-/** Stores relayables and raises the counters; nobody is notified, and nothing is sent. */
+/** Stores relayables and raises the counters; without notifications and deliveries. */
 export async function storeRelayables(
   context: ImportContext,
   transaction: Knex.Transaction,

@@ -97,7 +97,7 @@ export async function runImport(
 /** The reason of an import whose attempts all end at the same place. */
 const CRASHED = 'crashed'
 
-/** Fails the import, or lets the next attempt go on at the cursor when the time of a dead worker is over. */
+/** Fails the import, or lets the next attempt continue at the cursor after the time limit of a dead worker. */
 async function endAttempt(pod: Pod, claimed: Import, error: unknown): Promise<void> {
   if (error instanceof ArchiveError) return failImport(pod, claimed, error.fault, error)
   if (error instanceof Refusal) return failImport(pod, claimed, error.reason, error)

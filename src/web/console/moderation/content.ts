@@ -83,7 +83,7 @@ ${forms(request, target, String(items[0]?.id ?? 0))}`,
     run: runWithAuthorAndCase(removeContent),
   })
   add('purge', {
-    ...{ power: 'administration', title: 'Delete the content for good', notice: 'purged' },
+    ...{ power: 'administration', title: 'Delete the content permanently', notice: 'purged' },
     async run(request, confirm) {
       await purgeContent(pod, request.console.actor, targetOfForm(request), { ...readActionOptions(request), confirm })
       return '/admin/reports'
@@ -140,6 +140,6 @@ function forms(request: FastifyRequest, { type, guid }: ContentTarget, version: 
 <div><h2>Remove</h2><p>Content of local authors, and comments on their posts, are retracted on other pods too, which is final.</p>${form('remove', html`${reasonField()}<button class="danger">Remove the ${type}</button>`)}</div>
 ${
   hasPower(request.console.staff.role, 'administration') &&
-  html`<div><h2>Delete for good</h2><p>Only content of other pods.</p>${form('purge', html`${reasonField()}<button class="danger">Delete the ${type}…</button>`)}</div>`
+  html`<div><h2>Delete permanently</h2><p>Only content of other pods.</p>${form('purge', html`${reasonField()}<button class="danger">Delete the ${type}…</button>`)}</div>`
 }</section>`
 }

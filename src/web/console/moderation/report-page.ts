@@ -62,7 +62,7 @@ const words = {
   author: 'by the author',
   moderator: 'by a moderator',
   account_closed: 'with the account of the author',
-  purge: 'for good, by an admin',
+  purge: 'permanently, by an admin',
 } as const
 
 function linksTo({

@@ -107,7 +107,7 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         schema: {
           operationId: `purge${name}`,
           tags,
-          summary: `Delete a remote ${type} for good`,
+          summary: `Delete a remote ${type} permanently`,
           description: `Deletes the ${type} with everything below it. It is not accepted again.`,
           params,
           body: Type.Object({
