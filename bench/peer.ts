@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Opened, openEnvelope } from '../src/protocol/envelopes/open-envelope.js'
+import { type VerifiedEnvelope, verifyEnvelope } from '../src/protocol/envelopes/open-envelope.js'
 import { type BenchOptions, leaveOut, median, type Result, spreadOf } from './bench.js'
 import { FLOORS } from './floors.js'
 import { type Command, type GemProcess, type GemTask, type Reading, startGem } from './gem-process.js'
@@ -26,10 +26,10 @@ export async function compare(gem: GemProcess, corpus: Corpus, bits: number, rou
   const receivedAt = new Date()
   const values: Rate[] = []
   const limits: Rate[] = []
-  let opened: readonly Opened[] = []
+  let opened: readonly VerifiedEnvelope[] = []
   let ok = true
   const open = () => {
-    opened = task.envelopes.map((envelope) => openEnvelope(envelope, corpus.keys, receivedAt))
+    opened = task.envelopes.map((envelope) => verifyEnvelope(envelope, corpus.keys, receivedAt))
   }
   // Once unmeasured, for the compiler of the JavaScript engine.
   for (let round = -1; round < rounds; round++) {
@@ -66,7 +66,7 @@ function taskOf({ statusMessages, comments, poster, keys }: Corpus): GemTask {
   }
 }
 
-function readingOf(opened: Opened): Reading {
+function readingOf(opened: VerifiedEnvelope): Reading {
   if (opened.state !== 'open') return { refused: opened.state }
   const { entity, signature } = opened
   if (signature === 'invalid' || !('guid' in entity)) return { refused: entity.type }

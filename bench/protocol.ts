@@ -2,7 +2,7 @@ import { constants, privateDecrypt, randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
 import { openEncryptedEnvelope } from '../src/protocol/envelopes/encrypted-envelope.js'
-import { type Opened, openEnvelope } from '../src/protocol/envelopes/open-envelope.js'
+import { type VerifiedEnvelope, verifyEnvelope } from '../src/protocol/envelopes/open-envelope.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
 import { FLOORS } from './floors.js'
@@ -38,7 +38,7 @@ interface Subject {
   /** Only with the keys that people have; smaller ones leave more of the time to us. */
   readonly floor?: number
   readonly messages: number
-  readonly open: () => readonly Opened[] | Promise<readonly Opened[]>
+  readonly open: () => readonly VerifiedEnvelope[] | Promise<readonly VerifiedEnvelope[]>
   readonly limitMessages: number
   /** Nothing but the RSA operations of `limitMessages` messages. */
   readonly limit: () => unknown
@@ -50,7 +50,7 @@ function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
   const { statusMessages, comments, privateMessages, keys, recipientKey } = corpus
   const isUsual = bits === 4096
   const { verifyOnce } = makeSigned(bits)
-  const open = (envelope: string) => openEnvelope(envelope, keys, receivedAt)
+  const open = (envelope: string) => verifyEnvelope(envelope, keys, receivedAt)
   const takeCoatOff = (encrypted: string) => openEncryptedEnvelope(encrypted, recipientKey) ?? ''
   const verifyTimes = (times: number) => () => {
     for (let done = 0; done < times; done++) verifyOnce()

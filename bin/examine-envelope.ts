@@ -6,14 +6,14 @@ import { peekEnvelope } from '../src/protocol/envelopes/magic-envelope.js'
 import {
   type InnerSignature,
   type KnownKeys,
-  type Opened,
-  openEnvelope,
+  type VerifiedEnvelope,
+  verifyEnvelope,
 } from '../src/protocol/envelopes/open-envelope.js'
 import { faultOfArrival } from '../src/protocol/envelopes/sender-rules.js'
-import { type Outcome, outcomeOf, type ProtocolFault } from '../src/protocol/errors.js'
+import { type FaultHandling, outcomeOf, type ProtocolFault } from '../src/protocol/errors.js'
 
 /** A recipient with their private key. */
-export interface Recipient {
+export interface EnvelopeRecipient {
   readonly address: string
   readonly key: KeyObject
 }
@@ -34,14 +34,19 @@ export type Examined =
       readonly claimed_sender: string | null
       readonly fault: ProtocolFault
       /** How a pod handles such a message. */
-      readonly outcome: Outcome
+      readonly outcome: FaultHandling
       readonly reason: string
     }
 
-type OpenedEnvelope = Extract<Opened, { readonly state: 'open' }>
+type OpenedEnvelope = Extract<VerifiedEnvelope, { readonly state: 'open' }>
 
 /** Performs all steps of receiving an envelope that need no database. */
-export function examineEnvelope(text: string, keys: KnownKeys, recipient: Recipient | undefined, now: Date): Examined {
+export function examineEnvelope(
+  text: string,
+  keys: KnownKeys,
+  recipient: EnvelopeRecipient | undefined,
+  now: Date,
+): Examined {
   // A private message is a JSON object, a public one XML.
   if (!text.trimStart().startsWith('{')) return examineOpen(text, 'public', keys, undefined, now)
   const envelope = recipient && openEncryptedEnvelope(text, recipient.key)
@@ -54,10 +59,10 @@ function examineOpen(
   envelope: string,
   way: Examined['way'],
   keys: KnownKeys,
-  recipient: Recipient | undefined,
+  recipient: EnvelopeRecipient | undefined,
   now: Date,
 ): Examined {
-  const opened = openEnvelope(envelope, keys, now)
+  const opened = verifyEnvelope(envelope, keys, now)
   const claimedSender = peekEnvelope(envelope).sender
   if (opened.state === 'rejected') return refused(way, claimedSender, opened.fault, opened.reason)
   if (opened.state === 'needs_key') {
@@ -78,7 +83,7 @@ const unknownHere: ReadonlySet<ProtocolFault> = new Set<ProtocolFault>([
   'ConversationNotFound',
 ])
 
-function faultOf(opened: OpenedEnvelope, recipient: Recipient | undefined): ProtocolFault | undefined {
+function faultOf(opened: OpenedEnvelope, recipient: EnvelopeRecipient | undefined): ProtocolFault | undefined {
   const { entity, sender, signature } = opened
   const fault = faultOfArrival({ entity, sender, signature, recipient: recipient?.address }, {})
   if (fault !== undefined && !unknownHere.has(fault)) return fault

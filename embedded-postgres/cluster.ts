@@ -35,7 +35,7 @@ const PASSWORD = 'pod.password'
 const INITDB_LIMIT_MS = 120_000
 
 /** The cluster of this data folder, if it has been made. */
-export async function readCluster(dataDir: string): Promise<Cluster | undefined> {
+export async function findPostgresCluster(dataDir: string): Promise<Cluster | undefined> {
   const path = join(dataDir, CLUSTER)
   try {
     if ((await readdir(path)).length === 0) return undefined

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { hasCluster, readCluster } from './cluster.js'
+import { findPostgresCluster, hasCluster } from './cluster.js'
 import { makeDataFolder } from './data-folder.js'
 import { EmbeddedPostgresError, ServerOwnedError } from './errors.js'
 import { findRunning, launch, type Running, type ServerOptions } from './launch.js'
@@ -48,7 +48,7 @@ export async function startEmbeddedPostgres(dataDir: string, options: ServerOpti
 
 /** For processes that work while the pod runs: the server of this data folder, or undefined when none is running. */
 export async function findRunningEmbeddedPostgres(dataDir: string): Promise<RunningServer | undefined> {
-  const cluster = await readCluster(resolve(dataDir))
+  const cluster = await findPostgresCluster(resolve(dataDir))
   const postmaster = cluster && (await findPostmaster(cluster))
   if (cluster === undefined || postmaster === undefined) return undefined
   const login = applicationLogin(cluster)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { messageOf } from '../src/errors/thrown.js'
 import { type Binaries, copyBinaries, findBinaries, linkLibraries, programOf } from './binaries.js'
-import { type Cluster, checkVersion, createCluster, giveCluster, readCluster } from './cluster.js'
+import { type Cluster, checkVersion, createCluster, findPostgresCluster, giveCluster } from './cluster.js'
 import { EmbeddedPostgresError } from './errors.js'
 import { choosePort, disownStalePid, findPostmaster } from './postmaster.js'
 import { chooseRunAs, isRoot, type RunAs, spawnAs } from './run-as.js'
@@ -44,7 +44,7 @@ const LOG_LIMIT_BYTES = 10_000_000
 const PAUSES_MS = [0, 50, 100, 200, 400, 800, 1_600, 3_200]
 
 export async function findRunning(dataDir: string): Promise<Running | undefined> {
-  const cluster = await readCluster(dataDir)
+  const cluster = await findPostgresCluster(dataDir)
   if (cluster === undefined) return undefined
   const postmaster = await findPostmaster(cluster)
   const session = postmaster && (await openSession(cluster, () => findPostmaster(cluster)))
@@ -54,10 +54,10 @@ export async function findRunning(dataDir: string): Promise<Running | undefined>
 /** Makes the database if there is none, and starts a server on it. */
 export async function launch(dataDir: string, options: ServerOptions): Promise<Running> {
   const site = await chooseSite(dataDir)
-  if ((await readCluster(dataDir)) === undefined) {
+  if ((await findPostgresCluster(dataDir)) === undefined) {
     await createCluster({ dataDir, home: site.home }, site.binaries, site.runAs, { fast: options.fast ?? false })
   }
-  const cluster = await readCluster(dataDir)
+  const cluster = await findPostgresCluster(dataDir)
   if (cluster === undefined)
     throw new EmbeddedPostgresError(`The database in ${dataDir} was removed while it was made.`)
   await checkVersion(cluster, site.binaries)

@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { registerCryptoMetrics } from '../workers/threads/crypto-metrics.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import type { Config } from './config/config.js'
-import { keepAddress } from './config/kept-address.js'
-import { keepFiltersLoaded } from './domain/moderation/filters/active-filters.js'
-import { keepClosedNetworksLoaded } from './domain/moderation/sign-ups/closed-networks.js'
-import { keepHeartbeat } from './jobs/operations/heartbeat.js'
+import { storeAddress } from './config/kept-address.js'
+import { startFilterLoader } from './domain/moderation/filters/active-filters.js'
+import { startClosedNetworkLoader } from './domain/moderation/sign-ups/closed-networks.js'
+import { startHeartbeat } from './jobs/operations/heartbeat.js'
 import { persistCounters } from './jobs/operations/persisted-counters.js'
 import { openMetrics } from './operations/metrics.js'
 import { ADMIN_PORTS, buildOperatorApp } from './operations/operator-server.js'
@@ -30,9 +30,9 @@ async function startWeb(config: Config, { log }: RunningProcess): Promise<() => 
   registerStorageMetrics(metrics.registry, pod.pictures)
   const app = await buildApp(pod, { metrics })
   const figures = persistCounters(pod, metrics.registry)
-  const heartbeat = keepHeartbeat(pod, { kind: 'web', podClock: () => pod.remote.readClock?.() })
-  const filters = keepFiltersLoaded(pod)
-  const networks = keepClosedNetworksLoaded(pod)
+  const heartbeat = startHeartbeat(pod, { kind: 'web', podClock: () => pod.remote.readClock?.() })
+  const filters = startFilterLoader(pod)
+  const networks = startClosedNetworkLoader(pod)
   const operator = await buildOperatorApp({ log: pod.log, metrics, readiness: app.readiness })
 
   const address = await listen(
@@ -41,7 +41,7 @@ async function startWeb(config: Config, { log }: RunningProcess): Promise<() => 
     'Set PORT or HOST to another address, or stop the process that uses it.',
   )
   const admin = await listenForOperator(operator, config.adminListen, ADMIN_PORTS.web)
-  await keepAddress(config.dataDir, config.url)
+  await storeAddress(config.dataDir, config.url)
   pod.log.info({ address, admin, pod: config.url }, 'web process started')
   process.send?.({ ready: true, address, admin })
 

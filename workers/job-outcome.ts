@@ -5,7 +5,7 @@ import { outcomeOf, ProtocolError } from '../src/protocol/errors.js'
 import { FailedJob } from './failed-job.js'
 
 /** The outcome of one run of a job. */
-export type Outcome =
+export type JobOutcome =
   /** The effect is committed, by this run or by another worker, or the outbox row has been postponed. */
   | { readonly kind: 'done' }
   /** Permanently invalid or refused: logged, not retried. */
@@ -18,7 +18,7 @@ export type Outcome =
   | { readonly kind: 'unavailable'; readonly error: unknown }
 
 /** Classifies an error by its class and fields, never by its text. */
-export function outcomeOfError(error: unknown): Outcome {
+export function outcomeOfError(error: unknown): JobOutcome {
   if (error instanceof AlreadyDone || error instanceof Postponed) return { kind: 'done' }
   if (error instanceof Refusal) return { kind: 'drop', fault: error.reason, error }
   if (error instanceof ProtocolError) {

@@ -3,11 +3,11 @@ import { setFlagsFromString } from 'node:v8'
 import type { Config } from '../src/config/config.js'
 import { readSoftware } from '../src/config/software.js'
 import { deleteExpiredExports } from '../src/domain/archives/exports.js'
-import { keepFiltersLoaded } from '../src/domain/moderation/filters/active-filters.js'
+import { startFilterLoader } from '../src/domain/moderation/filters/active-filters.js'
 import { makeWaitingExports } from '../src/federation/archives/make-exports.js'
 import { registerReceiveMetrics } from '../src/federation/inbound/receive-metrics.js'
 import { registerDeliveryMetrics } from '../src/federation/outbound/delivery-metrics.js'
-import { keepHeartbeat } from '../src/jobs/operations/heartbeat.js'
+import { startHeartbeat } from '../src/jobs/operations/heartbeat.js'
 import { persistCounters } from '../src/jobs/operations/persisted-counters.js'
 import { registerWaitingMetrics } from '../src/jobs/waiting/waiting-metrics.js'
 import { makeDueBackup } from '../src/operations/backup/scheduled-backups.js'
@@ -32,7 +32,7 @@ import { mailHandlers } from './handlers/mail.js'
 import { maintenanceHandlers } from './handlers/maintenance.js'
 import { notifyHandlers } from './handlers/notify.js'
 import { outboundHandlers, outboundSlowHandlers, relayHandlers } from './handlers/outbound.js'
-import { keepUploadsSwept, photoHandlers } from './handlers/photos.js'
+import { photoHandlers, startUploadSweeper } from './handlers/photos.js'
 import { registerJobMetrics } from './job-metrics.js'
 import { runImportsAndAnnouncements } from './run-imports.js'
 import { runPeriodically } from './run-periodically.js'
@@ -80,7 +80,7 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
     direct: directHandlers,
     directDelivery,
   })
-  const uploads = keepsPictures ? keepUploadsSwept(pod) : undefined
+  const uploads = keepsPictures ? startUploadSweeper(pod) : undefined
   const exports = keepsPictures ? keepExportsMade(pod) : undefined
   const imports = keepsPictures
     ? runPeriodically(LOOK_FOR_IMPORTS_EVERY, (stopping) => runImportsAndAnnouncements(pod, stopping))
@@ -103,13 +103,13 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
   registerJobMetrics(metrics.registry)
   registerWaitingMetrics(metrics.registry)
   const figures = persistCounters(pod, metrics.registry)
-  const heartbeat = keepHeartbeat(pod, {
+  const heartbeat = startHeartbeat(pod, {
     kind: 'worker',
     queues: config.workerQueues,
     runningJobs: workers.runningJobs,
     podClock: () => pod.remote.readClock?.(),
   })
-  const filters = keepFiltersLoaded(pod)
+  const filters = startFilterLoader(pod)
   const operator = await buildOperatorApp({
     log: pod.log,
     metrics,

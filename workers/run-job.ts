@@ -8,7 +8,7 @@ import { failOperationOfJob } from '../src/persistence/operations/operations.js'
 import type { Pod, SpanOptions } from '../src/pod/pod.js'
 import { withDeadline } from './deadline.js'
 import { FailedJob } from './failed-job.js'
-import { type Outcome, outcomeOfError } from './job-outcome.js'
+import { type JobOutcome, outcomeOfError } from './job-outcome.js'
 import { retryAfterOutages } from './retry-after-outage.js'
 import { isSuspect, type SuspectQueue } from './suspects.js'
 
@@ -88,7 +88,7 @@ function tracedPod(pod: Pod, { trace }: Pick<JobContext, 'trace'>): Pod {
 }
 
 /** Whether the outcome completes the job. */
-async function completesJob(pod: Pod, work: LoadedJob | undefined, outcome: Outcome): Promise<boolean> {
+async function completesJob(pod: Pod, work: LoadedJob | undefined, outcome: JobOutcome): Promise<boolean> {
   switch (outcome.kind) {
     case 'done':
       pod.log.debug('job already done')

@@ -6,7 +6,7 @@ import { runPeriodically } from './run-periodically.js'
 const EVERY_MS = 60_000
 
 /** Notes every minute how many jobs wait, for the charts of the console. Nothing is written while nothing waits. */
-export function keepQueuesSampled(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): { stop(): Promise<void> } {
+export function startQueueSampling(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): { stop(): Promise<void> } {
   return runPeriodically(EVERY_MS, () => sampleQueues(pod))
 }
 

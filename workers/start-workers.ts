@@ -11,11 +11,11 @@ import type { Pod } from '../src/pod/pod.js'
 import { openAdaptiveConcurrency } from './adaptive-concurrency.js'
 import { withDeadline } from './deadline.js'
 import type { DirectDelivery, DirectHandler } from './direct-runs.js'
-import { keepSchedules } from './handlers/maintenance.js'
+import { startSchedules } from './handlers/maintenance.js'
 import { inboundRunner, isInbound } from './inbound-runner.js'
 import { openRunCounters } from './run-counters.js'
 import { type HandlerTable, jobRunner } from './run-job.js'
-import { keepQueuesSampled } from './sample-queues.js'
+import { startQueueSampling } from './sample-queues.js'
 import { openSuspectQueue } from './suspects.js'
 import { startSweeping } from './sweeper.js'
 
@@ -156,9 +156,9 @@ export function startWorkers(pod: Pod, options: WorkersOptions): RunningWorkers 
     endDirectRuns.push(deliverDirectly(options.directDelivery))
   }
   const servesMaintenance = queues.includes('maintenance')
-  const schedules = servesMaintenance ? keepSchedules(pod) : undefined
+  const schedules = servesMaintenance ? startSchedules(pod) : undefined
   const sweeping = servesMaintenance ? startSweeping(pod) : undefined
-  const sampling = servesMaintenance ? keepQueuesSampled(pod) : undefined
+  const sampling = servesMaintenance ? startQueueSampling(pod) : undefined
 
   async function close(): Promise<void> {
     for (const end of endDirectRuns) end()

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Config } from '../../src/config/config.js'
 import { checkMail } from '../../src/domain/operations/check-mail.js'
-import { type Finding, orFail } from '../../src/domain/operations/finding.js'
+import { type CheckResult, withCheckFailure } from '../../src/domain/operations/finding.js'
 import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { type BorrowedDatabase, borrowDatabase } from '../borrow-database.js'
 import { CommandError } from '../command-error.js'
@@ -33,15 +33,15 @@ export function doctorCommand(program: Command): void {
     })
 }
 
-async function examine(config: Config): Promise<readonly Finding[]> {
-  const missing = await orFail('pod', async () => {
+async function examine(config: Config): Promise<readonly CheckResult[]> {
+  const missing = await withCheckFailure('pod', async () => {
     await requirePod(config)
     return []
   })
   if (missing.length > 0) return missing
   const machine = await checkMachine(config)
-  const backups = await orFail('backup', () => checkBackups(config, new Date()))
-  const stores = await orFail('database', async () => {
+  const backups = await withCheckFailure('backup', () => checkBackups(config, new Date()))
+  const stores = await withCheckFailure('database', async () => {
     const database = await borrowDatabase(config)
     try {
       return await examineStores(config, database)
@@ -52,14 +52,16 @@ async function examine(config: Config): Promise<readonly Finding[]> {
   return [...machine, ...backups, ...stores]
 }
 
-async function examineStores(config: Config, { url }: BorrowedDatabase): Promise<readonly Finding[]> {
+async function examineStores(config: Config, { url }: BorrowedDatabase): Promise<readonly CheckResult[]> {
   const db = openDatabase({ ...WORKER_LIMITS, url, applicationName: 'pod doctor' })
   try {
-    const database = await orFail('database', () => describeDatabaseTrouble(url, () => checkDatabase(db, url, config)))
+    const database = await withCheckFailure('database', () =>
+      describeDatabaseTrouble(url, () => checkDatabase(db, url, config)),
+    )
     if (database.some(({ state }) => state === 'fail')) return database
-    const replica = await orFail('replica', () => checkReplica(db, config))
-    const mail = await orFail('mail', () => checkMail(db, config))
-    const queue = await orFail('queue', () => onPod({ ...config, databaseUrl: url }, checkQueue))
+    const replica = await withCheckFailure('replica', () => checkReplica(db, config))
+    const mail = await withCheckFailure('mail', () => checkMail(db, config))
+    const queue = await withCheckFailure('queue', () => onPod({ ...config, databaseUrl: url }, checkQueue))
     return [...database, ...replica, ...mail, ...queue]
   } finally {
     await db.destroy()

@@ -9,7 +9,7 @@ import { entityToJson } from '../../src/protocol/entities/entity-json.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
 import { CommandError } from '../command-error.js'
 import { describeResult, describeSteps, type StepReport } from '../inspect/describe.js'
-import { type DryRun, dryRun } from '../inspect/dry-run.js'
+import { dryRun, type EnvelopeDryRun } from '../inspect/dry-run.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
 import { readInput } from '../read-input.js'
 import { withPod } from '../with-pod.js'
@@ -56,7 +56,7 @@ async function inspect(file: string | undefined, options: InspectOptions, comman
 async function fetchAndRun(
   pod: Pod,
   message: InboundMessage,
-): Promise<{ readonly run: DryRun; readonly fetched: readonly StepReport[] }> {
+): Promise<{ readonly run: EnvelopeDryRun; readonly fetched: readonly StepReport[] }> {
   const fetched = new Map<string, StepReport>()
   for (;;) {
     const run = await dryRun(pod, message)
@@ -92,7 +92,10 @@ async function guidOf(pod: Pod, name: string): Promise<string> {
   return person.guid
 }
 
-function jsonOf({ arrival, rejected, ignored, waiting, effects }: DryRun, steps: readonly StepReport[]): object {
+function jsonOf(
+  { arrival, rejected, ignored, waiting, effects }: EnvelopeDryRun,
+  steps: readonly StepReport[],
+): object {
   const { tables, notifications, outgoing, jobs } = effects
   const end = rejected ? 'refused' : waiting ? 'waits' : ignored || tables.length === 0 ? 'nothing' : 'stored'
   return {

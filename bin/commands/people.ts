@@ -7,7 +7,7 @@ import {
   findUser,
   listUsers,
   ROLES,
-  type Role,
+  type RoleChoice,
   resetPassword,
 } from '../../src/domain/accounts/accounts.js'
 import { findEmail, setEmail } from '../../src/domain/accounts/change-email.js'
@@ -176,7 +176,7 @@ async function changeEmail(
   )
 }
 
-async function changeRole(username: string, role: Role, options: ActorOptions): Promise<void> {
+async function changeRole(username: string, role: RoleChoice, options: ActorOptions): Promise<void> {
   const { reason = 'Changed with pod user role.' } = options
   await withPod(async (pod) => {
     const account = await findUser(pod, username)

@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv'
 import type { Command } from 'commander'
 import { changeSettingsOf, findSettingsOf } from '../../src/domain/accounts/operator/operator-changes.js'
-import { closeByOperator, closeNowByOperator, keepByOperator } from '../../src/domain/accounts/own-closing.js'
+import { cancelClosingByOperator, closeByOperator, closeNowByOperator } from '../../src/domain/accounts/own-closing.js'
 import { presentSettings } from '../../src/web/presenters/settings.js'
 import { readSettingsChange, SettingsChanges, UserSettings } from '../../src/web/schemas/settings.js'
 import { CommandError } from '../command-error.js'
@@ -75,7 +75,7 @@ interface CloseOptions extends OutputOptions {
 async function close(username: string, { now = false, cancel = false, yes = false, ...options }: CloseOptions) {
   if (now && cancel) throw new CommandError('--now and --cancel exclude each other.')
   if (cancel) {
-    await withPod((pod) => keepByOperator(pod, username))
+    await withPod((pod) => cancelClosingByOperator(pod, username))
     return print(options, { username, close_at: null }, [`${username} is kept.`])
   }
   if (!yes) {

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Config } from '../../src/config/config.js'
-import { type Finding, ok, warn } from '../../src/domain/operations/finding.js'
+import { type CheckResult, checkPassed, checkWarning } from '../../src/domain/operations/finding.js'
 import { readRecipients } from '../../src/operations/backup/encryption.js'
 import { listBackups } from '../../src/operations/backup/list-backups.js'
 import { openRepository } from '../../src/operations/backup/repository.js'
@@ -17,36 +17,45 @@ export async function checkBackups(
     dataDir,
   }: Pick<Config, 'backupTo' | 'backupS3' | 'backupRecipients' | 'dataDir'>,
   now: Date,
-): Promise<readonly Finding[]> {
+): Promise<readonly CheckResult[]> {
   if (backupTo === undefined) {
     return [
-      warn('backup', 'No backups are configured: set BACKUP_TO and BACKUP_RECIPIENTS, and run "pod backup create".'),
+      checkWarning(
+        'backup',
+        'No backups are configured: set BACKUP_TO and BACKUP_RECIPIENTS, and run "pod backup create".',
+      ),
     ]
   }
-  const findings: Finding[] = []
+  const findings: CheckResult[] = []
   if ((await readRecipients(backupRecipients)).length === 0) {
     findings.push(
-      warn('backup', 'There is no recipient: set BACKUP_RECIPIENTS to the recipient of "pod backup keygen".'),
+      checkWarning('backup', 'There is no recipient: set BACKUP_RECIPIENTS to the recipient of "pod backup keygen".'),
     )
   }
   if (await areOnSameDisk(backupTo, dataDir)) {
-    findings.push(warn('backup', `${backupTo} is on the same disk as ${dataDir}: set BACKUP_TO to another disk.`))
+    findings.push(
+      checkWarning('backup', `${backupTo} is on the same disk as ${dataDir}: set BACKUP_TO to another disk.`),
+    )
   }
   const [newest] = (await listBackups(openRepository(backupTo, backupS3))).filter(({ complete }) => complete)
   if (newest === undefined) {
-    return [...findings, warn('backup', `There is no complete backup in ${backupTo}: run "pod backup create".`)]
+    return [...findings, checkWarning('backup', `There is no complete backup in ${backupTo}: run "pod backup create".`)]
   }
   const { manifest, verifiedAt } = newest
   const hours = Math.floor((now.getTime() - Date.parse(manifest.started_at)) / 3_600_000)
   if (hours >= OLD_HOURS) {
     findings.push(
-      warn('backup', `The newest backup ${manifest.id} is ${hours} hours old: run "pod backup create" daily.`),
+      checkWarning('backup', `The newest backup ${manifest.id} is ${hours} hours old: run "pod backup create" daily.`),
     )
   }
   if (verifiedAt === null) {
-    findings.push(warn('backup', `The newest backup was never verified: run "pod backup verify ${manifest.id}".`))
+    findings.push(
+      checkWarning('backup', `The newest backup was never verified: run "pod backup verify ${manifest.id}".`),
+    )
   }
-  return findings.length > 0 ? findings : [ok('backup', `The newest backup ${manifest.id} is ${hours} hours old.`)]
+  return findings.length > 0
+    ? findings
+    : [checkPassed('backup', `The newest backup ${manifest.id} is ${hours} hours old.`)]
 }
 
 async function areOnSameDisk(one: string, other: string): Promise<boolean> {

@@ -3,7 +3,7 @@ import type { Config } from '../../src/config/config.js'
 import { readSoftware } from '../../src/config/software.js'
 import { findHostMismatch } from '../../src/domain/accounts/accounts.js'
 import { unsealPrivateKey } from '../../src/domain/accounts/private-keys.js'
-import { type Finding, fail, ok, warn } from '../../src/domain/operations/finding.js'
+import { type CheckResult, checkFailure, checkPassed, checkWarning } from '../../src/domain/operations/finding.js'
 import { findNewerRelease } from '../../src/domain/operations/newer-release.js'
 import { QUEUE_POOLS } from '../../src/jobs/queues/postgres-store.js'
 import { migrationStatus, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database/database.js'
@@ -28,7 +28,7 @@ interface ServerFacts {
 }
 
 /** Checks version, collation, connections, durability and migrations. */
-export async function checkDatabase(db: Knex, url: string, config: Config): Promise<readonly Finding[]> {
+export async function checkDatabase(db: Knex, url: string, config: Config): Promise<readonly CheckResult[]> {
   const facts = await factsOf(db)
   const migrations = await checkMigrations(db)
   return [
@@ -44,12 +44,14 @@ export async function checkDatabase(db: Knex, url: string, config: Config): Prom
 }
 
 /** Only if UPDATE_CHECK_URL is set. */
-async function checkRelease(db: Knex, { updateCheckUrl }: Config): Promise<readonly Finding[]> {
+async function checkRelease(db: Knex, { updateCheckUrl }: Config): Promise<readonly CheckResult[]> {
   if (updateCheckUrl === undefined) return []
   const { version } = readSoftware()
   const newer = await findNewerRelease({ db }, version)
-  if (newer === undefined) return [ok('version', `No newer version than ${version} is known.`)]
-  return [warn('version', `Version ${newer} is available; this is ${version}: read its section in the CHANGELOG.`)]
+  if (newer === undefined) return [checkPassed('version', `No newer version than ${version} is known.`)]
+  return [
+    checkWarning('version', `Version ${newer} is available; this is ${version}: read its section in the CHANGELOG.`),
+  ]
 }
 
 async function factsOf(db: Knex): Promise<ServerFacts> {
@@ -69,26 +71,26 @@ async function factsOf(db: Knex): Promise<ServerFacts> {
   return facts
 }
 
-function checkVersion({ version, number }: ServerFacts, place: string): Finding {
+function checkVersion({ version, number }: ServerFacts, place: string): CheckResult {
   return number >= OLDEST_VERSION
-    ? ok('database', `PostgreSQL ${version}, ${place}.`)
-    : fail('database', `PostgreSQL ${version}, ${place}, is too old: this pod needs PostgreSQL 14 or newer.`)
+    ? checkPassed('database', `PostgreSQL ${version}, ${place}.`)
+    : checkFailure('database', `PostgreSQL ${version}, ${place}, is too old: this pod needs PostgreSQL 14 or newer.`)
 }
 
-async function checkCollation(db: Knex, { encoding, collation, number }: ServerFacts): Promise<Finding> {
+async function checkCollation(db: Knex, { encoding, collation, number }: ServerFacts): Promise<CheckResult> {
   if (encoding !== 'UTF8') {
-    return fail(
+    return checkFailure(
       'collation',
       `The database stores texts as ${encoding}: move it into one that was created with encoding UTF8.`,
     )
   }
   if (number >= COLLATION_VERSIONS_SINCE && (await collationHasChanged(db))) {
-    return warn(
+    return checkWarning(
       'collation',
       'The system sorts texts in another way than when the database was made: run "reindex database" and "alter database … refresh collation version".',
     )
   }
-  return ok('collation', `Encoding UTF8, collation ${collation}.`)
+  return checkPassed('collation', `Encoding UTF8, collation ${collation}.`)
 }
 
 async function collationHasChanged(db: Knex): Promise<boolean> {
@@ -98,23 +100,28 @@ async function collationHasChanged(db: Knex): Promise<boolean> {
   return rows[0].changed
 }
 
-function checkConnections(facts: ServerFacts, { databasePool, redisUrl }: Config): Finding {
+function checkConnections(facts: ServerFacts, { databasePool, redisUrl }: Config): CheckResult {
   const queuePools = redisUrl === undefined ? 2 * QUEUE_POOLS.producers + QUEUE_POOLS.workers : 0
   const wanted =
     (databasePool ?? WEB_LIMITS.pool) + (databasePool ?? WORKER_LIMITS.pool) + queuePools + SPARE_CONNECTIONS
   const usage = `${facts.connections} of ${facts.maxConnections} connections are in use; one web and one worker process may take ${wanted}`
   return facts.maxConnections >= wanted
-    ? ok('connections', `${usage}.`)
-    : warn('connections', `${usage}: raise max_connections of PostgreSQL, or lower DATABASE_POOL.`)
+    ? checkPassed('connections', `${usage}.`)
+    : checkWarning('connections', `${usage}: raise max_connections of PostgreSQL, or lower DATABASE_POOL.`)
 }
 
-function checkDurability({ fsync, synchronousCommit }: ServerFacts): readonly Finding[] {
+function checkDurability({ fsync, synchronousCommit }: ServerFacts): readonly CheckResult[] {
   if (fsync === 'off') {
-    return [warn('durability', 'PostgreSQL runs with fsync off: a power failure may destroy the database. Turn it on.')]
+    return [
+      checkWarning(
+        'durability',
+        'PostgreSQL runs with fsync off: a power failure may destroy the database. Turn it on.',
+      ),
+    ]
   }
   if (synchronousCommit === 'off') {
     return [
-      warn(
+      checkWarning(
         'durability',
         'PostgreSQL runs with synchronous_commit off: a crash may lose what was accepted last. Turn it on.',
       ),
@@ -123,32 +130,35 @@ function checkDurability({ fsync, synchronousCommit }: ServerFacts): readonly Fi
   return []
 }
 
-async function checkMigrations(db: Knex): Promise<Finding> {
+async function checkMigrations(db: Knex): Promise<CheckResult> {
   const { applied, pending, unknown } = await migrationStatus(db)
-  if (pending.length > 0) return fail('migrations', `${pending.join(', ')} are not applied: use "pod db migrate".`)
+  if (pending.length > 0)
+    return checkFailure('migrations', `${pending.join(', ')} are not applied: use "pod db migrate".`)
   if (unknown.length > 0) {
-    return warn(
+    return checkWarning(
       'migrations',
       `The database has migrations of a newer version (${unknown.join(', ')}): use that version.`,
     )
   }
-  return ok('migrations', `All ${applied.length} migrations are applied.`)
+  return checkPassed('migrations', `All ${applied.length} migrations are applied.`)
 }
 
-async function checkHost(db: Knex, config: Config): Promise<Finding> {
+async function checkHost(db: Knex, config: Config): Promise<CheckResult> {
   const trouble = await findHostMismatch({ db, config })
-  return trouble === undefined ? ok('accounts', `All accounts belong to ${config.host}.`) : fail('accounts', trouble)
+  return trouble === undefined
+    ? checkPassed('accounts', `All accounts belong to ${config.host}.`)
+    : checkFailure('accounts', trouble)
 }
 
 /** A wrong key prevents the start; here it is reported with the other findings. */
-async function checkSealedKeys(db: Knex, config: Config): Promise<Finding> {
+async function checkSealedKeys(db: Knex, config: Config): Promise<CheckResult> {
   const found = await UserSecrets.query(db).orderBy('userId', 'desc').first()
-  if (found === undefined) return ok('sealed keys', 'There are no accounts yet.')
+  if (found === undefined) return checkPassed('sealed keys', 'There are no accounts yet.')
   try {
     unsealPrivateKey(openSecrets(await readSecretKey(config)), found)
-    return ok('sealed keys', 'The secret key opens the private keys of the accounts.')
+    return checkPassed('sealed keys', 'The secret key opens the private keys of the accounts.')
   } catch {
-    return fail(
+    return checkFailure(
       'sealed keys',
       'The secret key is not the one with which the private keys of the accounts were sealed: bring back the old SECRET_KEY, or the file secret-key in DATA_DIR.',
     )

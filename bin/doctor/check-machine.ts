@@ -3,7 +3,13 @@ import { rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../src/config/config.js'
 import { makeFolder } from '../../src/config/make-folder.js'
-import { type Finding, fail, ok, orFail, warn } from '../../src/domain/operations/finding.js'
+import {
+  type CheckResult,
+  checkFailure,
+  checkPassed,
+  checkWarning,
+  withCheckFailure,
+} from '../../src/domain/operations/finding.js'
 import { messageOf } from '../../src/errors/thrown.js'
 import { openPictureStorage } from '../../src/persistence/photos/open-pictures.js'
 import { readSecretKey, secretKeyFile } from '../../src/pod/secrets.js'
@@ -13,63 +19,73 @@ const FULL_BYTES = 100 * 2 ** 20
 const RECOMMENDED_NODE = 22
 
 /** Checks settings, data folder, disk and secret key; needs no database. */
-export async function checkMachine(config: Config): Promise<readonly Finding[]> {
+export async function checkMachine(config: Config): Promise<readonly CheckResult[]> {
   return [
     checkNode(),
     checkAddress(config),
-    ...(await orFail('data folder', async () => [await checkFolder('data folder', config.dataDir, 'DATA_DIR')])),
-    ...(await orFail('uploads', async () => [await checkPictures(config)])),
-    ...(await orFail('disk', async () => [await checkDisk(config.dataDir)])),
-    ...(await orFail('secret key', async () => [await checkSecretKey(config)])),
+    ...(await withCheckFailure('data folder', async () => [
+      await checkFolder('data folder', config.dataDir, 'DATA_DIR'),
+    ])),
+    ...(await withCheckFailure('uploads', async () => [await checkPictures(config)])),
+    ...(await withCheckFailure('disk', async () => [await checkDisk(config.dataDir)])),
+    ...(await withCheckFailure('secret key', async () => [await checkSecretKey(config)])),
   ]
 }
 
-function checkNode(): Finding {
+function checkNode(): CheckResult {
   const major = Number(process.versions.node.split('.')[0])
-  if (major >= RECOMMENDED_NODE) return ok('node', `Node ${process.versions.node}.`)
-  return warn(
+  if (major >= RECOMMENDED_NODE) return checkPassed('node', `Node ${process.versions.node}.`)
+  return checkWarning(
     'node',
     `Node ${process.versions.node} works, and gets no security fixes any more: use Node 22 or 24 for a public pod.`,
   )
 }
 
-function checkAddress({ url }: Config): Finding {
-  if (new URL(url).protocol === 'https:') return ok('address', `Others know this pod as ${url}.`)
-  return warn('address', `Other pods cannot reach ${url}: set POD_URL to a public https address before users sign up.`)
+function checkAddress({ url }: Config): CheckResult {
+  if (new URL(url).protocol === 'https:') return checkPassed('address', `Others know this pod as ${url}.`)
+  return checkWarning(
+    'address',
+    `Other pods cannot reach ${url}: set POD_URL to a public https address before users sign up.`,
+  )
 }
 
-async function checkFolder(check: string, path: string, setting: string): Promise<Finding> {
+async function checkFolder(check: string, path: string, setting: string): Promise<CheckResult> {
   const probe = join(path, `doctor-${randomBytes(4).toString('hex')}`)
   try {
     await makeFolder(path, 0o700)
     await writeFile(probe, 'writable')
     await rm(probe)
-    return ok(check, `${path} can be written.`)
+    return checkPassed(check, `${path} can be written.`)
   } catch (error) {
-    return fail(check, `${path} cannot be written (${messageOf(error)}): change its owner, or set another ${setting}.`)
+    return checkFailure(
+      check,
+      `${path} cannot be written (${messageOf(error)}): change its owner, or set another ${setting}.`,
+    )
   }
 }
 
-async function checkPictures(config: Config): Promise<Finding> {
+async function checkPictures(config: Config): Promise<CheckResult> {
   if (config.storage === 'folder') return checkFolder('uploads', config.uploadsDir, 'UPLOADS_DIR')
   await openPictureStorage(config).check()
-  return ok('uploads', `The S3 store answers for the bucket ${config.s3?.bucket}.`)
+  return checkPassed('uploads', `The S3 store answers for the bucket ${config.s3?.bucket}.`)
 }
 
-async function checkDisk(dataDir: string): Promise<Finding> {
+async function checkDisk(dataDir: string): Promise<CheckResult> {
   const { bavail, bsize } = await statfs(dataDir)
   const free = bavail * bsize
   const amount = `${(free / 2 ** 30).toFixed(1)} GiB are free where ${dataDir} is`
-  if (free < FULL_BYTES) return fail('disk', `Only ${amount}: make room, a database stops on a full disk.`)
-  return free < SCARCE_BYTES ? warn('disk', `Only ${amount}: make room soon.`) : ok('disk', `${amount}.`)
+  if (free < FULL_BYTES) return checkFailure('disk', `Only ${amount}: make room, a database stops on a full disk.`)
+  return free < SCARCE_BYTES
+    ? checkWarning('disk', `Only ${amount}: make room soon.`)
+    : checkPassed('disk', `${amount}.`)
 }
 
-async function checkSecretKey(config: Config): Promise<Finding> {
+async function checkSecretKey(config: Config): Promise<CheckResult> {
   await readSecretKey(config)
   return config.secretKey === undefined
-    ? ok(
+    ? checkPassed(
         'secret key',
         `The secret key is stored in ${secretKeyFile(config.dataDir)}: back it up together with the database.`,
       )
-    : ok('secret key', 'The secret key comes from SECRET_KEY; all processes need the same one.')
+    : checkPassed('secret key', 'The secret key comes from SECRET_KEY; all processes need the same one.')
 }

@@ -1,4 +1,4 @@
-import { type Finding, fail, ok, warn } from '../../src/domain/operations/finding.js'
+import { type CheckResult, checkFailure, checkPassed, checkWarning } from '../../src/domain/operations/finding.js'
 import { findUnservedQueues } from '../../src/jobs/operations/probe-queues.js'
 import { queueFacts } from '../../src/jobs/operations/queue-facts.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
@@ -10,55 +10,63 @@ const ANSWER_WITHIN = 10_000
 const LATE_SECONDS = 600
 
 /** Checks the queue store, the workers and old waiting work. */
-export async function checkQueue(pod: Pod): Promise<readonly Finding[]> {
+export async function checkQueue(pod: Pod): Promise<readonly CheckResult[]> {
   const place = pod.jobs.store === 'redis' ? 'Redis' : 'PostgreSQL'
   if (!(await queueAnswers(pod.jobs))) {
     return [
-      fail('queue', `${place} does not answer as the store of the queue: check REDIS_URL, and that it runs there.`),
+      checkFailure(
+        'queue',
+        `${place} does not answer as the store of the queue: check REDIS_URL, and that it runs there.`,
+      ),
     ]
   }
   const warnings = await pod.jobs.warnings()
   return [
     ...(warnings.length === 0
-      ? [ok('queue', `The queue is stored in ${place}.`)]
-      : warnings.map((text) => warn('queue', text))),
+      ? [checkPassed('queue', `The queue is stored in ${place}.`)]
+      : warnings.map((text) => checkWarning('queue', text))),
     ...(await checkWorkers(pod)),
     ...(await checkBacklog(pod)),
   ]
 }
 
-async function checkWorkers(pod: Pod): Promise<readonly Finding[]> {
+async function checkWorkers(pod: Pod): Promise<readonly CheckResult[]> {
   const workers = await Promise.all(QUEUES.map(async (queue) => ({ queue, count: await pod.jobs.workers(queue) })))
   const alone = workers.filter(({ count }) => count === 0).map(({ queue }) => queue)
   const served = QUEUES.filter((queue) => !alone.includes(queue))
   const silent = await findUnservedQueues(pod, served, ANSWER_WITHIN)
   if (alone.length + silent.length === 0) {
-    return [ok('workers', `A job through each of the ${QUEUES.length} queues was answered.`)]
+    return [checkPassed('workers', `A job through each of the ${QUEUES.length} queues was answered.`)]
   }
   const start = 'start the pod, or a worker ("pod worker"), and look at WORKER_QUEUES'
   return [
-    ...(alone.length === 0 ? [] : [fail('workers', `No worker serves ${alone.join(', ')}: ${start}.`)]),
+    ...(alone.length === 0 ? [] : [checkFailure('workers', `No worker serves ${alone.join(', ')}: ${start}.`)]),
     ...(silent.length === 0
       ? []
-      : [fail('workers', `The workers of ${silent.join(', ')} did not run a test job within 10 s: see "pod status".`)]),
+      : [
+          checkFailure(
+            'workers',
+            `The workers of ${silent.join(', ')} did not run a test job within 10 s: see "pod status".`,
+          ),
+        ]),
   ]
 }
 
-async function checkBacklog(pod: Pod): Promise<readonly Finding[]> {
+async function checkBacklog(pod: Pod): Promise<readonly CheckResult[]> {
   const { outbox, deliveries, queues } = await queueFacts(pod)
   const oldest = Math.max(outbox.oldest ?? 0, ...Object.values(queues ?? {}).map((facts) => facts.oldestWaiting ?? 0))
   const failed = Object.values(queues ?? {}).reduce((sum, facts) => sum + facts.failed, 0)
   const dead = Math.max(failed, outbox.dead)
   return [
     oldest > LATE_SECONDS
-      ? warn(
+      ? checkWarning(
           'backlog',
           `The oldest work waits for ${Math.round(oldest / 60)} minutes: see "pod status", and run more workers.`,
         )
-      : ok('backlog', `Nothing waits too long; ${deliveries.due} deliveries are due.`),
+      : checkPassed('backlog', `Nothing waits too long; ${deliveries.due} deliveries are due.`),
     ...(dead > 0
       ? [
-          warn(
+          checkWarning(
             'dead letters',
             `There ${dead === 1 ? 'is 1' : `are ${dead}`}: see "pod dead list", then replay or drop them.`,
           ),

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { Config } from '../../src/config/config.js'
-import { type Finding, ok, warn } from '../../src/domain/operations/finding.js'
+import { type CheckResult, checkPassed, checkWarning } from '../../src/domain/operations/finding.js'
 import { messageOf } from '../../src/errors/thrown.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
 import { compareReplicaPosition } from '../../src/persistence/database/read-replica.js'
@@ -10,15 +10,15 @@ import { placeOf } from '../database-trouble.js'
 export async function checkReplica(
   primary: Knex,
   { databaseReadUrl: url }: Pick<Config, 'databaseReadUrl'>,
-): Promise<readonly Finding[]> {
+): Promise<readonly CheckResult[]> {
   if (url === undefined) return []
   const replica = openDatabase({ ...WEB_LIMITS, url, applicationName: 'pod doctor' })
   try {
     const { written, replayed } = await compareReplicaPosition(primary, replica)
-    return [ok('replica', `It follows the database, ${Math.max(0, written - replayed)} bytes behind.`)]
+    return [checkPassed('replica', `It follows the database, ${Math.max(0, written - replayed)} bytes behind.`)]
   } catch (error) {
     return [
-      warn(
+      checkWarning(
         'replica',
         `Lists are not read from ${placeOf(url)}: ${messageOf(error).replace(/\.?$/, '.')} Check DATABASE_READ_URL.`,
       ),

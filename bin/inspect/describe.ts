@@ -1,6 +1,6 @@
 import type { EntityKey } from '../../src/jobs/waiting/entity-key.js'
 import type { References } from '../../src/protocol/envelopes/sender-rules.js'
-import type { DryRun, StepName } from './dry-run.js'
+import type { EnvelopeDryRun, StepName } from './dry-run.js'
 import type { Effects } from './effects.js'
 
 /** The result of a step, in words. */
@@ -10,7 +10,7 @@ export interface StepReport {
 }
 
 /** All steps that the message reached, with the reason where it stopped. */
-export function describeSteps(run: DryRun): readonly StepReport[] {
+export function describeSteps(run: EnvelopeDryRun): readonly StepReport[] {
   const { stoppedAt, resolved, effects } = run
   const steps: StepReport[] = [{ step: 'open', message: stoppedAt === 'open' ? reasonOfStop(run) : openedText(run) }]
   if (stoppedAt === 'open') return steps
@@ -25,14 +25,14 @@ export function describeSteps(run: DryRun): readonly StepReport[] {
 }
 
 /** The result for the message, in one sentence. */
-export function describeResult({ rejected, ignored, waiting, effects }: DryRun): string {
+export function describeResult({ rejected, ignored, waiting, effects }: EnvelopeDryRun): string {
   if (rejected !== undefined) return `It would be refused: ${rejected.fault}, ${rejected.reason}.`
   if (waiting !== undefined) return `It would wait for ${nameOf(waiting.waitsFor)}.`
   if (ignored !== undefined || effects.tables.length === 0) return 'It would change nothing.'
   return 'It would be stored.'
 }
 
-function reasonOfStop({ rejected, ignored, waiting }: DryRun): string {
+function reasonOfStop({ rejected, ignored, waiting }: EnvelopeDryRun): string {
   if (rejected !== undefined) return `${rejected.fault}: ${rejected.reason}.`
   if (ignored !== undefined) return `The message is ignored: ${ignored.reason}.`
   if (waiting === undefined) return 'The message was stopped.'
@@ -47,7 +47,7 @@ function reasonOfStop({ rejected, ignored, waiting }: DryRun): string {
   ].join(' ')
 }
 
-function openedText({ arrival }: DryRun): string {
+function openedText({ arrival }: EnvelopeDryRun): string {
   if (arrival === undefined) throw new Error('An opened message has no arrival.')
   const { entity, sender, recipient, signature } = arrival
   const kind = 'guid' in entity ? `${entity.type} ${entity.guid}` : entity.type
@@ -71,7 +71,7 @@ function referencesText({ root, target, conversation }: References): string {
   return 'It refers to no other entity.'
 }
 
-function authorisedText({ arrival }: DryRun): string {
+function authorisedText({ arrival }: EnvelopeDryRun): string {
   return `${arrival?.sender} is allowed to send this.`
 }
 

@@ -17,7 +17,7 @@ import { beginCounting, type Effects } from './effects.js'
 export type StepName = 'open' | 'resolve' | 'authorise' | 'store'
 
 /** The steps that one message passed, and its effects. */
-export interface DryRun {
+export interface EnvelopeDryRun {
   /** The step that stopped the message. Undefined: it passed all steps. */
   readonly stoppedAt: StepName | undefined
   readonly arrival: Arrival | undefined
@@ -30,7 +30,7 @@ export interface DryRun {
 }
 
 /** Receives a message in a transaction that is rolled back. No row is kept and nothing is sent. */
-export async function dryRun(pod: Pod, message: InboundMessage): Promise<DryRun> {
+export async function dryRun(pod: Pod, message: InboundMessage): Promise<EnvelopeDryRun> {
   try {
     return await inTransaction(pod, async (transaction) => {
       // Concurrent commits must not count as effects of the message.
@@ -46,16 +46,16 @@ export async function dryRun(pod: Pod, message: InboundMessage): Promise<DryRun>
 /** Rolls the transaction back and carries the result. */
 class RolledBack extends Error {
   override name = 'RolledBack'
-  readonly result: DryRun
+  readonly result: EnvelopeDryRun
 
-  constructor(result: DryRun) {
+  constructor(result: EnvelopeDryRun) {
     super('This was a dry run.')
     this.result = result
   }
 }
 
 /** Runs the read-only steps first, to report the result of each. */
-async function runSteps(pod: Pod, transaction: Knex.Transaction, message: InboundMessage): Promise<DryRun> {
+async function runSteps(pod: Pod, transaction: Knex.Transaction, message: InboundMessage): Promise<EnvelopeDryRun> {
   const effects = await beginCounting(transaction)
   const opened = await openEnvelopes(pod, [message])
   const resolved = await resolveReferences(pod, opened.ready)

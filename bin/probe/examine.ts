@@ -1,4 +1,4 @@
-import { type Finding, fail, ok } from '../../src/domain/operations/finding.js'
+import { type CheckResult, checkFailure, checkPassed } from '../../src/domain/operations/finding.js'
 import { savePodCheck } from '../../src/federation/discovery/pod-info.js'
 import { podHostOf } from '../../src/federation/discovery/pod-location.js'
 import { Person } from '../../src/persistence/models/person.js'
@@ -8,7 +8,7 @@ import { probePerson } from './probe-person.js'
 import { probePod } from './probe-pod.js'
 
 /** Compares a person and their pod with the stored data. */
-export async function examinePerson(pod: Pod, address: string): Promise<readonly Finding[]> {
+export async function examinePerson(pod: Pod, address: string): Promise<readonly CheckResult[]> {
   const { findings, podUrl, guid, publicKey } = await probePerson(pod, address)
   const known = guid === undefined ? [] : await comparedWithKnown(pod, address, { guid, publicKey })
   const ofPod = podUrl === undefined ? [] : await examinePod(pod, new URL(podUrl).origin)
@@ -20,14 +20,15 @@ async function comparedWithKnown(
   { db }: Pod,
   address: string,
   now: { readonly guid: string; readonly publicKey: string | undefined },
-): Promise<readonly Finding[]> {
+): Promise<readonly CheckResult[]> {
   const known = await Person.byAddress(db, address)
   if (known === undefined) return []
   const key = readPublicKey(now.publicKey ?? '')?.export({ type: 'spki', format: 'pem' })
-  if (known.guid === now.guid && known.publicKey === key) return [ok('known', 'Guid and key match the stored ones.')]
+  if (known.guid === now.guid && known.publicKey === key)
+    return [checkPassed('known', 'Guid and key match the stored ones.')]
   const what = known.guid === now.guid ? 'The key' : 'The guid'
   return [
-    fail(
+    checkFailure(
       'known',
       `${what} of ${address} differs from the stored one of ${known.createdAt.toISOString()}: this pod rejects their messages.`,
     ),
@@ -35,10 +36,10 @@ async function comparedWithKnown(
 }
 
 /** Checks a pod; the result is stored if one of its people is known. */
-export async function examinePod(pod: Pod, origin: string): Promise<readonly Finding[]> {
+export async function examinePod(pod: Pod, origin: string): Promise<readonly CheckResult[]> {
   const { check, findings } = await probePod(pod, origin)
   const noted = await savePodCheck(pod.db, podHostOf(new URL(origin)), check, pod.now())
   return noted === undefined
     ? findings
-    : [...findings, ok('noted', `The pod is known here; it is listed as ${noted.status} from now on.`)]
+    : [...findings, checkPassed('noted', `The pod is known here; it is listed as ${noted.status} from now on.`)]
 }

@@ -1,4 +1,10 @@
-import { type Finding, fail, ok, orFail, warn } from '../../src/domain/operations/finding.js'
+import {
+  type CheckResult,
+  checkFailure,
+  checkPassed,
+  checkWarning,
+  withCheckFailure,
+} from '../../src/domain/operations/finding.js'
 import { messageOf } from '../../src/errors/thrown.js'
 import { jrdTypes, webFingerUrl } from '../../src/federation/discovery/discover-person.js'
 import { homeUrlOf } from '../../src/federation/discovery/pod-location.js'
@@ -7,11 +13,11 @@ import { splitAddress } from '../../src/protocol/address.js'
 import { readHcard, readWebFinger } from '../../src/protocol/discovery/discovery-documents.js'
 import { readHcardFields } from '../../src/protocol/discovery/hcard-fields.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
-import { isGuid, isName, isUrlWithPath } from '../../src/protocol/values.js'
+import { isAcceptedName, isGuid, isUrlWithPath } from '../../src/protocol/values.js'
 import { isGood, type ProbePod, sendRequest } from './send-request.js'
 
 export interface ProbedPerson {
-  readonly findings: readonly Finding[]
+  readonly findings: readonly CheckResult[]
   /** Known facts about the person. */
   readonly podUrl?: string
   readonly guid?: string
@@ -24,12 +30,14 @@ const NETWORK_REL = 'http://joindiaspora.com/seed_location'
 /** Performs the discovery of a person step by step and reports each step. */
 export async function probePerson(pod: ProbePod, address: string): Promise<ProbedPerson> {
   const home = homeUrlOf(address)
-  if (home === undefined) return { findings: [fail('address', `${address} names no host of the web.`)] }
+  if (home === undefined) return { findings: [checkFailure('address', `${address} names no host of the web.`)] }
   const result = await sendRequest(pod, webFingerUrl(home, address), jrdTypes)
-  if ('fault' in result) return { findings: [fail('webfinger', result.fault)] }
+  if ('fault' in result) return { findings: [checkFailure('webfinger', result.fault)] }
   const { answer } = result
   if (!isGood(answer)) {
-    return { findings: [fail('webfinger', `${answer.url.href} was answered with status ${answer.status}, not 200.`)] }
+    return {
+      findings: [checkFailure('webfinger', `${answer.url.href} was answered with status ${answer.status}, not 200.`)],
+    }
   }
   const json = answer.body.toString()
   const findings = [mediaType('webfinger', answer.contentType, 'application/jrd+json'), ...links(json, address)]
@@ -40,35 +48,39 @@ export async function probePerson(pod: ProbePod, address: string): Promise<Probe
   return { ...card, podUrl, findings: [...findings, ...checkPodHost(podUrl, home), ...card.findings] }
 }
 
-function mediaType(check: string, type: string | undefined, expected: string): Finding {
-  if (type?.startsWith(expected)) return ok(check, `It answers, as ${type}.`)
-  return warn(
+function mediaType(check: string, type: string | undefined, expected: string): CheckResult {
+  if (type?.startsWith(expected)) return checkPassed(check, `It answers, as ${type}.`)
+  return checkWarning(
     check,
     `It answers as ${type ?? 'something without a media type'}; most readers do not mind, but it should be ${expected}.`,
   )
 }
 
-function links(json: string, address: string): readonly Finding[] {
+function links(json: string, address: string): readonly CheckResult[] {
   const document: unknown = parse(json)
-  if (typeof document !== 'object' || document === null) return [fail('webfinger', 'The answer is no JSON object.')]
+  if (typeof document !== 'object' || document === null)
+    return [checkFailure('webfinger', 'The answer is no JSON object.')]
   const subject = memberOf(document, 'subject')
   const isAbout = typeof subject === 'string' && subject.replace(/^acct:/i, '').toLowerCase() === address
   return [
-    isAbout ? ok('subject', `It is about ${address}.`) : fail('subject', whoElse(subject, address)),
+    isAbout ? checkPassed('subject', `It is about ${address}.`) : checkFailure('subject', whoElse(subject, address)),
     linksOf({ ...document, subject: address }, address),
   ]
 }
 
-function linksOf(document: object, address: string): Finding {
+function linksOf(document: object, address: string): CheckResult {
   try {
     readWebFinger(JSON.stringify(document), address)
   } catch (error) {
-    return fail('links', `${messageOf(error)}.`)
+    return checkFailure('links', `${messageOf(error)}.`)
   }
   const all = memberOf(document, 'links')
   const rels: unknown[] = Array.isArray(all) ? all.map((link) => memberOf(link, 'rel')) : []
-  if (rels.includes(NETWORK_REL)) return ok('links', 'It names the hCard and the pod.')
-  return warn('links', `It names the pod by the host of the address only; diaspora* itself looks for ${NETWORK_REL}.`)
+  if (rels.includes(NETWORK_REL)) return checkPassed('links', 'It names the hCard and the pod.')
+  return checkWarning(
+    'links',
+    `It names the pod by the host of the address only; diaspora* itself looks for ${NETWORK_REL}.`,
+  )
 }
 
 function whoElse(subject: unknown, address: string): string {
@@ -76,10 +88,10 @@ function whoElse(subject: unknown, address: string): string {
   return `The subject is ${JSON.stringify(subject.slice(0, 255))}, not acct:${address}: other pods ignore the document.`
 }
 
-function checkPodHost(podUrl: string, home: URL): readonly Finding[] {
+function checkPodHost(podUrl: string, home: URL): readonly CheckResult[] {
   const url = new URL(podUrl)
-  if (url.host === home.host) return [ok('pod', `The pod of this person is ${podUrl}`)]
-  return [warn('pod', `The pod of this person is ${podUrl}; the host differs from that of the address.`)]
+  if (url.host === home.host) return [checkPassed('pod', `The pod of this person is ${podUrl}`)]
+  return [checkWarning('pod', `The pod of this person is ${podUrl}; the host differs from that of the address.`)]
 }
 
 async function probeHcard(
@@ -88,12 +100,12 @@ async function probeHcard(
   person: { readonly address: string; readonly podUrl: string },
 ): Promise<ProbedPerson> {
   const result = await sendRequest(pod, url, 'text/html')
-  if ('fault' in result) return { findings: [fail('hcard', result.fault)] }
+  if ('fault' in result) return { findings: [checkFailure('hcard', result.fault)] }
   const { answer } = result
   if (!isGood(answer))
-    return { findings: [fail('hcard', `${url} was answered with status ${answer.status}, not 200.`)] }
+    return { findings: [checkFailure('hcard', `${url} was answered with status ${answer.status}, not 200.`)] }
   const html = answer.body.toString()
-  const findings = await orFail('hcard', async () => {
+  const findings = await withCheckFailure('hcard', async () => {
     const fields = readHcardFields(html)
     const images = await imagesIn(pod, fields, person.podUrl)
     return [...textsIn(fields, person.address), keyIn(fields.get('key') ?? ''), ...images, asAWhole(html)]
@@ -108,73 +120,82 @@ async function probeHcard(
 
 type Fields = ReturnType<typeof readHcardFields>
 
-function textsIn(fields: Fields, address: string): readonly Finding[] {
+function textsIn(fields: Fields, address: string): readonly CheckResult[] {
   const text = (field: Parameters<Fields['get']>[0]) => fields.get(field)?.trim()
   const guid = text('uid') ?? ''
   const nickname = text('nickname')
   const searchable = text('searchable')
   return [
     isGuid(guid)
-      ? ok('uid', `The guid is ${guid}.`)
-      : fail('uid', `There is no element of class uid with a guid: ${shown(guid)}.`),
+      ? checkPassed('uid', `The guid is ${guid}.`)
+      : checkFailure('uid', `There is no element of class uid with a guid: ${shown(guid)}.`),
     fields.has('fn')
       ? name('fn', text('fn') ?? '', 70)
-      : fail('fn', 'There is no element of class fn; it must be there, if only empty.'),
+      : checkFailure('fn', 'There is no element of class fn; it must be there, if only empty.'),
     name('given_name', text('given_name') ?? '', 32),
     name('family_name', text('family_name') ?? '', 32),
     nickname === splitAddress(address)?.name
-      ? ok('nickname', `It is ${nickname}.`)
-      : warn('nickname', `It is ${shown(nickname ?? '')}, and should be the name in the address.`),
+      ? checkPassed('nickname', `It is ${nickname}.`)
+      : checkWarning('nickname', `It is ${shown(nickname ?? '')}, and should be the name in the address.`),
     searchable === 'true' || searchable === 'false'
-      ? ok('searchable', `It is ${searchable}.`)
-      : warn('searchable', `It is ${shown(searchable ?? '')}; everything but true counts as false.`),
+      ? checkPassed('searchable', `It is ${searchable}.`)
+      : checkWarning('searchable', `It is ${shown(searchable ?? '')}; everything but true counts as false.`),
   ]
 }
 
-function name(check: string, text: string, longest: number): Finding {
-  if (isName(text, longest)) return ok(check, text === '' ? 'It is empty.' : `It is ${shown(text)}.`)
-  return fail(check, `${shown(text)} has a semicolon or more than ${longest} characters: other pods refuse the person.`)
+function name(check: string, text: string, longest: number): CheckResult {
+  if (isAcceptedName(text, longest)) return checkPassed(check, text === '' ? 'It is empty.' : `It is ${shown(text)}.`)
+  return checkFailure(
+    check,
+    `${shown(text)} has a semicolon or more than ${longest} characters: other pods refuse the person.`,
+  )
 }
 
-function keyIn(pem: string): Finding {
+function keyIn(pem: string): CheckResult {
   const key = readPublicKey(pem.trim())
   if (key === undefined) {
-    return fail('key', 'There is no pre element of class key with an RSA public key of 1024 to 8192 bits as PEM.')
+    return checkFailure(
+      'key',
+      'There is no pre element of class key with an RSA public key of 1024 to 8192 bits as PEM.',
+    )
   }
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
-  if (bits >= STRONG_BITS) return ok('key', `It is an RSA key of ${bits} bits.`)
-  return warn('key', `It is an RSA key of ${bits} bits, which is too short to be safe: use at least 2048.`)
+  if (bits >= STRONG_BITS) return checkPassed('key', `It is an RSA key of ${bits} bits.`)
+  return checkWarning('key', `It is an RSA key of ${bits} bits, which is too short to be safe: use at least 2048.`)
 }
 
 const frames = ['entity_photo', 'entity_photo_medium', 'entity_photo_small'] as const
 
-async function imagesIn(pod: ProbePod, fields: Fields, podUrl: string): Promise<readonly Finding[]> {
+async function imagesIn(pod: ProbePod, fields: Fields, podUrl: string): Promise<readonly CheckResult[]> {
   return Promise.all(frames.map((frame) => imageIn(pod, frame, fields.get(frame) ?? '', podUrl)))
 }
 
-async function imageIn(pod: ProbePod, frame: string, text: string, podUrl: string): Promise<Finding> {
+async function imageIn(pod: ProbePod, frame: string, text: string, podUrl: string): Promise<CheckResult> {
   if (!isUrlWithPath(text)) {
-    return fail(frame, `There is no picture of class photo with a URL inside of it: other pods refuse the person.`)
+    return checkFailure(
+      frame,
+      `There is no picture of class photo with a URL inside of it: other pods refuse the person.`,
+    )
   }
-  if (/user\/default/.test(text)) return ok(frame, 'The person has no picture of their own.')
+  if (/user\/default/.test(text)) return checkPassed(frame, 'The person has no picture of their own.')
   const url = profileImageUrl(text, podUrl)
-  if (url === null) return warn(frame, `${shown(text)} is no address of the web, and counts as no picture.`)
+  if (url === null) return checkWarning(frame, `${shown(text)} is no address of the web, and counts as no picture.`)
   const result = await sendRequest(pod, url, 'image/*')
-  if ('fault' in result) return warn(frame, `${url} cannot be shown: ${result.fault}`)
+  if ('fault' in result) return checkWarning(frame, `${url} cannot be shown: ${result.fault}`)
   const { status, contentType } = result.answer
-  if (isGood(result.answer) && contentType?.startsWith('image/')) return ok(frame, `${url} is ${contentType}.`)
-  return warn(
+  if (isGood(result.answer) && contentType?.startsWith('image/')) return checkPassed(frame, `${url} is ${contentType}.`)
+  return checkWarning(
     frame,
     `${url} was answered with status ${status} as ${contentType ?? 'nothing with a media type'}, which is no picture.`,
   )
 }
 
-function asAWhole(html: string): Finding {
+function asAWhole(html: string): CheckResult {
   try {
     readHcard(html)
-    return ok('discovery', 'Other pods can discover this person.')
+    return checkPassed('discovery', 'Other pods can discover this person.')
   } catch (error) {
-    return fail('discovery', `Other pods cannot discover this person: ${messageOf(error)}.`)
+    return checkFailure('discovery', `Other pods cannot discover this person: ${messageOf(error)}.`)
   }
 }
 

@@ -19,7 +19,11 @@ export interface KeptDatabase {
 const ATTEMPTS = 5
 
 /** The configured database, or the embedded one, which is restarted after crashes. */
-export async function keepDatabase(config: Config, log: Logger, listener: { moved(): void }): Promise<KeptDatabase> {
+export async function superviseDatabase(
+  config: Config,
+  log: Logger,
+  listener: { moved(): void },
+): Promise<KeptDatabase> {
   const { databaseUrl } = config
   if (databaseUrl !== undefined) {
     return {

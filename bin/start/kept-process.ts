@@ -39,7 +39,7 @@ export interface KeptProcess {
 }
 
 /** Runs a process and restarts it after crashes with growing pauses; gives up if it cannot start. */
-export function keepRunning(plan: ProcessPlan, log: Logger): KeptProcess {
+export function superviseProcess(plan: ProcessPlan, log: Logger): KeptProcess {
   let child: ChildProcess | undefined
   let pause: NodeJS.Timeout | undefined
   let lastReady: RunningProcess | undefined

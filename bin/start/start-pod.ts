@@ -17,8 +17,8 @@ import { processFile } from '../process-file.js'
 import { queueAnswers } from '../queue-answers.js'
 import { adminListenOfWorker } from './admin-listen.js'
 import { backUpBeforeMigrations } from './backup-before-migrations.js'
-import { type KeptDatabase, keepDatabase } from './kept-database.js'
-import { type KeptProcess, keepRunning, type RunningProcess } from './kept-process.js'
+import { type KeptDatabase, superviseDatabase } from './kept-database.js'
+import { type KeptProcess, type RunningProcess, superviseProcess } from './kept-process.js'
 import type { RunningPod } from './screen.js'
 import { type StopRequest, untilAborted } from './stop-request.js'
 
@@ -40,16 +40,16 @@ export async function startPod(config: Config, stop: StopRequest, onReady: (pod:
   const renewAll = () => {
     for (const part of parts) part.renew()
   }
-  const database = await keepDatabase(config, log, { moved: renewAll })
+  const database = await superviseDatabase(config, log, { moved: renewAll })
   stop.urgent.addEventListener('abort', () => void endAtOnce(parts, database))
   try {
     await untilAborted(stop.signal, prepareDatabase(config, database, log, stop.signal))
     if (stop.signal.aborted) return
-    const web = keepRunning(
+    const web = superviseProcess(
       { name: 'web', file: processFile('src/server'), environment: webEnvironment(config, database) },
       log,
     )
-    const worker = keepRunning(
+    const worker = superviseProcess(
       { name: 'worker', file: processFile('workers/main'), environment: () => workerEnvironment(config, database) },
       log,
     )

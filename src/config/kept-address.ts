@@ -11,7 +11,7 @@ export interface KeptAddress {
 const FILE = 'address.json'
 
 /** Stores the address for commands, whose settings may differ. A pod without a writable data folder stores none. */
-export async function keepAddress(dataDir: string, url: string): Promise<void> {
+export async function storeAddress(dataDir: string, url: string): Promise<void> {
   const path = join(dataDir, FILE)
   const draft = `${path}.${process.pid}`
   try {

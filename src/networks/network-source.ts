@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js'
 import { parseIpAddress } from './ip-address.js'
 
 /** The network that limits count as one sender: an IPv4 address, or the /64 of an IPv6 address. */
-export function sourceOf(ip: string): string {
+export function networkOfAddress(ip: string): string {
   const address = parseIpAddress(ip)
   if (address === undefined) return ip
   return address instanceof ipaddr.IPv6 ? firstGroups(address, 4) : address.toString()
@@ -14,7 +14,7 @@ export function siteOf(ip: string): string | undefined {
   return address instanceof ipaddr.IPv6 ? `${firstGroups(address, 3)}/48` : undefined
 }
 
-/** The /48 of what `sourceOf` returned. */
+/** The /48 of what `networkOfAddress` returned. */
 export function siteOfSource(source: string): string | undefined {
   const groups = source.split(':')
   return groups.length === 4 ? `${groups.slice(0, 3).join(':')}/48` : undefined

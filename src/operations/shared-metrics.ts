@@ -8,10 +8,10 @@ const FACTS_KEPT_MS = 15_000
 /** The pods of the metrics are chosen each minute. */
 const PEERS_KEPT_MS = 60_000
 
-type Pieces = Pick<Pod, 'db' | 'log' | 'config'>
+type MetricsPod = Pick<Pod, 'db' | 'log' | 'config'>
 
 /** Registers figures that every process exports alike; the returned function renews them. Rules and dashboards use `max`. */
-export function openSharedMetrics(registry: Registry, pod: Pieces): () => Promise<void> {
+export function openSharedMetrics(registry: Registry, pod: MetricsPod): () => Promise<void> {
   const writeFacts = openFactGauges(registry)
   const writePeers = openPeerGauges(registry)
   const free = new Gauge({

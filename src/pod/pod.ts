@@ -11,7 +11,7 @@ import type { PodClock } from '../persistence/operations/processes.js'
 import type { PictureStorage } from '../persistence/photos/picture-storage.js'
 import type { ReadDocument, ReceivedDocument } from '../protocol/discovery/documents.js'
 import type { Relayable } from '../protocol/entities/relayables.js'
-import type { KnownKeys, Opened } from '../protocol/envelopes/open-envelope.js'
+import type { KnownKeys, VerifiedEnvelope } from '../protocol/envelopes/open-envelope.js'
 
 /** The services of a pod. Tests replace single ones. */
 export interface Pod {
@@ -96,7 +96,7 @@ export interface PodCrypto {
   /** Default: 4096 bits. */
   generateKeyPair(bits?: 2048 | 4096): Promise<KeyPair>
   /** Opens each envelope and verifies its signatures. Results are in order of the messages. */
-  openEnvelopes(messages: readonly ReceivedEnvelope[], keys: KnownKeys): Promise<readonly Opened[]>
+  openEnvelopes(messages: readonly ReceivedEnvelope[], keys: KnownKeys): Promise<readonly VerifiedEnvelope[]>
   /** Decrypts private envelopes; their signatures are not verified yet. `undefined`: cannot be decrypted. */
   openEncryptedEnvelopes(messages: readonly ReceivedEncryptedEnvelope[]): Promise<readonly (string | undefined)[]>
   /** The author's signature of a relayable. */

@@ -73,7 +73,7 @@ export async function findKeptKey(dataDir: string): Promise<string | undefined> 
 }
 
 /** Writes a given key to a data folder. Fails if the folder has another one. */
-export async function keepSecretKey(dataDir: string, text: string): Promise<void> {
+export async function storeSecretKey(dataDir: string, text: string): Promise<void> {
   if ((await findKeptKey(dataDir)) === text) return
   await makeFolder(dataDir, 0o700)
   await writeFile(secretKeyFile(dataDir), text, { mode: 0o600, flag: 'wx', flush: true })

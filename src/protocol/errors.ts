@@ -1,5 +1,5 @@
 /** How a message with this fault is handled: dropped, retried, or deferred until the missing entity arrives. */
-export type Outcome = 'drop' | 'retry' | 'wait'
+export type FaultHandling = 'drop' | 'retry' | 'wait'
 
 /** All faults of messages and how each is handled (FEDERATION.md, "Faults"). */
 export const outcomeOf = {
@@ -28,7 +28,7 @@ export const outcomeOf = {
   NotFetchable: 'wait',
   TargetNotFound: 'wait',
   ConversationNotFound: 'wait',
-} as const satisfies Record<string, Outcome>
+} as const satisfies Record<string, FaultHandling>
 
 export type ProtocolFault = keyof typeof outcomeOf
 

@@ -82,8 +82,8 @@ export function isBirthday(text: string): boolean {
 }
 
 /** A name that other pods accept: short enough and without `;`, the separator of lists. */
-export function isName(text: string, longest: number): boolean {
-  return fits(text, longest) && !text.includes(';')
+export function isAcceptedName(text: string, longest: number): boolean {
+  return isWithinLength(text, longest) && !text.includes(';')
 }
 
 interface UrlParts {
@@ -127,7 +127,7 @@ export function codePoints(text: string): number {
 }
 
 /** `codePoints(text) <= longest`, without counting when the number of UTF-16 units decides. */
-export function fits(text: string, longest: number): boolean {
+export function isWithinLength(text: string, longest: number): boolean {
   if (text.length <= longest) return true
   return text.length <= 2 * longest && codePoints(text) <= longest
 }

@@ -12,8 +12,8 @@ import {
   endStep,
   findTakeOver,
   forgetTakeOver,
+  insertPepper,
   isOpened,
-  keepPepper,
 } from '../persistence/operations/take-over-state.js'
 import type { Secrets } from '../pod/pod.js'
 import { readPrivateKey } from '../protocol/signatures/rsa.js'
@@ -225,7 +225,7 @@ async function requireUsable(target: TakeOverTarget, options: TakeOverOptions): 
 /** Without a given pepper, that of an earlier run is kept; the first run stores the one that diaspora* ships. */
 async function storePepper(db: Knex, secrets: Secrets, pepper: string | undefined): Promise<void> {
   if (pepper === undefined && (await findTakeOver(db))?.sealedPepper) return
-  await keepPepper(db, secrets.seal(pepper ?? DIASPORA_PEPPER, 'pepper'))
+  await insertPepper(db, secrets.seal(pepper ?? DIASPORA_PEPPER, 'pepper'))
 }
 
 async function requireStopped(db: Knex): Promise<void> {

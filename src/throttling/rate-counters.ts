@@ -62,7 +62,7 @@ export interface BucketOptions {
   readonly sources: number
 }
 
-/** Token buckets of network sources (`sourceOf`), and of their IPv6 /48s. Returns false if a bucket is empty. */
+/** Token buckets of network sources (`networkOfAddress`), and of their IPv6 /48s. Returns false if a bucket is empty. */
 export function openTokenBuckets({ perMinute, sources }: BucketOptions): (source: string, now: number) => boolean {
   const ofSources = openBuckets(perMinute, sources)
   const ofSites = openBuckets(limitOfSite(perMinute, sources), sources)

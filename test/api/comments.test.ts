@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../src/domain/new-guid.js'
-import { blockPerson } from '../../src/domain/people/blocks.js'
+import { blockForUser } from '../../src/domain/people/blocks.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { type ApiPerson, expectError, readAllPages } from '../support/pods/api-pod.js'
 import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
@@ -166,7 +166,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     it('a comment by a person whom the author blocks is rejected and leaves no trace', async () => {
       const { fred, gina } = await api.people('fred', 'gina')
       const theirs = await publish(api, fred, { text: 'Leave me alone', public: true })
-      await blockPerson(api.pod, fred.viewer, gina.guid)
+      await blockForUser(api.pod, fred.viewer, gina.guid)
 
       expectError(await gina.post(`/posts/${theirs}/comments`, { body: 'Hello?' }), 422)
 

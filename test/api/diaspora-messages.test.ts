@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SCOPES } from '../../src/domain/accounts/scopes.js'
 import { mintToken } from '../../src/domain/accounts/tokens.js'
-import { blockPerson } from '../../src/domain/people/blocks.js'
+import { blockForUser } from '../../src/domain/people/blocks.js'
 import type { ApiCall } from '../support/pods/api-pod.js'
 import { type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 
@@ -130,7 +130,7 @@ describe('the message of an error', () => {
   })
 
   it('of a person whom the author blocks is the documented one', async () => {
-    await blockPerson(api.pod, api.alice.viewer, api.dan.guid)
+    await blockForUser(api.pod, api.alice.viewer, api.dan.guid)
     const post = (path: string, body?: object) =>
       send({ method: 'POST', path: `/posts/${api.PA}${path}`, ...(body && { body }) }, 'diaspora', 'dan')
 

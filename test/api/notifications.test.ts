@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { notifyOfBirthdays } from '../../src/domain/notifications/birthdays.js'
-import { blockPerson } from '../../src/domain/people/blocks.js'
+import { blockForUser } from '../../src/domain/people/blocks.js'
 import { NOTIFICATION_TYPES } from '../../src/persistence/models/notification.js'
 import { openClock } from '../support/assertions/clock.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
@@ -474,7 +474,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     await likes(api.eve, both)
     await likes(carol, both)
 
-    await blockPerson(api.pod, alice.viewer, api.eve.guid)
+    await blockForUser(api.pod, alice.viewer, api.eve.guid)
 
     expect((await onlyOne(alice, alone)).read).toBe(true)
     expect((await onlyOne(alice, both)).read).toBe(false)

@@ -13,7 +13,7 @@ import { removeOrphanedFiles } from '../../src/domain/photos/orphaned-files.js'
 import { listPhotoFiles } from '../../src/domain/photos/photos.js'
 import { uploadPhoto } from '../../src/domain/photos/uploads.js'
 import { photoEntity } from '../../src/federation/outbound/post-entities.js'
-import { keepHeartbeat } from '../../src/jobs/operations/heartbeat.js'
+import { startHeartbeat } from '../../src/jobs/operations/heartbeat.js'
 import { registerStorageMetrics } from '../../src/operations/storage-metrics.js'
 import { openFolderPictures } from '../../src/persistence/photos/folder-pictures.js'
 import { openMovingPictures } from '../../src/persistence/photos/moving-pictures.js'
@@ -323,7 +323,7 @@ describe('the move of pictures from a folder to S3', () => {
   })
 
   it('is refused with other settings than those of a running process', async () => {
-    const running = keepHeartbeat(api.pod, { kind: 'worker' })
+    const running = startHeartbeat(api.pod, { kind: 'worker' })
     await running.beatNow()
     const { db } = api.pod
     const other = readConfig({ ...store.environment, S3_BUCKET: 'another', POD_URL: api.pod.config.url })

@@ -5,7 +5,7 @@ import { createLike } from '../../src/domain/interactions/likes.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { changeRole } from '../../src/domain/moderation/change-role.js'
 import { enqueueAnnouncement } from '../../src/domain/notifications/announcements.js'
-import { blockPerson } from '../../src/domain/people/blocks.js'
+import { blockForUser } from '../../src/domain/people/blocks.js'
 import { insertAnnouncements } from '../../src/persistence/notifications/announcements.js'
 import { LIVE_LIMITS, type LiveLimits } from '../../src/web/live/limits.js'
 import { buildApp } from '../../src/web/server/app.js'
@@ -230,7 +230,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       await share(api, dan, bob)
       await share(api, dan, alice)
       await share(api, dan, carol)
-      await blockPerson(api.pod, dan.viewer, carol.guid)
+      await blockForUser(api.pod, dan.viewer, carol.guid)
       const before = await newest()
       const hidden = await post(bob, 'A spoiler')
       expect((await follows.post(`/posts/${hidden}/hide`, { hide: true })).status).toBe(204)

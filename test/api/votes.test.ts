@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { blockPerson } from '../../src/domain/people/blocks.js'
+import { blockForUser } from '../../src/domain/people/blocks.js'
 import { type ApiAnswer, type ApiClient, type ApiPerson, expectError } from '../support/pods/api-pod.js'
 import { publish, type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
@@ -123,7 +123,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     const poll = { question: 'Noon?', answers: ['yes', 'no'] }
     const theirs = await publish(api, fred, { text: 'Lunch?', public: true, poll })
     const [answer] = await answersOf(theirs, fred)
-    await blockPerson(api.pod, fred.viewer, gina.guid)
+    await blockForUser(api.pod, fred.viewer, gina.guid)
 
     expectError(await vote(gina, answer, theirs), 422)
 

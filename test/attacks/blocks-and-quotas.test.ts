@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { blockHost } from '../../src/domain/moderation/pods/pod-rules.js'
 import { newGuid } from '../../src/domain/new-guid.js'
-import { blockPerson } from '../../src/domain/people/blocks.js'
+import { blockForUser } from '../../src/domain/people/blocks.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Contact } from '../../src/persistence/models/contact.js'
@@ -39,7 +39,7 @@ it('S100: a blocked person of another pod opens no conversation', async () => {
   const { alice } = await pod.people('alice')
   const viewer = await viewerOf(pod, alice)
   await Contact.query(pod.db).insert({ userId: viewer.userId, personId: id, sharing: true })
-  await blockPerson(pod, viewer, personGuid)
+  await blockForUser(pod, viewer, personGuid)
   const guid = newGuid()
   const [author, created_at] = [mallory.address, new Date('2025-05-06T07:08:09Z')]
   const messages = [

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newGuid } from '../../src/domain/new-guid.js'
-import { blockPerson } from '../../src/domain/people/blocks.js'
+import { blockForUser } from '../../src/domain/people/blocks.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Poll } from '../../src/persistence/models/poll.js'
@@ -349,7 +349,7 @@ describe('S08: a child of something else', () => {
 it('S09: a comment or a like by a person whom the author blocks is retracted, and no notification is created', async () => {
   const post = await postOfAnn()
   const { guid } = await Person.query(pod.db).findOne({ address: quin.address }).throwIfNotFound()
-  await blockPerson(pod, await viewerOf(pod, ann), guid)
+  await blockForUser(pod, await viewerOf(pod, ann), guid)
 
   for (const entity of [commentBy(quin, post, { text: `@{${ann.account.address}}` }), likeBy(quin, post)]) {
     const { changes } = await pod.send(envelopeOf(quin, entity))

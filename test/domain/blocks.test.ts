@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { addToAspect } from '../../src/domain/contacts/contacts.js'
 import { newGuid } from '../../src/domain/new-guid.js'
-import { blockPerson, unblockPerson } from '../../src/domain/people/blocks.js'
+import { blockForUser, unblockForUser } from '../../src/domain/people/blocks.js'
 import { Aspect } from '../../src/persistence/models/aspect.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
@@ -30,8 +30,8 @@ beforeAll(async () => {
 afterAll(() => testPod.close())
 beforeEach(() => pod.db.raw('truncate contacts, blocks, notifications, posts, outbox cascade'))
 
-const block = (guid: string) => blockPerson(pod, ann, guid)
-const unblock = (guid: string) => unblockPerson(pod, ann, guid)
+const block = (guid: string) => blockForUser(pod, ann, guid)
+const unblock = (guid: string) => unblockForUser(pod, ann, guid)
 const contacts = () => pod.db('contacts').select('userId', 'personId', 'sharing', 'receiving')
 const sent = () => pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
 async function share(viewer: Viewer, personGuid: string): Promise<void> {

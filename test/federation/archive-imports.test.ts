@@ -23,7 +23,7 @@ import { findDueDeliveries } from '../../src/persistence/outbound/due-deliveries
 import { insertDeliveries } from '../../src/persistence/outbound/insert-deliveries.js'
 import { openFolderPictures } from '../../src/persistence/photos/folder-pictures.js'
 import { entityToJson } from '../../src/protocol/entities/entity-json.js'
-import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { makeImportedPicture } from '../../workers/handlers/make-imported-picture.js'
 import { runImportsAndAnnouncements } from '../../workers/run-imports.js'
 import { addPost } from '../support/databases/rows.js'
@@ -407,7 +407,7 @@ describe('the announcement of a move', () => {
     const { publicKey } = await pod.db('people').where({ id: al.id }).first()
     const keys = { [old.address]: old.publicKey, [al.address]: publicKey }
     const open = (envelope: string, known: Readonly<Record<string, string>>) =>
-      openEnvelope(
+      verifyEnvelope(
         envelope,
         new Map(Object.entries(known).map(([address, pem]) => [address, createPublicKey(pem)])),
         new Date(),

@@ -4,7 +4,7 @@ import type { Viewer } from '../../src/domain/accounts/viewers.js'
 import { undoAction, undoActionsOf } from '../../src/domain/moderation/actions.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { contentOperation } from '../../src/domain/moderation/follow-up-restrictions.js'
-import { blockPerson } from '../../src/domain/moderation/restrict-person.js'
+import { blockOnPod } from '../../src/domain/moderation/restrict-person.js'
 import { runOperation } from '../../src/domain/operations/long-operations.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { findVisiblePost } from '../../src/domain/posts/visible-posts.js'
@@ -41,7 +41,7 @@ const ignored = { ...allStored, ignored: 1 }
 const answered = { ...allStored, rejected: ['AuthorIgnored'] }
 
 async function block({ guid, address }: RemotePerson): Promise<number> {
-  const { action } = await blockPerson(pod, COMMAND_ACTOR, guid, { reason, confirm: address })
+  const { action } = await blockOnPod(pod, COMMAND_ACTOR, guid, { reason, confirm: address })
   if (action === undefined) throw new Error('Nobody was blocked.')
   return action.id
 }

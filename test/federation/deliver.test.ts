@@ -13,7 +13,7 @@ import { giveUpDeliveries } from '../../src/persistence/outbound/due-deliveries.
 import type { PodCrypto } from '../../src/pod/pod.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { openEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
-import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { openRecordedLog } from '../support/assertions/recorded-log.js'
 import { addRecordingPod, addRemotePod, type RecordingPod, writeMessage } from '../support/federation/recording-pod.js'
@@ -101,7 +101,7 @@ describe('a public delivery', () => {
       'user-agent': 'test/1.0',
     })
     const key = readPublicKey(ann.publicKey)
-    expect(openEnvelope(body, new Map(key ? [[ann.address, key]] : []), new Date())).toMatchObject({
+    expect(verifyEnvelope(body, new Map(key ? [[ann.address, key]] : []), new Date())).toMatchObject({
       entity: { type: 'status_message', guid: entity.guid },
     })
     expect(await other.deliveries()).toEqual([])

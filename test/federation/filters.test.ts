@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
-import { keepFiltersLoaded } from '../../src/domain/moderation/filters/active-filters.js'
+import { startFilterLoader } from '../../src/domain/moderation/filters/active-filters.js'
 import { dryRunFilter } from '../../src/domain/moderation/filters/dry-run.js'
 import { addFilter, type NewFilter, readModerationFilter } from '../../src/domain/moderation/filters/filters.js'
 import { pruneFilterHits } from '../../src/persistence/moderation/filters.js'
@@ -210,7 +210,7 @@ it('another process has a new filter when it reloads', async () => {
   await add()
   expect(await receive(other, spam(quin))).toEqual(allStored)
 
-  keepFiltersLoaded(other).close()
+  startFilterLoader(other).close()
 
   await expect.poll(() => receive(other, spam(quin))).toMatchObject({ rejected: ['Filtered'] })
 })

@@ -8,7 +8,7 @@ import { Post } from '../../src/persistence/models/post.js'
 import type { RemotePods } from '../../src/pod/pod.js'
 import { openEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { peekEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
-import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { outboundHandlers, outboundSlowHandlers, relayHandlers } from '../../workers/handlers/outbound.js'
 import {
@@ -112,7 +112,7 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
     const people = await Person.query(pod.db)
     const keys = new Map(people.map(({ address, publicKey }) => [address, readPublicKey(publicKey)] as const))
     const known = new Map([...keys].flatMap(([address, key]) => (key === undefined ? [] : [[address, key] as const])))
-    const opened = openEnvelope(envelope, known, new Date())
+    const opened = verifyEnvelope(envelope, known, new Date())
     if (opened.state !== 'open') throw new Error(`An envelope that was sent is ${opened.state}.`)
     return { sender, entity: opened.entity, signature: opened.signature }
   }

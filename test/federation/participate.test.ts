@@ -9,7 +9,7 @@ import { Post } from '../../src/persistence/models/post.js'
 import { User } from '../../src/persistence/models/user.js'
 import { UNDELIVERED_LIMITS } from '../../src/persistence/outbound/limits.js'
 import type { Pod } from '../../src/pod/pod.js'
-import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { addPost } from '../support/databases/rows.js'
@@ -63,7 +63,9 @@ describe('participations in the public posts of other pods', () => {
     const { publicKey } = await pod.db('podAccount').first('publicKey')
     const [sealed] = (await sealMessages(pod, [message?.id ?? 0])).values()
     const keys = new Map([['pod-account@pod.example', readPublicKey(publicKey) as KeyObject]])
-    expect(openEnvelope(sealed?.envelope ?? '', keys, new Date())).toMatchObject({ sender: 'pod-account@pod.example' })
+    expect(verifyEnvelope(sealed?.envelope ?? '', keys, new Date())).toMatchObject({
+      sender: 'pod-account@pod.example',
+    })
   })
 
   it('are signed by the account that the settings name', async () => {

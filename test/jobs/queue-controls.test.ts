@@ -9,7 +9,7 @@ import {
   resumeQueue,
 } from '../../src/domain/operations/queues.js'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
-import { keepHeartbeat } from '../../src/jobs/operations/heartbeat.js'
+import { startHeartbeat } from '../../src/jobs/operations/heartbeat.js'
 import { isIdle } from '../../src/jobs/operations/queue-facts.js'
 import { enqueueJob } from '../../src/jobs/outbox/outbox.js'
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
@@ -29,7 +29,7 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
   let stores: TestStores
   let pod: QueuePod
   let workers: RunningWorkers
-  let heartbeat: ReturnType<typeof keepHeartbeat>
+  let heartbeat: ReturnType<typeof startHeartbeat>
   const ran: string[] = []
 
   beforeAll(async () => {
@@ -45,7 +45,7 @@ describe.each(queueBackends)('stopped queues, in $store', (backend) => {
         },
       },
     })
-    heartbeat = keepHeartbeat(pod, { kind: 'worker', queues: ['notify'], runningJobs: workers.runningJobs })
+    heartbeat = startHeartbeat(pod, { kind: 'worker', queues: ['notify'], runningJobs: workers.runningJobs })
   })
   afterAll(async () => {
     await heartbeat.close()

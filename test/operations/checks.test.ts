@@ -7,7 +7,7 @@ import { openAnswerClock } from '../../src/federation/remote-pod/answer-clock.js
 import { runChecks, runDueChecks } from '../../src/operations/checks/run-checks.js'
 import { openSharedMetrics } from '../../src/operations/shared-metrics.js'
 import { listChecks } from '../../src/persistence/operations/checks.js'
-import { beat } from '../../src/persistence/operations/processes.js'
+import { recordHeartbeat } from '../../src/persistence/operations/processes.js'
 import { openRecordedLog } from '../support/assertions/recorded-log.js'
 import { serveHttps } from '../support/http/scripted-server.js'
 import { startSmtpServer, type TestSmtpServer } from '../support/mail/smtp-server.js'
@@ -143,7 +143,7 @@ describe('the checks of the pod at its own address', () => {
     const facts = { rssBytes: 1, heapBytes: 1, busyPercent: 0, queues: [], jobs: [] }
     const started = { startedAt: new Date(0), version: '1.0.0', host: 'machine', pid: 7, kind: 'worker' }
     const id = '00000000-0000-4000-8000-000000000009'
-    await beat(pod.pod.db, { id, ...started, facts: { ...facts, podClock: { offset: -61, answers: 50 } } })
+    await recordHeartbeat(pod.pod.db, { id, ...started, facts: { ...facts, podClock: { offset: -61, answers: 50 } } })
     const mail = { ...pod.pod.config.mail, url: 'smtp://127.0.0.1:1?ignoreTLS=true' }
     const config = { ...pod.pod.config, mail } as typeof pod.pod.config
 

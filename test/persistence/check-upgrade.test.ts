@@ -5,7 +5,7 @@ import { checkNode, checkUpgrade } from '../../bin/doctor/check-upgrade.js'
 import { migrations } from '../../migrations/index.js'
 import { readConfig } from '../../src/config/config.js'
 import { migrate, migrateTo } from '../../src/persistence/database/database.js'
-import { beat } from '../../src/persistence/operations/processes.js'
+import { recordHeartbeat } from '../../src/persistence/operations/processes.js'
 import { type OpenDatabase, openEmptyDatabase } from '../support/databases/test-database.js'
 
 const names = [...migrations.keys()]
@@ -24,7 +24,7 @@ it('names pending migrations, a missing backup and processes of another version,
   await migrateTo(db, names.slice(0, -1))
   const facts = { rssBytes: 1, heapBytes: 1, busyPercent: 1, queues: [], jobs: [] }
   const process = { id: randomUUID(), kind: 'web', host: 'host', pid: 7, startedAt: new Date(), facts }
-  await beat(db, { ...process, version: '0.9.0' })
+  await recordHeartbeat(db, { ...process, version: '0.9.0' })
 
   expect(await check()).toEqual(
     expect.arrayContaining([

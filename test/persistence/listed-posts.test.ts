@@ -2,14 +2,14 @@ import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import type { User } from '../../src/persistence/models/user.js'
-import { listPostsOfPerson, type Reader } from '../../src/persistence/posts/list-posts.js'
+import { listPostsOfPerson, type ViewerIds } from '../../src/persistence/posts/list-posts.js'
 import { addPost, addUserRow } from '../support/databases/rows.js'
 import { type OpenDatabase, openTestDatabase } from '../support/databases/test-database.js'
 
 let database: OpenDatabase
 let db: Knex
 let alice: User
-let reader: Reader
+let reader: ViewerIds
 let authorGuid: string
 beforeAll(async () => {
   database = await openTestDatabase()

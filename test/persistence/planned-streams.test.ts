@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openDatabase, queryPrepared, WEB_LIMITS } from '../../src/persistence/database/database.js'
-import type { Reader } from '../../src/persistence/posts/list-posts.js'
+import type { ViewerIds } from '../../src/persistence/posts/list-posts.js'
 import type { TimePage } from '../../src/persistence/sql/keyset-page.js'
 import {
   listAspectStreamPosts,
@@ -23,9 +23,9 @@ const MAX_ROWS = 1_500
 let database: OpenDatabase
 /** One connection, without prepared statements before the test. */
 let db: Knex
-let reader: Reader
+let reader: ViewerIds
 /** A reader whose contacts post rarely. */
-let other: Reader
+let other: ViewerIds
 /** A post in the middle of all lists. */
 let middle: { time: Date; id: number }
 beforeAll(async () => {
@@ -49,7 +49,7 @@ beforeEach(() => {
 afterEach(() => db.destroy())
 
 /** The first reader has every relation to every post. */
-async function fill({ userId, personId }: Reader, readerWithFewContacts: Reader): Promise<void> {
+async function fill({ userId, personId }: ViewerIds, readerWithFewContacts: ViewerIds): Promise<void> {
   const statements = [
     `insert into people (guid, address, public_key)
      select md5('person' || i), 'person' || i || '@q.example', 'none' from generate_series(1, ${AUTHORS - 1}) as i`,
@@ -110,7 +110,7 @@ async function statementOf(list: () => Promise<unknown>): Promise<Statement> {
 }
 
 const streams: readonly Stream[] = ['main', 'all aspects', 'activity', 'mentions', 'tags', 'liked', 'commented']
-type List = (reader: Reader, page: TimePage, visibility: 'public' | 'readable') => Promise<unknown>
+type List = (reader: ViewerIds, page: TimePage, visibility: 'public' | 'readable') => Promise<unknown>
 const lists: readonly (readonly [string, List])[] = [
   ...streams.map((stream): [string, List] => {
     return [stream, (who, page, visibility) => listStreamPosts(db, who, { stream, visibility, page })]

@@ -2,7 +2,7 @@ import { createCipheriv, generateKeyPairSync, type KeyObject, randomBytes } from
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
-import { unwrap, wrap } from '../../src/protocol/signatures/rsa.js'
+import { decryptWithPrivateKey, encryptWithPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { readKeys } from './vector-keys.js'
 import { readVectors } from './vectors.js'
 
@@ -19,7 +19,7 @@ interface EncryptedEnvelope {
 function encryptedEnvelope(changes: { secret?: Buffer | string; encrypted?: Buffer } = {}): EncryptedEnvelope {
   const secret = changes.secret ?? JSON.stringify({ key: key.toString('base64'), iv: iv.toString('base64') })
   return {
-    aes_key: wrap(Buffer.from(secret), publicKey).toString('base64'),
+    aes_key: encryptWithPublicKey(Buffer.from(secret), publicKey).toString('base64'),
     encrypted_magic_envelope: (changes.encrypted ?? encrypt(Buffer.from(envelope))).toString('base64'),
   }
 }
@@ -113,8 +113,8 @@ describe('an envelope encrypted by other software', () => {
   ])('is not readable with %s', (_what, text) => expect(open(text)).toBeUndefined())
 
   it('is taken off with the decoy where it has no secret, so that nothing shows that there is none', () => {
-    const wrapped = wrap(Buffer.from('hello'), publicKey)
-    const decoy = unwrap(wrapped, privateKey)?.decoy ?? Buffer.alloc(0)
+    const wrapped = encryptWithPublicKey(Buffer.from('hello'), publicKey)
+    const decoy = decryptWithPrivateKey(wrapped, privateKey)?.decoy ?? Buffer.alloc(0)
     const aes = createCipheriv('aes-256-cbc', decoy.subarray(0, 32), decoy.subarray(32))
     const encrypted = Buffer.concat([aes.update(envelope), aes.final()])
 

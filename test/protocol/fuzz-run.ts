@@ -6,7 +6,7 @@ import { isEntityJson } from '../../src/protocol/entities/entity-schema.js'
 import { readEntity, writeEntity } from '../../src/protocol/entities/registry.js'
 import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { peekEnvelope, readMagicEnvelope, sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
-import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
 import { readLinks, readMentions, readTags } from '../../src/protocol/mentions.js'
 import { readXml } from '../../src/protocol/xml/xml.js'
@@ -133,7 +133,7 @@ function readCoat(corpus: Corpus, random: Chance): RunResult {
 /** Opens an envelope; an entity that comes out is written and read again, in both forms. */
 function open(corpus: Corpus, envelope: string): boolean {
   peekEnvelope(envelope)
-  const opened = openEnvelope(envelope, corpus.keys, receivedAt)
+  const opened = verifyEnvelope(envelope, corpus.keys, receivedAt)
   if (opened.state !== 'open') return false
 
   const { entity } = opened

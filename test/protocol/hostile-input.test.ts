@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { readEntity } from '../../src/protocol/entities/registry.js'
 import { openEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
-import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
 import { readXml } from '../../src/protocol/xml/xml.js'
 import { openFuzzer } from './fuzz-run.js'
@@ -31,7 +31,10 @@ it('random bytes are refused as XML with a ProtocolError and nothing else', () =
 it('random text opens and decrypts no envelope', () => {
   fc.assert(
     fc.property(fc.oneof(bytes.map(String), fc.string({ unit: 'binary' }), fc.json()), (text) => {
-      expect(openEnvelope(text, keys.public, receivedAt)).toMatchObject({ state: 'rejected', fault: 'InvalidEnvelope' })
+      expect(verifyEnvelope(text, keys.public, receivedAt)).toMatchObject({
+        state: 'rejected',
+        fault: 'InvalidEnvelope',
+      })
       expect(openEncryptedEnvelope(text, recipient)).toBeUndefined()
     }),
     { numRuns: 1_000 },

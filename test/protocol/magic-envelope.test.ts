@@ -9,7 +9,7 @@ import {
   verifyMagicEnvelope,
 } from '../../src/protocol/envelopes/magic-envelope.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
-import { sign } from '../../src/protocol/signatures/rsa.js'
+import { signRsaSha256 } from '../../src/protocol/signatures/rsa.js'
 import { cleanText, writeXml } from '../../src/protocol/xml/xml.js'
 
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
@@ -17,7 +17,7 @@ const sender = 'ann@p.example'
 const payload = '<account_deletion>\n  <author>ann@p.example</author>\n</account_deletion>'
 const data = 'PGFjY291bnRfZGVsZXRpb24-CiAgPGF1dGhvcj5hbm5AcC5leGFtcGxlPC9hdXRob3I-CjwvYWNjb3VudF9kZWxldGlvbj4='
 const signedText = `${data}.YXBwbGljYXRpb24veG1s.YmFzZTY0dXJs.UlNBLVNIQTI1Ng==`
-const signature = encodeBase64url(sign(Buffer.from(signedText), privateKey))
+const signature = encodeBase64url(signRsaSha256(Buffer.from(signedText), privateKey))
 const sealed = sealMagicEnvelope(payload, sender, privateKey)
 
 /** The sealed envelope with one thing changed. */
@@ -209,5 +209,5 @@ describe('peeking', () => {
 })
 
 function signatureOver(text: string): string {
-  return encodeBase64url(sign(Buffer.from(text), privateKey))
+  return encodeBase64url(signRsaSha256(Buffer.from(text), privateKey))
 }

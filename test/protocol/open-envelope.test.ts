@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type Entity, writeEntity } from '../../src/protocol/entities/registry.js'
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
 import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
-import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { signMigration } from '../../src/protocol/signatures/migration-signature.js'
 import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 
@@ -39,7 +39,7 @@ function seal(entity: Entity | string, sender = 'ann@p.example'): string {
 }
 
 function open(envelope: string, known = keys) {
-  return openEnvelope(envelope, known, receivedAt)
+  return verifyEnvelope(envelope, known, receivedAt)
 }
 
 describe('opening an envelope', () => {

@@ -1,17 +1,17 @@
 import { openEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { readMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
-import { type Opened, openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { type VerifiedEnvelope, verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
 import type { VectorKeys } from './vector-keys.js'
 
 /** What is taken for the time of receipt; the vectors leave open what depends on it. */
 export const receivedAt = new Date('2024-05-06T07:08:09Z')
 
-export type OpenVector = Extract<Opened, { readonly state: 'open' }>
+export type OpenVector = Extract<VerifiedEnvelope, { readonly state: 'open' }>
 
 /** Opens an envelope with the keys of the file. Other persons cannot be discovered. */
 export function openVector(envelope: string, keys: VectorKeys): OpenVector {
-  const opened = openEnvelope(envelope, keys.public, receivedAt)
+  const opened = verifyEnvelope(envelope, keys.public, receivedAt)
   switch (opened.state) {
     case 'open':
       return opened

@@ -9,7 +9,14 @@ import {
 } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readPrivateKey, readPublicKey, sign, unwrap, verify, wrap } from '../../src/protocol/signatures/rsa.js'
+import {
+  decryptWithPrivateKey,
+  encryptWithPublicKey,
+  readPrivateKey,
+  readPublicKey,
+  signRsaSha256,
+  verifyRsaSha256,
+} from '../../src/protocol/signatures/rsa.js'
 
 const size = 128
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: size * 8 })
@@ -67,12 +74,12 @@ describe('a public key of a person', () => {
 
 describe('a signature', () => {
   const bytes = Buffer.from('hello')
-  const signature = sign(bytes, privateKey)
+  const signature = signRsaSha256(bytes, privateKey)
 
   it('fits the bytes and the key', () => {
-    expect(verify(bytes, publicKey, signature)).toBe(true)
-    expect(verify(Buffer.from('hallo'), publicKey, signature)).toBe(false)
-    expect(verify(bytes, generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey, signature)).toBe(false)
+    expect(verifyRsaSha256(bytes, publicKey, signature)).toBe(true)
+    expect(verifyRsaSha256(Buffer.from('hallo'), publicKey, signature)).toBe(false)
+    expect(verifyRsaSha256(bytes, generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey, signature)).toBe(false)
   })
 
   it.each([
@@ -80,12 +87,12 @@ describe('a signature', () => {
     ['short', signature.subarray(1)],
     ['long', Buffer.concat([signature, Buffer.from([0])])],
     ['larger than the modulus', Buffer.alloc(size, 0xff)],
-  ])('is refused when it is %s', (_what, wrong) => expect(verify(bytes, publicKey, wrong)).toBe(false))
+  ])('is refused when it is %s', (_what, wrong) => expect(verifyRsaSha256(bytes, publicKey, wrong)).toBe(false))
 
   it('is refused with any bit of its first and last bytes changed', () => {
     for (const index of [0, 1, size - 2, size - 1]) {
       for (let bit = 0; bit < 8; bit++)
-        expect(verify(bytes, publicKey, flipped(signature, index, 1 << bit))).toBe(false)
+        expect(verifyRsaSha256(bytes, publicKey, flipped(signature, index, 1 << bit))).toBe(false)
     }
   })
 })
@@ -94,7 +101,7 @@ describe('unwrapping', () => {
   it('gives back what was wrapped, of every length', () => {
     for (let length = 0; length <= size - 11; length++) {
       const message = randomBytes(length)
-      expect(unwrapped(wrap(message, publicKey)).message).toEqual(message)
+      expect(unwrapped(encryptWithPublicKey(message, publicKey)).message).toEqual(message)
     }
   })
 
@@ -164,11 +171,11 @@ describe('unwrapping', () => {
     expect(unwrapped(input).decoy).toEqual(decoy)
     expect(unwrapped(encryptBlock(flipped(good, 1, 2))).decoy).not.toEqual(decoy)
     const other = generateKeyPairSync('rsa', { modulusLength: size * 8 })
-    expect(unwrap(withByte(input, 0, 0), other.privateKey)?.decoy).not.toEqual(decoy)
+    expect(decryptWithPrivateKey(withByte(input, 0, 0), other.privateKey)?.decoy).not.toEqual(decoy)
   })
 
   it('refuses what does not fit the key before it is decrypted', () => {
-    const wrapped = wrap(message, publicKey)
+    const wrapped = encryptWithPublicKey(message, publicKey)
     const cases = [
       Buffer.alloc(0),
       wrapped.subarray(1),
@@ -176,12 +183,12 @@ describe('unwrapping', () => {
       Buffer.alloc(size, 0xff),
     ]
 
-    for (const wrong of cases) expect(unwrap(wrong, privateKey)).toBeUndefined()
+    for (const wrong of cases) expect(decryptWithPrivateKey(wrong, privateKey)).toBeUndefined()
   })
 })
 
 function unwrapped(wrapped: Buffer) {
-  const result = unwrap(wrapped, privateKey)
+  const result = decryptWithPrivateKey(wrapped, privateKey)
   if (result === undefined) throw new Error('it does not fit the key')
   return result
 }

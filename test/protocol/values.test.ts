@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   codePoints,
-  fits,
+  isAcceptedName,
   isBirthday,
   isGuid,
-  isName,
   isUrlWithHost,
   isUrlWithHostAndPath,
   isUrlWithPath,
+  isWithinLength,
   readFlag,
   readInteger,
   readTimestamp,
@@ -149,14 +149,19 @@ describe('a length', () => {
 
   it('fits up to the last code point', () => {
     expect([
-      fits('😀'.repeat(10), 10),
-      fits('😀'.repeat(11), 10),
-      fits('a'.repeat(11), 10),
-      fits('a'.repeat(10), 10),
+      isWithinLength('😀'.repeat(10), 10),
+      isWithinLength('😀'.repeat(11), 10),
+      isWithinLength('a'.repeat(11), 10),
+      isWithinLength('a'.repeat(10), 10),
     ]).toEqual([true, false, false, true])
   })
 
   it('and no semicolon make a name', () => {
-    expect([isName('', 3), isName('Zoë', 3), isName('Zoë!', 3), isName('a;b', 3)]).toEqual([true, true, false, false])
+    expect([
+      isAcceptedName('', 3),
+      isAcceptedName('Zoë', 3),
+      isAcceptedName('Zoë!', 3),
+      isAcceptedName('a;b', 3),
+    ]).toEqual([true, true, false, false])
   })
 })

@@ -9,7 +9,7 @@ import {
 import { createComment } from '../../src/domain/interactions/comments.js'
 import { createLike } from '../../src/domain/interactions/likes.js'
 import { voteInPoll } from '../../src/domain/interactions/votes.js'
-import { blockPerson } from '../../src/domain/people/blocks.js'
+import { blockForUser } from '../../src/domain/people/blocks.js'
 import { changeProfile } from '../../src/domain/people/profiles.js'
 import { deleteComment, deleteLike, deletePost } from '../../src/domain/posts/deletions.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
@@ -288,7 +288,7 @@ describe('two pods', { timeout: 60_000 }, () => {
   })
 
   it('ignore messages of a blocked person', async () => {
-    await blockPerson(left.open, alice, bob.guid)
+    await blockForUser(left.open, alice, bob.guid)
     await quiet()
 
     expect(await contactOf(alice, bob)).toEqual({ sharing: true, receiving: false })

@@ -16,7 +16,7 @@ import { Post } from '../../src/persistence/models/post.js'
 import type { OpenPod } from '../../src/pod/open-pod.js'
 import type { CommentEntity } from '../../src/protocol/entities/relayables.js'
 import { peekEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
-import { type Opened, openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { type VerifiedEnvelope, verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 import { addPost } from '../support/databases/rows.js'
 import type { TestPerson } from '../support/people/local-users.js'
@@ -57,10 +57,10 @@ describe('GET /fetch/:type/:guid', () => {
     publishPost(pod.pod, await viewerOf(pod.pod, ann), { text: 'Good morning', public: true, ...input })
   const annsPerson = () => Person.query(pod.pod.db).findOne({ guid: ann.account.guid }).throwIfNotFound()
 
-  async function opened(path: string): Promise<Extract<Opened, { state: 'open' }>> {
+  async function opened(path: string): Promise<Extract<VerifiedEnvelope, { state: 'open' }>> {
     const { body, statusCode } = await fetch(path)
     expect([path, statusCode]).toEqual([path, 200])
-    const result = openEnvelope(body, keys, new Date())
+    const result = verifyEnvelope(body, keys, new Date())
     if (result.state !== 'open') throw new Error(`The envelope is ${JSON.stringify(result)}.`)
     return result
   }
@@ -384,6 +384,6 @@ describe('GET /fetch/:type/:guid', () => {
 
     const { body } = await pod.inject({ url: `/fetch/post/${post.guid}`, headers: { host: 'evil.example' } })
 
-    expect(openEnvelope(body, keys, new Date())).toMatchObject({ state: 'open', sender: 'ann@p.example' })
+    expect(verifyEnvelope(body, keys, new Date())).toMatchObject({ state: 'open', sender: 'ann@p.example' })
   })
 })

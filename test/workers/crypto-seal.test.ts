@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { afterAll, expect, it } from 'vitest'
 import { writeEntity } from '../../src/protocol/entities/registry.js'
 import type { CommentEntity } from '../../src/protocol/entities/relayables.js'
-import { openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { readKey } from '../support/pods/fixed-key-crypto.js'
 
@@ -27,7 +27,7 @@ it('a thread signs a comment for its author and seals it for the author of the p
     ['ben@p.example', createPublicKey(readKey('1.public.pem'))],
     ['ann@p.example', createPublicKey(readKey('2.public.pem'))],
   ])
-  expect(openEnvelope(envelope, keys, new Date())).toMatchObject({
+  expect(verifyEnvelope(envelope, keys, new Date())).toMatchObject({
     state: 'open',
     sender: 'ann@p.example',
     signature: 'valid',

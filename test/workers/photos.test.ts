@@ -24,7 +24,7 @@ import { deleteOldUploads, storeUpload } from '../../src/persistence/photos/pict
 import type { RemoteAnswer } from '../../src/pod/pod.js'
 import { prune } from '../../workers/handlers/maintenance.js'
 import { makePreview } from '../../workers/handlers/make-preview.js'
-import { keepUploadsSwept, photoHandlers } from '../../workers/handlers/photos.js'
+import { photoHandlers, startUploadSweeper } from '../../workers/handlers/photos.js'
 import { sweep } from '../../workers/sweeper.js'
 import { reasonOf } from '../support/assertions/refusal-reasons.js'
 import { addPost } from '../support/databases/rows.js'
@@ -219,7 +219,7 @@ describe('the cleanup of leftovers', () => {
     const [old, young] = [await keep(), await keep()]
     await utimes(join(uploadsDir, 'spool', old), 0, (Date.now() - PHOTO_LIMITS.uploadAgeMs) / 1_000 - 60)
 
-    const sweeping = keepUploadsSwept(test.pod)
+    const sweeping = startUploadSweeper(test.pod)
     await expect.poll(() => list('spool')).toEqual([young])
     await sweeping.stop()
     expect(await deleteOldUploads(uploadsDir, new Date(Date.now() + 60_000))).toBe(1)

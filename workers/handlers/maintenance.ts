@@ -192,7 +192,7 @@ async function notifyContactsOfBirthdays(pod: Pod): Promise<void> {
 }
 
 /** Restores the schedules that an emptied Redis has lost. It has lost the jobs as well, so every outbox row is due then. */
-export function keepSchedules(pod: Pod): { stop(): Promise<void> } {
+export function startSchedules(pod: Pod): { stop(): Promise<void> } {
   const looking = runPeriodically(
     LOOK_AFTER_EVERY[pod.config.redisUrl === undefined ? 'postgresql' : 'redis'],
     async () => {

@@ -63,7 +63,7 @@ async function makePhoto(pod: Pod, work: JobContext & { readonly data: Upload })
 }
 
 /** Deletes periodically the uploads that killed processes have left. */
-export function keepUploadsSwept({ pictures, log }: Pick<Pod, 'pictures' | 'log'>): { stop(): Promise<void> } {
+export function startUploadSweeper({ pictures, log }: Pick<Pod, 'pictures' | 'log'>): { stop(): Promise<void> } {
   return runPeriodically(PHOTO_LIMITS.sweepEveryMs, async () => {
     try {
       const uploads = await pictures.deleteOldUploads(new Date(Date.now() - PHOTO_LIMITS.uploadAgeMs))

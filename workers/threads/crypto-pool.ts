@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
 import type { PodCrypto, ReceivedEnvelope } from '../../src/pod/pod.js'
-import type { Opened } from '../../src/protocol/envelopes/open-envelope.js'
+import type { VerifiedEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { type CryptoLoad, noteCryptoTask, watchWaits } from './crypto-metrics.js'
 import type * as tasks from './crypto-thread.js'
 import { openEnvelopes } from './crypto-thread.js'
@@ -140,7 +140,7 @@ function isOneSmall(messages: readonly ReceivedEnvelope[]): boolean {
   return messages.length === 1 && message !== undefined && message.envelope.length <= VERIFIED_HERE_CHARS
 }
 
-function openHere(task: Parameters<typeof openEnvelopes>[0]): readonly Opened[] {
+function openHere(task: Parameters<typeof openEnvelopes>[0]): readonly VerifiedEnvelope[] {
   const began = performance.now()
   const opened = openEnvelopes(task)
   noteCryptoTask('openEnvelopes', performance.now() - began)

@@ -14,7 +14,7 @@ import {
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
 import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
-import { type KnownKeys, type Opened, openEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { type KnownKeys, type VerifiedEnvelope, verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
 import { signMigration as signMove } from '../../src/protocol/signatures/migration-signature.js'
 import { signRelayable as sign } from '../../src/protocol/signatures/relayable-signature.js'
 
@@ -31,8 +31,8 @@ export function generateKeyPair({ bits }: { readonly bits: number }): KeyPair {
 export function openEnvelopes(task: {
   readonly messages: readonly ReceivedEnvelope[]
   readonly keys: KnownKeys
-}): Opened[] {
-  return task.messages.map(({ envelope, receivedAt }) => openEnvelope(envelope, task.keys, receivedAt))
+}): VerifiedEnvelope[] {
+  return task.messages.map(({ envelope, receivedAt }) => verifyEnvelope(envelope, task.keys, receivedAt))
 }
 
 /** Decrypts envelopes; their signatures are not verified yet. `undefined`: cannot be decrypted. */

@@ -1,5 +1,5 @@
 import type { ArchiveReport, ArchiveWarning } from '../../../src/federation/archives/imports/check-archive.js'
-import type { RefusalReason } from '../../../src/federation/archives/imports/import-context.js'
+import type { ImportRejectionReason } from '../../../src/federation/archives/imports/import-context.js'
 import { IMPORT_SECTIONS, type Import, type ImportCounts } from '../../../src/persistence/archives/imports.js'
 import { table } from '../../output.js'
 import { describeBytes } from '../../progress.js'
@@ -14,7 +14,7 @@ const IDENTITIES: Readonly<Record<string, string>> = {
   same: 'it is this account: only what is missing is added',
 }
 
-const REASONS: Readonly<Record<RefusalReason, string>> = {
+const REASONS: Readonly<Record<ImportRejectionReason, string>> = {
   schema: 'cannot be read',
   foreign_author: 'written by another person than the owner of the archive',
   guid_taken: 'another author has this guid',
@@ -104,7 +104,7 @@ export function describeImport({ uid, state, oldAddress, options, counts, phase 
 }
 
 function reasonText(reason: string): string {
-  return Object.hasOwn(REASONS, reason) ? REASONS[reason as RefusalReason] : reason // checked before
+  return Object.hasOwn(REASONS, reason) ? REASONS[reason as ImportRejectionReason] : reason // checked before
 }
 
 function describeCounts(counts: ImportCounts, imported: string): readonly string[] {

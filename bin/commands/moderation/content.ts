@@ -5,7 +5,7 @@ import type { ContentTarget } from '../../../src/domain/moderation/find-content.
 import { hideContent } from '../../../src/domain/moderation/hide-content.js'
 import type { ActionOptions } from '../../../src/domain/moderation/record-action.js'
 import { purgeContent, removeContent } from '../../../src/domain/moderation/remove-content.js'
-import { showContent } from '../../../src/domain/moderation/show-content.js'
+import { readRecordedContent } from '../../../src/domain/moderation/show-content.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { presentContent } from '../../../src/web/presenters/moderation.js'
 import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
@@ -18,9 +18,9 @@ interface ContentOptions extends ActorOptions {
   readonly yes?: boolean
 }
 
-type Run = (pod: Pod, actor: Actor, target: ContentTarget, options: ActionOptions) => Promise<Outcome>
+type Run = (pod: Pod, actor: Actor, target: ContentTarget, options: ActionOptions) => Promise<ContentResult>
 
-interface Outcome {
+interface ContentResult {
   readonly changed: boolean
   readonly retracted?: boolean
 }
@@ -68,7 +68,11 @@ const undo: Run = (pod, actor, { type, guid }, options) =>
 async function show(type: ContentTarget['type'], guid: string, options: ContentOptions): Promise<void> {
   const target = { type, guid }
   const shown = await withPod(async (pod) =>
-    presentContent(target, await showContent(pod, await actorOf(pod, options, 'moderation'), target), pod.config),
+    presentContent(
+      target,
+      await readRecordedContent(pod, await actorOf(pod, options, 'moderation'), target),
+      pod.config,
+    ),
   )
   const facts = [
     ['author', shown.author.network_id],

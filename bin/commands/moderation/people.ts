@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { undoActionsOf } from '../../../src/domain/moderation/actions.js'
 import type { Actor } from '../../../src/domain/moderation/actor.js'
-import { endSessions } from '../../../src/domain/moderation/end-sessions.js'
+import { endSessionsAsModerator } from '../../../src/domain/moderation/end-sessions.js'
 import { findRemotePerson, forgetPerson } from '../../../src/domain/moderation/forget-person.js'
 import { clearProfile } from '../../../src/domain/moderation/people/clear-profile.js'
 import { closePerson } from '../../../src/domain/moderation/people/close-person.js'
@@ -10,8 +10,8 @@ import { notePerson } from '../../../src/domain/moderation/people/note-person.js
 import { purgePerson } from '../../../src/domain/moderation/people/purge-person.js'
 import { warnPerson } from '../../../src/domain/moderation/people/warn-person.js'
 import { findPersonGuid, listPeople, readPerson } from '../../../src/domain/moderation/people.js'
-import { blockPerson, previewBlock, silencePerson } from '../../../src/domain/moderation/restrict-person.js'
-import { lockAccount } from '../../../src/domain/moderation/restrict-user.js'
+import { blockOnPod, previewBlock, silencePerson } from '../../../src/domain/moderation/restrict-person.js'
+import { suspendAccount } from '../../../src/domain/moderation/restrict-user.js'
 import type { PersonState } from '../../../src/persistence/moderation/people-records.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { presentPersonRecord, presentWholePersonRecord } from '../../../src/web/presenters/moderation.js'
@@ -71,7 +71,7 @@ export function moderatedPeopleCommands(program: Command): void {
     .action(act(silence, 'silenced'))
 
   const block: Run = (pod, actor, { guid, address, options: { reason, until, yes } }) =>
-    blockPerson(pod, actor, guid, { reason, until, confirm: yes ? address : undefined })
+    blockOnPod(pod, actor, guid, { reason, until, confirm: yes ? address : undefined })
   command('block', 'Hides everything by a remote person and drops new messages from them.')
     .option('--until <time>', 'the end, as 2026-12-24T18:00Z', readEnd)
     .option('--dry-run', 'only print what the block would change')
@@ -81,7 +81,7 @@ export function moderatedPeopleCommands(program: Command): void {
     )
 
   const lock: Run = (pod, actor, { guid, options: { reason, until } }) =>
-    lockAccount(pod, actor, guid, { reason, until })
+    suspendAccount(pod, actor, guid, { reason, until })
   command('lock', 'Locks a local account: no sign-in, tokens are refused, posts stay.')
     .option('--until <time>', 'the end, as 2026-12-24T18:00Z', readEnd)
     .action(act(lock, 'locked'))
@@ -118,7 +118,7 @@ export function moderatedPeopleCommands(program: Command): void {
 
   addContentCommands(command)
 
-  const end: Run = (pod, actor, { guid, options: { reason } }) => endSessions(pod, actor, guid, { reason })
+  const end: Run = (pod, actor, { guid, options: { reason } }) => endSessionsAsModerator(pod, actor, guid, { reason })
   command('end-sessions', 'Ends sessions, tokens and live streams of a local account.').action(act(end, 'signed out'))
 
   const undo: Run = (pod, actor, { guid, options: { reason } }) =>

@@ -35,13 +35,13 @@ type AccountRefusal =
 
 export const ROLES = ['admin', 'moderator', 'none'] as const
 
-export type Role = (typeof ROLES)[number]
+export type RoleChoice = (typeof ROLES)[number]
 
 export interface Account {
   readonly guid: string
   readonly username: string
   readonly address: string
-  readonly role: Role
+  readonly role: RoleChoice
   readonly createdAt: Date
   readonly lockedAt: Date | null
   readonly closedAt: Date | null

@@ -93,7 +93,7 @@ export async function revokeGrant(pod: Pick<Pod, 'db'>, grantId: string): Promis
 }
 
 /** Ends all sessions of an account, and authorization requests in which its password was given. */
-export async function endSessions(pod: Pick<Pod, 'db'>, address: string): Promise<void> {
+export async function endSessionsOfUser(pod: Pick<Pod, 'db'>, address: string): Promise<void> {
   await deleteSessions(pod.db, address)
 }
 

@@ -8,7 +8,7 @@ import { enqueueMails } from '../mail/enqueue-mail.js'
 import { MAIL_LIMITS } from '../mail/limits.js'
 import { mailboxMac, readMailbox } from '../mail/mailboxes.js'
 import type { Actor } from '../moderation/actor.js'
-import { recordOperation } from '../operations/record-operation.js'
+import { recordOperatorChange } from '../operations/record-operation.js'
 import { Refusal } from '../refusals.js'
 import { keepEmailUndo, useEmailUndo, useToken } from './account-tokens.js'
 import { changeOpenUser, endAllAccess } from './accounts.js'
@@ -143,7 +143,7 @@ export async function setEmail(
   const { id } = await changeOpenUser(pod, username, async (_, user) => user)
   const target = { type: 'person', label: username }
   try {
-    await recordOperation(pod, actor, { action: 'user.email', target }, async (transaction) => {
+    await recordOperatorChange(pod, actor, { action: 'user.email', target }, async (transaction) => {
       if (confirmed) await setConfirmedEmail(transaction, id, email)
       return { confirmed }
     })

@@ -28,7 +28,7 @@ const DAY_MS = 86_400_000
 
 /**
  * Begins the closing of an account. Until `closeAt` nothing is deleted or sent: sessions end, tokens are refused but kept, and
- * `keepAccount` restores everything. The caller has locked the user. Refuses the last admin and the account of the podmin.
+ * `cancelClosing` restores everything. The caller has locked the user. Refuses the last admin and the account of the podmin.
  */
 export async function beginClosing(
   pod: Pick<Pod, 'config' | 'now'>,
@@ -45,7 +45,7 @@ export async function beginClosing(
 }
 
 /** Keeps an account whose closing has begun. Its owner cannot take back the closing by a moderator. */
-export async function keepAccount(
+export async function cancelClosing(
   { now }: Pick<Pod, 'now'>,
   transaction: Knex.Transaction,
   userId: number,

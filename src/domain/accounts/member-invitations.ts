@@ -15,7 +15,7 @@ import { insertInvitation } from './invitations.js'
 import type { Viewer } from './viewers.js'
 
 type InvitationPod = Pick<Pod, 'db' | 'now' | 'config' | 'claimedKey'>
-type Member = Pick<Viewer, 'userId'>
+type InvitingUser = Pick<Viewer, 'userId'>
 
 /** An account that is younger makes no invitations. */
 const FIRST_DAYS = 7
@@ -24,7 +24,7 @@ const DAY_MS = 86_400_000
 /** Makes an invitation of a member. INVITATIONS_PER_USER of them may be open; moderators and admins have no limit. */
 export async function inviteByMember(
   pod: InvitationPod,
-  { userId }: Member,
+  { userId }: InvitingUser,
   input: InvitationInput,
 ): Promise<NewInvitationRecord> {
   const invitation = readInvitation(pod, input)
@@ -44,13 +44,13 @@ export async function inviteByMember(
 /** The invitations of a user, newest first, with the accounts that came by them. */
 export async function listOwnInvitations(
   { db }: Pick<Pod, 'db'>,
-  { userId }: Member,
+  { userId }: InvitingUser,
 ): Promise<readonly InvitationRecord[]> {
   return listInvitationsOf(db, userId)
 }
 
 /** Recalls an invitation: its link works no more. */
-export async function recallOwnInvitation(pod: InvitationPod, { userId }: Member, id: number): Promise<void> {
+export async function recallOwnInvitation(pod: InvitationPod, { userId }: InvitingUser, id: number): Promise<void> {
   await inTransaction(pod, async (transaction) => {
     const { recalledAt } = await requireOwn(transaction, userId, id)
     if (recalledAt === null) await Invitation.query(transaction).findById(id).patch({ recalledAt: pod.now() })
@@ -60,7 +60,7 @@ export async function recallOwnInvitation(pod: InvitationPod, { userId }: Member
 /** Why a user cannot make an invitation now; undefined: they can. */
 export async function findInvitingRefusal(
   pod: Pick<Pod, 'db' | 'now' | 'config'>,
-  { userId }: Member,
+  { userId }: InvitingUser,
 ): Promise<Refusal | undefined> {
   const user = await User.query(pod.db).findById(userId).withGraphFetched('person').throwIfNotFound()
   try {

@@ -5,7 +5,7 @@ import type { Pod } from '../../pod/pod.js'
 import { enqueueAccountMail } from '../mail/enqueue-mail.js'
 import { Refusal } from '../refusals.js'
 import { closeUser } from './accounts.js'
-import { beginClosing, keepAccount } from './close-account.js'
+import { beginClosing, cancelClosing } from './close-account.js'
 import { changeAsOperator, type OperatorPod, recordChange, type UserWithPerson } from './operator/change-as-operator.js'
 
 /** Begins the closing of the own account, after the grace period of the setting. `typed` is the username, as a confirmation. */
@@ -35,8 +35,8 @@ async function beginOwnClosing(
 }
 
 /** Keeps the own account. Everything is as before, the access of applications too. */
-export async function keepOwnAccount(pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>, userId: number): Promise<void> {
-  await inTransaction(pod, (transaction) => keepAccount(pod, transaction, userId, 'owner'))
+export async function cancelOwnClosing(pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>, userId: number): Promise<void> {
+  await inTransaction(pod, (transaction) => cancelClosing(pod, transaction, userId, 'owner'))
 }
 
 /** Closes an account by command, as its owner does: after the grace period. */
@@ -55,10 +55,10 @@ export async function closeNowByOperator(pod: Pod, username: string): Promise<vo
 }
 
 /** Keeps an account whose closing an operator or its owner has begun. */
-export async function keepByOperator(pod: OperatorPod, username: string): Promise<void> {
+export async function cancelClosingByOperator(pod: OperatorPod, username: string): Promise<void> {
   await changeAsOperator(pod, username, 'user.keep', async (transaction, { id, closeAt }) => {
     if (closeAt === null) throw new Refusal('not_closing', `The account ${username} is not being closed.`)
-    await keepAccount(pod, transaction, id, 'moderator')
+    await cancelClosing(pod, transaction, id, 'moderator')
     return { result: undefined, after: { close_at: null } }
   })
 }

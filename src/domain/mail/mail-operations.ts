@@ -3,7 +3,7 @@ import { sweepAllNow } from '../../jobs/outbox/outbox.js'
 import { endTransportPause, findTransportState } from '../../persistence/mail/transport-state.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Actor } from '../moderation/actor.js'
-import { recordOperation } from '../operations/record-operation.js'
+import { recordOperatorChange } from '../operations/record-operation.js'
 import { Refusal } from '../refusals.js'
 import { checkMailServer, type MailCheckStep } from './smtp/check-server.js'
 import { writeMail } from './write-mail.js'
@@ -37,7 +37,7 @@ export async function findMailStatus({ db, config }: Pick<Pod, 'db' | 'config'>)
 /** Ends the pause after a refusal of the mail server: the next mail tries now, and with its success the others follow. */
 export async function resumeMail(pod: Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>, actor: Actor): Promise<void> {
   const target = { type: 'queue', label: 'mail' }
-  await recordOperation(pod, actor, { action: 'mail.resume', target }, async (transaction) => {
+  await recordOperatorChange(pod, actor, { action: 'mail.resume', target }, async (transaction) => {
     await endTransportPause(transaction)
     await sweepAllNow(transaction, 'mail')
     return { resumed: true }

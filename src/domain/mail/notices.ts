@@ -134,15 +134,15 @@ export async function composeNotice(pod: Pod, mail: MailData): Promise<ComposedM
   }
 }
 
-type Recipient = Pick<User, 'id' | 'personId' | 'language'> & { readonly email: string }
+type NoticeRecipient = Pick<User, 'id' | 'personId' | 'language'> & { readonly email: string }
 
-function write(pod: Pod, user: Recipient, kind: NoticeKind, facts: NoticeFacts, url: string): ComposedMail {
+function write(pod: Pod, user: NoticeRecipient, kind: NoticeKind, facts: NoticeFacts, url: string): ComposedMail {
   return finish(pod, user, kind, { text: noticeText(pod.locales.translator(user.language), kind, facts), url })
 }
 
 function finish(
   pod: Pod,
-  user: Recipient,
+  user: NoticeRecipient,
   kind: string,
   parts: Pick<Parameters<typeof writeMail>[0], 'text' | 'lines' | 'url'>,
 ): ComposedMail {
@@ -168,7 +168,7 @@ function factsOf({ config }: Pick<Pod, 'config'>, { name, address, actors, isPub
 /** Neither the subject nor a text of the conversation is in the mail. */
 async function composeConversation(
   pod: Pod,
-  user: Recipient,
+  user: NoticeRecipient,
   conversationId: number,
 ): Promise<ComposedMail | undefined> {
   const { rows } = await pod.db.raw(
@@ -186,7 +186,7 @@ async function composeConversation(
   return write(pod, user, 'private_message', facts, `${pod.config.url}/`)
 }
 
-async function composeDigest(pod: Pod, user: Recipient, mailId: number): Promise<ComposedMail | undefined> {
+async function composeDigest(pod: Pod, user: NoticeRecipient, mailId: number): Promise<ComposedMail | undefined> {
   const { digestLines: limit } = MAIL_LIMITS
   const { rows, count } = await findDigest(pod.db, { userId: user.id, mailId, defaults: DEFAULTS, limit })
   if (count === 0) return undefined
@@ -204,7 +204,11 @@ async function composeDigest(pod: Pod, user: Recipient, mailId: number): Promise
   })
 }
 
-async function composeStaffNotice(pod: Pod, user: Recipient, kind: StaffNoticeKind): Promise<ComposedMail | undefined> {
+async function composeStaffNotice(
+  pod: Pod,
+  user: NoticeRecipient,
+  kind: StaffNoticeKind,
+): Promise<ComposedMail | undefined> {
   const count =
     kind === 'someone_reported'
       ? (await countWaitingCases(pod.db, user.personId)).open

@@ -2,7 +2,7 @@ import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requireOtherAdmin, requirePower } from './actor.js'
 import { type ActionOptions, type ActionOutcome, recordAction } from './record-action.js'
-import { actOnUser } from './restrict-user.js'
+import { withLockedUser } from './restrict-user.js'
 
 export interface ChangeRoleOptions extends ActionOptions {
   readonly role: 'none' | 'moderator' | 'admin'
@@ -22,7 +22,7 @@ export async function changeRole(
   { role, confirm, caseId, ...options }: ChangeRoleOptions,
 ): Promise<RoleOutcome> {
   requirePower(actor, 'administration')
-  return actOnUser(pod, actor, guid, options, async (transaction, user, reason, admins) => {
+  return withLockedUser(pod, actor, guid, options, async (transaction, user, reason, admins) => {
     const before = user.role ?? 'none'
     if (before === role) return { changed: false, role }
     if (role !== 'admin') requireOtherAdmin(admins, user.id)

@@ -2,16 +2,16 @@ import type { Pod } from '../../pod/pod.js'
 import { endAllAccess } from '../accounts/accounts.js'
 import type { Actor } from './actor.js'
 import { type ActionOptions, type ActionOutcome, recordAction } from './record-action.js'
-import { actOnUser } from './restrict-user.js'
+import { withLockedUser } from './restrict-user.js'
 
 /** Ends all sessions, tokens and live streams of a local account. The person can sign in again. */
-export async function endSessions(
+export async function endSessionsAsModerator(
   pod: Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>,
   actor: Actor,
   guid: string,
   options: ActionOptions,
 ): Promise<ActionOutcome> {
-  return actOnUser(pod, actor, guid, options, async (transaction, user, reason) => {
+  return withLockedUser(pod, actor, guid, options, async (transaction, user, reason) => {
     await endAllAccess(transaction, { userId: user.id, address: user.person.address })
     const action = await recordAction(pod, transaction, actor, {
       kind: 'end_sessions',

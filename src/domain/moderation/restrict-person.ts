@@ -31,7 +31,7 @@ export function silencePerson(
 }
 
 /** Hides everything by a remote person, drops new messages from them, and makes their contacts inactive. */
-export function blockPerson(
+export function blockOnPod(
   pod: RestrictPod,
   actor: Actor,
   guid: string,

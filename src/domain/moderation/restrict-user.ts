@@ -9,13 +9,13 @@ import { type ActionOptions, type ActionOutcome, recordAction, requireReason } f
 type UserPod = Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey' | 'config'>
 
 /** Locks a local account: no sign-in, tokens are refused, posts stay. */
-export async function lockAccount(
+export async function suspendAccount(
   pod: UserPod,
   actor: Actor,
   guid: string,
   options: ActionOptions,
 ): Promise<ActionOutcome> {
-  return actOnUser(pod, actor, guid, options, async (transaction, user, reason, admins) => {
+  return withLockedUser(pod, actor, guid, options, async (transaction, user, reason, admins) => {
     requireOtherAdmin(admins, user.id)
     if (user.lockedAt !== null) return { changed: false }
     requireNotPodmin(pod, user)
@@ -35,7 +35,7 @@ export async function lockAccount(
 }
 
 /** Finds and locks a local account for an action, and checks the rights. `admins` are locked too. */
-export async function actOnUser<Outcome>(
+export async function withLockedUser<Outcome>(
   pod: Pick<Pod, 'db' | 'claimedKey'>,
   actor: Actor,
   guid: string,

@@ -20,7 +20,7 @@ export async function readContent(
 }
 
 /** Reads a post or a comment for a moderator, hidden or not. Reading private content is recorded in the audit log. */
-export async function showContent(
+export async function readRecordedContent(
   pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
   actor: Actor,
   target: ContentTarget,

@@ -4,7 +4,7 @@ import type { Pod } from '../../pod/pod.js'
 import { readMagicEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { Refusal } from '../refusals.js'
-import { recordOperation } from './record-operation.js'
+import { recordOperatorChange } from './record-operation.js'
 
 const TEXT_CHARACTERS = 4_000
 
@@ -33,7 +33,10 @@ export async function readDeadLetterPayload(
   id: string,
 ): Promise<DeadLetterView> {
   const found = await requireDeadLetter(pod, actor, id)
-  await recordOperation(pod, actor, { action: 'dead_letters.payload', target: { type: 'dead_letters', label: id } })
+  await recordOperatorChange(pod, actor, {
+    action: 'dead_letters.payload',
+    target: { type: 'dead_letters', label: id },
+  })
   return viewOf(found)
 }
 

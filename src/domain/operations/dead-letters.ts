@@ -8,7 +8,7 @@ import type { Pod } from '../../pod/pod.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
-import { recordOperation } from './record-operation.js'
+import { recordOperatorChange } from './record-operation.js'
 
 export interface DeadLetterChange {
   readonly filter: DeadLetterFilter
@@ -98,6 +98,6 @@ async function audited(
   const reason = requireReason(options)
   const count = await run()
   const target = { type: 'dead_letters', label }
-  if (count > 0) await recordOperation(pod, actor, { action, target, reason, after: { count } })
+  if (count > 0) await recordOperatorChange(pod, actor, { action, target, reason, after: { count } })
   return count
 }

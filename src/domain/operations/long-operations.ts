@@ -3,19 +3,19 @@ import { runOperationJob } from '../../jobs/definitions.js'
 import { enqueueJob, type JobContext } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import {
+  type BackgroundOperation,
   findOperation,
   insertOperation,
   lockOperation,
   type NewOperation,
-  noteProgress,
-  type Operation,
+  recordProgress,
   touchStalledOperation,
 } from '../../persistence/operations/operations.js'
 import type { Pod } from '../../pod/pod.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { Refusal } from '../refusals.js'
 
-export type { Operation }
+export type { BackgroundOperation }
 
 type OperationPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'config'>
 
@@ -25,10 +25,10 @@ export interface OperationWork {
   runChunk(
     pod: OperationPod,
     transaction: Knex.Transaction,
-    operation: Operation,
+    operation: BackgroundOperation,
   ): Promise<{ readonly done: number; readonly skipped: number }>
   /** Runs in the transaction that completes the operation: its audit entry belongs here. */
-  complete(pod: OperationPod, transaction: Knex.Transaction, operation: Operation): Promise<void>
+  complete(pod: OperationPod, transaction: Knex.Transaction, operation: BackgroundOperation): Promise<void>
 }
 
 /** Stores an operation with its job, in the transaction of the request. Refuses a second one of a kind on one target. */
@@ -37,7 +37,7 @@ export async function startOperation(
   transaction: Knex.Transaction,
   actor: Actor,
   operation: Omit<NewOperation, 'actor'>,
-): Promise<Operation> {
+): Promise<BackgroundOperation> {
   const { guid, name, role, via } = actor
   const made = await insertOperation(transaction, { ...operation, actor: { guid, name, role, via } })
   if (made === undefined) throw new Refusal('operation_running', 'The same operation is running already.')
@@ -79,7 +79,7 @@ export async function runOperation(
       if (work === undefined) throw new Error(`There is no operation ${operation.kind}.`)
       const chunk = await work.runChunk(pod, transaction, operation)
       const isLast = chunk.done + chunk.skipped === 0
-      await noteProgress(transaction, operation.id, { ...chunk, state: isLast ? 'done' : 'running' })
+      await recordProgress(transaction, operation.id, { ...chunk, state: isLast ? 'done' : 'running' })
       if (!isLast) return false
       await finish(transaction)
       await work.complete(pod, transaction, operation)
@@ -89,7 +89,7 @@ export async function runOperation(
   }
 }
 
-export async function readOperation({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<Operation> {
+export async function readOperation({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<BackgroundOperation> {
   requirePower(actor, 'moderation')
   const operation = await findOperation(db, id)
   if (operation === undefined) throw new Refusal('operation_not_found', 'There is no operation with this number.')

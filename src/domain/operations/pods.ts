@@ -14,7 +14,7 @@ import { blockHost, unblockHost } from '../moderation/pods/pod-rules.js'
 import { putPodToSleep, wakePod } from '../moderation/pods/pods.js'
 import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
-import { recordOperation } from './record-operation.js'
+import { recordOperatorChange } from './record-operation.js'
 
 type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
 
@@ -90,7 +90,7 @@ export async function pausePod(
     throw new Refusal('until_invalid', 'A pause ends within 14 days.')
   }
   const target = { type: 'pod', label: addressHostOf({ host, port }) }
-  return recordOperation(pod, actor, { action: 'pod.pause', target, reason }, async (transaction) => {
+  return recordOperatorChange(pod, actor, { action: 'pod.pause', target, reason }, async (transaction) => {
     const paused = OtherPod.query(transaction).findById(id)
     const changed = await paused.whereRaw('paused_until is distinct from ?', [end]).patch({ pausedUntil: end })
     return changed === 0 ? undefined : { until: end.toISOString() }
@@ -107,7 +107,7 @@ export async function resumePod(
   requirePower(actor, 'administration')
   const reason = requireReason(options)
   const target = { type: 'pod', label: addressHostOf({ host, port }) }
-  return recordOperation(pod, actor, { action: 'pod.resume', target, reason }, async (transaction) => {
+  return recordOperatorChange(pod, actor, { action: 'pod.resume', target, reason }, async (transaction) => {
     const paused = OtherPod.query(transaction).findById(id).where('pausedUntil', '>', pod.now())
     if ((await paused.patch({ pausedUntil: null })) === 0) return undefined
     enqueueDeliveriesAfterCommit(pod, transaction, [{ podId: id, proven: false }])
@@ -129,5 +129,5 @@ export async function changePod(
   const reason = requireReason(options)
   await run(pod, id)
   const target = { type: 'pod', label: addressHostOf({ host, port }) }
-  await recordOperation(pod, actor, { action: `pod.${action}`, target, reason })
+  await recordOperatorChange(pod, actor, { action: `pod.${action}`, target, reason })
 }

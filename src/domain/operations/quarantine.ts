@@ -14,9 +14,9 @@ import type { Pod } from '../../pod/pod.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
-import { recordOperation } from './record-operation.js'
+import { recordOperatorChange } from './record-operation.js'
 
-type Pieces = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
+type QuarantinePod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey'>
 
 export interface QuarantineChange extends QuarantineFilter {
   readonly reason?: string | undefined
@@ -43,26 +43,29 @@ export async function readQuarantined({ db }: Pick<Pod, 'db'>, actor: Actor, id:
 }
 
 /** Returns the message as it was received; the audit log records the access. */
-export async function readQuarantinedPayload(pod: Pieces, actor: Actor, id: number): Promise<string> {
+export async function readQuarantinedPayload(pod: QuarantinePod, actor: Actor, id: number): Promise<string> {
   requirePower(actor, 'administration')
   const payload = await findQuarantinedPayload(pod.db, id)
   if (payload === undefined) throw notFound()
-  await recordOperation(pod, actor, { action: 'quarantine.payload', target: { type: 'quarantine', label: String(id) } })
+  await recordOperatorChange(pod, actor, {
+    action: 'quarantine.payload',
+    target: { type: 'quarantine', label: String(id) },
+  })
   return payload
 }
 
 /** Receives rejected messages again, with the current rules; returns their number. */
-export async function replayQuarantine(pod: Pieces, actor: Actor, change: QuarantineChange): Promise<number> {
+export async function replayQuarantine(pod: QuarantinePod, actor: Actor, change: QuarantineChange): Promise<number> {
   return receiveAgain(pod, actor, change, { action: 'quarantine.replay', isReleased: false })
 }
 
 /** Receives messages again that a filter has rejected, once without filters; returns their number. */
-export async function releaseQuarantine(pod: Pieces, actor: Actor, change: QuarantineChange): Promise<number> {
+export async function releaseQuarantine(pod: QuarantinePod, actor: Actor, change: QuarantineChange): Promise<number> {
   return receiveAgain(pod, actor, { ...change, fault: 'Filtered' }, { action: 'quarantine.release', isReleased: true })
 }
 
 async function receiveAgain(
-  pod: Pieces,
+  pod: QuarantinePod,
   actor: Actor,
   { reason: text, confirm: _, ...filter }: QuarantineChange,
   { action, isReleased }: { readonly action: string; readonly isReleased: boolean },
@@ -71,7 +74,7 @@ async function receiveAgain(
   const reason = requireReason({ reason: text })
   let count = 0
   const operation = { action, target: targetOf(filter), reason }
-  await recordOperation(pod, actor, operation, async (transaction) => {
+  await recordOperatorChange(pod, actor, operation, async (transaction) => {
     const rows = await replayQuarantined(transaction, filter, { isReleased })
     count = rows.length
     handOverAfter(pod, transaction, rows)
@@ -82,7 +85,7 @@ async function receiveAgain(
 
 /** Deletes rejected messages; returns their number. */
 export async function dropQuarantine(
-  pod: Pieces,
+  pod: QuarantinePod,
   actor: Actor,
   { reason: text, confirm, ...filter }: QuarantineChange,
 ): Promise<number> {
@@ -96,7 +99,7 @@ export async function dropQuarantine(
   }
   let count = 0
   const operation = { action: 'quarantine.drop', target: targetOf(filter), reason }
-  await recordOperation(pod, actor, operation, async (transaction) => {
+  await recordOperatorChange(pod, actor, operation, async (transaction) => {
     count = await deleteQuarantined(transaction, filter)
     return count === 0 ? undefined : { count }
   })

@@ -16,7 +16,7 @@ import type { Pod } from '../../pod/pod.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
-import { recordOperation } from './record-operation.js'
+import { recordOperatorChange } from './record-operation.js'
 
 type QueueState = 'running' | 'paused' | 'draining' | 'drained'
 
@@ -156,7 +156,7 @@ export async function promoteJobs(
   })
   const target = { type: 'queue', label: queue }
   const after = { count, ...(name !== undefined && { name }), ...(host !== undefined && { pod: host }) }
-  if (count > 0) await recordOperation(pod, actor, { action: 'queue.promote', target, reason, after })
+  if (count > 0) await recordOperatorChange(pod, actor, { action: 'queue.promote', target, reason, after })
   return count
 }
 
@@ -175,7 +175,7 @@ export async function discardJobs(
   const reason = requireReason(change)
   const count = await discard(pod, queue, preview)
   const target = { type: 'queue', label: queue }
-  if (count > 0) await recordOperation(pod, actor, { action: 'queue.discard', target, reason, after: { count } })
+  if (count > 0) await recordOperatorChange(pod, actor, { action: 'queue.discard', target, reason, after: { count } })
   return count
 }
 
@@ -220,7 +220,7 @@ async function save(
   requirePower(actor, 'administration')
   const reason = requireReason(options)
   const operation = { action: ACTION_OF_STATE[state], target: { type: 'queue', label: queue }, reason }
-  return recordOperation(pod, actor, operation, async (transaction) => {
+  return recordOperatorChange(pod, actor, operation, async (transaction) => {
     const before = await lockRequestedState(transaction, queue)
     const isSame = before.state === state && before.until?.getTime() === until?.getTime()
     if (isSame) return undefined

@@ -5,7 +5,7 @@ import type { Pod } from '../../pod/pod.js'
 import type { Actor } from '../moderation/actor.js'
 import { auditContext } from '../moderation/record-action.js'
 
-export interface Operation {
+export interface OperatorChange {
   readonly action: string
   readonly target: { readonly type: string; readonly label: string }
   /** Not set: an access that the log records. */
@@ -17,10 +17,10 @@ export interface Operation {
  * Runs a change of operation and appends its audit entry in the same transaction. A change that returns undefined changes nothing and
  * has no entry. Returns whether there was a change.
  */
-export async function recordOperation(
+export async function recordOperatorChange(
   pod: Pick<Pod, 'db' | 'now' | 'log' | 'claimedKey'>,
   actor: Actor,
-  { target, ...operation }: Operation,
+  { target, ...operation }: OperatorChange,
   change?: (transaction: Knex.Transaction) => Promise<AuditValues | undefined>,
 ): Promise<boolean> {
   const changed = await inTransaction(pod, async (transaction) => {

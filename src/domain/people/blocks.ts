@@ -21,7 +21,7 @@ export async function listBlocks(pod: Pick<Pod, 'db'>, viewer: Viewer, page: Off
 }
 
 /** Blocks a person, ends sharing in both directions, and marks unread notifications as read that only this person caused. */
-export async function blockPerson(pod: Pod, viewer: Viewer, personGuid: string): Promise<void> {
+export async function blockForUser(pod: Pod, viewer: Viewer, personGuid: string): Promise<void> {
   await inTransaction(pod, async (transaction) => {
     const person = await findPerson(transaction, personGuid)
     if (person.id === viewer.personId) throw refusal('own_person', 'You cannot block yourself.')
@@ -37,7 +37,7 @@ export async function blockPerson(pod: Pod, viewer: Viewer, personGuid: string):
 }
 
 /** Unblocks a person. Sharing that the block ended is not restored. */
-export async function unblockPerson(pod: Pod, viewer: Viewer, personGuid: string): Promise<void> {
+export async function unblockForUser(pod: Pod, viewer: Viewer, personGuid: string): Promise<void> {
   await inTransaction(pod, async (transaction) => {
     const person = await findPerson(transaction, personGuid)
     const unblocked = await Block.query(transaction).deleteById([viewer.userId, person.id])

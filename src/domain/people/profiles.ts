@@ -2,7 +2,7 @@ import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Person, Profile, type ProfileFields } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
-import { isBirthday, isName } from '../../protocol/values.js'
+import { isAcceptedName, isBirthday } from '../../protocol/values.js'
 import { isCleanText } from '../../protocol/xml/xml.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { TEXT_LIMITS } from '../limits.js'
@@ -69,7 +69,7 @@ function validateChange(change: ProfileChange): ProfileFields {
 
 function validateName(text: string): string {
   const name = text.trim()
-  if (isName(name, TEXT_LIMITS.nameCharacters) && isCleanText(name)) return name
+  if (isAcceptedName(name, TEXT_LIMITS.nameCharacters) && isCleanText(name)) return name
   throw refusal('name', `A name has at most ${TEXT_LIMITS.nameCharacters} characters and no semicolon.`)
 }
 

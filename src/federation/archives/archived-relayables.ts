@@ -5,7 +5,7 @@ import {
   findPollIds,
   relayablesBelow,
 } from '../../persistence/archives/archived-content.js'
-import { keepSignature } from '../../persistence/archives/kept-signatures.js'
+import { storeSignature } from '../../persistence/archives/kept-signatures.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
 import { type EntityJson, entityToJson } from '../../protocol/entities/entity-json.js'
@@ -121,7 +121,7 @@ async function signMissing<Entity extends Relayable>(
       if (key === undefined) continue
       const signature = await source.crypto.signRelayable(entity, key)
       const elements = elementsOf(entity)
-      await keepSignature(source.db, TABLES[kind], entity.guid, { signature, elements })
+      await storeSignature(source.db, TABLES[kind], entity.guid, { signature, elements })
       signed.push({ ...entity, author_signature: signature, elements })
     }
   }

@@ -5,7 +5,7 @@ import type { Pod } from '../../pod/pod.js'
 import type { AccountDeletionEntity, AccountMigrationEntity, ProfileEntity } from '../../protocol/entities/people.js'
 import { verifyMigration } from '../../protocol/signatures/migration-signature.js'
 import { readPublicKey } from '../../protocol/signatures/rsa.js'
-import type { Arrival, Recipient, RejectedMessage } from './batch.js'
+import type { Arrival, InboundRecipient, RejectedMessage } from './batch.js'
 
 /** Sends the account deletion, or the migration, to people who still write to a closed account. */
 export async function answerSendersToClosedAccounts(
@@ -26,7 +26,7 @@ export async function answerSendersToClosedAccounts(
   }
 }
 
-type ClosedAccount = Pick<Recipient, 'personId' | 'guid' | 'address'>
+type ClosedAccount = Pick<InboundRecipient, 'personId' | 'guid' | 'address'>
 
 /** Sends people the account deletion, or the migration, of a closed account. */
 export async function answerWithClosingEntity(
@@ -43,7 +43,7 @@ export async function answerWithClosingEntity(
   await enqueueMessage(pod, transaction, { ...message, public: true, entity }, { of: 'people', personIds })
 }
 
-type MessageToClosedAccount = RejectedMessage & { readonly arrival: Arrival & { readonly recipient: Recipient } }
+type MessageToClosedAccount = RejectedMessage & { readonly arrival: Arrival & { readonly recipient: InboundRecipient } }
 
 /** True only for opened messages, whose signature proves the sender. */
 function isToClosedAccount(rejected: RejectedMessage): rejected is MessageToClosedAccount {
@@ -51,7 +51,7 @@ function isToClosedAccount(rejected: RejectedMessage): rejected is MessageToClos
 }
 
 interface SendersToRecipient {
-  readonly recipient: Recipient
+  readonly recipient: InboundRecipient
   readonly senders: Set<string>
 }
 

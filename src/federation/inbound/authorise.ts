@@ -42,16 +42,16 @@ function reasonToIgnore({ entity, signer, author, isDeleted, authorIsLocal }: Re
 /** The author of the entity counts, also if another pod relays it. Interactions with local posts are rejected and answered instead. */
 function isIgnoredOfBlocked(entity: ReceivableEntity, signer: Signer, author: Signer | undefined): boolean {
   const isBlocked = author === undefined ? signer.isPersonBlocked : author.isPersonBlocked
-  return isBlocked && !endsSomething(entity) && !isRelayable(entity)
+  return isBlocked && !endsContentOrContact(entity) && !isRelayable(entity)
 }
 
 function reasonToIgnorePerson({ address, blocked, closed }: Signer, entity: ReceivableEntity): string | undefined {
-  if (blocked && !endsSomething(entity)) return `the pod of ${address} is blocked`
+  if (blocked && !endsContentOrContact(entity)) return `the pod of ${address} is blocked`
   return closed ? `the account ${address} is closed` : undefined
 }
 
 /** Also received from blocked people: deleted content, closed accounts and ended contacts must not stay here. */
-export function endsSomething(entity: ReceivableEntity): boolean {
+export function endsContentOrContact(entity: ReceivableEntity): boolean {
   if (entity.type === 'contact') return !entity.sharing
   return entity.type === 'retraction' || entity.type === 'account_deletion' || entity.type === 'account_migration'
 }
@@ -59,7 +59,7 @@ export function endsSomething(entity: ReceivableEntity): boolean {
 function faultOf(arrival: ResolvedArrival): Pick<RejectedMessage, 'fault' | 'reason'> | undefined {
   const { entity, sender, signature, references, hasLostParts, recipient, author } = arrival
   const name = () => `the ${nameOf(entity)} by ${entity.author}`
-  if (recipient?.closed)
+  if (recipient?.isClosed)
     return { fault: 'RecipientClosed', reason: `${name()} is for ${recipient.address}, whose account is closed` }
   const fault = faultOfArrival({ entity, sender, signature, recipient: recipient?.address }, references)
   if (fault !== undefined) return { fault, reason: `${sender} must not send ${name()} in this way` }

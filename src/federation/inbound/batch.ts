@@ -27,12 +27,12 @@ export interface InboundMessage {
 }
 
 /** The local person that a private message was encrypted for. */
-export interface Recipient {
+export interface InboundRecipient {
   readonly userId: number
   readonly personId: number
   readonly guid: string
   readonly address: string
-  readonly closed: boolean
+  readonly isClosed: boolean
 }
 
 /** A message with its decrypted envelope, its entity and a valid signature of the sender. */
@@ -49,7 +49,7 @@ export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
   /** People whose first valid signature this pod has just seen, on the envelope or the entity. */
   readonly firstSigned?: readonly string[] | undefined
   /** Set for a private message. */
-  readonly recipient?: Recipient | undefined
+  readonly recipient?: InboundRecipient | undefined
   /** The post it belongs to is local, so this pod relays the entity to the readers of the post. */
   readonly parentIsLocal?: boolean
 }

@@ -2,13 +2,13 @@ import type { KeyObject } from 'node:crypto'
 import { openPrivateKey } from '../../domain/accounts/private-keys.js'
 import { findRecipients } from '../../persistence/inbound/find-recipients.js'
 import type { Pod } from '../../pod/pod.js'
-import type { InboundMessage, Recipient, RejectedMessage } from './batch.js'
+import type { InboundMessage, InboundRecipient, RejectedMessage } from './batch.js'
 
 /** A message with its readable envelope. */
 export interface DecryptedMessage {
   readonly message: InboundMessage
   readonly envelope: string
-  readonly recipient?: Recipient | undefined
+  readonly recipient?: InboundRecipient | undefined
 }
 
 /** Decrypts private envelopes with the keys of their recipients; public ones pass through. */
@@ -18,7 +18,11 @@ export async function decryptEnvelopes(
 ): Promise<{ readonly decrypted: readonly DecryptedMessage[]; readonly rejected: readonly RejectedMessage[] }> {
   const recipients = await findRecipientKeys(pod, messages)
   const decrypted: DecryptedMessage[] = []
-  const encrypted: { readonly message: InboundMessage; readonly recipient: Recipient; readonly key: KeyObject }[] = []
+  const encrypted: {
+    readonly message: InboundMessage
+    readonly recipient: InboundRecipient
+    readonly key: KeyObject
+  }[] = []
   const rejected: RejectedMessage[] = []
   for (const message of messages) {
     const { envelope, recipientGuid } = message
@@ -47,13 +51,13 @@ export async function decryptEnvelopes(
   return { decrypted, rejected }
 }
 
-function faultOf(recipient: Recipient | undefined): Pick<RejectedMessage, 'fault' | 'reason'> {
+function faultOf(recipient: InboundRecipient | undefined): Pick<RejectedMessage, 'fault' | 'reason'> {
   if (recipient === undefined) return { fault: 'DecryptionFailed', reason: 'the recipient is not a local person' }
   return { fault: 'RecipientClosed', reason: `the account ${recipient.address} is closed, and its key is deleted` }
 }
 
 interface RecipientKey {
-  readonly recipient: Recipient
+  readonly recipient: InboundRecipient
   /** Undefined: the key was deleted with the account. */
   readonly key: KeyObject | undefined
 }

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { Person, type SignerRow } from '../../persistence/models/person.js'
 import { isRelayable, type ReceivableEntity } from '../../protocol/entities/registry.js'
-import { endsSomething } from './authorise.js'
+import { endsContentOrContact } from './authorise.js'
 import type { Arrival, IgnoredMessage, RejectedMessage } from './batch.js'
 
 interface SortedArrivals {
@@ -42,7 +42,7 @@ function endOf(
   { entity, signer, author }: Arrival<ReceivableEntity>,
   people: ReadonlyMap<string, SignerRow>,
 ): 'pod' | 'person' | undefined {
-  if (endsSomething(entity)) return undefined
+  if (endsContentOrContact(entity)) return undefined
   const [ofSigner, ofAuthor] = [people.get(signer.address), author && people.get(author.address)]
   if (ofSigner?.blocked || (isRelayable(entity) && ofAuthor?.blocked)) return 'pod'
   return (author === undefined ? ofSigner : ofAuthor)?.isPersonBlocked ? 'person' : undefined

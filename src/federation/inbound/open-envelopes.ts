@@ -3,7 +3,7 @@ import { Pod as OtherPod } from '../../persistence/models/pod.js'
 import type { Pod } from '../../pod/pod.js'
 import { isRelayable, type ReceivableEntity, type ReceivedEntity } from '../../protocol/entities/registry.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
-import type { InnerSignature, Opened } from '../../protocol/envelopes/open-envelope.js'
+import type { InnerSignature, VerifiedEnvelope } from '../../protocol/envelopes/open-envelope.js'
 import { homeUrlOf, podHostOf } from '../discovery/pod-location.js'
 import type { Arrival, IgnoredMessage, InboundMessage, RejectedMessage, StepResult, WaitingMessage } from './batch.js'
 import { type DecryptedMessage, decryptEnvelopes } from './decrypt-envelopes.js'
@@ -78,7 +78,7 @@ export async function openEnvelopes(
 /** Returns the unknown signers and authors on blocked pods; those pods get no request. */
 async function findPeopleOfBlockedPods(
   { db }: Pick<Pod, 'db'>,
-  opened: Iterable<Opened>,
+  opened: Iterable<VerifiedEnvelope>,
 ): Promise<ReadonlySet<string>> {
   const unknown = new Set([...opened].flatMap((result) => (result.state === 'needs_key' ? [result.of] : [])))
   const locations = [...unknown].flatMap((address) => {
@@ -106,7 +106,7 @@ function firstSignedBy(
  * envelopes are opened once more, with that key.
  */
 async function verifyEnvelopes(pod: Pod, envelopes: readonly DecryptedMessage[]) {
-  const opened = new Map<DecryptedMessage, Opened>()
+  const opened = new Map<DecryptedMessage, VerifiedEnvelope>()
   const signers = new Map<string, Signer>()
   const searched = new Set<string>()
   let unopened = envelopes

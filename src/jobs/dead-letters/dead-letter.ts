@@ -53,7 +53,7 @@ export type DeadLetterSource = 'deliveries' | 'rows' | QueueName
 const SOURCES: readonly DeadLetterSource[] = ['deliveries', ...QUEUES, 'rows']
 
 /** The source and the id in it; undefined: no dead letter can have this id. */
-export function sourceOf(id: string): { readonly source: DeadLetterSource; readonly key: string } | undefined {
+export function parseDeadLetterId(id: string): { readonly source: DeadLetterSource; readonly key: string } | undefined {
   const [, table, digits = ''] = /^(outbox|delivery)-([0-9]{1,15})$/.exec(id) ?? []
   if (table !== undefined) return { source: table === 'outbox' ? 'rows' : 'deliveries', key: digits }
   const [, queue = '', key = ''] = /^([a-z-]+)\/(.+)$/.exec(id) ?? []
@@ -64,7 +64,7 @@ export function sourceOf(id: string): { readonly source: DeadLetterSource; reado
 export function compareDeadLetters(one: DeadLetterPosition, other: DeadLetterPosition): number {
   const time = one.failedAt.getTime() - other.failedAt.getTime()
   if (time !== 0) return time
-  const [a, b] = [sourceOf(one.id), sourceOf(other.id)]
+  const [a, b] = [parseDeadLetterId(one.id), parseDeadLetterId(other.id)]
   const source = rankOf(a?.source) - rankOf(b?.source)
   if (source !== 0) return source
   const [x, y] = [a?.key ?? '', b?.key ?? '']
@@ -120,7 +120,7 @@ export function pageOfSource<Id>(
 }
 
 function positionIn<Id>(source: DeadLetterSource, position: DeadLetterPosition, ids: IdRange<Id>): SourcePosition<Id> {
-  const own = sourceOf(position.id)
+  const own = parseDeadLetterId(position.id)
   const at = position.failedAt
   if (own?.source === source) return { at, id: ids.read(own.key) }
   return { at, id: rankOf(source) < rankOf(own?.source) ? ids.most : ids.least }

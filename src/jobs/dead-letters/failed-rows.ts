@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { traceDigits } from '../../persistence/sql/trace.js'
-import { type DeadLetterFilter, type SourcePage, sourceOf } from './dead-letter.js'
+import { type DeadLetterFilter, parseDeadLetterId, type SourcePage } from './dead-letter.js'
 
 /** An outbox row that was given up, without its payload: payloads may be gigabytes together. */
 export interface FailedRow {
@@ -83,7 +83,7 @@ function failedRows(
   db: Knex,
   { id, queue, fault, pod, entity, since, until }: DeadLetterFilter,
 ): Knex.QueryBuilder | undefined {
-  const own = id === undefined ? undefined : sourceOf(id)
+  const own = id === undefined ? undefined : parseDeadLetterId(id)
   if (id !== undefined && own?.source !== 'rows') return undefined
   const query = db('outbox').whereNotNull('failedAt')
   if (own !== undefined) query.where({ id: Number(own.key) })

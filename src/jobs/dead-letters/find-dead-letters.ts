@@ -10,7 +10,7 @@ import {
   type DeadLetterPod,
   NUMBERS,
   pageOfSource,
-  sourceOf,
+  parseDeadLetterId,
   TEXTS,
 } from './dead-letter.js'
 import { type FailedRow, listFailedRows } from './failed-rows.js'
@@ -84,7 +84,7 @@ async function findDeliveries(
   page: DeadLetterPage,
 ): Promise<readonly FoundDeadLetter[]> {
   const { id, queue, fault, pod, entity, since, until } = filter
-  const own = id === undefined ? undefined : sourceOf(id)
+  const own = id === undefined ? undefined : parseDeadLetterId(id)
   if ((queue !== undefined && queue !== 'outbound') || (id !== undefined && own?.source !== 'deliveries')) return []
   const deliveryId = own === undefined ? undefined : Number(own.key)
   const chosen = { id: deliveryId, fault, pod, entity, since, until }
@@ -119,7 +119,7 @@ async function findJob(
   filter: DeadLetterFilter,
   id: string,
 ): Promise<readonly FoundDeadLetter[]> {
-  const own = sourceOf(id)
+  const own = parseDeadLetterId(id)
   if (own === undefined || own.source === 'rows' || own.source === 'deliveries') return []
   const queue = own.source
   const job = await jobs.find(queue, own.key)

@@ -6,7 +6,7 @@ import type { RECEIVE_LIMITS } from './limits.js'
 import { type NetworkSource, networkOf, openSourceShares } from './source-shares.js'
 
 /** Why a message is not accepted now: the queue is full, or its source has used up its share. */
-export type Refusal = 'full' | 'over_share'
+export type BacklogRejection = 'full' | 'over_share'
 
 export type BacklogLimits = Pick<
   { readonly [Name in keyof typeof RECEIVE_LIMITS]: number },
@@ -37,7 +37,7 @@ interface BacklogFacts {
 /** Messages that are accepted and not yet stored. */
 export interface Backlog extends Pick<InboundQueueSize, 'add' | 'close'> {
   /** Called before a message is read. */
-  refusalOf(source: NetworkSource): Refusal | undefined
+  refusalOf(source: NetworkSource): BacklogRejection | undefined
   /** Adds bytes of this source that this process holds, or removes them where they are negative. */
   hold(bytes: number, source: NetworkSource): void
   /**

@@ -3,11 +3,11 @@ import { hostname } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { readSoftware } from '../../config/software.js'
 import {
-  beat,
   forgetProcess,
   type PodClock,
   type ProcessFacts,
   type RunningJob,
+  recordHeartbeat,
 } from '../../persistence/operations/processes.js'
 import type { RequestedQueueState } from '../../persistence/operations/queue-controls.js'
 import { pictureStoresOf } from '../../persistence/photos/open-pictures.js'
@@ -28,7 +28,7 @@ export interface HeartbeatOptions {
 }
 
 /** Shows this process to operators, and applies what they want of the queues. */
-export function keepHeartbeat(
+export function startHeartbeat(
   { config, db, jobs, log }: Pick<Pod, 'config' | 'db' | 'jobs' | 'log'>,
   { kind, queues = [], runningJobs = () => [], podClock = () => undefined }: HeartbeatOptions,
 ): { readonly beatNow: () => Promise<void>; close(): Promise<void> } {
@@ -62,7 +62,7 @@ export function keepHeartbeat(
 
   const beatNow = singleFlight(async () => {
     try {
-      await applyStates(await beat(db, { ...process_, facts: factsNow() }))
+      await applyStates(await recordHeartbeat(db, { ...process_, facts: factsNow() }))
     } catch (err) {
       log.debug({ err }, 'heartbeat failed') // an outage has its own log lines
     }

@@ -18,7 +18,7 @@ import {
   partsOf,
   writeManifest,
 } from './manifest.js'
-import { type Part, tally, writePart } from './parts.js'
+import { createByteCounter, type Part, writePart } from './parts.js'
 import { backUpPictures, type LocalPhoto, type PictureEntry, readPictureList, referPictures } from './pictures.js'
 import type { ReportProgress } from './progress.js'
 import type { Repository } from './repository.js'
@@ -143,7 +143,7 @@ async function writeReferences(
     count += 1
     report({ step: 'pictures', done: count, total: undefined })
   }
-  const list = tally()
+  const list = createByteCounter()
   await repository.write(path, list.count(referPictures(pictures, { onPicture, signal })))
   const { bytes: size, sha256 } = list.result()
   return { content: { path, size, sha256, count, missing: 0, referenced: true }, bytes: 0, bytesNew: 0 }
@@ -175,7 +175,7 @@ async function writePictures(
     },
     signal,
   })
-  const list = tally()
+  const list = createByteCounter()
   await repository.write(path, list.count(lines))
   const { bytes: size, sha256 } = list.result()
   const { count, missing, bytes, bytesNew } = counted

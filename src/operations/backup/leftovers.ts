@@ -1,4 +1,4 @@
-import { folderOf, listBackupIds, startOf } from './manifest.js'
+import { folderOf, listBackupIds, parseStartTime } from './manifest.js'
 import type { Repository } from './repository.js'
 
 const KEPT_MS = 2 * 86_400_000
@@ -6,7 +6,7 @@ const KEPT_MS = 2 * 86_400_000
 /** Removes backups that were begun two days ago or earlier and never finished. */
 export async function removeLeftovers(repository: Repository, now: Date): Promise<void> {
   for (const id of await listBackupIds(repository)) {
-    if (startOf(id).getTime() > now.getTime() - KEPT_MS) continue
+    if (parseStartTime(id).getTime() > now.getTime() - KEPT_MS) continue
     if ((await repository.size(`${folderOf(id)}/manifest.json`)) === undefined) await repository.remove(folderOf(id))
   }
 }

@@ -1,4 +1,4 @@
-import { findManifest, folderOf, listBackupIds, type Manifest, partsOf, startOf } from './manifest.js'
+import { findManifest, folderOf, listBackupIds, type Manifest, parseStartTime, partsOf } from './manifest.js'
 import type { Repository } from './repository.js'
 
 export interface ListedBackup {
@@ -34,7 +34,7 @@ async function isComplete(repository: Repository, manifest: Manifest): Promise<b
 /** The start of the newest backup that `verify` has found whole. */
 export async function findNewestVerified(repository: Repository): Promise<Date | undefined> {
   for (const id of [...(await listBackupIds(repository))].reverse()) {
-    if ((await repository.size(verificationPath(id))) !== undefined) return startOf(id)
+    if ((await repository.size(verificationPath(id))) !== undefined) return parseStartTime(id)
   }
   return undefined
 }

@@ -62,7 +62,7 @@ function isBackupId(text: string): boolean {
 }
 
 /** The start of a backup, from its id. */
-export function startOf(id: string): Date {
+export function parseStartTime(id: string): Date {
   return new Date(id.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z.*$/, '$1-$2-$3T$4:$5:$6Z'))
 }
 

@@ -36,8 +36,8 @@ export async function writePart(
   content: AsyncIterable<Uint8Array>,
 ): Promise<Part> {
   const path = `${name}.gz${recipients.length > 0 ? '.age' : ''}`
-  const plain = tally(onBytes)
-  const stored = tally()
+  const plain = createByteCounter(onBytes)
+  const stored = createByteCounter()
   await pipeline(
     content,
     plain.count,
@@ -67,8 +67,8 @@ export async function readPart(
   part: Part,
   take: (content: AsyncIterable<Uint8Array>) => Promise<void>,
 ): Promise<void> {
-  const stored = tally()
-  const plain = tally(onBytes)
+  const stored = createByteCounter()
+  const plain = createByteCounter(onBytes)
   try {
     await pipeline(
       repository.read(part.path),
@@ -92,7 +92,7 @@ export async function readPart(
 }
 
 /** Counts and hashes what passes. */
-export function tally(onBytes: (bytes: number) => void = () => undefined) {
+export function createByteCounter(onBytes: (bytes: number) => void = () => undefined) {
   const hash = createHash('sha256')
   let bytes = 0
   let rows = 0

@@ -21,7 +21,7 @@ import {
   unmarkRestore,
 } from '../../persistence/operations/restore-target.js'
 import { openPictureStorage } from '../../persistence/photos/open-pictures.js'
-import { findKeptKey, keepSecretKey, secretKeyFile } from '../../pod/secrets.js'
+import { findKeptKey, secretKeyFile, storeSecretKey } from '../../pod/secrets.js'
 import { BackupError } from './backup-error.js'
 import type { Manifest } from './manifest.js'
 import { readPart } from './parts.js'
@@ -72,7 +72,7 @@ export async function restoreBackup(
     const renamed = await prepareTarget(db, manifest, config, secretKey, options)
     await markRestore(db, manifest.id)
     // Before the rows: a start of the pod in between would make another key, which a repeated restore refuses.
-    if (config.secretKey === undefined) await keepSecretKey(config.dataDir, secretKey)
+    if (config.secretKey === undefined) await storeSecretKey(config.dataDir, secretKey)
     await makeFolder(config.uploadsDir, 0o755)
     await writeFile(join(config.uploadsDir, MARK_FILE), `${manifest.id}\n`)
     await migrateTo(db, manifest.migrations)

@@ -2,7 +2,7 @@ import { messageOf } from '../../errors/thrown.js'
 import { BackupError } from './backup-error.js'
 import { decryptWith } from './encryption.js'
 import { type Manifest, partsOf } from './manifest.js'
-import { type Part, readPart, tally } from './parts.js'
+import { createByteCounter, type Part, readPart } from './parts.js'
 import { readPictureList } from './pictures.js'
 import type { ReportProgress } from './progress.js'
 import type { Repository } from './repository.js'
@@ -67,7 +67,7 @@ async function checkFile(
   { repository }: VerifyOptions,
   identities?: readonly string[],
 ): Promise<void> {
-  const stored = tally()
+  const stored = createByteCounter()
   try {
     await drain(decryptWith(identities)(stored.count(repository.read(file.path))))
   } catch (error) {

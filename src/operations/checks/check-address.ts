@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import type { Knex } from 'knex'
-import { type Finding, fail, ok, warn } from '../../domain/operations/finding.js'
+import { type CheckResult, checkFailure, checkPassed, checkWarning } from '../../domain/operations/finding.js'
 import { messageOf } from '../../errors/thrown.js'
 import { findCheckedAddress } from '../../persistence/operations/checks.js'
 import type { Pod } from '../../pod/pod.js'
@@ -12,7 +12,7 @@ type CheckedPod = Pick<Pod, 'db' | 'config'>
 
 /** The findings about the address, and the end of the certificate if there is one. */
 export interface AddressFindings {
-  readonly findings: readonly Finding[]
+  readonly findings: readonly CheckResult[]
   readonly certificateEndsAt: Date | undefined
 }
 
@@ -34,7 +34,7 @@ export async function checkAddress(
     answer = await requestOwnPod(webFinger.url, 'end', options)
   } catch (error) {
     const trouble = `${config.url} does not answer (${messageOf(error)}): check the proxy, DNS and the firewall.`
-    return { findings: [...names, fail('address', trouble)], certificateEndsAt: undefined }
+    return { findings: [...names, checkFailure('address', trouble)], certificateEndsAt: undefined }
   }
   const findings = [
     ...names,
@@ -45,13 +45,13 @@ export async function checkAddress(
   return { findings, certificateEndsAt: answer.certificate?.endsAt }
 }
 
-async function checkName({ hostname }: URL, { via }: OwnRequestOptions): Promise<readonly Finding[]> {
+async function checkName({ hostname }: URL, { via }: OwnRequestOptions): Promise<readonly CheckResult[]> {
   if (via !== undefined) return []
   try {
     const addresses = await lookup(hostname.replace(/^\[(.*)\]$/, '$1'), { all: true })
-    return [ok('dns', `${hostname} is ${addresses.map(({ address }) => address).join(', ')}.`)]
+    return [checkPassed('dns', `${hostname} is ${addresses.map(({ address }) => address).join(', ')}.`)]
   } catch (error) {
-    return [fail('dns', `${hostname} has no address (${messageOf(error)}): add a record for it.`)]
+    return [checkFailure('dns', `${hostname} has no address (${messageOf(error)}): add a record for it.`)]
   }
 }
 
@@ -62,32 +62,38 @@ async function webFingerUrl(db: Knex, base: string): Promise<{ readonly url: URL
   return { url: new URL(`/.well-known/webfinger?resource=acct:${address}`, base), isKnown: known !== undefined }
 }
 
-function checkCertificate({ certificate }: OwnAnswer, now: Date): Finding {
+function checkCertificate({ certificate }: OwnAnswer, now: Date): CheckResult {
   if (certificate === undefined) {
-    return warn('certificate', 'POD_URL has no TLS: other pods need a public https address.')
+    return checkWarning('certificate', 'POD_URL has no TLS: other pods need a public https address.')
   }
   const { endsAt, error } = certificate
   const days = Math.floor((endsAt.getTime() - now.getTime()) / DAY_MS)
-  if (days < 0) return fail('certificate', `It ended ${-days} days ago: renew it.`)
+  if (days < 0) return checkFailure('certificate', `It ended ${-days} days ago: renew it.`)
   if (error !== undefined) {
-    return fail('certificate', `Other pods do not trust it (${error}): check its name, and that the chain is complete.`)
+    return checkFailure(
+      'certificate',
+      `Other pods do not trust it (${error}): check its name, and that the chain is complete.`,
+    )
   }
   return days < ENDS_SOON_DAYS
-    ? warn('certificate', `It ends in ${days} days: check why it was not renewed.`)
-    : ok('certificate', `It is valid for ${days} days.`)
+    ? checkWarning('certificate', `It ends in ${days} days: check why it was not renewed.`)
+    : checkPassed('certificate', `It is valid for ${days} days.`)
 }
 
-function checkWebFinger({ status, location, body }: OwnAnswer, isKnown: boolean): Finding {
+function checkWebFinger({ status, location, body }: OwnAnswer, isKnown: boolean): CheckResult {
   if (status >= 300 && status < 400) {
-    return fail(
+    return checkFailure(
       'webfinger',
       `The proxy redirects to ${location ?? 'nowhere'}: set POD_URL to the address that answers.`,
     )
   }
   if (status !== (isKnown ? 200 : 404) || (isKnown && !body.includes('"links"'))) {
-    return fail('webfinger', `It is answered with status ${status}: the proxy must pass on /.well-known/webfinger.`)
+    return checkFailure(
+      'webfinger',
+      `It is answered with status ${status}: the proxy must pass on /.well-known/webfinger.`,
+    )
   }
-  return ok('webfinger', `It is answered with status ${status}, without a redirect.`)
+  return checkPassed('webfinger', `It is answered with status ${status}, without a redirect.`)
 }
 
 /** The facts that the web process returns about the request that reached it. */
@@ -96,30 +102,35 @@ interface SeenRequest {
   readonly protocol: string
 }
 
-async function checkProxy(url: URL, options: OwnRequestOptions): Promise<readonly Finding[]> {
+async function checkProxy(url: URL, options: OwnRequestOptions): Promise<readonly CheckResult[]> {
   try {
     const answer = await requestOwnPod(url, 'data', { within: EVENT_WITHIN_MS, ...options })
     const [, data = ''] = /^data: (.+)$/m.exec(answer.body) ?? []
     if (answer.status !== 200 || data === '') {
-      return [fail('events', `${url.pathname} is answered with status ${answer.status}: the proxy must pass it on.`)]
+      return [
+        checkFailure('events', `${url.pathname} is answered with status ${answer.status}: the proxy must pass it on.`),
+      ]
     }
     const seen: SeenRequest = JSON.parse(data)
-    return [ok('events', 'The proxy passes on server-sent events.'), checkTrust(seen, url.protocol)]
+    return [checkPassed('events', 'The proxy passes on server-sent events.'), checkTrust(seen, url.protocol)]
   } catch (error) {
     const trouble = `No event arrives at once (${messageOf(error)}): the proxy must not buffer text/event-stream.`
-    return [fail('events', trouble)]
+    return [checkFailure('events', trouble)]
   }
 }
 
-function checkTrust({ forwarded, protocol }: SeenRequest, expected: string): Finding {
+function checkTrust({ forwarded, protocol }: SeenRequest, expected: string): CheckResult {
   if (forwarded === 'untrusted') {
-    return warn('proxy', 'TRUST_PROXY does not name the proxy: all clients share one address and its limits.')
+    return checkWarning('proxy', 'TRUST_PROXY does not name the proxy: all clients share one address and its limits.')
   }
   if (`${protocol}:` !== expected) {
-    return warn(
+    return checkWarning(
       'proxy',
       `Requests over ${expected.slice(0, -1)} arrive as ${protocol}: the proxy must send X-Forwarded-Proto.`,
     )
   }
-  return ok('proxy', forwarded === 'none' ? 'Requests arrive without a proxy.' : 'TRUST_PROXY names the proxy.')
+  return checkPassed(
+    'proxy',
+    forwarded === 'none' ? 'Requests arrive without a proxy.' : 'TRUST_PROXY names the proxy.',
+  )
 }

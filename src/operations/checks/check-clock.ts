@@ -1,4 +1,4 @@
-import { type Finding, ok, warn } from '../../domain/operations/finding.js'
+import { type CheckResult, checkPassed, checkWarning } from '../../domain/operations/finding.js'
 import { readDatabaseTime } from '../../persistence/database/periodic-runs.js'
 import { listProcesses } from '../../persistence/operations/processes.js'
 import type { Pod } from '../../pod/pod.js'
@@ -6,25 +6,31 @@ import type { Pod } from '../../pod/pod.js'
 const WRONG_SECONDS = 5
 
 /** Compares the clock with that of the database, and with those of other pods as the processes have seen them. */
-export async function checkClock({ db }: Pick<Pod, 'db'>): Promise<readonly Finding[]> {
+export async function checkClock({ db }: Pick<Pod, 'db'>): Promise<readonly CheckResult[]> {
   const began = Date.now()
   const time = await readDatabaseTime(db)
   const offset = (time.getTime() - (began + Date.now()) / 2) / 1_000
   const ofDatabase =
     Math.abs(offset) > WRONG_SECONDS
-      ? warn('clock', `The clock of the database differs by ${Math.round(offset)} seconds: synchronise both machines.`)
-      : ok('clock', `The clock of the database differs by ${offset.toFixed(1)} seconds.`)
+      ? checkWarning(
+          'clock',
+          `The clock of the database differs by ${Math.round(offset)} seconds: synchronise both machines.`,
+        )
+      : checkPassed('clock', `The clock of the database differs by ${offset.toFixed(1)} seconds.`)
   return [ofDatabase, ...(await checkAgainstPods(db))]
 }
 
-async function checkAgainstPods(db: Pod['db']): Promise<readonly Finding[]> {
+async function checkAgainstPods(db: Pod['db']): Promise<readonly CheckResult[]> {
   const clocks = (await listProcesses(db)).flatMap(({ facts }) => facts.podClock ?? [])
   const [best] = clocks.sort((one, other) => other.answers - one.answers)
   if (best === undefined) return []
   const seconds = Math.round(best.offset)
   return [
     Math.abs(best.offset) > WRONG_SECONDS
-      ? warn('clock of pods', `The clocks of other pods differ by ${seconds} seconds: check NTP on this machine.`)
-      : ok('clock of pods', `It agrees with the last ${best.answers} answers of other pods.`),
+      ? checkWarning(
+          'clock of pods',
+          `The clocks of other pods differ by ${seconds} seconds: check NTP on this machine.`,
+        )
+      : checkPassed('clock of pods', `It agrees with the last ${best.answers} answers of other pods.`),
   ]
 }

@@ -1,6 +1,6 @@
 import { connectToMailServer } from '../../domain/mail/mail-operations.js'
 import { checkMail } from '../../domain/operations/check-mail.js'
-import { type Finding, fail, ok, orFail } from '../../domain/operations/finding.js'
+import { type CheckResult, checkFailure, checkPassed, withCheckFailure } from '../../domain/operations/finding.js'
 import { claimChecks, replaceChecks } from '../../persistence/operations/checks.js'
 import type { Pod } from '../../pod/pod.js'
 import { type AddressFindings, checkAddress } from './check-address.js'
@@ -10,18 +10,18 @@ import type { OwnRequestOptions } from './own-request.js'
 type CheckedPod = Pick<Pod, 'db' | 'config' | 'log' | 'now'>
 
 /** Checks the pod from outside, and stores the results for the console, the API and the metrics. */
-export async function runChecks(pod: CheckedPod, options: OwnRequestOptions = {}): Promise<readonly Finding[]> {
+export async function runChecks(pod: CheckedPod, options: OwnRequestOptions = {}): Promise<readonly CheckResult[]> {
   let certificateEndsAt: AddressFindings['certificateEndsAt']
-  const address = await orFail('address', async () => {
+  const address = await withCheckFailure('address', async () => {
     const found = await checkAddress(pod, pod.now(), options)
     certificateEndsAt = found.certificateEndsAt
     return found.findings
   })
   const findings = [
     ...address,
-    ...(await orFail('clock', () => checkClock(pod))),
-    ...(await orFail('mail', () => checkMail(pod.db, pod.config))),
-    ...(await orFail('smtp', () => checkSmtp(pod))),
+    ...(await withCheckFailure('clock', () => checkClock(pod))),
+    ...(await withCheckFailure('mail', () => checkMail(pod.db, pod.config))),
+    ...(await withCheckFailure('smtp', () => checkSmtp(pod))),
   ]
   await replaceChecks(
     pod.db,
@@ -33,11 +33,11 @@ export async function runChecks(pod: CheckedPod, options: OwnRequestOptions = {}
 }
 
 /** Connects and signs in, without sending a mail. */
-async function checkSmtp(pod: CheckedPod): Promise<readonly Finding[]> {
+async function checkSmtp(pod: CheckedPod): Promise<readonly CheckResult[]> {
   const steps = await connectToMailServer(pod)
   const failed = steps.find((step) => !step.ok)
-  if (failed !== undefined) return [fail('smtp', [failed.answer, failed.advice].filter(Boolean).join(' '))]
-  return steps.length === 0 ? [] : [ok('smtp', 'The mail server accepts a connection and a sign-in.')]
+  if (failed !== undefined) return [checkFailure('smtp', [failed.answer, failed.advice].filter(Boolean).join(' '))]
+  return steps.length === 0 ? [] : [checkPassed('smtp', 'The mail server accepts a connection and a sign-in.')]
 }
 
 /** Runs the checks every six hours in one of all processes, and logs what needs an action. */

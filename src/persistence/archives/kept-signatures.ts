@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { SignedElements } from '../models/comment.js'
 
 /** Keeps the signature of a relayable, and the texts that it covers, unless there is one. */
-export async function keepSignature(
+export async function storeSignature(
   db: Knex,
   table: 'comments' | 'likes' | 'poll_participations',
   guid: string,

@@ -7,7 +7,7 @@ export interface RecipientRow {
   readonly personId: number
   readonly guid: string
   readonly address: string
-  readonly closed: boolean
+  readonly isClosed: boolean
   readonly sealedPrivateKey: Buffer | null
 }
 
@@ -23,7 +23,7 @@ const recipients = `
     people.id as "personId",
     people.guid,
     people.address,
-    people.closed_at is not null as closed,
+    people.closed_at is not null as is_closed,
     user_secrets.sealed_private_key as "sealedPrivateKey"
   from people
   join users on users.person_id = people.id

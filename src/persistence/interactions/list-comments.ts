@@ -8,7 +8,7 @@ import {
   type PersonSummary,
   selectPeople,
 } from '../people/person-summaries.js'
-import type { Reader } from '../posts/list-posts.js'
+import type { ViewerIds } from '../posts/list-posts.js'
 import { aggregateViewerActions } from '../posts/viewer-actions.js'
 import { isAuthorUnblocked, type Visibility, visibilityCondition } from '../posts/visibility.js'
 import {
@@ -35,7 +35,7 @@ export interface ListedComment extends Pick<Comment, 'id' | 'guid' | 'text' | 'l
 /** The oldest first, if the page names no place; nothing, when no visible post has that guid. */
 export async function listCommentsOfPost(
   db: Knex,
-  reader: Reader,
+  reader: ViewerIds,
   {
     postGuid,
     visibility,
@@ -53,7 +53,7 @@ export async function listCommentsOfPost(
 }
 
 /** Undefined: the comment was deleted. */
-export async function findListedComment(db: Knex, reader: Reader, id: number): Promise<ListedComment | undefined> {
+export async function findListedComment(db: Knex, reader: ViewerIds, id: number): Promise<ListedComment | undefined> {
   const which = 'select * from comments where id = $3'
   const [comment] = await queryComments(db, reader, { name: 'comment', which, values: [id] })
   return comment
@@ -97,7 +97,7 @@ interface CommentColumns {
 
 async function queryComments(
   db: Knex,
-  { userId, personId }: Reader,
+  { userId, personId }: ViewerIds,
   { name, which, values }: CommentQuery,
 ): Promise<readonly ListedComment[]> {
   const all = await queryPreparedRow<CommentColumns>(db, name, () => commentsStatement(which), [

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
 import type { Like } from '../models/like.js'
 import type { PersonSummary } from '../people/person-summaries.js'
-import type { Reader } from '../posts/list-posts.js'
+import type { ViewerIds } from '../posts/list-posts.js'
 import { isAuthorUnblocked } from '../posts/visibility.js'
 import { maxRowsOfPage, type OffsetPage, type Page, toPage } from '../sql/keyset-page.js'
 import { opaqueParam } from '../sql/opaque-param.js'
@@ -24,7 +24,7 @@ const REACTION_SOURCES = {
 /** Lists the reader's own reaction first, then the others, oldest first. */
 export async function listReactions(
   db: Knex,
-  { personId }: Pick<Reader, 'personId'>,
+  { personId }: Pick<ViewerIds, 'personId'>,
   { kind, id }: { readonly kind: keyof typeof REACTION_SOURCES; readonly id: number },
   page: OffsetPage,
 ): Promise<Page<ListedReaction>> {

@@ -67,7 +67,7 @@ export async function findGrowingClusters(
 }
 
 /** Opens a cluster with its case, or returns the open one with this key, without a case. */
-export async function openCluster(
+export async function createCluster(
   transaction: Knex.Transaction,
   cluster: Pick<ClusterRow, 'key' | 'kind' | 'label'>,
   at: Date,

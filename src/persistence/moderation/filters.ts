@@ -216,7 +216,7 @@ export async function readFilterHits(
  * Opens a case for each flagged content, or adds the hit to the history of its case. A case of private content has no text. One
  * statement for any number of them. Returns the cases.
  */
-export async function openFilterCases(
+export async function createFilterCases(
   transaction: Knex.Transaction,
   flagged: readonly Pick<NewFilterHit, 'targetType' | 'targetGuid' | 'filterId'>[],
   at: Date,

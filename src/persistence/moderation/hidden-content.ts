@@ -43,7 +43,7 @@ export async function showContentOfAction(
      returning post_id as "postId", comment_id as "commentId"`,
     [actionId, limit],
   )
-  await showContentRows(transaction, {
+  await unhideContentRows(transaction, {
     postIds: rows.flatMap(({ postId }) => postId ?? []),
     commentIds: rows.flatMap(({ commentId }) => commentId ?? []),
   })
@@ -66,7 +66,7 @@ export async function hideComments(transaction: Knex.Transaction, ids: readonly 
 }
 
 /** Shows content again for which no reason to hide it is left. */
-export async function showContentRows(
+export async function unhideContentRows(
   transaction: Knex.Transaction,
   { postIds, commentIds }: ContentIds,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { hideComments, hidePosts, showContentRows } from './hidden-content.js'
+import { hideComments, hidePosts, unhideContentRows } from './hidden-content.js'
 
 /** The place in the content of a person behind the last changed row. */
 interface ContentPosition {
@@ -114,9 +114,11 @@ async function changeRows(transaction: Knex.Transaction, change: ChangedContent)
   const { step, isBlocked, ids } = change
   switch (step) {
     case 'posts':
-      return isBlocked ? hidePosts(transaction, ids) : showContentRows(transaction, { postIds: ids, commentIds: [] })
+      return isBlocked ? hidePosts(transaction, ids) : unhideContentRows(transaction, { postIds: ids, commentIds: [] })
     case 'comments':
-      return isBlocked ? hideComments(transaction, ids) : showContentRows(transaction, { postIds: [], commentIds: ids })
+      return isBlocked
+        ? hideComments(transaction, ids)
+        : unhideContentRows(transaction, { postIds: [], commentIds: ids })
     case 'likes_of_posts':
     case 'likes_of_comments':
       return changeLikes(transaction, change)

@@ -94,7 +94,7 @@ export async function countImportRows(db: Knex, importId: number): Promise<reado
     .select('verdict', 'step', 'chosen', db.raw('count(*)::integer as rows'))
 }
 
-export async function listImports(db: Knex, limit: number): Promise<readonly PodRuleImport[]> {
+export async function listPodRuleImports(db: Knex, limit: number): Promise<readonly PodRuleImport[]> {
   return db('pod_rule_imports').orderBy('id', 'desc').limit(limit)
 }
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 
 /** Opens a case for each person who begins many conversations. It names their number, never a text. An open case is left as it is. Returns the new ones. */
-export async function openSenderCases(
+export async function createSenderCases(
   transaction: Knex.Transaction,
   senders: readonly { readonly authorId: number; readonly count: number }[],
   at: Date,

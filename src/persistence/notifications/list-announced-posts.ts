@@ -1,9 +1,13 @@
 import type { Knex } from 'knex'
-import { type ListedPost, listPosts, type Reader } from '../posts/list-posts.js'
+import { type ListedPost, listPosts, type ViewerIds } from '../posts/list-posts.js'
 import { ANNOUNCEMENTS_AT_ONCE } from './announcements.js'
 
 /** Lists posts by ids. The caller has checked that they are in the reader's main stream. */
-export function listAnnouncedPosts(db: Knex, reader: Reader, ids: readonly number[]): Promise<readonly ListedPost[]> {
+export function listAnnouncedPosts(
+  db: Knex,
+  reader: ViewerIds,
+  ids: readonly number[],
+): Promise<readonly ListedPost[]> {
   const selectPosts = (columns: string) => `select ${columns} from posts where posts.id = any($3::bigint[])`
   return listPosts(db, reader, { name: 'announced-posts', maxRows: ANNOUNCEMENTS_AT_ONCE, selectPosts, values: [ids] })
 }

@@ -4,7 +4,7 @@ import type { AuditActor, AuditChannel } from '../moderation/audit-log.js'
 export type OperationState = 'queued' | 'running' | 'done' | 'failed' | 'undone'
 
 /** Long work that a job does in chunks. */
-export interface Operation {
+export interface BackgroundOperation {
   readonly id: number
   readonly kind: string
   readonly target: string
@@ -19,13 +19,13 @@ export interface Operation {
   readonly changedAt: Date
 }
 
-export type NewOperation = Pick<Operation, 'kind' | 'target' | 'total' | 'actor' | 'reason'>
+export type NewOperation = Pick<BackgroundOperation, 'kind' | 'target' | 'total' | 'actor' | 'reason'>
 
 /** Undefined: an operation of this kind runs on the target. */
 export async function insertOperation(
   transaction: Knex.Transaction,
   { actor, ...operation }: NewOperation,
-): Promise<Operation | undefined> {
+): Promise<BackgroundOperation | undefined> {
   const [row] = await transaction('operations')
     .insert({ ...operation, actor: JSON.stringify(actor) })
     .onConflict(transaction.raw(`(kind, target) where state in ('queued', 'running')`))
@@ -34,12 +34,15 @@ export async function insertOperation(
   return row
 }
 
-export async function findOperation(db: Knex, id: number): Promise<Operation | undefined> {
+export async function findOperation(db: Knex, id: number): Promise<BackgroundOperation | undefined> {
   return db('operations').where({ id }).first()
 }
 
 /** Locks an operation that is not done. A failed one whose job is replayed continues, unless the same one was started again. */
-export async function lockOperation(transaction: Knex.Transaction, id: number): Promise<Operation | undefined> {
+export async function lockOperation(
+  transaction: Knex.Transaction,
+  id: number,
+): Promise<BackgroundOperation | undefined> {
   return transaction('operations')
     .where({ id })
     .whereRaw(
@@ -69,7 +72,7 @@ const STALLED_AFTER = '1 hour'
 /** Finds an unfinished operation without progress for an hour, and marks it as changed now. */
 export async function touchStalledOperation(
   transaction: Knex.Transaction,
-  { kind, target }: Pick<Operation, 'kind' | 'target'>,
+  { kind, target }: Pick<BackgroundOperation, 'kind' | 'target'>,
 ): Promise<number | undefined> {
   const [stalled] = await transaction('operations')
     .where({ kind, target })
@@ -80,7 +83,7 @@ export async function touchStalledOperation(
   return stalled?.id
 }
 
-export async function noteProgress(
+export async function recordProgress(
   transaction: Knex.Transaction,
   id: number,
   { done, skipped, state }: { readonly done: number; readonly skipped: number; readonly state: OperationState },

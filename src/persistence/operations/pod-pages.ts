@@ -88,7 +88,7 @@ function countUpTo(rows: string): string {
   return `select count(*)::integer from (${rows} limit ${COUNTED_AT_MOST + 1}) as counted`
 }
 
-export interface FailedDelivery {
+export interface UndeliveredMessage {
   readonly record: string
   readonly verb: string
   readonly guid: string
@@ -101,7 +101,7 @@ export interface FailedDelivery {
 }
 
 /** Undelivered messages to a pod, the latest first; of private ones only the kind. */
-export async function listUndelivered(db: Knex, podId: number, limit: number): Promise<readonly FailedDelivery[]> {
+export async function listUndelivered(db: Knex, podId: number, limit: number): Promise<readonly UndeliveredMessage[]> {
   const { rows } = await db.raw(
     `select messages.record, messages.verb, messages.guid, deliveries.state, deliveries.attempts,
        deliveries.last_fault as fault, deliveries.last_status as status, deliveries.created_at as "createdAt",

@@ -45,7 +45,7 @@ export interface PodProcess {
 }
 
 /** Writes a heartbeat, and returns what operators want of the queues: one statement, because every process repeats it. */
-export async function beat(
+export async function recordHeartbeat(
   db: Knex,
   { id, kind, host, pid, version, startedAt, facts }: Omit<PodProcess, 'seenAt'>,
 ): Promise<readonly Pick<RequestedQueueState, 'queue' | 'state'>[]> {

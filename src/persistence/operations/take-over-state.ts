@@ -53,7 +53,7 @@ export async function endStep(
   )
 }
 
-export async function keepPepper(db: Knex, sealedPepper: Buffer): Promise<void> {
+export async function insertPepper(db: Knex, sealedPepper: Buffer): Promise<void> {
   await db('take_over').update({ sealedPepper })
 }
 

@@ -3,7 +3,7 @@ import { queryPrepared } from '../database/database.js'
 import type { Aspect } from '../models/aspect.js'
 import type { Contact } from '../models/contact.js'
 import type { Person, Profile } from '../models/person.js'
-import type { Reader } from '../posts/list-posts.js'
+import type { ViewerIds } from '../posts/list-posts.js'
 
 /** A person with their profile and their relationship to a user. */
 export interface PersonWithRelationship {
@@ -36,7 +36,7 @@ type VisibleProfile = Pick<
 /** Undefined: there is no person with this guid, or a moderator blocks them. Closed people are found. */
 export async function findPersonWithRelationship(
   db: Knex,
-  { userId }: Reader,
+  { userId }: ViewerIds,
   guid: string,
 ): Promise<PersonWithRelationship | undefined> {
   const [person] = await queryPrepared<PersonWithRelationship>(db, 'person-with-relationship', selectPerson, [

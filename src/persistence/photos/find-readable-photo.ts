@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
-import type { Reader } from '../posts/list-posts.js'
+import type { ViewerIds } from '../posts/list-posts.js'
 import type { Visibility } from '../posts/visibility.js'
 import { hasRow } from '../sql/has-row.js'
 import { keysetClauses, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
@@ -9,7 +9,7 @@ import { type ListedPhoto, PHOTO_COLUMNS } from './list-photos.js'
 /** Lists the photos that the reader has uploaded, also those not attached to a post yet. Index `photos_of_author`. */
 export async function listUploadedPhotos(
   db: Knex,
-  { personId }: Pick<Reader, 'personId'>,
+  { personId }: Pick<ViewerIds, 'personId'>,
   { visibility, page }: { readonly visibility: Visibility; readonly page: TimePage },
 ): Promise<Page<ListedPhoto>> {
   const values: unknown[] = [personId]
@@ -28,7 +28,7 @@ export async function listUploadedPhotos(
 /** Finds a photo that the reader may see. A pending photo, not attached to a post yet, is visible to its author alone. */
 export async function findReadablePhoto(
   db: Knex,
-  { userId, personId }: Reader,
+  { userId, personId }: ViewerIds,
   { guid, visibility }: { readonly guid: string; readonly visibility: Visibility },
 ): Promise<ListedPhoto | undefined> {
   const [photo] = await queryPrepared<ListedPhoto>(db, 'readable-photo', selectReadablePhoto, [

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { queryPreparedRow } from '../database/database.js'
 import type { Photo } from '../models/photo.js'
 import { selectOpenPersonId } from '../people/open-person-id.js'
-import type { Reader } from '../posts/list-posts.js'
+import type { ViewerIds } from '../posts/list-posts.js'
 import type { Visibility } from '../posts/visibility.js'
 import {
   type AggregatedColumns,
@@ -45,7 +45,7 @@ const visibilityCondition: Readonly<Record<Visibility, string>> = {
  */
 export async function listPhotosOfPerson(
   db: Knex,
-  { userId, personId }: Reader,
+  { userId, personId }: ViewerIds,
   {
     authorGuid,
     visibility,

@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
-import { type ListedPost, listPosts, type Reader } from './list-posts.js'
+import { type ListedPost, listPosts, type ViewerIds } from './list-posts.js'
 import { isAuthorUnblocked, type Visibility, visibilityCondition } from './visibility.js'
 
 /** Undefined: there is no such post, or the reader may not see it. */
 export async function findListedPost(
   db: Knex,
-  reader: Reader,
+  reader: ViewerIds,
   { guid, visibility }: { readonly guid: string; readonly visibility: Visibility },
 ): Promise<ListedPost | undefined> {
   const selectPosts = (columns: string) =>

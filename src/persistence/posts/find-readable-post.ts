@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
-import type { Reader } from './list-posts.js'
+import type { ViewerIds } from './list-posts.js'
 import { isAuthorUnblocked } from './visibility.js'
 
 /** A post that a reader may see, and the id of one of its comments. Null: the post has no such comment. */
@@ -13,7 +13,7 @@ export interface ReadablePost {
 /** Applies the rule of `Post.readableBy` where only the id of the post is needed. Reads unique keys only. */
 export async function findReadablePost(
   db: Knex,
-  { userId, personId }: Reader,
+  { userId, personId }: ViewerIds,
   { postGuid, commentGuid = '' }: { readonly postGuid: string; readonly commentGuid?: string | undefined },
 ): Promise<ReadablePost | undefined> {
   const [post] = await queryPrepared<ReadablePost>(db, 'readable-post', selectReadablePost, [

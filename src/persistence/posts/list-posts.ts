@@ -25,7 +25,7 @@ import {
 import { type Visibility, visibilityCondition } from './visibility.js'
 
 /** The user who reads a list. Their likes, reshares and so on are part of each listed post. */
-export interface Reader {
+export interface ViewerIds {
   readonly userId: number
   readonly personId: number
 }
@@ -65,7 +65,7 @@ export interface ListedPoll {
  */
 export async function listPostsOfPerson(
   db: Knex,
-  reader: Reader,
+  reader: ViewerIds,
   {
     authorGuid,
     visibility,
@@ -93,7 +93,7 @@ export async function listPostsOfPerson(
  * Lists the posts of a query, in its order. Runs one statement, a second one if contents are not cached, and a third one if the page
  * has reshares of reshares.
  */
-export async function listPosts(db: Knex, reader: Reader, query: PostQuery): Promise<readonly ListedPost[]> {
+export async function listPosts(db: Knex, reader: ViewerIds, query: PostQuery): Promise<readonly ListedPost[]> {
   const rows = await readPostsRow(db, reader, query)
   const { posts, roots } = await buildPosts(db, rows)
   // Posts were deleted between the two statements: read again, so that the page is full.
@@ -112,7 +112,7 @@ interface BuiltPost extends ListedPost {
 /** The roots by id, and behind roots that are reshares the posts of their chains. */
 async function readOriginals(
   db: Knex,
-  reader: Reader,
+  reader: ViewerIds,
   roots: readonly BuiltPost[],
 ): Promise<ReadonlyMap<number, BuiltPost>> {
   const reshareIds = roots.filter(({ type }) => type === 'Reshare').map(({ id }) => id)
@@ -140,7 +140,7 @@ interface DecodedPostsRow {
   readonly row: PostsRow
 }
 
-async function readPostsRow(db: Knex, { userId, personId }: Reader, query: PostQuery): Promise<DecodedPostsRow> {
+async function readPostsRow(db: Knex, { userId, personId }: ViewerIds, query: PostQuery): Promise<DecodedPostsRow> {
   const values = [userId, personId, ...query.values]
   const row = await queryPreparedRow<PostsRow>(db, query.name, () => postsStatement(query), values)
   return { posts: postAggregate.decode(row.posts), roots: postAggregate.decode(row.roots), row }

@@ -3,7 +3,7 @@ import { queryPrepared } from '../database/database.js'
 import { type OffsetPage, type Page, toPage } from '../sql/keyset-page.js'
 import { prefixRangeEnd } from '../sql/prefix-range.js'
 
-interface Reader {
+interface TagViewer {
   readonly userId: number
   readonly personId: number
 }
@@ -11,7 +11,7 @@ interface Reader {
 /** Lists names of tags with a prefix, in order: public tags, and tags that the reader follows or uses in recent posts. */
 export async function listTagNames(
   db: Knex,
-  { userId, personId }: Reader,
+  { userId, personId }: TagViewer,
   prefix: string,
   page: OffsetPage,
 ): Promise<Page<string>> {

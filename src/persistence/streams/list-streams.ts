@@ -14,7 +14,7 @@
  * Mentions are read by `mentions_of_person`, followed tags by `taggings_of_tag`. `page-windows.ts` remembers the time windows.
  */
 import type { Knex } from 'knex'
-import { type ListedPost, listPosts, type Reader } from '../posts/list-posts.js'
+import { type ListedPost, listPosts, type ViewerIds } from '../posts/list-posts.js'
 import type { PostQuery, SelectPosts } from '../posts/posts-statement.js'
 import { READER_USER_ID, type Visibility } from '../posts/visibility.js'
 import { type KeysetClauseBuilder, keysetClausesFor, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
@@ -49,7 +49,7 @@ export interface StreamQuery {
 /** Lists a page of a stream as the reader sees it. */
 export async function listStreamPosts(
   db: Knex,
-  reader: Reader,
+  reader: ViewerIds,
   { stream, ...query }: StreamQuery & { readonly stream: Stream },
 ): Promise<Page<ListedPost>> {
   return listStreamPage(db, reader, query, { name: stream, source: streams[stream], values: [] })
@@ -58,7 +58,7 @@ export async function listStreamPosts(
 /** Lists posts of the people in these aspects, and the reader's own posts that are public or shared with these aspects. */
 export async function listAspectStreamPosts(
   db: Knex,
-  reader: Reader,
+  reader: ViewerIds,
   { aspectIds, ...query }: StreamQuery & { readonly aspectIds: readonly number[] },
 ): Promise<Page<ListedPost>> {
   return listStreamPage(db, reader, query, { name: 'aspects', source: aspectStream, values: [aspectIds] })
@@ -67,7 +67,7 @@ export async function listAspectStreamPosts(
 /** Lists posts with one tag. */
 export async function listPostsWithTag(
   db: Knex,
-  reader: Reader,
+  reader: ViewerIds,
   { tag, ...query }: StreamQuery & { readonly tag: string },
 ): Promise<Page<ListedPost>> {
   return listStreamPage(db, reader, query, { name: 'tag', source: singleTagStream, values: [tag] })
@@ -93,7 +93,7 @@ interface NamedStream {
 /** Reads the page from the window of the last read, and from the whole stream if there is no window or it does not fill the page. */
 async function listStreamPage(
   db: Knex,
-  reader: Reader,
+  reader: ViewerIds,
   query: StreamQuery,
   stream: NamedStream,
 ): Promise<Page<ListedPost>> {

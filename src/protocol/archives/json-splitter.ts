@@ -29,13 +29,13 @@ export async function* splitJson(chunks: AsyncIterable<string>, plan: SplitPlan)
   const parts = splitter.parts()
   for await (const chunk of chunks) {
     splitter.add(chunk)
-    yield* partsUntilHunger(parts)
+    yield* completeParts(parts)
   }
   splitter.end()
-  yield* partsUntilHunger(parts)
+  yield* completeParts(parts)
 }
 
-function* partsUntilHunger(parts: Generator<JsonPart | typeof MORE>): Generator<JsonPart> {
+function* completeParts(parts: Generator<JsonPart | typeof MORE>): Generator<JsonPart> {
   for (;;) {
     const { value, done } = parts.next()
     if (done || value === MORE) return

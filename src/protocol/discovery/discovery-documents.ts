@@ -4,7 +4,7 @@ import { escapeHtml } from '../escape-html.js'
 import { isUrl } from '../is-url.js'
 import { memberOf } from '../json-member.js'
 import { readPublicKey } from '../signatures/rsa.js'
-import { isGuid, isName, isUrlWithHost, isUrlWithHostAndPath, isUrlWithPath } from '../values.js'
+import { isAcceptedName, isGuid, isUrlWithHost, isUrlWithHostAndPath, isUrlWithPath } from '../values.js'
 import { cleanText } from '../xml/xml.js'
 import { type HcardFields, readHcardFields } from './hcard-fields.js'
 
@@ -125,7 +125,8 @@ export function readHcard(html: string): Hcard {
 function problemOf(hcard: Hcard): string | undefined {
   if (!isGuid(hcard.guid)) return 'has no usable guid'
   if (readPublicKey(hcard.publicKey) === undefined) return 'has no usable key'
-  const namesFit = isName(hcard.fullName, 70) && isName(hcard.firstName, 32) && isName(hcard.lastName, 32)
+  const namesFit =
+    isAcceptedName(hcard.fullName, 70) && isAcceptedName(hcard.firstName, 32) && isAcceptedName(hcard.lastName, 32)
   if (!namesFit) return 'has a name that is too long or contains a semicolon'
   const images = [hcard.imageUrl, hcard.imageUrlMedium, hcard.imageUrlSmall]
   return images.every(isUrlWithPath) ? undefined : 'lacks an image'

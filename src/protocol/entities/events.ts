@@ -1,6 +1,6 @@
 import { defineEntity, type EntityOf } from './define-entity.js'
 import { location } from './location.js'
-import { assumed, nested, optional, required } from './properties.js'
+import { nested, optional, required, withDefaultIfMissing } from './properties.js'
 import { address, flag, guid, text, textWhere, timestamp } from './value-types.js'
 
 const zone = /^[A-Za-z_-]{0,14}(\/[A-Za-z_-]{0,14}){1,2}$/
@@ -14,7 +14,7 @@ export const event = defineEntity('event', {
   description: optional(text()),
   start: required(timestamp),
   end: optional(timestamp),
-  all_day: assumed(flag, false),
+  all_day: withDefaultIfMissing(flag, false),
   timezone: optional(textWhere((value) => zone.test(value), 'is not the name of a time zone')),
   location: nested(location),
 })

@@ -1,6 +1,6 @@
-import { fits } from '../values.js'
+import { isWithinLength } from '../values.js'
 import { defineEntity, type EntityOf, type Property } from './define-entity.js'
-import { assumed, lenient, optional, required, requiredNested } from './properties.js'
+import { optional, required, requiredNested, withDefaultIfMissing, withDefaultIfUnreadable } from './properties.js'
 import {
   address,
   birthday,
@@ -16,7 +16,7 @@ import {
 const mostTags = 5
 
 const tags = textWhere(
-  (value) => fits(value, longestText) && value.split('#').length - 1 <= mostTags,
+  (value) => isWithinLength(value, longestText) && value.split('#').length - 1 <= mostTags,
   `is longer than ${longestText} characters or has more than ${mostTags} tags`,
 )
 
@@ -33,9 +33,9 @@ export const profile = defineEntity('profile', {
   birthday: optional(birthday),
   gender: optional(text(255)),
   location: optional(text(255)),
-  searchable: lenient(flag, true),
-  public: lenient(flag, false),
-  nsfw: lenient(flag, false),
+  searchable: withDefaultIfUnreadable(flag, true),
+  public: withDefaultIfUnreadable(flag, false),
+  nsfw: withDefaultIfUnreadable(flag, false),
   tag_string: optional(tags),
 })
 
@@ -44,9 +44,9 @@ export const contact = defineEntity(
   {
     author: required(address),
     recipient: required(address),
-    following: assumed(flag, true),
-    sharing: assumed(flag, true),
-    blocking: lenient(flag, false),
+    following: withDefaultIfMissing(flag, true),
+    sharing: withDefaultIfMissing(flag, true),
+    blocking: withDefaultIfUnreadable(flag, false),
   },
   (entity) =>
     entity.blocking && (entity.following || entity.sharing) ? 'blocks a person it follows or shares with' : undefined,

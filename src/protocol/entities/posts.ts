@@ -2,13 +2,13 @@ import { isUrlWithHost, isUrlWithHostAndPath } from '../values.js'
 import { defineEntity, type EntityOf } from './define-entity.js'
 import { event } from './events.js'
 import { location } from './location.js'
-import { assumed, createdAt, listOf, nested, optional, required } from './properties.js'
+import { createdAt, listOf, nested, optional, required, withDefaultIfMissing } from './properties.js'
 import { address, anyText, flag, guid, integer, text, textWhere, timestamp, urlWithPath } from './value-types.js'
 
 export const photo = defineEntity('photo', {
   guid: required(guid),
   author: required(address),
-  public: assumed(flag, false),
+  public: withDefaultIfMissing(flag, false),
   created_at: createdAt,
   edited_at: optional(timestamp),
   remote_photo_path: required(urlWithPath),
@@ -49,7 +49,7 @@ export const statusMessage = defineEntity(
     author: required(address),
     guid: required(guid),
     created_at: createdAt,
-    public: assumed(flag, false),
+    public: withDefaultIfMissing(flag, false),
     provider_display_name: optional(text()),
     text: required(anyText),
     edited_at: optional(timestamp),

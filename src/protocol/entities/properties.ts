@@ -23,12 +23,12 @@ export function optional<Value>(type: ValueType<Value>): Property<Value | undefi
 }
 
 /** A missing value is the default; a present one must be readable: `<public/>` is not the default. */
-export function assumed<Value>(type: ValueType<Value>, value: Value): Property<Value> {
+export function withDefaultIfMissing<Value>(type: ValueType<Value>, value: Value): Property<Value> {
   return textProperty<Value, Value>(type, () => value, refuse('has no value that can be read'))
 }
 
 /** A missing or unreadable value is the default. */
-export function lenient<Value>(type: ValueType<Value>, value: Value): Property<Value> {
+export function withDefaultIfUnreadable<Value>(type: ValueType<Value>, value: Value): Property<Value> {
   const fallBack = () => value
   return textProperty<Value, Value>(type, fallBack, fallBack)
 }

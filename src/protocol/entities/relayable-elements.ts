@@ -1,5 +1,5 @@
 import { ProtocolError } from '../errors.js'
-import { fits } from '../values.js'
+import { isWithinLength } from '../values.js'
 import { cleanText, type XmlNode } from '../xml/xml.js'
 import type { XmlElement } from '../xml/xml-element.js'
 import { type EntityDefinition, nodesOf, type Property, propertyOf } from './define-entity.js'
@@ -27,7 +27,7 @@ export function signedElements(definition: EntityDefinition, all: Elements): Ele
   }
   for (const [name, text] of texts) {
     if (isBounded(propertyOf(definition, name))) continue
-    if (fits(name, limits.nameLength) && Buffer.byteLength(text) <= limits.textBytes) continue
+    if (isWithinLength(name, limits.nameLength) && Buffer.byteLength(text) <= limits.textBytes) continue
     throw new ProtocolError(
       'ValidationError',
       `${definition.name}: the element ${name.slice(0, limits.nameLength)} is too long`,

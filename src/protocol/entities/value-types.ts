@@ -1,10 +1,10 @@
 import { isAddress } from '../address.js'
 import {
-  fits,
+  isAcceptedName,
   isBirthday,
   isGuid,
-  isName,
   isUrlWithPath,
+  isWithinLength,
   readFlag,
   readInteger,
   readTimestamp,
@@ -30,7 +30,7 @@ export const longestText = 65_535
 
 /** Text; '' is read as no value. */
 export function text(longest = longestText): ValueType<string> {
-  return textWhere((value) => fits(value, longest), `is longer than ${longest} characters`)
+  return textWhere((value) => isWithinLength(value, longest), `is longer than ${longest} characters`)
 }
 
 /** Text that may be empty: '' is read as ''. */
@@ -53,7 +53,7 @@ export const urlWithPath = textWhere(isUrlWithPath, 'is not a URL with a path')
 export const birthday = textWhere(isBirthday, 'is not a day written YYYY-MM-DD')
 
 export function personName(longest: number): ValueType<string> {
-  return textWhere((value) => isName(value, longest), `is longer than ${longest} characters or has a semicolon`)
+  return textWhere((value) => isAcceptedName(value, longest), `is longer than ${longest} characters or has a semicolon`)
 }
 
 export function oneOf<const Word extends string>(...words: readonly Word[]): ValueType<Word> {

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto'
 import { decodeBase64 } from '../base64.js'
-import { unwrap, wrap } from '../signatures/rsa.js'
+import { decryptWithPrivateKey, encryptWithPublicKey } from '../signatures/rsa.js'
 import { isCleanText } from '../xml/xml.js'
 
 const cipher = 'aes-256-cbc'
@@ -17,7 +17,7 @@ export function writeEncryptedEnvelope(envelope: string, recipientKey: KeyObject
   const encrypted = Buffer.concat([aes.update(envelope, 'utf8'), aes.final()])
   const secretText = JSON.stringify({ key: secret.key.toString('base64'), iv: secret.iv.toString('base64') })
   return JSON.stringify({
-    aes_key: wrap(Buffer.from(secretText), recipientKey).toString('base64'),
+    aes_key: encryptWithPublicKey(Buffer.from(secretText), recipientKey).toString('base64'),
     encrypted_magic_envelope: encrypted.toString('base64'),
   })
 }
@@ -32,7 +32,7 @@ export function openEncryptedEnvelope(encryptedEnvelope: string, recipientKey: K
   const encryptedBytes = readMember(encrypted)
   if (wrappedBytes === undefined || encryptedBytes === undefined) return undefined
 
-  const unwrapped = unwrap(wrappedBytes, recipientKey)
+  const unwrapped = decryptWithPrivateKey(wrappedBytes, recipientKey)
   if (unwrapped === undefined) return undefined
   const { message, decoy } = unwrapped
   const secret = readSecret(message) ?? { key: decoy.subarray(0, 32), iv: decoy.subarray(32) }

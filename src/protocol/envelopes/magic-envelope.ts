@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { addressOf, isAddress } from '../address.js'
 import { decodeBase64url, encodeBase64url } from '../base64.js'
 import { ProtocolError, type ProtocolFault } from '../errors.js'
-import { sign, verify } from '../signatures/rsa.js'
+import { signRsaSha256, verifyRsaSha256 } from '../signatures/rsa.js'
 import { readXml } from '../xml/xml.js'
 
 /** A magic envelope that is not verified yet. */
@@ -30,14 +30,14 @@ export function readMagicEnvelope(source: string | Uint8Array): MagicEnvelope {
 
 /** Throws `InvalidSignature` unless the owner of the key has signed this payload. */
 export function verifyMagicEnvelope(envelope: MagicEnvelope, key: KeyObject): void {
-  const fits = verify(signedBytes(encodeBase64url(envelope.payload)), key, envelope.signature)
+  const fits = verifyRsaSha256(signedBytes(encodeBase64url(envelope.payload)), key, envelope.signature)
   requireThat(fits, 'InvalidSignature', `the signature is not that of ${envelope.sender}`)
 }
 
 /** Signs the payload and writes the envelope in the form that all pods read. */
 export function sealMagicEnvelope(payload: string, sender: string, key: KeyObject): string {
   const data = encodeBase64url(Buffer.from(payload))
-  const signature = encodeBase64url(sign(signedBytes(data), key))
+  const signature = encodeBase64url(signRsaSha256(signedBytes(data), key))
   return `<?xml version="1.0" encoding="UTF-8"?>
 <me:env xmlns:me="${namespace}">
   <me:data type="${dataType}">${data}</me:data>

@@ -13,7 +13,7 @@ export type KnownKeys = ReadonlyMap<string, KeyObject>
 export type InnerSignature = 'valid' | 'invalid' | 'absent'
 
 /** The result of opening an envelope. Plain data, because errors lose their fields between threads. */
-export type Opened =
+export type VerifiedEnvelope =
   | {
       readonly state: 'open'
       readonly sender: string
@@ -32,16 +32,16 @@ export type Opened =
  * Reads and verifies the envelope, reads the entity and verifies its inner signature. Whether the sender may send the entity is
  * decided later, because that depends on the entities it refers to (sender-rules.ts).
  */
-export function openEnvelope(envelope: string, keys: KnownKeys, receivedAt: Date): Opened {
+export function verifyEnvelope(envelope: string, keys: KnownKeys, receivedAt: Date): VerifiedEnvelope {
   try {
-    return open(envelope, keys, receivedAt)
+    return verifyAndRead(envelope, keys, receivedAt)
   } catch (error) {
     if (error instanceof ProtocolError) return { state: 'rejected', fault: error.fault, reason: error.message }
     throw error
   }
 }
 
-function open(text: string, keys: KnownKeys, receivedAt: Date): Opened {
+function verifyAndRead(text: string, keys: KnownKeys, receivedAt: Date): VerifiedEnvelope {
   const envelope = readMagicEnvelope(text)
   const { sender, payload } = envelope
   const owner = sender.toLowerCase()

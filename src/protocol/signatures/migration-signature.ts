@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { decodeBase64 } from '../base64.js'
 import type { AccountMigrationEntity } from '../entities/people.js'
-import { sign, verify } from './rsa.js'
+import { signRsaSha256, verifyRsaSha256 } from './rsa.js'
 
 /** An account migration. The witness is the identity that does not send it and therefore must sign it. */
 export interface Migration {
@@ -17,13 +17,13 @@ export function migrationOf({ author, profile, old_identity }: AccountMigrationE
 
 /** Signs the migration with the key of the witness. */
 export function signMigration({ from, to }: Pick<Migration, 'from' | 'to'>, key: KeyObject): string {
-  return sign(Buffer.from(migrationText(from, to)), key).toString('base64')
+  return signRsaSha256(Buffer.from(migrationText(from, to)), key).toString('base64')
 }
 
 export function verifyMigration(migration: AccountMigrationEntity, witnessKey: KeyObject): boolean {
   const signature = decodeBase64(migration.signature ?? '')
   const { from, to } = migrationOf(migration)
-  return signature !== undefined && verify(Buffer.from(migrationText(from, to)), witnessKey, signature)
+  return signature !== undefined && verifyRsaSha256(Buffer.from(migrationText(from, to)), witnessKey, signature)
 }
 
 function migrationText(from: string, to: string): string {

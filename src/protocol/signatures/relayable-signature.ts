@@ -3,7 +3,7 @@ import { decodeBase64 } from '../base64.js'
 import { propertyOf } from '../entities/define-entity.js'
 import { elementsOf } from '../entities/relayable-elements.js'
 import { type Elements, type Relayable, relayables } from '../entities/relayables.js'
-import { sign, verify } from './rsa.js'
+import { signRsaSha256, verifyRsaSha256 } from './rsa.js'
 
 /** The signed text, in the author's order of elements: other pods may send unknown elements. */
 export function signedText(elements: Elements): string {
@@ -11,7 +11,7 @@ export function signedText(elements: Elements): string {
 }
 
 export function signRelayable(relayable: Relayable, key: KeyObject): string {
-  return sign(Buffer.from(signedText(elementsOf(relayable))), key).toString('base64')
+  return signRsaSha256(Buffer.from(signedText(elementsOf(relayable))), key).toString('base64')
 }
 
 /**
@@ -23,9 +23,9 @@ export function verifyRelayable(relayable: Relayable, key: KeyObject): boolean {
   if (signature === undefined) return false
 
   const received = signedText(elementsOf(relayable))
-  if (verify(Buffer.from(received), key, signature)) return true
+  if (verifyRsaSha256(Buffer.from(received), key, signature)) return true
   const canonical = signedText(canonicalElements(relayable))
-  return canonical !== received && verify(Buffer.from(canonical), key, signature)
+  return canonical !== received && verifyRsaSha256(Buffer.from(canonical), key, signature)
 }
 
 function canonicalElements(relayable: Relayable): Elements {

@@ -12,15 +12,15 @@ const longestPem = 4096
 export function readPublicKey(pem: string): KeyObject | undefined {
   // The form is checked first: createPublicKey would accept a private key or a certificate too.
   if (pem.length > longestPem || !publicPem.test(pem)) return undefined
-  const key = usable(() => crypto.createPublicKey(pem))
+  const key = readUsableKey(() => crypto.createPublicKey(pem))
   return key !== undefined && canEncrypt(key) ? key : undefined
 }
 
 export function readPrivateKey(pem: string): KeyObject | undefined {
-  return usable(() => crypto.createPrivateKey(pem))
+  return readUsableKey(() => crypto.createPrivateKey(pem))
 }
 
-function usable(read: () => KeyObject): KeyObject | undefined {
+function readUsableKey(read: () => KeyObject): KeyObject | undefined {
   let key: KeyObject
   try {
     key = read()
@@ -35,38 +35,38 @@ function usable(read: () => KeyObject): KeyObject | undefined {
 /** Trial encryption: an invalid modulus fails only in use, which would fail every delivery. */
 function canEncrypt(key: KeyObject): boolean {
   try {
-    return wrap(Buffer.from('trial'), key).length > 0
+    return encryptWithPublicKey(Buffer.from('trial'), key).length > 0
   } catch {
     return false
   }
 }
 
 /** RSASSA-PKCS1-v1_5 with SHA-256, the only signature algorithm of the network. */
-export function sign(bytes: Buffer, key: KeyObject): Buffer {
+export function signRsaSha256(bytes: Buffer, key: KeyObject): Buffer {
   return crypto.sign('sha256', bytes, key)
 }
 
-export function verify(bytes: Buffer, key: KeyObject, signature: Buffer): boolean {
+export function verifyRsaSha256(bytes: Buffer, key: KeyObject, signature: Buffer): boolean {
   return crypto.verify('sha256', bytes, key, signature)
 }
 
 /** Encrypts a short message with PKCS#1 v1.5 padding. */
-export function wrap(message: Buffer, key: KeyObject): Buffer {
+export function encryptWithPublicKey(message: Buffer, key: KeyObject): Buffer {
   return crypto.publicEncrypt({ key, padding: crypto.constants.RSA_PKCS1_PADDING }, message)
 }
 
-export interface Unwrapped {
+export interface DecryptedBlock {
   readonly message: Buffer
   /** 48 bytes that replace an invalid message: the same for the same input, unknown to the sender. */
   readonly decoy: Buffer
 }
 
 /**
- * Decrypts the output of `wrap`. Invalid padding is no error (implicit rejection): the message is then the decoy, and decryption fails
+ * Decrypts the output of `encryptWithPublicKey`. Invalid padding is no error (implicit rejection): the message is then the decoy, and decryption fails
  * later, as for random bytes in valid padding. A visible difference would be a decryption oracle (Bleichenbacher 1998); for this reason
  * Node 20 does not offer this padding. `undefined` only for public facts: a length or number that does not fit the key.
  */
-export function unwrap(wrapped: Buffer, key: KeyObject): Unwrapped | undefined {
+export function decryptWithPrivateKey(wrapped: Buffer, key: KeyObject): DecryptedBlock | undefined {
   const size = Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8)
   if (wrapped.length !== size) return undefined
   let block: Buffer

@@ -1,6 +1,6 @@
-import { isCopied, noteSkippedRows, setting, time, timeOrNull } from './sql.js'
+import { insertSkippedRows, isCopied, sqlSetting, sqlTime, sqlTimeOrNull } from './sql.js'
 
-const BUILT_AT = `${setting('built_at')}::timestamptz`
+const BUILT_AT = `${sqlSetting('built_at')}::timestamptz`
 
 /** The time of the last use of an account; of accounts that only applications use, that of the newest token. */
 const LAST_SEEN = `coalesce(greatest(source.last_seen, source.current_sign_in_at, source.last_sign_in_at), (
@@ -32,11 +32,11 @@ const insertUsers = `
     ${LANGUAGE},
     jsonb_build_object('diaspora', jsonb_strip_nulls(jsonb_build_object(
       'show_community_spotlight_in_stream', source.show_community_spotlight_in_stream, 'color_theme', source.color_theme,
-      'getting_started', source.getting_started, 'remove_after', ${timeOrNull('source.remove_after')},
+      'getting_started', source.getting_started, 'remove_after', ${sqlTimeOrNull('source.remove_after')},
       'invited_by_id', source.invited_by_id
     ))),
-    ${timeOrNull(LAST_SEEN)}, case when people.closed_at is null then ${timeOrNull('source.locked_at')} end,
-    people.closed_at, ${time('source.created_at', 'source.updated_at')}, ${time('source.created_at', 'source.updated_at')},
+    ${sqlTimeOrNull(LAST_SEEN)}, case when people.closed_at is null then ${sqlTimeOrNull('source.locked_at')} end,
+    people.closed_at, ${sqlTime('source.created_at', 'source.updated_at')}, ${sqlTime('source.created_at', 'source.updated_at')},
     case when source.auto_follow_back then (
       select aspects.id from take_over.aspects where aspects.id = source.auto_follow_back_aspect_id and aspects.user_id = source.id
     ) end,
@@ -64,7 +64,7 @@ const insertAspects = `
   insert into aspects (id, user_id, name, position, created_at, post_default) overriding system value
   select source.id, source.user_id, (select name from take_over.map_aspects where map_aspects.id = source.id),
     row_number() over (partition by source.user_id order by source.order_id nulls last, source.id) - 1,
-    ${time('source.created_at', 'source.updated_at')}, coalesce(source.post_default, false)
+    ${sqlTime('source.created_at', 'source.updated_at')}, coalesce(source.post_default, false)
   from take_over.aspects as source where ${isCopied('aspects', 'source.id')}`
 
 /** The name of an aspect; a later one with a name that is equal but for case gets the first free number. */
@@ -98,7 +98,7 @@ const freeNames = `
 const insertContacts = `
   insert into contacts (id, user_id, person_id, sharing, receiving, created_at) overriding system value
   select source.id, source.user_id, map.new_id, coalesce(source.sharing, false),
-    coalesce(source.receiving, false) or member.contact_id is not null, ${time('source.created_at', 'source.updated_at')}
+    coalesce(source.receiving, false) or member.contact_id is not null, ${sqlTime('source.created_at', 'source.updated_at')}
   from take_over.contacts as source join take_over.map_people as map on map.id = source.person_id
   left join (select distinct contact_id from take_over.aspect_memberships) as member on member.contact_id = source.id
   where ${isCopied('contacts', 'source.id')}`
@@ -136,12 +136,12 @@ const skippedBlocks = `
 /** Accounts, their preferences, aspects and contacts. Their secrets follow in `insert-secrets.ts`. */
 export const accountStatements: readonly string[] = [
   insertUsers,
-  noteSkippedRows(
+  insertSkippedRows(
     'users',
     `select source.id, case when users.id is null then 'D07' end as code
      from take_over.users as source left join users on users.id = source.id`,
   ),
-  noteSkippedRows(
+  insertSkippedRows(
     'roles',
     `select source.id, case
        when people.id is null then 'D07'
@@ -153,14 +153,14 @@ export const accountStatements: readonly string[] = [
      from take_over.roles as source left join take_over.map_people as map on map.id = source.person_id
      left join people on people.id = map.new_id`,
   ),
-  noteSkippedRows(
+  insertSkippedRows(
     'account_deletions',
     `select source.id, case when people.id is null then 'D07' end as code
      from take_over.account_deletions as source left join take_over.map_people as map on map.id = source.person_id
      left join people on people.id = map.new_id`,
   ),
   insertPreferences,
-  noteSkippedRows(
+  insertSkippedRows(
     'user_preferences',
     `select source.id, case
        when users.id is null then 'D07' when chosen.kind is null then 'unknown'
@@ -170,19 +170,19 @@ export const accountStatements: readonly string[] = [
      left join mail_preferences as chosen on chosen.user_id = users.id and chosen.kind = source.email_type`,
   ),
   freeNames,
-  noteSkippedRows(
+  insertSkippedRows(
     'aspects',
     `select source.id, case when users.id is null then 'D07' end as code
      from take_over.aspects as source left join users on users.id = source.user_id`,
   ),
   insertAspects,
-  noteSkippedRows('contacts', skippedContacts),
+  insertSkippedRows('contacts', skippedContacts),
   insertContacts,
-  noteSkippedRows('aspect_memberships', skippedMemberships),
+  insertSkippedRows('aspect_memberships', skippedMemberships),
   `insert into aspect_memberships (aspect_id, contact_id, created_at)
-   select aspect_id, contact_id, ${time('created_at', 'updated_at')} from take_over.aspect_memberships as source
+   select aspect_id, contact_id, ${sqlTime('created_at', 'updated_at')} from take_over.aspect_memberships as source
    where ${isCopied('aspect_memberships', 'source.id')}`,
-  noteSkippedRows('blocks', skippedBlocks),
+  insertSkippedRows('blocks', skippedBlocks),
   `insert into blocks (user_id, person_id, created_at)
    select source.user_id, map.new_id, ${BUILT_AT} from take_over.blocks as source
    join take_over.map_people as map on map.id = source.person_id where ${isCopied('blocks', 'source.id')}`,

@@ -58,7 +58,7 @@ export async function buildTarget(
   await session.query('begin')
   try {
     await setSettings(session, { config, secrets }, options)
-    await session.query(emptyMaps)
+    await session.query(truncateMaps)
     // Without statistics, joins of large tables go row by row.
     await session.query(`analyze ${SOURCE_TABLES.map(stagingTable).join(', ')}`)
     await loadTables(
@@ -117,7 +117,7 @@ function arrayText(items: readonly string[]): string {
   return `{${items.map((item) => `"${item.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
 }
 
-const emptyMaps = `
+const truncateMaps = `
   do $$
   declare name text;
   begin

@@ -1,14 +1,14 @@
-import { isCopied, noteSkippedRows, setting, time, timeOrNull } from './sql.js'
+import { insertSkippedRows, isCopied, sqlSetting, sqlTime, sqlTimeOrNull } from './sql.js'
 
 /** What the authorization server reads of a stored token; client, person and scopes come from its authorization. */
 function payload(kind: 'AccessToken' | 'RefreshToken', created: string): string {
-  const seconds = `extract(epoch from ${time(created)})::bigint`
+  const seconds = `extract(epoch from ${sqlTime(created)})::bigint`
   return `jsonb_build_object('kind', '${kind}', 'gty', 'authorization_code', 'iat', ${seconds}, 'iiat', ${seconds})`
 }
 
 /** Clients and what users have granted them. Of two grants for one client the newest counts; tokens of the others end. */
 export const clientStatements: readonly string[] = [
-  noteSkippedRows(
+  insertSkippedRows(
     'o_auth_applications',
     `select source.id, case
        when coalesce(source.client_id, '') !~ '^[0-9a-f]{32}$' then 'D08'
@@ -29,9 +29,9 @@ export const clientStatements: readonly string[] = [
        'logo_uri', source.logo_uri, 'client_uri', source.client_uri, 'policy_uri', source.policy_uri, 'tos_uri', source.tos_uri,
        'sector_identifier_uri', source.sector_identifier_uri, 'jwks_uri', source.jwks_uri, 'jwks', source.jwks,
        'contacts', case when jsonb_typeof(source.contacts) = 'array' then source.contacts end
-     )), 'diaspora', ${time('source.created_at', 'source.updated_at')}, ${time('source.updated_at', 'source.created_at')}
+     )), 'diaspora', ${sqlTime('source.created_at', 'source.updated_at')}, ${sqlTime('source.updated_at', 'source.created_at')}
    from take_over.o_auth_applications as source where ${isCopied('o_auth_applications', 'source.id')}`,
-  noteSkippedRows(
+  insertSkippedRows(
     'authorizations',
     `select source.id, case
        when users.id is null or clients.id is null then 'D07'
@@ -43,35 +43,35 @@ export const clientStatements: readonly string[] = [
   ),
   `insert into authorizations (id, user_id, client_id, grant_id, scopes, created_at, updated_at, last_used_at) overriding system value
    select source.id, source.user_id, source.o_auth_application_id,
-     left(encode(sha256(convert_to(${setting('subject_key')} || 'grant ' || source.id, 'UTF8')), 'hex'), 43),
+     left(encode(sha256(convert_to(${sqlSetting('subject_key')} || 'grant ' || source.id, 'UTF8')), 'hex'), 43),
      array(
        select name from (
          select jsonb_array_elements_text(case when jsonb_typeof(source.scopes) = 'array' then source.scopes else '[]' end)
          union select 'public:read'
        ) as listed(name) where name = any(current_setting('take_over.scopes')::text[]) order by name
      ),
-     ${time('source.created_at', 'source.updated_at')}, ${time('source.updated_at', 'source.created_at')}, (
-       select ${timeOrNull('max(tokens.created_at)')} from take_over.o_auth_access_tokens as tokens
+     ${sqlTime('source.created_at', 'source.updated_at')}, ${sqlTime('source.updated_at', 'source.created_at')}, (
+       select ${sqlTimeOrNull('max(tokens.created_at)')} from take_over.o_auth_access_tokens as tokens
        where tokens.authorization_id = source.id
      )
    from take_over.authorizations as source where ${isCopied('authorizations', 'source.id')}`,
   `insert into refresh_tokens (authorization_id, token_hash, payload, expires_at, created_at)
    select source.id, source.refresh_token, ${payload('RefreshToken', 'source.created_at')},
-     ${setting('built_at')}::timestamptz + interval '400 days', ${time('source.created_at', 'source.updated_at')}
+     ${sqlSetting('built_at')}::timestamptz + interval '400 days', ${sqlTime('source.created_at', 'source.updated_at')}
    from take_over.authorizations as source
    where source.refresh_token is not null and ${isCopied('authorizations', 'source.id')} order by source.id
    on conflict (token_hash) do nothing`,
-  noteSkippedRows(
+  insertSkippedRows(
     'o_auth_access_tokens',
     `select source.id, case
        when authorizations.id is null or source.token is null then 'D07'
-       when source.expires_at is null or ${timeOrNull('source.expires_at')} <= ${setting('built_at')}::timestamptz then 'expired'
+       when source.expires_at is null or ${sqlTimeOrNull('source.expires_at')} <= ${sqlSetting('built_at')}::timestamptz then 'expired'
        when row_number() over (partition by source.token order by source.id) > 1 then 'D09'
      end as code
      from take_over.o_auth_access_tokens as source left join authorizations on authorizations.id = source.authorization_id`,
   ),
   `insert into access_tokens (id, authorization_id, token_hash, payload, expires_at, created_at) overriding system value
    select source.id, source.authorization_id, source.token, ${payload('AccessToken', 'source.created_at')},
-     ${timeOrNull('source.expires_at')}, ${time('source.created_at')}
+     ${sqlTimeOrNull('source.expires_at')}, ${sqlTime('source.created_at')}
    from take_over.o_auth_access_tokens as source where ${isCopied('o_auth_access_tokens', 'source.id')}`,
 ]

@@ -1,7 +1,7 @@
-import { guidOf, isCopied, noteSkippedRows, setting, time, timeBy } from './sql.js'
+import { insertSkippedRows, isCopied, sqlGuid, sqlSetting, sqlTime, sqlTimeOfContent } from './sql.js'
 
 const conversations: readonly string[] = [
-  noteSkippedRows(
+  insertSkippedRows(
     'conversations',
     `select source.id, case
        when map.new_id is null then 'D07'
@@ -14,12 +14,12 @@ const conversations: readonly string[] = [
      from take_over.conversations as source left join take_over.map_people as map on map.id = source.author_id`,
   ),
   `insert into conversations (id, guid, author_id, subject, created_at, updated_at) overriding system value
-   select source.id, ${guidOf('conversations', 'source')}, map.new_id,
+   select source.id, ${sqlGuid('conversations', 'source')}, map.new_id,
      case when coalesce(trim(source.subject), '') = '' then 'No subject' else source.subject end,
-     ${time('source.created_at', 'source.updated_at')}, ${time('source.updated_at', 'source.created_at')}
+     ${sqlTime('source.created_at', 'source.updated_at')}, ${sqlTime('source.updated_at', 'source.created_at')}
    from take_over.conversations as source join take_over.map_people as map on map.id = source.author_id
    where ${isCopied('conversations', 'source.id')}`,
-  noteSkippedRows(
+  insertSkippedRows(
     'conversation_visibilities',
     `select source.id, case
        when conversations.id is null or map.new_id is null then 'D07'
@@ -35,7 +35,7 @@ const conversations: readonly string[] = [
    join conversations on conversations.id = source.conversation_id
    join take_over.map_people as map on map.id = source.person_id
    where ${isCopied('conversation_visibilities', 'source.id')}`,
-  noteSkippedRows(
+  insertSkippedRows(
     'messages',
     `select source.id, case when conversations.id is null or map.new_id is null then 'D07' end as code
      from take_over.messages as source
@@ -43,9 +43,9 @@ const conversations: readonly string[] = [
      left join take_over.map_people as map on map.id = source.author_id`,
   ),
   `insert into messages (id, guid, conversation_id, author_id, text, created_at, arrived_at) overriding system value
-   select source.id, ${guidOf('messages', 'source')}, source.conversation_id, map.new_id, source.text,
-     ${timeBy('map.user_id is null and not map.is_local', 'source.created_at', 'source.updated_at')},
-     ${timeBy('map.user_id is null and not map.is_local', 'source.created_at', 'source.updated_at')}
+   select source.id, ${sqlGuid('messages', 'source')}, source.conversation_id, map.new_id, source.text,
+     ${sqlTimeOfContent('map.user_id is null and not map.is_local', 'source.created_at', 'source.updated_at')},
+     ${sqlTimeOfContent('map.user_id is null and not map.is_local', 'source.created_at', 'source.updated_at')}
    from take_over.messages as source join take_over.map_people as map on map.id = source.author_id
    where ${isCopied('messages', 'source.id')}`,
 ]
@@ -95,7 +95,7 @@ const notifications: readonly string[] = [
   'create index on take_over.notification_actors (notification_id)',
   mapNotifications,
   'create unique index on take_over.map_notifications (id)',
-  noteSkippedRows(
+  insertSkippedRows(
     'notifications',
     `select source.id, case
        when map.id is null then 'D14'
@@ -107,16 +107,16 @@ const notifications: readonly string[] = [
   `insert into notifications (
      id, guid, user_id, type, post_id, comment_id, mention_id, person_id, day, read, superseded, created_at, updated_at
    ) overriding system value
-   select source.id, ${guidOf('notifications', 'source')}, map.user_id, map.type, map.post_id, map.comment_id, map.mention_id,
+   select source.id, ${sqlGuid('notifications', 'source')}, map.user_id, map.type, map.post_id, map.comment_id, map.mention_id,
      map.person_id, map.day, not map.unread,
      map.unread and map.day is null and row_number() over (
        partition by map.unread, map.user_id, map.type, coalesce(map.mention_id, map.comment_id, map.post_id, map.person_id)
        order by map.changed_at desc, map.id desc
      ) > 1,
-     ${time('source.created_at', 'source.updated_at')}, ${time('source.updated_at', 'source.created_at')}
+     ${sqlTime('source.created_at', 'source.updated_at')}, ${sqlTime('source.updated_at', 'source.created_at')}
    from take_over.map_notifications as map join take_over.notifications as source on source.id = map.id
    where ${isCopied('notifications', 'source.id')}`,
-  noteSkippedRows(
+  insertSkippedRows(
     'notification_actors',
     `select source.id, case
        when notifications.id is null or map.new_id is null then 'D07'
@@ -155,11 +155,11 @@ const REPORTED = `reported.count, reported.count, reported.first, reported.last,
 
 /** Reports, each with the case of its thing. */
 const reports: readonly string[] = [
-  noteSkippedRows('reports', skippedReports),
+  insertSkippedRows('reports', skippedReports),
   `insert into reports (id, user_id, post_id, comment_id, reason, reviewed_at, created_at) overriding system value
    select source.id, source.user_id, case when item_type = 'Post' then item_id end, case when item_type = 'Comment' then item_id end,
-     coalesce(source.text, ''), case when source.reviewed then ${time('source.updated_at', 'source.created_at')} end,
-     ${time('source.created_at', 'source.updated_at')}
+     coalesce(source.text, ''), case when source.reviewed then ${sqlTime('source.updated_at', 'source.created_at')} end,
+     ${sqlTime('source.created_at', 'source.updated_at')}
    from take_over.reports as source where ${isCopied('reports', 'source.id')}`,
   `insert into moderation_cases (${CASE_COLUMNS})
    select 'post', posts.guid, people.id, people.guid, people.address, posts.public, posts.text, roots.guid,
@@ -202,7 +202,7 @@ const derived: readonly string[] = [
    union
    select users.id, posts.id, posts.interacted_at from participations
    join users on users.person_id = participations.author_id join posts on posts.id = participations.post_id`,
-  `insert into periodic (name, last_run_at) values ('birthdays', date_trunc('milliseconds', ${setting('built_at')}::timestamptz))`,
+  `insert into periodic (name, last_run_at) values ('birthdays', date_trunc('milliseconds', ${sqlSetting('built_at')}::timestamptz))`,
 ]
 
 /** Conversations, notifications, reports, counters, and what follows from other rows. */

@@ -1,4 +1,4 @@
-import { guidOf, isCopied, noteSkippedRows, time, timeBy } from './sql.js'
+import { insertSkippedRows, isCopied, sqlGuid, sqlTime, sqlTimeOfContent } from './sql.js'
 
 const REMOTE = 'map.user_id is null and not map.is_local'
 
@@ -77,7 +77,7 @@ const byLike = signedBy(signedLike)
 const byVote = signedBy(signedVote)
 
 const comments: readonly string[] = [
-  noteSkippedRows(
+  insertSkippedRows(
     'comments',
     `select source.id, case
        when source.commentable_type <> 'Post' then 'D15' when posts.id is null or map.new_id is null then 'D07'
@@ -88,8 +88,8 @@ const comments: readonly string[] = [
   ),
   `insert into comments (id, guid, post_id, author_id, text, author_signature, signed_elements, created_at, post_created_at)
    overriding system value
-   select source.id, ${guidOf('comments', 'source')}, posts.id, map.new_id, source.text, ${byComment.signature}, ${byComment.elements},
-     ${timeBy(REMOTE, 'source.created_at', 'source.updated_at')}, case when map.user_id is not null then posts.created_at end
+   select source.id, ${sqlGuid('comments', 'source')}, posts.id, map.new_id, source.text, ${byComment.signature}, ${byComment.elements},
+     ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at')}, case when map.user_id is not null then posts.created_at end
    from take_over.comments as source
    join posts on posts.id = source.commentable_id
    join take_over.posts as parent on parent.id = posts.id
@@ -105,7 +105,7 @@ function noteSkippedPairs(
   table: string,
   { target, person }: { readonly target: string; readonly person: string },
 ): string {
-  return noteSkippedRows(
+  return insertSkippedRows(
     table,
     `select source.id, case
        when source.${target}_type not in ('Post', 'Comment') then 'D15'
@@ -126,8 +126,8 @@ const likes: readonly string[] = [
   `insert into likes (
      id, guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, created_at, post_created_at
    ) overriding system value
-   select source.id, ${guidOf('likes', 'source')}, map.new_id, posts.id, commented.id, source.positive is not false,
-     ${byLike.signature}, ${byLike.elements}, ${timeBy(REMOTE, 'source.created_at', 'source.updated_at')},
+   select source.id, ${sqlGuid('likes', 'source')}, map.new_id, posts.id, commented.id, source.positive is not false,
+     ${byLike.signature}, ${byLike.elements}, ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at')},
      case when map.user_id is not null then posts.created_at end
    from take_over.likes as source
    left join posts on posts.id = source.target_id and source.target_type = 'Post'
@@ -140,7 +140,7 @@ const likes: readonly string[] = [
 ]
 
 const votes: readonly string[] = [
-  noteSkippedRows(
+  insertSkippedRows(
     'poll_participations',
     `select source.id, case
        when polls.id is null or answers.id is null or map.new_id is null then 'D07'
@@ -153,8 +153,8 @@ const votes: readonly string[] = [
   ),
   `insert into poll_participations (id, guid, poll_id, poll_answer_id, author_id, author_signature, signed_elements, created_at)
    overriding system value
-   select source.id, ${guidOf('poll_participations', 'source', 'source.number = 1')}, source.poll_id, source.poll_answer_id, map.new_id,
-     ${byVote.signature}, ${byVote.elements}, ${timeBy(REMOTE, 'source.created_at', 'source.updated_at', 'parent.created_at')}
+   select source.id, ${sqlGuid('poll_participations', 'source', 'source.number = 1')}, source.poll_id, source.poll_answer_id, map.new_id,
+     ${byVote.signature}, ${byVote.elements}, ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at', 'parent.created_at')}
    from (
      select poll_participations.*, row_number() over (partition by guid order by id) as number from take_over.poll_participations
    ) as source
@@ -167,7 +167,7 @@ const votes: readonly string[] = [
 ]
 
 const skippedSignatures = (table: string, key: string, source: string) =>
-  noteSkippedRows(
+  insertSkippedRows(
     table,
     `select ${key} as id, case when judged.id is null or skipped_rows.id is not null then 'D07' when author_signature = '' then 'D16' end as code
      from take_over.${table} left join take_over.${source} as judged on judged.id = ${key}
@@ -175,7 +175,7 @@ const skippedSignatures = (table: string, key: string, source: string) =>
   )
 
 const participations: readonly string[] = [
-  noteSkippedRows(
+  insertSkippedRows(
     'participations',
     `select source.id, case
        when source.target_type <> 'Post' then 'D15'
@@ -188,8 +188,8 @@ const participations: readonly string[] = [
      left join take_over.map_people as map on map.id = source.author_id`,
   ),
   `insert into participations (id, guid, post_id, author_id, count, created_at) overriding system value
-   select source.id, ${guidOf('participations', 'source', 'source.number = 1')}, source.target_id, map.new_id,
-     greatest(source.count, 1), ${timeBy(REMOTE, 'source.created_at', 'source.updated_at')}
+   select source.id, ${sqlGuid('participations', 'source', 'source.number = 1')}, source.target_id, map.new_id,
+     greatest(source.count, 1), ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at')}
    from (
      select participations.*, row_number() over (partition by guid order by id) as number from take_over.participations
      where ${isCopied('participations', 'participations.id')}
@@ -201,13 +201,13 @@ const tags: readonly string[] = [
    select id, lower(name) as name, first_value(id) over (partition by lower(name) order by id) as new_id
    from take_over.tags where name <> ''`,
   'create unique index on take_over.map_tags (id)',
-  noteSkippedRows(
+  insertSkippedRows(
     'tags',
     `select source.id, case when map.id is null then 'D08' when map.new_id <> map.id then 'D09' end as code
      from take_over.tags as source left join take_over.map_tags as map on map.id = source.id`,
   ),
   `insert into tags (id, name) overriding system value select id, name from take_over.map_tags where new_id = id`,
-  noteSkippedRows(
+  insertSkippedRows(
     'taggings',
     `select source.id, case
        when coalesce(source.context, 'tags') <> 'tags' or source.taggable_type not in ('Post', 'Comment', 'Profile') then 'D15'
@@ -235,7 +235,7 @@ const tags: readonly string[] = [
      select distinct taggings.tag_id from taggings left join comments on comments.id = taggings.comment_id
      join posts on posts.id = coalesce(taggings.post_id, comments.post_id) and posts.public
    ) as used where used.tag_id = tags.id`,
-  noteSkippedRows(
+  insertSkippedRows(
     'tag_followings',
     `select source.id, case
        when users.id is null or map.new_id is null then 'D07'
@@ -245,7 +245,7 @@ const tags: readonly string[] = [
      left join take_over.map_tags as map on map.id = source.tag_id`,
   ),
   `insert into tag_followings (user_id, tag_id, created_at)
-   select source.user_id, map.new_id, ${time('source.created_at', 'source.updated_at')}
+   select source.user_id, map.new_id, ${sqlTime('source.created_at', 'source.updated_at')}
    from take_over.tag_followings as source join take_over.map_tags as map on map.id = source.tag_id
    where ${isCopied('tag_followings', 'source.id')}`,
 ]

@@ -1,6 +1,6 @@
-import { guidOf, isCopied, noteSkippedRows, setting, time, timeOrNull } from './sql.js'
+import { insertSkippedRows, isCopied, sqlGuid, sqlSetting, sqlTime, sqlTimeOrNull } from './sql.js'
 
-const OWN_HOSTS = `(${setting('host')}, 'www.' || ${setting('host')})`
+const OWN_HOSTS = `(${sqlSetting('host')}, 'www.' || ${sqlSetting('host')})`
 const DEFAULT_PORTS = `(-1, 0, 80, 443)`
 
 /** A row for each pod of the source; `new_id` null: it has no usable host, or is this pod. The lowest id of doubled ones is kept. */
@@ -50,7 +50,7 @@ const podsOfHandles = `
   ), added as (
     insert into pods (id, host, port, created_at) overriding system value
     select (select coalesce(max(id), 0) from take_over.pods) + row_number() over (order by host, port),
-      host, case when port in ${DEFAULT_PORTS} or port > 65535 then 443 else port end, ${setting('copied_at')}::timestamptz
+      host, case when port in ${DEFAULT_PORTS} or port > 65535 then 443 else port end, ${sqlSetting('copied_at')}::timestamptz
     from missing
     on conflict (host, port) do nothing
   )
@@ -71,10 +71,10 @@ const insertPods = `
     software_version
   ) overriding system value
   select source.id, map.host, map.port, coalesce(source.ssl, false), coalesce(${STATUS}, 'unknown_error'), nullif(source.error, ''),
-    ${timeOrNull('source.offline_since')},
-    case when source.checked_at > timestamp '1971-01-01' then ${timeOrNull('source.checked_at')} end,
-    coalesce(source.scheduled_check, false), case when source.blocked then ${time('source.updated_at')} end,
-    ${time('source.created_at', 'source.updated_at')}, nullif(split_part(source.software, ' ', 1), ''),
+    ${sqlTimeOrNull('source.offline_since')},
+    case when source.checked_at > timestamp '1971-01-01' then ${sqlTimeOrNull('source.checked_at')} end,
+    coalesce(source.scheduled_check, false), case when source.blocked then ${sqlTime('source.updated_at')} end,
+    ${sqlTime('source.created_at', 'source.updated_at')}, nullif(split_part(source.software, ' ', 1), ''),
     nullif(substr(source.software, strpos(source.software, ' ') + 1), source.software)
   from take_over.pods as source join take_over.map_pods as map on map.id = source.id and map.new_id = source.id`
 
@@ -82,9 +82,9 @@ const insertPods = `
 function picture(column: string): string {
   return `case
     when ${column} is null or ${column} = '' or ${column} ~ '/user/default' then null
-    when ${column} ~ '^/' then ${setting('url')} || ${column}
+    when ${column} ~ '^/' then ${sqlSetting('url')} || ${column}
     when split_part(${column}, '/', 3) in ${OWN_HOSTS} and ${column} ~ '^https?://'
-      then ${setting('url')} || substr(${column}, strpos(substr(${column}, 9), '/') + 8)
+      then ${sqlSetting('url')} || substr(${column}, strpos(substr(${column}, 9), '/') + 8)
     else ${column}
   end`
 }
@@ -103,20 +103,20 @@ const insertPeople = `
     id, guid, address, pod_id, public_key, name, avatar_url, refreshed_at, stream_fetched_at, closed_at, created_at, proven_at,
     spotlight
   ) overriding system value
-  select source.id, ${guidOf('people', 'source')}, map.address, case when map.is_local then null else map.pod_id end,
+  select source.id, ${sqlGuid('people', 'source')}, map.address, case when map.is_local then null else map.pod_id end,
     source.serialized_public_key, trim(concat_ws(' ', profile.first_name, profile.last_name)),
     coalesce(profile.image_url_medium, profile.image_url),
-    case when not map.is_local then ${time('source.updated_at', 'source.created_at')} end,
+    case when not map.is_local then ${sqlTime('source.updated_at', 'source.created_at')} end,
     case when not map.is_local and (source.fetch_status >= 4 or exists (select from take_over.posts where author_id = source.id))
-      then ${time('source.updated_at', 'source.created_at')} end,
+      then ${sqlTime('source.updated_at', 'source.created_at')} end,
     case
       -- The closing of an account that was interrupted is completed when this pod opens.
       when map.user_id is not null and deleted.person_id is not null and deleted.completed_at is null then null
       when source.closed_account or map.is_local and map.user_id is null or deleted.person_id is not null
-      then ${time('deleted.completed_at', 'users.locked_at', 'source.updated_at')}
+      then ${sqlTime('deleted.completed_at', 'users.locked_at', 'source.updated_at')}
     end,
-    ${time('source.created_at', 'source.updated_at')},
-    case when not map.is_local then ${time('source.created_at', 'source.updated_at')} end,
+    ${sqlTime('source.created_at', 'source.updated_at')},
+    case when not map.is_local then ${sqlTime('source.created_at', 'source.updated_at')} end,
     source.closed_account is not true and exists (
       select from take_over.roles where roles.person_id = source.id and roles.name = 'spotlight'
     )
@@ -138,8 +138,8 @@ const insertProfiles = `
     case when source.birthday between date '0001-01-01' and date '9999-12-31' then to_char(source.birthday, 'YYYY-MM-DD') end,
     coalesce(source.searchable, people.closed_at is null), coalesce(source.public_details, false), coalesce(source.nsfw, false),
     coalesce(tagged.names, '{}'),
-    case when people.pod_id is not null then ${time('source.updated_at', 'source.created_at')} end,
-    ${time('source.updated_at', 'source.created_at')}
+    case when people.pod_id is not null then ${sqlTime('source.updated_at', 'source.created_at')} end,
+    ${sqlTime('source.updated_at', 'source.created_at')}
   from people
   left join take_over.map_profiles as map on map.person_id = people.id
   left join take_over.profiles as source on source.id = map.id
@@ -154,7 +154,7 @@ const insertProfiles = `
 
 const insertMigrations = `
   insert into account_migrations (old_person_id, new_person_id, signature, remote_photo_path, created_at)
-  select old.new_id, new.new_id, nullif(source.signature, ''), source.remote_photo_path, ${time('source.completed_at')}
+  select old.new_id, new.new_id, nullif(source.signature, ''), source.remote_photo_path, ${sqlTime('source.completed_at')}
   from take_over.account_migrations as source
   join take_over.map_people as old on old.id = source.old_person_id
   join take_over.map_people as new on new.id = source.new_person_id
@@ -166,7 +166,7 @@ export const peopleStatements: readonly string[] = [
   mapPods,
   mapPeople,
   indexPeople,
-  noteSkippedRows(
+  insertSkippedRows(
     'pods',
     `select id, case when new_id is distinct from id then 'D06' end as code from take_over.map_pods`,
   ),
@@ -174,20 +174,20 @@ export const peopleStatements: readonly string[] = [
   podsOfHandles,
   podOfHandle,
   `update take_over.map_people set new_id = null where not is_local and pod_id is null`,
-  noteSkippedRows(
+  insertSkippedRows(
     'people',
     `select id, case when new_id is null then 'D02' when new_id <> id then 'D01' end as code from take_over.map_people`,
   ),
   mapProfiles,
   insertPeople,
   insertProfiles,
-  noteSkippedRows(
+  insertSkippedRows(
     'profiles',
     `select source.id, case when people.id is null then 'D07' when map.id is null then 'D04' end as code
      from take_over.profiles as source left join take_over.map_profiles as map on map.id = source.id
      left join people on people.id = source.person_id`,
   ),
-  noteSkippedRows(
+  insertSkippedRows(
     'account_migrations',
     `select source.id, case
        when old.new_id is null or new.new_id is null or old.new_id = new.new_id then 'D07'

@@ -1,4 +1,4 @@
-import { guidOf, isCopied, noteSkippedRows, setting, timeBy } from './sql.js'
+import { insertSkippedRows, isCopied, sqlGuid, sqlSetting, sqlTimeOfContent } from './sql.js'
 
 const REMOTE = 'map.user_id is null and not map.is_local'
 
@@ -32,24 +32,24 @@ const insertPosts = `
   insert into posts (
     id, guid, author_id, type, public, text, provider_display_name, embed, root_id, interacted_at, created_at, stored_at
   ) overriding system value
-  select source.id, ${guidOf('posts', 'source')}, kept.author_id, kept.type, kept.public,
+  select source.id, ${sqlGuid('posts', 'source')}, kept.author_id, kept.type, kept.public,
     case when kept.type = 'Reshare' then '' else coalesce(source.text, '') end, nullif(source.provider_display_name, ''),
     case when source.open_graph_cache_id is not null or source.o_embed_cache_id is not null then ${EMBED} end, roots.root_id,
-    ${timeBy(REMOTE, 'source.interacted_at', 'source.created_at', 'source.updated_at')},
-    ${timeBy(REMOTE, 'source.created_at', 'source.updated_at')}, ${timeBy(REMOTE, 'source.created_at', 'source.updated_at')}
+    ${sqlTimeOfContent(REMOTE, 'source.interacted_at', 'source.created_at', 'source.updated_at')},
+    ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at')}, ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at')}
   from take_over.posts as source
   join take_over.map_posts as kept on kept.id = source.id
   join take_over.map_people as map on map.id = kept.author_id
   left join take_over.map_roots as roots on roots.id = source.id
   where ${isCopied('posts', 'source.id')}`
 
-const OWN_PATH = `(source.remote_photo_path is null or source.remote_photo_path = any(${setting('own_paths')}::text[]))`
+const OWN_PATH = `(source.remote_photo_path is null or source.remote_photo_path = any(${sqlSetting('own_paths')}::text[]))`
 
 const insertPhotos = `
   insert into photos (
     id, guid, author_id, post_id, post_guid, position, public, pending, text, remote_path, name, height, width, created_at
   ) overriding system value
-  select source.id, ${guidOf('photos', 'source')}, map.new_id, posts.id,
+  select source.id, ${sqlGuid('photos', 'source')}, map.new_id, posts.id,
     case when posts.id is null then nullif(source.status_message_guid, '') end,
     row_number() over (partition by posts.id order by source.id) - 1,
     coalesce(posts.public, source.public), source.pending, nullif(source.text, ''),
@@ -59,7 +59,7 @@ const insertPhotos = `
       else source.remote_photo_path
     end,
     coalesce(nullif(source.remote_photo_name, ''), nullif(source.processed_image, ''), source.unprocessed_image, ''),
-    source.height, source.width, ${timeBy(REMOTE, 'source.created_at', 'source.updated_at')}
+    source.height, source.width, ${sqlTimeOfContent(REMOTE, 'source.created_at', 'source.updated_at')}
   from take_over.photos as source
   join take_over.map_people as map on map.id = source.author_id
   left join take_over.map_posts as kept on kept.guid = source.status_message_guid
@@ -96,16 +96,16 @@ const unknownType = (table: string) => `
   select id, 'D15' as code from take_over.${table} where shareable_type not in ('Post', 'Photo')`
 
 const visibilities: readonly string[] = [
-  noteSkippedRows('aspect_visibilities', skippedAspectVisibilities('Post', 'posts')),
-  noteSkippedRows('aspect_visibilities', skippedAspectVisibilities('Photo', 'photos')),
-  noteSkippedRows('aspect_visibilities', unknownType('aspect_visibilities')),
+  insertSkippedRows('aspect_visibilities', skippedAspectVisibilities('Post', 'posts')),
+  insertSkippedRows('aspect_visibilities', skippedAspectVisibilities('Photo', 'photos')),
+  insertSkippedRows('aspect_visibilities', unknownType('aspect_visibilities')),
   `insert into post_aspects (post_id, aspect_id) select shareable_id, aspect_id from take_over.aspect_visibilities as source
    where shareable_type = 'Post' and ${isCopied('aspect_visibilities', 'source.id')}`,
   `insert into photo_aspects (photo_id, aspect_id) select shareable_id, aspect_id from take_over.aspect_visibilities as source
    where shareable_type = 'Photo' and ${isCopied('aspect_visibilities', 'source.id')}`,
-  noteSkippedRows('share_visibilities', skippedShareVisibilities('Post', 'posts')),
-  noteSkippedRows('share_visibilities', skippedShareVisibilities('Photo', 'photos')),
-  noteSkippedRows('share_visibilities', unknownType('share_visibilities')),
+  insertSkippedRows('share_visibilities', skippedShareVisibilities('Post', 'posts')),
+  insertSkippedRows('share_visibilities', skippedShareVisibilities('Photo', 'photos')),
+  insertSkippedRows('share_visibilities', unknownType('share_visibilities')),
   `insert into post_visibilities (user_id, post_id, author_id, created_at)
    select source.user_id, posts.id, posts.author_id, posts.created_at
    from take_over.share_visibilities as source join posts on posts.id = source.shareable_id
@@ -113,7 +113,7 @@ const visibilities: readonly string[] = [
   `insert into photo_visibilities (user_id, photo_id) select user_id, shareable_id from take_over.share_visibilities as source
    where shareable_type = 'Photo' and ${isCopied('share_visibilities', 'source.id')}`,
   `insert into hidden_posts (user_id, post_id, created_at)
-   select hidden.user_id, hidden.post_id, ${setting('built_at')}::timestamptz from (
+   select hidden.user_id, hidden.post_id, ${sqlSetting('built_at')}::timestamptz from (
      select user_id, shareable_id as post_id from take_over.share_visibilities as source
      where hidden and shareable_type = 'Post' and ${isCopied('share_visibilities', 'source.id')}
      union
@@ -125,7 +125,7 @@ const visibilities: readonly string[] = [
 ]
 
 const polls: readonly string[] = [
-  noteSkippedRows(
+  insertSkippedRows(
     'polls',
     `select source.id, case
        when posts.id is null then 'D07'
@@ -133,23 +133,23 @@ const polls: readonly string[] = [
      end as code from take_over.polls as source left join posts on posts.id = source.status_message_id`,
   ),
   `insert into polls (id, guid, post_id, question) overriding system value
-   select source.id, ${guidOf('polls', 'source', 'source.number = 1')}, source.status_message_id, source.question
+   select source.id, ${sqlGuid('polls', 'source', 'source.number = 1')}, source.status_message_id, source.question
    from (select polls.*, row_number() over (partition by guid order by id) as number from take_over.polls) as source
    where ${isCopied('polls', 'source.id')}`,
-  noteSkippedRows(
+  insertSkippedRows(
     'poll_answers',
     `select source.id, case when polls.id is null then 'D07' end as code
      from take_over.poll_answers as source left join polls on polls.id = source.poll_id`,
   ),
   `insert into poll_answers (id, guid, poll_id, position, answer) overriding system value
-   select source.id, ${guidOf('poll_answers', 'source', 'source.number = 1')}, source.poll_id,
+   select source.id, ${sqlGuid('poll_answers', 'source', 'source.number = 1')}, source.poll_id,
      row_number() over (partition by source.poll_id order by source.id) - 1, source.answer
    from (select poll_answers.*, row_number() over (partition by guid order by id) as number from take_over.poll_answers) as source
    where ${isCopied('poll_answers', 'source.id')}`,
 ]
 
 const locations: readonly string[] = [
-  noteSkippedRows(
+  insertSkippedRows(
     'locations',
     `select source.id, case
        when posts.id is null then 'D07'
@@ -172,7 +172,7 @@ export const postStatements: readonly string[] = [
   'analyze take_over.map_posts',
   mapRoots,
   'create unique index on take_over.map_roots (id)',
-  noteSkippedRows(
+  insertSkippedRows(
     'posts',
     `select source.id, case
        when map.new_id is null then 'D07' when kept.id is null then 'D15' when roots.number > 1 then 'D09'
@@ -187,7 +187,7 @@ export const postStatements: readonly string[] = [
   `update posts set root_id = null where root_id is not null and not exists (
      select from posts as roots where roots.id = posts.root_id
    )`,
-  noteSkippedRows(
+  insertSkippedRows(
     'photos',
     `select source.id, case when map.new_id is null then 'D07' end as code
      from take_over.photos as source left join take_over.map_people as map on map.id = source.author_id`,

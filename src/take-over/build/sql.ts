@@ -1,42 +1,42 @@
 /** Parts of the statements of the build. The settings `take_over.*` are set in its transaction. */
 
 /** A setting of the build as text. */
-export function setting(name: 'host' | 'url' | 'copied_at' | 'built_at' | 'own_paths' | 'subject_key'): string {
+export function sqlSetting(name: 'host' | 'url' | 'copied_at' | 'built_at' | 'own_paths' | 'subject_key'): string {
   return `current_setting('take_over.${name}')`
 }
 
 const EARLIEST = `timestamp '2010-01-01'`
 
 /** A time of the source, which is UTC: cut to milliseconds, which timestamptz(3) would round. Null: the next one, in the end 2010. */
-export function time(...columns: readonly string[]): string {
+export function sqlTime(...columns: readonly string[]): string {
   return `(date_trunc('milliseconds', coalesce(${[...columns, EARLIEST].join(', ')})) at time zone 'UTC')`
 }
 
 /** The same for content of a remote author, whose clock may be fast: never after the copy. */
-export function timeBy(isRemote: string, ...columns: readonly string[]): string {
-  const given = time(...columns)
-  return `case when ${isRemote} then least(${given}, ${setting('copied_at')}::timestamptz) else ${given} end`
+export function sqlTimeOfContent(isRemote: string, ...columns: readonly string[]): string {
+  const given = sqlTime(...columns)
+  return `case when ${isRemote} then least(${given}, ${sqlSetting('copied_at')}::timestamptz) else ${given} end`
 }
 
 /** The time of the row's own column; null stays null. */
-export function timeOrNull(column: string): string {
+export function sqlTimeOrNull(column: string): string {
   return `(date_trunc('milliseconds', ${column}) at time zone 'UTC')`
 }
 
 const GUID_PATTERN = `^[0-9A-Za-z_@.:-]{15,254}[0-9A-Za-z]$`
 
 /** A guid as it is, or one that is made of it and the id, if the network would refuse it. */
-export function guidOf(table: string, alias: string, isKept = 'true'): string {
-  return `case when ${alias}.guid ~ '${GUID_PATTERN}' and ${isKept} then ${alias}.guid else ${madeGuid(table, alias)} end`
+export function sqlGuid(table: string, alias: string, isKept = 'true'): string {
+  return `case when ${alias}.guid ~ '${GUID_PATTERN}' and ${isKept} then ${alias}.guid else ${sqlGeneratedGuid(table, alias)} end`
 }
 
-function madeGuid(table: string, alias: string): string {
+function sqlGeneratedGuid(table: string, alias: string): string {
   return `left(encode(sha256(convert_to(
     'take-over ${table} ' || ${alias}.id || ' ' || coalesce(${alias}.guid, ''), 'UTF8')), 'hex'), 32)`
 }
 
 /** Notes rows that are not copied, with the code of the reason. Rows whose code is null are copied. */
-export function noteSkippedRows(table: string, select: string): string {
+export function insertSkippedRows(table: string, select: string): string {
   return `insert into take_over.skipped_rows (source, id, code)
     select '${table}', id, code from (${select}) as judged where code is not null`
 }

@@ -2,7 +2,7 @@ import { isStatementTimeout } from '../../persistence/database/errors.js'
 import type { Source } from '../source/source.js'
 
 /** Rows of the source that are not as the copy needs them. Ids and guids only, no texts. */
-export interface Finding {
+export interface InvalidRowFinding {
   readonly code: string
   readonly table: string
   readonly count: number
@@ -16,7 +16,7 @@ export interface UncheckedTable {
 }
 
 interface DirtyRows {
-  readonly findings: readonly Finding[]
+  readonly findings: readonly InvalidRowFinding[]
   readonly notChecked: readonly UncheckedTable[]
 }
 
@@ -306,7 +306,7 @@ export async function findDirtyRows(source: Source, host: string): Promise<Dirty
   const columns = new Set(
     (await source.listTables()).flatMap(({ name, columns: names }) => names.map((column) => `${name}.${column}`)),
   )
-  const found: Finding[] = []
+  const found: InvalidRowFinding[] = []
   const notChecked: UncheckedTable[] = []
   for (const { code, table, needs = [], select } of CHECKS) {
     if (![`${table}.${keyOf(table)}`, ...needs].every((column) => columns.has(column))) continue
@@ -322,7 +322,7 @@ async function countDirtyRows(
   source: Source,
   select: string,
   host: string,
-): Promise<Pick<Finding, 'count' | 'examples'> | undefined> {
+): Promise<Pick<InvalidRowFinding, 'count' | 'examples'> | undefined> {
   try {
     const [row] = await source.query<{ count: number; examples: string[] }>(
       `select count(*)::int as count, (array_agg(example))[1:${EXAMPLES}] as examples from (${select}) as dirty`,
@@ -340,8 +340,8 @@ function keyOf(table: string): string {
 }
 
 /** One finding for each code and table. */
-function mergeFindings(findings: readonly Finding[]): readonly Finding[] {
-  const merged = new Map<string, Finding>()
+function mergeFindings(findings: readonly InvalidRowFinding[]): readonly InvalidRowFinding[] {
+  const merged = new Map<string, InvalidRowFinding>()
   for (const finding of findings) {
     const name = `${finding.code} ${finding.table}`
     const known = merged.get(name)

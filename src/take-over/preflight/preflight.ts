@@ -8,7 +8,7 @@ import { judgeSchema, type SchemaState } from '../source/release.js'
 import type { Source } from '../source/source.js'
 import { SOURCE_TABLES, TABLES_LEFT_OUT } from '../source/source-tables.js'
 import { countFiles, type FileCount, hasPictures, picturesFolder } from '../uploads/count-files.js'
-import { type Finding, findDirtyRows, type UncheckedTable } from './findings.js'
+import { findDirtyRows, type InvalidRowFinding, type UncheckedTable } from './findings.js'
 import { checkKeyPairs, type KeyPairs } from './key-pairs.js'
 
 /** Bytes of the target for each byte of the source: staging tables, tables and indexes. */
@@ -39,7 +39,7 @@ export interface PreflightReport {
   readonly files: FileCount | undefined
   /** Undefined: the Redis of Sidekiq was not named. */
   readonly sidekiq: SidekiqJobs | undefined
-  readonly findings: readonly Finding[]
+  readonly findings: readonly InvalidRowFinding[]
   /** Checks that took longer than one transaction may take. */
   readonly notChecked: readonly UncheckedTable[]
   /** Bytes that the take-over still needs. Free ones are unknown on another server. */
@@ -125,7 +125,7 @@ export async function examineBlocks(
   return { schema, disk, keys, blocks }
 }
 
-function findBrokenKeys({ broken }: KeyPairs): readonly Finding[] {
+function findBrokenKeys({ broken }: KeyPairs): readonly InvalidRowFinding[] {
   if (broken.length === 0) return []
   const examples = broken.slice(0, 20).map(({ guid }) => guid)
   return [{ code: 'D18', table: 'users', count: broken.length, examples }]

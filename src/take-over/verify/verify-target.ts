@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type pg from 'pg'
 import type { ReportProgress } from '../../operations/backup/progress.js'
 import type { Secrets } from '../../pod/pod.js'
-import { readPublicKey, verify } from '../../protocol/signatures/rsa.js'
+import { readPublicKey, verifyRsaSha256 } from '../../protocol/signatures/rsa.js'
 import { isPair } from '../preflight/key-pairs.js'
 import { TakeOverError } from '../take-over-error.js'
 import { COMPARISONS, KEPT_ROWS } from './comparisons.js'
@@ -115,7 +115,7 @@ async function checkKeys(
     if (last === undefined) break
     after = last.id
     checked += rows.length
-    broken.push(...rows.filter((row) => !fits(row, secrets)).map(({ id }) => String(id)))
+    broken.push(...rows.filter((row) => !isKeyPairComplete(row, secrets)).map(({ id }) => String(id)))
   }
   if (broken.length > 0) {
     differences.push({ check: 'private keys', detail: 'do not fit', examples: broken.slice(0, EXAMPLES) })
@@ -123,7 +123,7 @@ async function checkKeys(
   return checked
 }
 
-function fits({ id, sealed, publicKey, isClosedOrLocked }: SealedKey, secrets: Secrets): boolean {
+function isKeyPairComplete({ id, sealed, publicKey, isClosedOrLocked }: SealedKey, secrets: Secrets): boolean {
   try {
     const privateKey = secrets.unseal(sealed, `user ${id}`)
     return isClosedOrLocked || isPair({ publicKey, privateKey })
@@ -164,7 +164,7 @@ async function countSignatures(
         if (!keys.has(key)) keys.set(key, readPublicKey(key))
         const text = Buffer.from(elements.map(([, value]) => value).join(';'))
         const publicKey = keys.get(key)
-        if (publicKey !== undefined && verify(text, publicKey, Buffer.from(signature, 'base64'))) verified += 1
+        if (publicKey !== undefined && verifyRsaSha256(text, publicKey, Buffer.from(signature, 'base64'))) verified += 1
         else notVerified += 1
       }
       after = rows.at(-1)?.id ?? after

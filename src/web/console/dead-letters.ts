@@ -18,7 +18,7 @@ import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
 import { explainFault } from './fault-words.js'
 import { actionForm, filterForm, hiddenField, reasonField, select, textField } from './form-parts.js'
-import { bytes, count, time } from './quantities.js'
+import { formatBytes, formatCount, formatTime } from './quantities.js'
 import { dataTable, factList } from './tables.js'
 import { traceLink } from './traces.js'
 
@@ -51,7 +51,7 @@ export const deadLetterRoutes: FastifyPluginAsync = async (app) => {
       countDeadLetters(pod, filter, 'fault', GROUPS),
       countDeadLetters(pod, filter, 'pod', GROUPS),
     ])
-    const number = hasOlder ? `more than ${SHOWN}` : count(letters.length)
+    const number = hasOlder ? `more than ${SHOWN}` : formatCount(letters.length)
     const isFiltered = Object.keys(filter).length > 0
     const queues = [['', 'all'], ...QUEUES.map((name) => [name, name] as const)] as const
     const filterFields = html`${[
@@ -181,8 +181,8 @@ function listOf(letters: readonly DeadLetter[]): Markup {
       queue,
       name,
       fault ?? 'unknown',
-      attempts === null ? '–' : count(attempts),
-      time(failedAt),
+      attempts === null ? '–' : formatCount(attempts),
+      formatTime(failedAt),
     ]),
   })
 }
@@ -208,11 +208,11 @@ function factsOf({
     ['Job', name],
     ['Fault', fault ?? 'unknown'],
     ['Meaning', explainFault(fault)],
-    ['Attempts', attempts === null ? 'unknown' : count(attempts)],
-    ['Created', time(createdAt)],
-    ['Given up', time(failedAt)],
+    ['Attempts', attempts === null ? 'unknown' : formatCount(attempts)],
+    ['Created', formatTime(createdAt)],
+    ['Given up', formatTime(failedAt)],
     ['Request', traceLink(trace)],
-    ...(size === null ? [] : [['Size', bytes(size)] as const, ['Digest', digest ?? '–'] as const]),
+    ...(size === null ? [] : [['Size', formatBytes(size)] as const, ['Digest', digest ?? '–'] as const]),
     ...(recipientGuid === null ? [] : [['Recipient', html`<bdi>${recipientGuid}</bdi>`] as const]),
     ...target.flatMap(([key, value]) =>
       value === null ? [] : [[key[0]?.toUpperCase() + key.slice(1), html`<bdi>${String(value)}</bdi>`] as const],
@@ -237,7 +237,7 @@ function groupTable(caption: string, name: 'fault' | 'pod', groups: readonly Dea
       value === null
         ? 'unknown'
         : html`<a href="/admin/dead-letters?${name}=${encodeURIComponent(value)}"><bdi>${value}</bdi></a>`,
-      count(number),
+      formatCount(number),
     ]),
   })}</section>\n`
 }

@@ -6,7 +6,7 @@ import { html, type Markup } from '../pages/markup.js'
 import { sendConsolePage } from './console-page.js'
 import { explainFault } from './fault-words.js'
 import { pathText } from './form-fields.js'
-import { count, time } from './quantities.js'
+import { formatCount, formatTime } from './quantities.js'
 import { listCard, stateWord } from './tables.js'
 
 /** Of each message. */
@@ -23,7 +23,7 @@ export const deliveryRoutes: FastifyPluginAsync = async (app) => {
       const reports = await readDeliveriesOfPost(pod, request.console.actor, pathText(request, 'guid'))
       const missing = reports.reduce((sum, report) => sum + report.missing.length, 0)
       return sendConsolePage(request, reply, {
-        title: `Deliveries: ${missing === 0 ? 'none missing' : `${count(missing)} missing`}`,
+        title: `Deliveries: ${missing === 0 ? 'none missing' : `${formatCount(missing)} missing`}`,
         content:
           reports.length === 0
             ? html`<section class="card"><p>No message about this post is stored: it is of another pod, had no recipients, or its deliveries are complete and older than a day.</p></section>`
@@ -48,11 +48,11 @@ function reportCard({ verb, writtenAt, sentTo, arrived, missing }: DeliveryRepor
       .map(({ state, person, attempts, nextTryAt, fault, status, ...place }) => [
         html`<a href="/admin/pods/${encodeURIComponent(addressHostOf(place))}"><bdi>${addressHostOf(place)}</bdi></a>`,
         state === 'dead' ? stateWord('given up', 'bad') : 'waiting',
-        count(attempts),
-        nextTryAt === null ? '–' : time(new Date(nextTryAt)),
+        formatCount(attempts),
+        nextTryAt === null ? '–' : formatTime(new Date(nextTryAt)),
         fault === null ? '–' : `${fault}${status === null ? '' : ` (${status})`}. ${explainFault(fault)}`,
       ]),
   }
-  return html`<section class="card"><h2>Message: ${verb}</h2><p>Written ${time(writtenAt)}, for ${count(sentTo)} recipients; ${count(arrived)} have it.</p>
+  return html`<section class="card"><h2>Message: ${verb}</h2><p>Written ${formatTime(writtenAt)}, for ${formatCount(sentTo)} recipients; ${formatCount(arrived)} have it.</p>
 ${listCard(table, { empty: 'Everything has arrived.' })}</section>\n`
 }

@@ -12,7 +12,7 @@ import type { Pod } from '../../pod/pod.js'
 import { cachedAnswer } from '../../throttling/cached-answer.js'
 import { html, type Markup } from '../pages/markup.js'
 import { sendConsolePage } from './console-page.js'
-import { count, time } from './quantities.js'
+import { formatCount, formatTime } from './quantities.js'
 
 /** The page is reloaded often, and its figures read all queues. */
 const FRESH_MS = 2_000
@@ -37,7 +37,7 @@ export const overviewRoutes: FastifyPluginAsync = async (app) => {
             ? html`<p>None.</p>`
             : html`<ul class="warnings">${warnings.map((warning) => html`<li>${warning}</li>`)}</ul>`
         }</section>
-<section class="card"><h2>Work</h2><p class="soft small">As of ${time(pod.now())}. <a href="/admin">Refresh</a></p>
+<section class="card"><h2>Work</h2><p class="soft small">As of ${formatTime(pod.now())}. <a href="/admin">Refresh</a></p>
 <ul class="tiles list">${tiles.map(({ name, value, path }) => html`<li><b>${value}</b> <a href="${path}">${name}</a></li>`)}</ul></section>
 `
       }<section class="card"><h2>Software</h2><p>Version ${version}, Node.js ${process.versions.node}, queue in ${pod.jobs.store === 'redis' ? 'Redis' : 'PostgreSQL'}.</p></section>`,
@@ -47,9 +47,9 @@ export const overviewRoutes: FastifyPluginAsync = async (app) => {
 
 /** What waits for a decision of a moderator. */
 function decisions({ open, taken, oldest }: ModerationOverview): Markup {
-  const reports = html`<li><a href="/admin/reports?state=open">${count(open)} open ${open === 1 ? 'report' : 'reports'}</a>${
-    taken > 0 && html`, <a href="/admin/reports?state=taken">${count(taken)} taken</a>`
-  }, the oldest of ${time(oldest)}</li>`
+  const reports = html`<li><a href="/admin/reports?state=open">${formatCount(open)} open ${open === 1 ? 'report' : 'reports'}</a>${
+    taken > 0 && html`, <a href="/admin/reports?state=taken">${formatCount(taken)} taken</a>`
+  }, the oldest of ${formatTime(oldest)}</li>`
   return html`<section class="card"><h2>Decisions</h2>${
     open + taken === 0 ? html`<p>Nothing waits for you.</p>` : html`<ul class="warnings">${reports}</ul>`
   }</section>\n`
@@ -74,7 +74,7 @@ async function readState(
   ])
   const queues = Object.entries(facts.queues ?? {})
   const sum = (read: (queue: (typeof queues)[number][1]) => number) =>
-    count(queues.reduce((total, [, queue]) => total + read(queue), 0))
+    formatCount(queues.reduce((total, [, queue]) => total + read(queue), 0))
   const unserved = queues.filter(([, { workers, waiting }]) => workers === 0 && waiting > 0).map(([name]) => name)
   const stopped = requestedStates.filter(({ state }) => state !== 'running')
   const isSwept = facts.lastSweep !== null && facts.lastSweep < SWEPT_WITHIN
@@ -96,11 +96,11 @@ async function readState(
     tiles: [
       { name: 'waiting jobs', value: sum(({ waiting }) => waiting), path: '/admin/queues' },
       { name: 'running jobs', value: sum(({ active }) => active), path: '/admin/workers' },
-      { name: 'waiting deliveries', value: count(facts.deliveries.waiting), path: '/admin/pods?sort=waiting' },
-      { name: 'pods asleep', value: count(facts.podsAsleep), path: '/admin/pods?state=asleep' },
+      { name: 'waiting deliveries', value: formatCount(facts.deliveries.waiting), path: '/admin/pods?sort=waiting' },
+      { name: 'pods asleep', value: formatCount(facts.podsAsleep), path: '/admin/pods?state=asleep' },
       {
         name: 'dead letters',
-        value: count(
+        value: formatCount(
           facts.outbox.dead + facts.deliveries.dead + queues.reduce((all, [, { failed }]) => all + failed, 0),
         ),
         path: '/admin/dead-letters',

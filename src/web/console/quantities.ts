@@ -4,20 +4,20 @@ import { timeHtml } from '../pages/time.js'
 
 const number = new Intl.NumberFormat('en-GB')
 
-export function count(value: number): string {
+export function formatCount(value: number): string {
   return number.format(value)
 }
 
 /** A count that was not counted further than a limit. */
-export function boundedCount(value: number, limit: number): string {
+export function formatBoundedCount(value: number, limit: number): string {
   return value > limit ? `more than ${number.format(limit)}` : number.format(value)
 }
 
-export function rate(perMinute: number): string {
+export function formatRate(perMinute: number): string {
   return perMinute > 0 && perMinute < 10 ? perMinute.toFixed(1) : number.format(Math.round(perMinute))
 }
 
-export function bytes(value: number | null): string {
+export function formatBytes(value: number | null): string {
   if (value === null) return 'unknown'
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
   let scaled = value
@@ -29,25 +29,25 @@ export function bytes(value: number | null): string {
   return `${scaled < 10 && unit > 0 ? scaled.toFixed(1) : Math.round(scaled)} ${units[unit]}`
 }
 
-export function seconds(value: number | null): string {
+export function formatSeconds(value: number | null): string {
   if (value === null) return '–'
   if (value < 120) return `${Math.round(value)} s`
   if (value < 7_200) return `${Math.round(value / 60)} min`
   return value < 172_800 ? `${Math.round(value / 3_600)} h` : `${Math.round(value / 86_400)} days`
 }
 
-export function milliseconds(value: number | null): string {
+export function formatMilliseconds(value: number | null): string {
   if (value === null) return '–'
-  return value < 1_000 ? `${value} ms` : seconds(value / 1_000)
+  return value < 1_000 ? `${value} ms` : formatSeconds(value / 1_000)
 }
 
-export function time(value: Date | null | undefined): Markup {
+export function formatTime(value: Date | null | undefined): Markup {
   return value === null || value === undefined ? html`–` : timeHtml(inEnglish, value)
 }
 
 /** How long ago, with the time itself for machines. */
-export function ago(value: Date | null, now: Date): Markup {
+export function formatRelativeTime(value: Date | null, now: Date): Markup {
   if (value === null) return html`–`
-  const text = seconds(Math.max(0, (now.getTime() - value.getTime()) / 1_000))
+  const text = formatSeconds(Math.max(0, (now.getTime() - value.getTime()) / 1_000))
   return html`<time datetime="${value.toISOString()}">${text} ago</time>`
 }

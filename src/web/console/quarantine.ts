@@ -21,7 +21,7 @@ import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
 import { actionForm, filterForm, hiddenField, reasonField, textField } from './form-parts.js'
 import { idNavigation, idPageIn } from './pager.js'
-import { bytes, count, time } from './quantities.js'
+import { formatBytes, formatCount, formatTime } from './quantities.js'
 import { dataTable, factList, stateWord } from './tables.js'
 import { traceLink } from './traces.js'
 
@@ -47,7 +47,7 @@ export const quarantineRoutes: FastifyPluginAsync = async (app) => {
     const total = byFault.reduce((sum, group) => sum + group.count, 0)
     const isFiltered = selection.fault !== undefined || selection.host !== undefined
     return sendConsolePage(request, reply, {
-      title: `Rejected messages: ${total === 0 ? 'none' : count(total)}`,
+      title: `Rejected messages: ${total === 0 ? 'none' : formatCount(total)}`,
       content: html`<section class="card"><p>A sample of the messages of other pods that were rejected in the last 14 days.</p>
 ${filterForm('/admin/quarantine', html`${textField('Fault', 'fault', selection.fault)}${textField('Claimed host', 'host', selection.host)}`)}
 ${items.length === 0 ? html`<p>No rejected messages match.</p>` : listOf(items)}
@@ -60,7 +60,7 @@ ${
     columns: [{ title: 'Fault' }, { title: 'Messages', kind: 'number' }],
     rows: byFault.map((group) => [
       html`<a href="/admin/quarantine?fault=${encodeURIComponent(group.fault)}">${group.fault}</a>`,
-      count(group.count),
+      formatCount(group.count),
     ]),
   })}</section>`
 }`,
@@ -135,11 +135,11 @@ function listOf(messages: readonly QuarantinedMessage[]): Markup {
     ],
     rows: messages.map(({ id, receivedAt, recipientGuid, author, source, fault, times, state, result }) => [
       html`<a href="/admin/quarantine/${id}">${id}</a>`,
-      time(receivedAt),
+      formatTime(receivedAt),
       recipientGuid === null ? 'public' : 'private',
       html`<bdi>${author ?? source ?? '–'}</bdi>`,
       fault,
-      count(times),
+      formatCount(times),
       stateWord(result ?? state, result === 'stored' ? 'good' : 'neutral'),
     ]),
   })
@@ -153,11 +153,11 @@ function factsOf(message: QuarantinedMessage): Markup {
     ['Claimed author', html`<bdi>${message.author ?? '–'}</bdi>`],
     ['Network', html`<bdi>${message.source ?? '–'}</bdi>`],
     ['Entity', html`<bdi>${message.entity ?? '–'} ${message.guid ?? ''}</bdi>`],
-    ['Size', html`${bytes(message.bytes)}${message.isWhole ? '' : ', only the beginning is stored'}`],
+    ['Size', html`${formatBytes(message.bytes)}${message.isWhole ? '' : ', only the beginning is stored'}`],
     ['Digest', message.digest],
     ['Request', traceLink(message.trace)],
-    ['Received', time(message.receivedAt)],
-    ['Rejected', html`${count(message.times)} times, last ${time(message.lastAt)}`],
+    ['Received', formatTime(message.receivedAt)],
+    ['Rejected', html`${formatCount(message.times)} times, last ${formatTime(message.lastAt)}`],
     ['State', message.state],
     ['Result of the replay', message.result ?? '–'],
   ])

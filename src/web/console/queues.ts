@@ -19,7 +19,7 @@ import { lineChart } from './charts.js'
 import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
 import { actionForm, reasonField, select } from './form-parts.js'
-import { count, milliseconds, rate, seconds, time } from './quantities.js'
+import { formatCount, formatMilliseconds, formatRate, formatSeconds, formatTime } from './quantities.js'
 import { dataTable, factList, stateWord } from './tables.js'
 
 const HISTORY_FRESH_MS = 60_000
@@ -41,10 +41,10 @@ export const queueRoutes: FastifyPluginAsync = async (app) => {
   app.get('/admin/queues', { config, schema }, async (request, reply) => {
     const [queues, past] = await Promise.all([listQueues(pod), history()])
     const waiting = queues?.reduce((sum, queue) => sum + queue.waiting, 0)
-    const title = waiting === undefined ? 'Queues: unavailable' : `Queues: ${count(waiting)} waiting`
+    const title = waiting === undefined ? 'Queues: unavailable' : `Queues: ${formatCount(waiting)} waiting`
     return sendConsolePage(request, reply, {
       title,
-      content: html`<section class="card"><p class="soft small">As of ${time(pod.now())}. <a href="/admin/queues">Refresh</a></p>
+      content: html`<section class="card"><p class="soft small">As of ${formatTime(pod.now())}. <a href="/admin/queues">Refresh</a></p>
 ${queues === undefined ? html`<p class="alert" role="alert">The queue store does not answer.</p>` : queueTable(queues)}</section>
 <section class="charts" aria-label="The last 24 hours">
 ${lineChart({
@@ -159,13 +159,15 @@ function queueTable(queues: readonly QueueOverview[]): Markup {
     rows: queues.map((queue) => [
       html`<a href="/admin/queues/${queue.name}">${queue.name}</a>`,
       stateOf(queue),
-      ...[queue.waiting, queue.active, queue.delayed].map(count),
-      queue.failed === 0 ? '0' : html`<a href="/admin/dead-letters?queue=${queue.name}">${count(queue.failed)}</a>`,
-      seconds(queue.oldestSeconds),
-      ...[queue.perMinute.minute, queue.perMinute.quarter, queue.perMinute.hour].map(rate),
-      `${milliseconds(queue.wait.p50)} / ${milliseconds(queue.wait.p95)}`,
-      `${milliseconds(queue.run.p50)} / ${milliseconds(queue.run.p95)}`,
-      queue.workers === 0 ? stateWord('none', 'bad') : count(queue.workers),
+      ...[queue.waiting, queue.active, queue.delayed].map(formatCount),
+      queue.failed === 0
+        ? '0'
+        : html`<a href="/admin/dead-letters?queue=${queue.name}">${formatCount(queue.failed)}</a>`,
+      formatSeconds(queue.oldestSeconds),
+      ...[queue.perMinute.minute, queue.perMinute.quarter, queue.perMinute.hour].map(formatRate),
+      `${formatMilliseconds(queue.wait.p50)} / ${formatMilliseconds(queue.wait.p95)}`,
+      `${formatMilliseconds(queue.run.p50)} / ${formatMilliseconds(queue.run.p95)}`,
+      queue.workers === 0 ? stateWord('none', 'bad') : formatCount(queue.workers),
     ]),
   })}`
 }
@@ -181,16 +183,16 @@ function factsOfQueue(queue: QueueOverview): Markup {
     ...(requested === undefined
       ? []
       : ([
-          ['Since', html`${time(requested.changedAt)}, by <bdi>${requested.actor}</bdi>`],
+          ['Since', html`${formatTime(requested.changedAt)}, by <bdi>${requested.actor}</bdi>`],
           ['Reason', html`<bdi>${requested.reason}</bdi>`],
-          ['Until', requested.until === null ? 'resumed' : time(requested.until)],
+          ['Until', requested.until === null ? 'resumed' : formatTime(requested.until)],
         ] as const)),
-    ['Waiting', count(queue.waiting)],
-    ['Oldest', seconds(queue.oldestSeconds)],
-    ['Running', count(queue.active)],
-    ['Delayed', count(queue.delayed)],
-    ['Dead', html`<a href="/admin/dead-letters?queue=${queue.name}">${count(queue.failed)}</a>`],
-    ['Workers', count(queue.workers)],
+    ['Waiting', formatCount(queue.waiting)],
+    ['Oldest', formatSeconds(queue.oldestSeconds)],
+    ['Running', formatCount(queue.active)],
+    ['Delayed', formatCount(queue.delayed)],
+    ['Dead', html`<a href="/admin/dead-letters?queue=${queue.name}">${formatCount(queue.failed)}</a>`],
+    ['Workers', formatCount(queue.workers)],
   ])
 }
 

@@ -3,7 +3,7 @@ import { readTrace } from '../../domain/operations/traces.js'
 import type { TraceStep } from '../../persistence/operations/traces.js'
 import { html, type Markup } from '../pages/markup.js'
 import { sendConsolePage } from './console-page.js'
-import { count, time } from './quantities.js'
+import { formatCount, formatTime } from './quantities.js'
 import { dataTable } from './tables.js'
 
 const WORDS: Readonly<Record<TraceStep['event'], string>> = {
@@ -27,7 +27,7 @@ export const traceRoutes: FastifyPluginAsync = async (app) => {
     const { id } = request.params as { readonly id: string } // part of the route
     const steps = await readTrace(app.pod, request.console.actor, id).catch(() => [])
     return sendConsolePage(request, reply, {
-      title: `Request: ${steps.length === 0 ? 'nothing is stored' : count(steps.length)}`,
+      title: `Request: ${steps.length === 0 ? 'nothing is stored' : formatCount(steps.length)}`,
       ...(steps.length === 0 && { status: 404 }),
       content: html`<section class="card"><p>Request <bdi>${id}</bdi></p>${
         steps.length === 0 ? html`<p>No row belongs to this request.</p>` : stepTable(steps)
@@ -55,10 +55,10 @@ function stepTable(steps: readonly TraceStep[]): Markup {
     ],
     rows: steps.map(({ at, event, type, guid, count: number, pod, detail }) => [
       WORDS[event],
-      time(at),
+      formatTime(at),
       type ?? '–',
       html`<bdi>${guid ?? '–'}</bdi>`,
-      number === null ? '–' : count(number),
+      number === null ? '–' : formatCount(number),
       pod ?? '–',
       html`<bdi>${detail ?? '–'}</bdi>`,
     ]),

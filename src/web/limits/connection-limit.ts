@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { siteOf, sourceOf } from '../../networks/network-source.js'
+import { networkOfAddress, siteOf } from '../../networks/network-source.js'
 import type { HttpLimits } from '../server/limits.js'
 
 /**
@@ -44,7 +44,7 @@ export function limitConnections(server: Server, options: ConnectionLimitOptions
     const ip = socket.remoteAddress ?? ''
     const site = siteOf(ip)
     const isProxy = isTrustedProxy(socket.remoteAddress)
-    const address = open(sourceOf(ip), isProxy)
+    const address = open(networkOfAddress(ip), isProxy)
     // The connections of a proxy do not count for its /48: they belong to many clients.
     const networksOfIp = site === undefined || isProxy ? [address] : [address, open(site, false)]
     for (const [, { sockets }] of networksOfIp) sockets.add(socket)

@@ -1,4 +1,4 @@
-import { siteOf, sourceOf } from '../../networks/network-source.js'
+import { networkOfAddress, siteOf } from '../../networks/network-source.js'
 import { limitOfSite, openWindowCounter } from '../../throttling/rate-counters.js'
 import { RequestFault } from '../server/request-faults.js'
 import { countRateLimited, type RateLimitName } from './rejection-metrics.js'
@@ -23,10 +23,10 @@ export function openRateLimit(rule: RateRule): RateLimit<string> {
   const limitSite = openRateLimitOf<string>({ ...rule, times: times === 0 ? 0 : limitOfSite(times, sources) })
   return (ip) => {
     const site = siteOf(ip)
-    if (site === undefined) return limitSource(sourceOf(ip))
+    if (site === undefined) return limitSource(networkOfAddress(ip))
     const undoSite = limitSite(site)
     try {
-      const undoSource = limitSource(sourceOf(ip))
+      const undoSource = limitSource(networkOfAddress(ip))
       return () => {
         undoSource()
         undoSite()

@@ -1,5 +1,10 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { authorizeClient, endSessions, findGrantableScopes, revokeGrant } from '../../domain/accounts/authorizations.js'
+import {
+  authorizeClient,
+  endSessionsOfUser,
+  findGrantableScopes,
+  revokeGrant,
+} from '../../domain/accounts/authorizations.js'
 import { findClient, type RegisteredClient } from '../../domain/accounts/clients.js'
 import { readScopes, type Scope } from '../../domain/accounts/scopes.js'
 import { consentPage } from '../pages/accounts/consent-page.js'
@@ -66,7 +71,7 @@ export const consentRoutes: FastifyPluginAsync = async (app) => {
     const target = await browser.decide(interaction, { consent: { grantId } })
     if ((await browser.address()) !== address) {
       // The access of the account was revoked meanwhile, so the new grant and session are revoked as well.
-      await Promise.all([revokeGrant(pod, grantId), endSessions(pod, address)])
+      await Promise.all([revokeGrant(pod, grantId), endSessionsOfUser(pod, address)])
       throw noPendingRequest()
     }
     return reply.redirect(target, 303)

@@ -16,7 +16,7 @@ import { OIDC_PATHS } from './paths.js'
 import { promptPolicy } from './policy.js'
 import { type Library, loadLibrary } from './provider-internals/load-library.js'
 import { patchModels } from './provider-internals/patch-models.js'
-import { keepRequestCookies } from './request-cookies.js'
+import { preserveRequestCookies } from './request-cookies.js'
 import { ClaimsFault, requestedScopes, ScopeFault } from './scope-rules.js'
 import { ACR_VALUES } from './sessions/levels.js'
 import { shapeAnswers } from './shape-answers.js'
@@ -70,7 +70,7 @@ async function openProvider(pod: Pod): Promise<Provider> {
         useSeconds: OIDC_LIMITS.refreshTokenUseSeconds,
       }),
   })
-  keepRequestCookies(provider)
+  preserveRequestCookies(provider)
   watchFaults(provider, pod)
   return provider
 }

@@ -7,7 +7,7 @@ const OPTIONS = { httpOnly: true, sameSite: 'lax', signed: true, path: '/' } as 
 type Cookies = KoaContextWithOIDC['cookies']
 
 /** Gives each authorization request its own cookie, so that a browser can have several at the same time. */
-export function keepRequestCookies(provider: Provider): void {
+export function preserveRequestCookies(provider: Provider): void {
   provider.on('interaction.started', (ctx) => {
     const uid = ctx.oidc.entities.Interaction?.uid
     if (uid === undefined) return

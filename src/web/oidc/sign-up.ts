@@ -20,7 +20,7 @@ import {
 import { formPolicy } from '../pages/forms.js'
 import type { PageTexts } from '../pages/language/page-texts.js'
 import { refusalText } from '../pages/language/refusal-text.js'
-import { keepLanguage, textsFor } from '../pages/language/request-language.js'
+import { setLanguageCookie, textsFor } from '../pages/language/request-language.js'
 import { queryText } from '../schemas/query-text.js'
 import { type Browser, browserOf, type Interaction, uiLocalesOf } from './browser.js'
 import { formText } from './form-text.js'
@@ -137,7 +137,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
         ...{ username, password, ...texts, language, invitation: visit.invitation, requestUid: visit.request },
         ip: request.ip,
       })
-      keepLanguage(reply, language)
+      setLanguageCookie(reply, language)
       return await finish(request, reply, browser, { result, interaction, language })
     } catch (error) {
       if (!(error instanceof Refusal)) throw error

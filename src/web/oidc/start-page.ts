@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { findAccountWithRole } from '../../domain/accounts/staff.js'
 import { formPolicy } from '../pages/forms.js'
 import { type PageTexts, withChoice } from '../pages/language/page-texts.js'
-import { keepLanguage, keptLanguage, textsFor } from '../pages/language/request-language.js'
+import { keptLanguage, setLanguageCookie, textsFor } from '../pages/language/request-language.js'
 import { appsPage, memberStartPage, startPage } from '../pages/start/start-page.js'
 import { queryText } from '../schemas/query-text.js'
 import { browserOf } from './browser.js'
@@ -39,7 +39,7 @@ export const startPageRoutes: FastifyPluginAsync = async (app) => {
     if (browser === undefined || !account) {
       return reply.header('cache-control', 'public, max-age=300').send(visitorPage(textsFor(request, reply)))
     }
-    if (keptLanguage(request.headers.cookie) !== account.language) keepLanguage(reply, account.language)
+    if (keptLanguage(request.headers.cookie) !== account.language) setLanguageCookie(reply, account.language)
     return reply
       .header('cache-control', 'private, no-store')
       .header('content-security-policy', formPolicy({ leadsToClient: false }))
@@ -68,7 +68,7 @@ export const startPageRoutes: FastifyPluginAsync = async (app) => {
   app.get('/language', route, async (request, reply) => {
     const language = queryText(request, 'to') ?? ''
     const returnTo = queryText(request, 'return_to') ?? '/'
-    if (pod.locales.languages.includes(language)) keepLanguage(reply, language)
+    if (pod.locales.languages.includes(language)) setLanguageCookie(reply, language)
     return reply.header('cache-control', 'no-store').redirect(OWN_PATH.test(returnTo) ? returnTo : '/', 303)
   })
 }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { sourceOf } from '../../networks/network-source.js'
+import { networkOfAddress } from '../../networks/network-source.js'
 import { tooMany } from '../limits/rate-limit.js'
 import type { RequestFault } from '../server/request-faults.js'
 import { OIDC_LIMITS } from './limits.js'
@@ -20,7 +20,7 @@ export function openWrongPasswords(now: () => Date): WrongPasswords {
     maxSize: OIDC_LIMITS.sources,
     sizeCalculation: () => 1,
   })
-  const keyOf = (ip: string, username: string) => `${sourceOf(ip)} ${username.slice(0, 255)}`
+  const keyOf = (ip: string, username: string) => `${networkOfAddress(ip)} ${username.slice(0, 255)}`
   return {
     waitFor(ip, username) {
       const wait = (known.get(keyOf(ip, username))?.until ?? 0) - now().getTime()

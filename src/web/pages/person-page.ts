@@ -10,7 +10,7 @@ import { type PreviewImage, pageHead } from './head.js'
 import { escapeHtml, page } from './html.js'
 import type { PageFacts, PageTexts } from './language/page-texts.js'
 import { pageLinks, positionQuery } from './list-pages.js'
-import { face, ownPath } from './people.js'
+import { avatarHtml, ownPath } from './people.js'
 import { postCard } from './post-card.js'
 import { birthdayText } from './time.js'
 
@@ -49,7 +49,7 @@ export function personPage({ person, profile, posts, list, position, names }: Pe
     }),
     content: [
       `<section class="card">
-<header class="by profile">${face(person, pod, 'large')}<div>
+<header class="by profile">${avatarHtml(person, pod, 'large')}<div>
 <h1><bdi>${escapeHtml(name)}</bdi></h1>
 <p><code>${escapeHtml(person.address)}</code></p>
 ${tagLine(profile)}</div></header>

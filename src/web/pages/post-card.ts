@@ -10,7 +10,7 @@ import { isNsfw } from '../presenters/posts.js'
 import { type Names, writeExcerpt, writeHtml } from '../text/write-html.js'
 import { escapeHtml } from './html.js'
 import { messageHtml } from './language/message-markup.js'
-import { face, ownPath, ownPictureSource, personLink } from './people.js'
+import { avatarHtml, ownPath, ownPictureSource, personLink } from './people.js'
 import { timeHtml } from './time.js'
 
 export interface CardContext {
@@ -32,7 +32,7 @@ ${counters(context.t, shared.post)}</article>`
 }
 
 function byLine({ post, author }: PublicPost, { t, pod }: CardContext): string {
-  return `<header class="by">${face(author, pod)}<div>
+  return `<header class="by">${avatarHtml(author, pod)}<div>
 <p>${personLink(author)}</p>
 <p class="small"><a class="soft" href="/posts/${escapeHtml(post.guid)}">${timeHtml(t, post.createdAt).text}</a></p>
 </div></header>`

@@ -9,7 +9,7 @@ import { escapeHtml, page } from './html.js'
 import { messageHtml } from './language/message-markup.js'
 import type { PageFacts, PageTexts } from './language/page-texts.js'
 import { pageLinks } from './list-pages.js'
-import { face, personLink } from './people.js'
+import { avatarHtml, personLink } from './people.js'
 import { largePicturePath, postCard } from './post-card.js'
 import { timeHtml } from './time.js'
 
@@ -93,7 +93,7 @@ const BELOW_HEADING = 3
 function commentHtml({ guid, author, text, createdAt }: Comment, { t, pod, names }: Context): string {
   if (author === undefined) return ''
   return `<article class="comment" id="${escapeHtml(guid)}">
-<header class="by">${face(author, pod)}<div>
+<header class="by">${avatarHtml(author, pod)}<div>
 <p>${personLink(author)}</p>
 <p class="small"><a class="soft" href="#${escapeHtml(guid)}">${timeHtml(t, createdAt).text}</a></p>
 </div></header>

@@ -1,4 +1,4 @@
-import type { DryRun } from '../../domain/moderation/filters/dry-run.js'
+import type { FilterDryRun } from '../../domain/moderation/filters/dry-run.js'
 import type { WholeFilter } from '../../domain/moderation/filters/filters.js'
 import type { ListedFilter } from '../../persistence/moderation/filters.js'
 
@@ -32,7 +32,7 @@ export function presentWholeFilter({ days, latest, ...filter }: WholeFilter) {
   }
 }
 
-export function presentDryRun({ samples, scannedFrom, hits, authors, pods, followed, complete }: DryRun) {
+export function presentDryRun({ samples, scannedFrom, hits, authors, pods, followed, complete }: FilterDryRun) {
   return {
     hits,
     authors,

@@ -1,4 +1,4 @@
-import type { Operation } from '../../domain/operations/long-operations.js'
+import type { BackgroundOperation } from '../../domain/operations/long-operations.js'
 import type { QueueOverview } from '../../domain/operations/queues.js'
 import { isNearlyFull, type StorageFacts } from '../../domain/operations/storage.js'
 import type { JobSummary } from '../../jobs/bullmq/job-summaries.js'
@@ -136,6 +136,6 @@ export function presentStorage(folders: readonly StorageFacts[]) {
   }
 }
 
-export function presentOperation({ id, kind, state, done, total, skipped, errors }: Operation) {
+export function presentOperation({ id, kind, state, done, total, skipped, errors }: BackgroundOperation) {
   return { id, kind, state, done, total, skipped, errors: [...errors] }
 }

@@ -9,7 +9,7 @@ import { type Browser, browserOf, type SignedInSession } from '../oidc/browser.j
 import { formText } from '../oidc/form-text.js'
 import { OIDC_PATHS } from '../oidc/paths.js'
 import type { PageTexts } from '../pages/language/page-texts.js'
-import { keepLanguage, keptLanguage, textsFor } from '../pages/language/request-language.js'
+import { keptLanguage, setLanguageCookie, textsFor } from '../pages/language/request-language.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -62,7 +62,7 @@ export function addMemberAccess(app: FastifyInstance): void {
     if (session === undefined || account === undefined) return redirectToSignIn(request, reply)
     const { userId, personId, address, role, language } = account
     // Public pages read no account: they have the language of the cookie.
-    if (keptLanguage(request.headers.cookie) !== language) keepLanguage(reply, language)
+    if (keptLanguage(request.headers.cookie) !== language) setLanguageCookie(reply, language)
     if (account.closeAt !== null && !request.routeOptions.config.whileClosing)
       return reply.redirect('/settings/close', 303)
     request.signedInMember = {

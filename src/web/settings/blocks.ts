@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { blockPerson, listBlocks, unblockPerson } from '../../domain/people/blocks.js'
+import { blockForUser, listBlocks, unblockForUser } from '../../domain/people/blocks.js'
 import { discoverSearchedPerson } from '../../federation/discovery/discover-searched-person.js'
 import { Person } from '../../persistence/models/person.js'
 import { formText } from '../oidc/form-text.js'
@@ -63,14 +63,14 @@ ${settingsForm(
     const { viewer } = request.member
     if (formText(request, 'do') === 'unblock') {
       await changeOrErrors(request.member.t, { not_blocked: undefined, person_not_found: undefined }, () =>
-        unblockPerson(pod, viewer, formText(request, 'guid') ?? ''),
+        unblockForUser(pod, viewer, formText(request, 'guid') ?? ''),
       )
       return redirectWithNotice(request, reply, 'unblocked')
     }
     const address = (formText(request, 'network_id') ?? '').trim().toLowerCase().replace(/^@/, '')
     await app.remoteSearch.runIfFree(viewer.userId, () => discoverSearchedPerson(pod, address))
     const person = await Person.byAddress(pod.db, address)
-    const errors = await changeOrErrors(request.member.t, REFUSALS, () => blockPerson(pod, viewer, person?.guid ?? ''))
+    const errors = await changeOrErrors(request.member.t, REFUSALS, () => blockForUser(pod, viewer, person?.guid ?? ''))
     return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'blocked')
   })
 }

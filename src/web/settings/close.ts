@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { closeOwnAccount, keepOwnAccount } from '../../domain/accounts/own-closing.js'
+import { cancelOwnClosing, closeOwnAccount } from '../../domain/accounts/own-closing.js'
 import { formText } from '../oidc/form-text.js'
 import { linkPage } from '../pages/accounts/link-pages.js'
 import { textLine } from '../pages/controls.js'
@@ -58,7 +58,7 @@ export const closeRoutes: FastifyPluginAsync = async (app) => {
     const errors = await changeOrErrors(
       request.member.t,
       { user_closed: undefined, closed_by_moderator: undefined },
-      () => keepOwnAccount(pod, request.member.account.userId),
+      () => cancelOwnClosing(pod, request.member.account.userId),
     )
     return errors.length > 0 ? show(request, reply, errors) : reply.redirect('/settings?notice=kept', 303)
   })

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Token } from 'markdown-it'
 import type { Mention } from '../../protocol/mentions.js'
-import { fits } from '../../protocol/values.js'
+import { isWithinLength } from '../../protocol/values.js'
 import { openMarkdown, parseBlocks, REFERENCE, referenceOf } from './markdown.js'
 
 const LONGEST_TITLE = 70
@@ -42,7 +42,7 @@ const titles = new LRUCache<string, string>({ max: MOST_TITLES })
 function readTitle(text: string, nameOf: NameOf): string | undefined {
   const tokens = parseBeginning(text)
   const heading = tokens[0]?.type === 'heading_open' ? plainText(tokens.slice(0, 3), nameOf) : ''
-  const title = heading !== '' && fits(heading, LONGEST_HEADING) ? heading : plainText(tokens, nameOf)
+  const title = heading !== '' && isWithinLength(heading, LONGEST_HEADING) ? heading : plainText(tokens, nameOf)
   return title === '' ? undefined : shortened(title, LONGEST_TITLE)
 }
 

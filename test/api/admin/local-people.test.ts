@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { closeDueAccounts, closingOperation, keepAccount } from '../../../src/domain/accounts/close-account.js'
+import { cancelClosing, closeDueAccounts, closingOperation } from '../../../src/domain/accounts/close-account.js'
 import { signIn } from '../../../src/domain/accounts/sign-in.js'
 import { createComment } from '../../../src/domain/interactions/comments.js'
 import { exportLostContacts } from '../../../src/domain/moderation/notices/user-notices.js'
@@ -64,7 +64,7 @@ describe('an account that a moderator closes', () => {
     })
     const { userId } = eve.viewer
     await expect(
-      api.pod.db.transaction((transaction) => keepAccount(api.pod, transaction, userId, 'owner')),
+      api.pod.db.transaction((transaction) => cancelClosing(api.pod, transaction, userId, 'owner')),
     ).rejects.toMatchObject({ reason: 'closed_by_moderator' })
     expect(await closeDueAccounts(api.pod)).toBe(0)
 

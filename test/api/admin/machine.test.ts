@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { replaceChecks } from '../../../src/persistence/operations/checks.js'
-import { beat } from '../../../src/persistence/operations/processes.js'
+import { recordHeartbeat } from '../../../src/persistence/operations/processes.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
 import { type ApiPod, startApiPod } from '../../support/pods/api-pod.js'
@@ -19,7 +19,7 @@ describe('the admin API', () => {
     const job = { queue: 'relay', name: 'dispatch', attempt: 1, since: new Date(0).toISOString() }
     const facts = { rssBytes: 2, heapBytes: 1, busyPercent: 3, queues: ['relay'], jobs: [job] }
     const started = { startedAt: new Date(0), version: '1.0.0', host: 'machine', pid: 7 }
-    await beat(api.pod.db, { id, kind: 'worker', ...started, facts })
+    await recordHeartbeat(api.pod.db, { id, kind: 'worker', ...started, facts })
 
     expect((await adm.get('/workers')).body).toMatchObject([
       { id, kind: 'worker', host: 'machine', pid: 7, version: '1.0.0', rss_bytes: 2, queues: ['relay'], jobs: [job] },

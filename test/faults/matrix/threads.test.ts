@@ -1,7 +1,7 @@
 import { createCipheriv, randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { readPublicKey, wrap } from '../../../src/protocol/signatures/rsa.js'
+import { encryptWithPublicKey, readPublicKey } from '../../../src/protocol/signatures/rsa.js'
 import { until } from '../../soak/until.js'
 import { postBy } from '../../support/federation/entities.js'
 import { encryptEnvelopeFor, envelopeOf } from '../../support/federation/envelopes.js'
@@ -38,7 +38,7 @@ function harmfulEncryptedEnvelope(envelope: string, illness: Illness): string {
   const encrypted = Buffer.concat([aes.update(envelope), aes.final()])
   const text = JSON.stringify({ key: secret.key.toString('base64'), iv: secret.iv.toString('base64') })
   return JSON.stringify({
-    aes_key: wrap(Buffer.from(text), recipientKey).toString('base64'),
+    aes_key: encryptWithPublicKey(Buffer.from(text), recipientKey).toString('base64'),
     encrypted_magic_envelope: encrypted.toString('base64'),
   })
 }

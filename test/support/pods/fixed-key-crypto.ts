@@ -3,7 +3,7 @@ import type { KeyPair, PodCrypto } from '../../../src/pod/pod.js'
 import { readDocument } from '../../../src/protocol/discovery/documents.js'
 import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../../src/protocol/envelopes/encrypted-envelope.js'
 import { sealMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
-import { openEnvelope } from '../../../src/protocol/envelopes/open-envelope.js'
+import { verifyEnvelope } from '../../../src/protocol/envelopes/open-envelope.js'
 import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
 import { signRelayable } from '../../../src/protocol/signatures/relayable-signature.js'
 
@@ -21,7 +21,7 @@ export function fixedKeyCrypto(): PodCrypto {
       return pair
     },
     openEnvelopes: async (messages, keys) =>
-      messages.map(({ envelope, receivedAt }) => openEnvelope(envelope, keys, receivedAt)),
+      messages.map(({ envelope, receivedAt }) => verifyEnvelope(envelope, keys, receivedAt)),
     openEncryptedEnvelopes: async (messages) =>
       messages.map(({ encrypted, recipientKey }) => openEncryptedEnvelope(encrypted, recipientKey)),
     signRelayable: async (relayable, key) => signRelayable(relayable, key),

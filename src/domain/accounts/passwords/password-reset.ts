@@ -9,7 +9,7 @@ import { User, UserSecrets } from '../../../persistence/models/user.js'
 import type { Pod } from '../../../pod/pod.js'
 import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
 import type { Actor } from '../../moderation/actor.js'
-import { recordOperation } from '../../operations/record-operation.js'
+import { recordOperatorChange } from '../../operations/record-operation.js'
 import { Refusal } from '../../refusals.js'
 import { findToken, issueToken, useToken } from '../account-tokens.js'
 import { ARGON2, endAllAccess, endMailLinks, requirePassword } from '../accounts.js'
@@ -100,7 +100,7 @@ export async function createResetLink(pod: Pod, actor: Actor, username: string):
   }
   let token = ''
   const target = { type: 'person', label: user.username }
-  await recordOperation(pod, actor, { action: 'user.reset_link', target }, async (transaction) => {
+  await recordOperatorChange(pod, actor, { action: 'user.reset_link', target }, async (transaction) => {
     token = await issueToken(transaction, {
       userId: user.id,
       purpose: 'password_reset',

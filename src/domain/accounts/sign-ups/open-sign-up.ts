@@ -15,7 +15,7 @@ import { enqueueAccountMail, enqueueMails } from '../../mail/enqueue-mail.js'
 import { mailboxMac } from '../../mail/mailboxes.js'
 import { type Actor, requirePower } from '../../moderation/actor.js'
 import { requireReason } from '../../moderation/record-action.js'
-import { recordOperation } from '../../operations/record-operation.js'
+import { recordOperatorChange } from '../../operations/record-operation.js'
 import { Refusal } from '../../refusals.js'
 import { type Account, createAccount } from '../accounts.js'
 import { useInvitation } from '../invitations.js'
@@ -180,12 +180,17 @@ async function decide(
   const found = await findWaiting(pod.db, id)
   const target = { type: 'sign_up', label: found.username ?? '' }
   let locked = found
-  await recordOperation(pod, actor, { action: `sign_up.${decision}`, target, reason: given }, async (transaction) => {
-    // A confirmation may have changed the row since it was read.
-    locked = await findWaiting(transaction, id, true)
-    await change(transaction, locked)
-    return { decision }
-  })
+  await recordOperatorChange(
+    pod,
+    actor,
+    { action: `sign_up.${decision}`, target, reason: given },
+    async (transaction) => {
+      // A confirmation may have changed the row since it was read.
+      locked = await findWaiting(transaction, id, true)
+      await change(transaction, locked)
+      return { decision }
+    },
+  )
   return locked
 }
 

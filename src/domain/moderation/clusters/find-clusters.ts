@@ -5,11 +5,11 @@ import {
   type ClusterRow,
   contentIdsOf,
   countUngrouped,
+  createCluster,
   findGrowingClusters,
   leaveOutKnownAuthors,
   lockCluster,
   type NewClusterItem,
-  openCluster,
 } from '../../../persistence/moderation/clusters.js'
 import {
   deleteContentKeysBefore,
@@ -24,7 +24,7 @@ import {
   readNewContent,
   saveReadPosition,
 } from '../../../persistence/moderation/content-keys.js'
-import { openSenderCases } from '../../../persistence/moderation/sender-cases.js'
+import { createSenderCases } from '../../../persistence/moderation/sender-cases.js'
 import type { Pod } from '../../../pod/pod.js'
 import { enqueueAnnouncement } from '../../notifications/announcements.js'
 import { hideFoundContent } from '../hide-found-content.js'
@@ -130,7 +130,7 @@ async function openClusters(
     for (const content of mostPreciseFirst(added.flatMap((key) => keys.get(key) ?? []))) {
       // A wave has several keys: a link and a text. The content of one cluster makes no second one.
       if ((await countUngrouped(transaction, content.key, since)) < items) continue
-      const { id, caseId } = await openCluster(transaction, content, pod.now())
+      const { id, caseId } = await createCluster(transaction, content, pod.now())
       if (caseId !== null) await enqueueAnnouncement(pod, transaction, { cases: [caseId] })
       opened.push(...(await addClusterItems(transaction, [id], growth)))
       count += 1
@@ -167,6 +167,6 @@ async function reportSenders(pod: ClusterPod, keys: readonly string[], since: Da
   const senders = await findConversationSenders(pod.db, keys, { since, moreThan: pod.config.spamConversations })
   if (senders.length === 0) return
   await inTransaction(pod, async (transaction) => {
-    await enqueueAnnouncement(pod, transaction, { cases: await openSenderCases(transaction, senders, pod.now()) })
+    await enqueueAnnouncement(pod, transaction, { cases: await createSenderCases(transaction, senders, pod.now()) })
   })
 }

@@ -26,7 +26,7 @@ export async function reloadFilters(pod: Pick<Pod, 'db' | 'jobs'>): Promise<void
 }
 
 /** Keeps the filters of a process up to date, also while it receives nothing. */
-export function keepFiltersLoaded(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): { close(): void } {
+export function startFilterLoader(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): { close(): void } {
   const reload = () => void reloadFilters(pod).catch((err) => pod.log.debug({ err }, 'filters not reloaded'))
   reload()
   const timer = setInterval(reload, RELOAD_EVERY_MS)

@@ -1,5 +1,5 @@
 import { inTransaction } from '../../../persistence/database/transactions.js'
-import { findContentIds, findFilter, lockFilter, openFilterCases } from '../../../persistence/moderation/filters.js'
+import { createFilterCases, findContentIds, findFilter, lockFilter } from '../../../persistence/moderation/filters.js'
 import { hideContentRows } from '../../../persistence/moderation/hidden-content.js'
 import type { Pod } from '../../../pod/pod.js'
 import { enqueueAnnouncement } from '../../notifications/announcements.js'
@@ -66,7 +66,7 @@ export async function applyFilter(
       after: { hits: hit.length, hidden: hides },
       effect: async (actionId) => {
         if (!hides) {
-          const cases = await openFilterCases(transaction, flagged, pod.now())
+          const cases = await createFilterCases(transaction, flagged, pod.now())
           return enqueueAnnouncement(pod, transaction, { cases })
         }
         const ids = await findContentIds(transaction, { posts: guidsOf('post'), comments: guidsOf('comment') })

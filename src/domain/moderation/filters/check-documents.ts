@@ -1,13 +1,13 @@
 import type { Knex } from 'knex'
 import { Person } from '../../../persistence/models/person.js'
 import {
+  createFilterCases,
   type FilterEffect,
   type FilteredAuthor,
   findContentIds,
   findFilteredAuthors,
   insertFilterHits,
   type NewFilterHit,
-  openFilterCases,
   type StoredFilter,
 } from '../../../persistence/moderation/filters.js'
 import type { Pod } from '../../../pod/pod.js'
@@ -40,11 +40,11 @@ export async function checkDocuments<Document extends FilterDocument>(
     const matches = filters.match(document)
     return matches.length === 0 ? [] : [{ document, matches }]
   })
-  return keepApplicable(pod, found)
+  return filterApplicable(pod, found)
 }
 
 /** Leaves out the matches whose conditions do not hold for the author. */
-export async function keepApplicable<Document extends FilterDocument>(
+export async function filterApplicable<Document extends FilterDocument>(
   { db, now }: Pick<Pod, 'db' | 'now'>,
   found: readonly FilteredDocument<Document>[],
 ): Promise<readonly FilteredDocument<Document>[]> {
@@ -107,7 +107,7 @@ export async function recordStored(
   await insertFilterHits(transaction, all, latestOfEach(all), pod.now())
   const flagged = hits.filter(({ effect }) => effect === 'flagged')
   if (flagged.length > 0) {
-    await enqueueAnnouncement(pod, transaction, { cases: await openFilterCases(transaction, flagged, pod.now()) })
+    await enqueueAnnouncement(pod, transaction, { cases: await createFilterCases(transaction, flagged, pod.now()) })
   }
   await hideHits(
     pod,

@@ -19,7 +19,7 @@ interface DryRunSample {
   readonly excerpt: string | null
 }
 
-export interface DryRun {
+export interface FilterDryRun {
   readonly hits: number
   readonly authors: number
   readonly pods: number
@@ -36,7 +36,7 @@ export async function dryRunFilter(
   actor: Actor,
   input: NewFilter,
   { days = 7 }: { readonly days?: number | undefined },
-): Promise<DryRun> {
+): Promise<FilterDryRun> {
   requirePower(actor, 'moderation')
   const rule = readFilterRule(input)
   requirePower(actor, powerForFilter(rule))

@@ -3,7 +3,7 @@ import type { FilterRule, StoredFilter } from '../../../persistence/moderation/f
 import type { Pod } from '../../../pod/pod.js'
 import { Refusal } from '../../refusals.js'
 import { MODERATION_LIMITS } from '../limits.js'
-import { type FilteredDocument, keepApplicable } from './check-documents.js'
+import { type FilteredDocument, filterApplicable } from './check-documents.js'
 import {
   commentDocument,
   type FilterDocument,
@@ -71,7 +71,7 @@ export async function scanDocuments(
           const matched = match(document)
           return matched.length === 0 ? [] : [{ document, matches: matched }]
         })
-      found.push(...(await keepApplicable(pod, matches)))
+      found.push(...(await filterApplicable(pod, matches)))
     }
     open = scans.filter(({ isOver }) => !isOver)
   }

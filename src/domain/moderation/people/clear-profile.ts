@@ -3,7 +3,7 @@ import { Person } from '../../../persistence/models/person.js'
 import type { Pod } from '../../../pod/pod.js'
 import type { Actor } from '../actor.js'
 import { type ActionOptions, type ActionOutcome, recordAction } from '../record-action.js'
-import { actOnUser } from '../restrict-user.js'
+import { withLockedUser } from '../restrict-user.js'
 
 const EMPTY = {
   ...{ firstName: null, lastName: null, imageUrl: null, imageUrlMedium: null, imageUrlSmall: null },
@@ -17,7 +17,7 @@ export async function clearProfile(
   guid: string,
   options: Omit<ActionOptions, 'until'>,
 ): Promise<ActionOutcome> {
-  return actOnUser(pod, actor, guid, options, async (transaction, user, reason) => {
+  return withLockedUser(pod, actor, guid, options, async (transaction, user, reason) => {
     const { personId } = user
     await Person.lock(transaction, personId)
     await Person.updateProfile(transaction, personId, { ...EMPTY, updatedAt: pod.now() })

@@ -5,12 +5,12 @@ import type { ActionRow } from '../../../persistence/moderation/actions.js'
 import { countRelations } from '../../../persistence/moderation/person-relations.js'
 import type { Pod } from '../../../pod/pod.js'
 import { closeNow, requireNotPodmin } from '../../accounts/accounts.js'
-import { beginClosing, keepAccount, startDueClosing } from '../../accounts/close-account.js'
+import { beginClosing, cancelClosing, startDueClosing } from '../../accounts/close-account.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requireOtherAdmin, requirePower } from '../actor.js'
 import type { LocalUser } from '../find-local-user.js'
 import { type ActionOptions, type ActionOutcome, recordAction } from '../record-action.js'
-import { actOnUser } from '../restrict-user.js'
+import { withLockedUser } from '../restrict-user.js'
 
 export interface CloseOptions extends Omit<ActionOptions, 'until'> {
   /** The user name. */
@@ -36,7 +36,7 @@ export async function closePerson(
   { confirm, immediately = false, retractContent = false, ...options }: CloseOptions,
 ): Promise<CloseOutcome> {
   if (immediately) requirePower(actor, 'administration')
-  return actOnUser(pod, actor, guid, options, async (transaction, user, reason, admins) => {
+  return withLockedUser(pod, actor, guid, options, async (transaction, user, reason, admins) => {
     const before = closingOf(user)
     if (before?.closingBy === 'moderator' && !immediately) return { changed: false, closeAt: user.closeAt }
     requireOtherAdmin(admins, user.id)
@@ -72,7 +72,7 @@ export async function undoClosing(
   { details }: ActionRow,
 ): Promise<void> {
   const { userId, before } = details as unknown as { readonly userId: number; readonly before: Closing | null }
-  await keepAccount(pod, transaction, userId, 'moderator').catch((error: unknown) => {
+  await cancelClosing(pod, transaction, userId, 'moderator').catch((error: unknown) => {
     throw error instanceof Refusal ? new Refusal('not_undoable', error.message) : error
   })
   if (before === null) return

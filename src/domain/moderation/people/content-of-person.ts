@@ -19,8 +19,8 @@ import {
 import { hideContentRows, showContentOfAction } from '../../../persistence/moderation/hidden-content.js'
 import type { Pod } from '../../../pod/pod.js'
 import {
+  type BackgroundOperation,
   continueOperation,
-  type Operation,
   type OperationWork,
   startOperation,
 } from '../../operations/long-operations.js'
@@ -44,7 +44,7 @@ export interface PersonContentOptions extends Omit<ContentActionOptions, 'until'
 
 export interface PersonContentOutcome extends ActionOutcome {
   /** The work in the background; undefined if nothing changed. */
-  readonly operation?: Operation
+  readonly operation?: BackgroundOperation
 }
 
 /** Hides the public posts and comments of a local or remote person, in the background, as one action with one undo. */

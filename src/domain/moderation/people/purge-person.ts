@@ -7,7 +7,7 @@ import { deleteContactsOf, findContentToPurge } from '../../../persistence/moder
 import { countRelations } from '../../../persistence/moderation/person-relations.js'
 import { countRowsOfPerson, deletePerson } from '../../../persistence/people/delete-person.js'
 import type { Pod } from '../../../pod/pod.js'
-import { type Operation, type OperationWork, startOperation } from '../../operations/long-operations.js'
+import { type BackgroundOperation, type OperationWork, startOperation } from '../../operations/long-operations.js'
 import { destroyAndCancelCreations } from '../../posts/retract.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
@@ -30,7 +30,7 @@ export async function purgePerson(
   actor: Actor,
   guid: string,
   { confirm, ...options }: PurgePersonOptions,
-): Promise<ActionOutcome & { readonly operation: Operation }> {
+): Promise<ActionOutcome & { readonly operation: BackgroundOperation }> {
   requirePower(actor, 'administration')
   return inTransaction(pod, async (transaction) => {
     const person = await lockRemotePerson(transaction, guid)

@@ -5,7 +5,7 @@ import type { Actor } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { giveNotice } from '../notices/give-notice.js'
 import { type ActionOptions, type ActionOutcome, recordAction } from '../record-action.js'
-import { actOnUser } from '../restrict-user.js'
+import { withLockedUser } from '../restrict-user.js'
 
 export interface WarnOptions extends Omit<ActionOptions, 'until'> {
   /** What the person reads. */
@@ -20,7 +20,7 @@ export async function warnPerson(
   { text: written, ...options }: WarnOptions,
 ): Promise<ActionOutcome> {
   const text = written.trim()
-  return actOnUser(pod, actor, guid, options, async (transaction, user, reason) => {
+  return withLockedUser(pod, actor, guid, options, async (transaction, user, reason) => {
     requireWarning(text)
     const action = await recordAction(pod, transaction, actor, {
       kind: 'warn',

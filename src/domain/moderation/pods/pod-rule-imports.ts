@@ -14,7 +14,7 @@ import {
   insertImport,
   listImportRows,
   listImportRowsFrom,
-  listImports,
+  listPodRuleImports,
   lockImport,
   type PodRuleImport,
   readRuleStates,
@@ -24,7 +24,7 @@ import {
 } from '../../../persistence/moderation/pod-rule-imports.js'
 import { lockPodRules, type PodRule } from '../../../persistence/moderation/pod-rules.js'
 import type { Pod } from '../../../pod/pod.js'
-import { type Operation, type OperationWork, startOperation } from '../../operations/long-operations.js'
+import { type BackgroundOperation, type OperationWork, startOperation } from '../../operations/long-operations.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
@@ -85,7 +85,7 @@ const LATEST_IMPORTS = 20
 
 export function listLatestImports({ db }: Pick<Pod, 'db'>, actor: Actor): Promise<readonly PodRuleImport[]> {
   requirePower(actor, 'administration')
-  return listImports(db, LATEST_IMPORTS)
+  return listPodRuleImports(db, LATEST_IMPORTS)
 }
 
 export interface ApplyOptions extends ActionOptions {
@@ -101,7 +101,7 @@ export async function applyImport(
   actor: Actor,
   id: number,
   { ids, confirm, ...options }: ApplyOptions,
-): Promise<Operation> {
+): Promise<BackgroundOperation> {
   return startImportStep(pod, actor, id, {
     from: 'planned',
     to: 'applied',
@@ -118,7 +118,7 @@ export async function undoImport(
   actor: Actor,
   id: number,
   { confirm, ...options }: Omit<ApplyOptions, 'ids'>,
-): Promise<Operation> {
+): Promise<BackgroundOperation> {
   return startImportStep(pod, actor, id, {
     from: 'applied',
     to: 'undone',
@@ -143,7 +143,7 @@ async function startImportStep(
   actor: Actor,
   id: number,
   { from, to, kind, confirm, options, count }: ImportStep,
-): Promise<Operation> {
+): Promise<BackgroundOperation> {
   requirePower(actor, 'administration')
   return inTransaction(pod, async (transaction) => {
     const plan = await lockImport(transaction, id)

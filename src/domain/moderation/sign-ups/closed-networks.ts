@@ -23,7 +23,7 @@ export async function reloadClosedNetworks({ db, jobs }: NetworkPod): Promise<vo
 }
 
 /** Keeps the rules of a web process up to date. After a failure those of before stay in force. */
-export function keepClosedNetworksLoaded(pod: NetworkPod & Pick<Pod, 'log'>): { close(): void } {
+export function startClosedNetworkLoader(pod: NetworkPod & Pick<Pod, 'log'>): { close(): void } {
   const reload = () =>
     void reloadClosedNetworks(pod).catch((err) => pod.log.debug({ err }, 'rules for networks not reloaded'))
   reload()

@@ -14,11 +14,11 @@ import type { SpooledItem } from '../reading/spool-archive.js'
 import { aspectNameOf, ensureAspects } from './import-aspects.js'
 import {
   type ImportContext,
+  type ImportRejectionReason,
   Judgement,
   type ListImporter,
   NO_REF,
   type ReadyItem,
-  type RefusalReason,
 } from './import-context.js'
 import type { FoundPerson } from './people-finder.js'
 
@@ -116,7 +116,7 @@ function faultOf(
   address: string,
   found: FoundPerson | undefined,
   blocks: ReadonlySet<number>,
-): RefusalReason | undefined {
+): ImportRejectionReason | undefined {
   if (isOwner(context, address)) return 'self'
   if (found === undefined) return 'not_found'
   if (found.state === 'refused') return found.reason

@@ -28,7 +28,7 @@ export interface ImportContext {
   readonly signal: AbortSignal
 }
 
-export type RefusalReason =
+export type ImportRejectionReason =
   | 'schema'
   | 'foreign_author'
   | 'guid_taken'
@@ -86,7 +86,7 @@ export class Judgement<Ready extends ReadyItem> implements JudgedItems<Ready> {
     this.ready.push(ready)
   }
 
-  refuse(item: ReadyItem, reason: RefusalReason): void {
+  refuse(item: ReadyItem, reason: ImportRejectionReason): void {
     this.#add(item, 'refused', reason)
   }
 
@@ -98,7 +98,7 @@ export class Judgement<Ready extends ReadyItem> implements JudgedItems<Ready> {
     this.#add(item, 'imported', null)
   }
 
-  #add({ position, ref }: ReadyItem, outcome: ItemOutcome['outcome'], reason: RefusalReason | null): void {
+  #add({ position, ref }: ReadyItem, outcome: ItemOutcome['outcome'], reason: ImportRejectionReason | null): void {
     this.outcomes.push({ section: this.#section, position, ref: ref.slice(0, 255), outcome, reason })
   }
 }

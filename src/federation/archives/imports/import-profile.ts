@@ -6,14 +6,14 @@ import { ProtocolError } from '../../../protocol/errors.js'
 import { readTags } from '../../../protocol/mentions.js'
 import { membersOf } from '../reading/archive-owner.js'
 import { aspectNameOf, ensureAspects } from './import-aspects.js'
-import type { ImportContext, RefusalReason } from './import-context.js'
+import type { ImportContext, ImportRejectionReason } from './import-context.js'
 
 /** Changes the profile to that of the archive. Undefined: done. The profile travels with the migration, and is not sent by itself. */
 export async function importProfile(
   { pod, user }: ImportContext,
   transaction: Knex.Transaction,
   data: Readonly<Record<string, unknown>>,
-): Promise<RefusalReason | undefined> {
+): Promise<ImportRejectionReason | undefined> {
   const fields = profileFieldsOf({ ...data, author: user.address }, pod.now())
   if (fields === undefined) return 'schema'
   await Person.lock(transaction, user.personId)

@@ -2,9 +2,9 @@ import { entityFromJson } from '../../../protocol/entities/entity-json.js'
 import type { Entity } from '../../../protocol/entities/registry.js'
 import { longestText } from '../../../protocol/entities/value-types.js'
 import { ProtocolError } from '../../../protocol/errors.js'
-import { fits } from '../../../protocol/values.js'
+import { isWithinLength } from '../../../protocol/values.js'
 import { membersOf } from '../reading/archive-owner.js'
-import { NO_REF, type RefusalReason } from './import-context.js'
+import { type ImportRejectionReason, NO_REF } from './import-context.js'
 
 export type ReadItem =
   | {
@@ -13,7 +13,7 @@ export type ReadItem =
       readonly entity: Entity
       readonly members: Readonly<Record<string, unknown>>
     }
-  | { readonly ok: false; readonly ref: string; readonly reason: RefusalReason }
+  | { readonly ok: false; readonly ref: string; readonly reason: ImportRejectionReason }
 
 /** Reads the entity of an item by the rules for received entities. */
 export function readArchivedEntity(value: unknown, now: Date): ReadItem {
@@ -23,7 +23,7 @@ export function readArchivedEntity(value: unknown, now: Date): ReadItem {
   const ref = typeof guid === 'string' && guid !== '' ? guid : NO_REF
   if (members === undefined || data === undefined) return { ok: false, ref, reason: 'schema' }
   const text = data['text']
-  if (typeof text === 'string' && !fits(text, longestText)) return { ok: false, ref, reason: 'too_long' }
+  if (typeof text === 'string' && !isWithinLength(text, longestText)) return { ok: false, ref, reason: 'too_long' }
   const isEmptyComment = members['entity_type'] === 'comment' && typeof text === 'string' && text.trim() === ''
   if (isEmptyComment) return { ok: false, ref, reason: 'empty' }
   try {

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { readChecks } from '../../../domain/operations/checks.js'
 import { html } from '../../pages/markup.js'
 import { sendConsolePage } from '../console-page.js'
-import { time } from '../quantities.js'
+import { formatTime } from '../quantities.js'
 import { listCard, stateWord } from '../tables.js'
 
 const STATES = { ok: stateWord('fine', 'good'), warn: stateWord('warning', 'warn'), fail: stateWord('failed', 'bad') }
@@ -17,7 +17,7 @@ export const checkRoutes: FastifyPluginAsync = async (app) => {
     return sendConsolePage(request, reply, {
       title: checks.length === 0 ? 'Checks' : `Checks: ${bad === 0 ? 'all fine' : `${bad} to look at`}`,
       content: html`<section class="card"><p>A worker requests the pod at its own address every six hours. The command <code>pod checks</code> does so at once.</p>
-${checks[0] !== undefined && html`<p class="soft small">Checked ${time(checks[0].checkedAt)}. <a href="/admin/checks">Refresh</a></p>`}
+${checks[0] !== undefined && html`<p class="soft small">Checked ${formatTime(checks[0].checkedAt)}. <a href="/admin/checks">Refresh</a></p>`}
 ${listCard({ caption: 'The last checks', columns, rows }, { empty: 'No check was made yet. The first one follows some minutes after the start of a worker.' })}</section>`,
     })
   })

@@ -5,7 +5,7 @@ import { type DatabaseFacts, readDatabaseFacts } from '../../../persistence/oper
 import { listProcesses, type PodProcess } from '../../../persistence/operations/processes.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { sendConsolePage } from '../console-page.js'
-import { ago, bytes, count, seconds, time } from '../quantities.js'
+import { formatBytes, formatCount, formatRelativeTime, formatSeconds, formatTime } from '../quantities.js'
 import { dataTable, factList, stateWord } from '../tables.js'
 
 /** A share of the connections from which an operator should act. */
@@ -24,8 +24,8 @@ export const machineRoutes: FastifyPluginAsync = async (app) => {
     const versions = new Set(processes.map(({ version }) => version))
     const workers = processes.filter(({ kind }) => kind === 'worker').length
     return sendConsolePage(request, reply, {
-      title: `Processes: ${count(processes.length)}`,
-      content: html`<section class="card"><p class="soft small">As of ${time(pod.now())}. <a href="/admin/workers">Refresh</a></p>
+      title: `Processes: ${formatCount(processes.length)}`,
+      content: html`<section class="card"><p class="soft small">As of ${formatTime(pod.now())}. <a href="/admin/workers">Refresh</a></p>
 ${workers === 0 && html`<p class="alert" role="alert">No worker runs: nothing is processed.</p>`}
 ${versions.size > 1 && html`<p class="alert" role="alert">The processes have different versions: ${[...versions].join(', ')}.</p>`}
 ${processes.length === 0 ? html`<p>No process has written a heartbeat in the last 30 seconds.</p>` : processTable(processes, pod.now())}</section>
@@ -36,7 +36,7 @@ ${jobTable(processes, pod.now())}`,
   app.get('/admin/database', { config, schema }, async (request, reply) => {
     const facts = await readDatabaseFacts(pod.db)
     return sendConsolePage(request, reply, {
-      title: `Database: ${bytes(facts.bytes)}`,
+      title: `Database: ${formatBytes(facts.bytes)}`,
       content: html`<section class="card">${databaseFacts(facts)}</section>
 <section class="card"><h2>Largest tables</h2>${tableTable(facts)}</section>`,
     })
@@ -56,8 +56,8 @@ ${jobTable(processes, pod.now())}`,
         ],
         rows: folders.map((facts) => [
           html`<bdi>${facts.folder}</bdi>`,
-          bytes(facts.freeBytes),
-          bytes(facts.totalBytes),
+          formatBytes(facts.freeBytes),
+          formatBytes(facts.totalBytes),
           facts.freeBytes === null
             ? stateWord('cannot be read', 'bad')
             : isNearlyFull(facts)
@@ -73,9 +73,11 @@ ${jobTable(processes, pod.now())}`,
 /** The figures of the last complete backup. */
 function backupFacts({ age, duration, bytes: size, failures }: BackupFigures): Markup {
   return factList([
-    ['Last complete backup', age === null ? 'never' : `${seconds(age)} ago`],
-    ...(age === null ? [] : [['Its duration', seconds(duration)] as const, ['Its size', bytes(size)] as const]),
-    ['Runs that failed', count(failures)],
+    ['Last complete backup', age === null ? 'never' : `${formatSeconds(age)} ago`],
+    ...(age === null
+      ? []
+      : [['Its duration', formatSeconds(duration)] as const, ['Its size', formatBytes(size)] as const]),
+    ['Runs that failed', formatCount(failures)],
   ])
 }
 
@@ -96,12 +98,12 @@ function processTable(processes: readonly PodProcess[], now: Date): Markup {
     rows: processes.map(({ kind, host, pid, version, startedAt, seenAt, facts }) => [
       html`${kind} <bdi>${host}</bdi> ${pid}`,
       version,
-      time(startedAt),
-      ago(seenAt, now),
-      bytes(facts.rssBytes),
-      bytes(facts.heapBytes),
+      formatTime(startedAt),
+      formatRelativeTime(seenAt, now),
+      formatBytes(facts.rssBytes),
+      formatBytes(facts.heapBytes),
       `${facts.busyPercent} %`,
-      count(facts.jobs.length),
+      formatCount(facts.jobs.length),
       facts.queues.join(', ') || '–',
     ]),
   })
@@ -122,8 +124,8 @@ function jobTable(processes: readonly PodProcess[], now: Date): Markup | '' {
     rows: jobs.map(({ name, queue, attempt, since, host, pid }) => [
       name,
       queue,
-      count(attempt),
-      ago(new Date(since), now),
+      formatCount(attempt),
+      formatRelativeTime(new Date(since), now),
       html`<bdi>${host}</bdi> ${pid}`,
     ]),
   })}</section>`
@@ -134,18 +136,18 @@ function databaseFacts(facts: DatabaseFacts): Markup {
   const share = connections / maxConnections
   return factList([
     ['PostgreSQL', facts.version],
-    ['Size', bytes(facts.bytes)],
+    ['Size', formatBytes(facts.bytes)],
     [
       'Connections',
       html`${connections} of ${maxConnections} ${share > NEARLY_FULL && stateWord('nearly all in use', 'warn')}`,
     ],
-    ['Longest transaction', seconds(longestTransaction)],
-    ['Waiting locks', count(waitingLocks)],
+    ['Longest transaction', formatSeconds(longestTransaction)],
+    ['Waiting locks', formatCount(waitingLocks)],
     [
       'Transaction id age',
-      html`${count(transactionAge)} ${transactionAge > TRANSACTIONS_WARN && stateWord('vacuum is late', 'bad')}`,
+      html`${formatCount(transactionAge)} ${transactionAge > TRANSACTIONS_WARN && stateWord('vacuum is late', 'bad')}`,
     ],
-    ['Replicas', replicas === 0 ? 'none' : `${replicas}, lag ${seconds(replicaLag)}`],
+    ['Replicas', replicas === 0 ? 'none' : `${replicas}, lag ${formatSeconds(replicaLag)}`],
   ])
 }
 
@@ -161,10 +163,10 @@ function tableTable({ tables }: DatabaseFacts): Markup {
     ],
     rows: tables.map(({ name, bytes: size, rows, deadRows, vacuumedAt }) => [
       name,
-      bytes(size),
-      count(rows),
-      count(deadRows),
-      time(vacuumedAt),
+      formatBytes(size),
+      formatCount(rows),
+      formatCount(deadRows),
+      formatTime(vacuumedAt),
     ]),
   })
 }

@@ -17,7 +17,7 @@ import { sendConsolePage } from '../console-page.js'
 import { pathId } from '../form-fields.js'
 import { actionForm, filterForm, moreText, select, textField } from '../form-parts.js'
 import { idNavigation, idPageIn } from '../pager.js'
-import { time } from '../quantities.js'
+import { formatTime } from '../quantities.js'
 import { factList, listCard } from '../tables.js'
 import { undoForm } from './undo-form.js'
 
@@ -113,7 +113,7 @@ function entryTable(entries: readonly AuditEntry[]) {
     ],
     rows: entries.map(({ id, at, actor, action, target, reason, via }) => [
       html`<a href="/admin/audit/${id}">${id}</a>`,
-      time(at),
+      formatTime(at),
       html`<bdi>${actor.name}</bdi>`,
       action,
       html`${target.type} <bdi>${target.label}</bdi>`,
@@ -126,7 +126,7 @@ function entryTable(entries: readonly AuditEntry[]) {
 function factsOf(entry: AuditEntry): Markup {
   const { actor, target, caseId, undoes } = entry
   return factList([
-    ['Time', time(entry.at)],
+    ['Time', formatTime(entry.at)],
     ['Who', html`<bdi>${actor.name}</bdi>, ${actor.role}`],
     ['By', html`${entry.via}${entry.clientId !== null && html`, client <bdi>${entry.clientId}</bdi>`}`],
     ['Action', entry.action],

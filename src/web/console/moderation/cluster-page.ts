@@ -6,7 +6,7 @@ import { previewList } from '../actions.js'
 import type { ConsolePage } from '../console-page.js'
 import { actionForm, checkbox, choicesOf, hiddenField, reasonField, select } from '../form-parts.js'
 import { keptFields } from '../kept-fields.js'
-import { count, time } from '../quantities.js'
+import { formatCount, formatTime } from '../quantities.js'
 import { factList, listCard, stateWord } from '../tables.js'
 
 export const CLEAN_AUTHORS = ['none', 'silence', 'block'] as const
@@ -24,10 +24,10 @@ export function clusterPage(request: FastifyRequest, cluster: WholeCluster): Con
   const facts = factList([
     ['State', clusterState(cluster)],
     ['In common', html`${kind}: <bdi>${label}</bdi>`],
-    ['Items', count(cluster.itemCount)],
-    ['Authors', count(cluster.authorCount)],
-    ['Pods', count(cluster.podCount)],
-    ['Time', html`${time(cluster.firstAt)} to ${time(cluster.lastAt)}`],
+    ['Items', formatCount(cluster.itemCount)],
+    ['Authors', formatCount(cluster.authorCount)],
+    ['Pods', formatCount(cluster.podCount)],
+    ['Time', html`${formatTime(cluster.firstAt)} to ${formatTime(cluster.lastAt)}`],
     ...(caseId === null ? [] : [['Case', html`<a href="/admin/reports/${caseId}">${caseId}</a>`] as const]),
   ])
   return {
@@ -65,7 +65,7 @@ function dismissForm(request: FastifyRequest, { id, state }: WholeCluster): Mark
 /** Without a tick, all that an author has in the cluster stays. */
 function authorTable(authors: readonly ShownAuthor[], isForm = false) {
   return {
-    caption: `Authors with most items, ${count(authors.length)}`,
+    caption: `Authors with most items, ${formatCount(authors.length)}`,
     columns: [
       { title: 'Author' },
       { title: 'Items', kind: 'number' as const },
@@ -76,8 +76,8 @@ function authorTable(authors: readonly ShownAuthor[], isForm = false) {
     ],
     rows: authors.map(({ guid, address, items, firstSeenAt, isFollowed, isTicked, isStaff }) => [
       html`<a href="/admin/people/${encodeURIComponent(guid)}"><bdi>${address}</bdi></a>`,
-      count(items),
-      time(firstSeenAt),
+      formatCount(items),
+      formatTime(firstSeenAt),
       isFollowed ? 'yes' : 'no',
       isTicked && !isStaff ? 'yes' : 'no',
       ...(isForm
@@ -89,7 +89,7 @@ function authorTable(authors: readonly ShownAuthor[], isForm = false) {
 
 function itemTable({ items }: WholeCluster) {
   return {
-    caption: `The newest items, ${count(items.length)}`,
+    caption: `The newest items, ${formatCount(items.length)}`,
     columns: [
       { title: 'Item' },
       { title: 'Author' },
@@ -113,7 +113,7 @@ const EXCERPT = 200
 export function previewPage(request: FastifyRequest, id: number, preview: CleanPreview): ConsolePage {
   const kept = keptFields(request.body, ['form', 'idempotency_key'])
   return {
-    title: `Preview: ${count(preview.hide + preview.remove)} items`,
+    title: `Preview: ${formatCount(preview.hide + preview.remove)} items`,
     content: html`<section class="card"><p>Nothing has been changed yet.</p>${previewList(preview)}
 ${actionForm(request, `/admin/clusters/${id}/clean`, html`${kept}<button>Clean</button>`, { layout: 'buttons' })}
 <p><a href="/admin/clusters/${id}">Back to the cluster</a></p></section>`,

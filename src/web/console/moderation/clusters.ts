@@ -13,7 +13,7 @@ import { sendConsolePage } from '../console-page.js'
 import { formChoice, formTexts, isTicked, pathId } from '../form-fields.js'
 import { choicesOf, filterForm, select } from '../form-parts.js'
 import { idNavigation, idPageIn } from '../pager.js'
-import { count, time } from '../quantities.js'
+import { formatCount, formatTime } from '../quantities.js'
 import { listCard } from '../tables.js'
 import { readActionOptions } from './case-form.js'
 import { CLEAN_AUTHORS, CLEAN_PODS, clusterPage, clusterState, previewPage } from './cluster-page.js'
@@ -108,9 +108,9 @@ function clusterTable(clusters: readonly ListedCluster[]) {
     rows: clusters.map((cluster) => [
       html`<a href="/admin/clusters/${cluster.id}">${cluster.id}: ${cluster.kind}</a>`,
       clusterState(cluster),
-      ...[cluster.itemCount, cluster.authorCount, cluster.podCount].map(count),
-      time(cluster.firstAt),
-      time(cluster.lastAt),
+      ...[cluster.itemCount, cluster.authorCount, cluster.podCount].map(formatCount),
+      formatTime(cluster.firstAt),
+      formatTime(cluster.lastAt),
       html`<bdi>${cluster.label}</bdi>`,
     ]),
   }

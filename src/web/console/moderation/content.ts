@@ -4,7 +4,7 @@ import { undoAction } from '../../../domain/moderation/actions.js'
 import type { ContentTarget } from '../../../domain/moderation/find-content.js'
 import { hideContent } from '../../../domain/moderation/hide-content.js'
 import { purgeContent, removeContent } from '../../../domain/moderation/remove-content.js'
-import { showContent } from '../../../domain/moderation/show-content.js'
+import { readRecordedContent } from '../../../domain/moderation/show-content.js'
 import { formText } from '../../oidc/form-text.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
@@ -12,7 +12,7 @@ import { addFormAction, type FormAction, pageAt } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
 import { formNumber, pathId, pathText } from '../form-fields.js'
 import { actionForm, hiddenField, reasonField, untilField } from '../form-parts.js'
-import { time } from '../quantities.js'
+import { formatTime } from '../quantities.js'
 import { factList, stateWord } from '../tables.js'
 import { actionList } from './action-list.js'
 import { caseOr, readActionOptions, resolveCaseIfTicked } from './case-form.js'
@@ -20,7 +20,7 @@ import { evidence } from './evidence.js'
 import { actOnAuthorIfChosen, addressOfPerson, currentPerson, listActionsOn } from './person-actions.js'
 import { currentCase } from './report-actions.js'
 
-type Found = Awaited<ReturnType<typeof showContent>>
+type Found = Awaited<ReturnType<typeof readRecordedContent>>
 
 /** `/admin/content/:guid`: a post or a comment as it is stored, hidden or not. */
 export const contentRoutes: FastifyPluginAsync = async (app) => {
@@ -31,7 +31,7 @@ export const contentRoutes: FastifyPluginAsync = async (app) => {
     { config: { power: 'moderation' }, schema: { hide: true } },
     async (request, reply) => {
       const target = targetIn(request, queryText(request, 'type'))
-      const found = await showContent(pod, request.console.actor, target)
+      const found = await readRecordedContent(pod, request.console.actor, target)
       const { items } = await listActionsOn(request, target.guid)
       return sendConsolePage(request, reply, {
         title: `${target.type === 'post' ? 'Post' : 'Comment'}: ${found.isHidden ? 'hidden' : 'visible'}`,
@@ -116,7 +116,7 @@ function factsOf({ type, guid }: ContentTarget, { author, caseId, postGuid, ...f
       html`<bdi>${author.name}</bdi> <a href="/admin/people/${encodeURIComponent(author.guid)}"><bdi>${author.address}</bdi></a>`,
     ],
     ['Visible to', found.public ? 'everyone' : 'chosen people only'],
-    ['Written', time(found.createdAt)],
+    ['Written', formatTime(found.createdAt)],
     ['Guid', html`<bdi>${guid}</bdi>`],
     ...(isVisible
       ? [['Link', html`<a href="/posts/${encodeURIComponent(postGuid)}${anchor}">The public page</a>`] as const]

@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify'
-import type { DryRun } from '../../../domain/moderation/filters/dry-run.js'
+import type { FilterDryRun } from '../../../domain/moderation/filters/dry-run.js'
 import type { WholeFilter } from '../../../domain/moderation/filters/filters.js'
 import type { FilterHit, StoredFilter } from '../../../persistence/moderation/filters.js'
 import { html, type Markup } from '../../pages/markup.js'
 import type { ConsolePage } from '../console-page.js'
 import { actionForm, reasonField, textField } from '../form-parts.js'
-import { count, time } from '../quantities.js'
+import { formatCount, formatTime } from '../quantities.js'
 import { factList, listCard, stateWord } from '../tables.js'
 import { changeFilterForm } from './filter-form.js'
 
@@ -22,7 +22,7 @@ export function filterPage(request: FastifyRequest, filter: WholeFilter): Consol
   const byDay = {
     caption: 'Hits by day',
     columns: [{ title: 'Day' }, { title: 'Hits', kind: 'number' as const }],
-    rows: days.map(({ day, hits }) => [day, count(hits)]),
+    rows: days.map(({ day, hits }) => [day, formatCount(hits)]),
   }
   const form = (action: string, fields: Markup) =>
     actionForm(request, `/admin/filters/${id}/${action}`, fields, { version })
@@ -48,8 +48,8 @@ function factsOf(filter: WholeFilter): Markup {
     ['Followed people', filter.exemptFollowed ? 'exempt' : 'not exempt'],
     ['Private content', filter.isPrivate ? 'too, without text' : 'no'],
     ['Action', filter.action],
-    ['Hits in 30 days', count(filter.hitsIn30Days)],
-    ['Made', html`${time(filter.createdAt)} by <bdi>${filter.createdBy}</bdi>`],
+    ['Hits in 30 days', formatCount(filter.hitsIn30Days)],
+    ['Made', html`${formatTime(filter.createdAt)} by <bdi>${filter.createdBy}</bdi>`],
   ])
 }
 
@@ -66,7 +66,7 @@ function hitTable(hits: readonly FilterHit[]) {
     rows: hits.map(({ targetType, targetGuid, authorAddress, at, effect, excerpt }) => [
       contentLink(targetType, targetGuid),
       html`<bdi>${authorAddress}</bdi>`,
-      time(at),
+      formatTime(at),
       effect,
       excerpt === null ? 'private' : html`<bdi>${excerpt}</bdi>`,
     ]),
@@ -74,9 +74,9 @@ function hitTable(hits: readonly FilterHit[]) {
 }
 
 /** What a trial has found. */
-export function dryRunCard({ hits, authors, pods, followed, samples, scannedFrom, complete }: DryRun): Markup {
+export function dryRunCard({ hits, authors, pods, followed, samples, scannedFrom, complete }: FilterDryRun): Markup {
   const table = {
-    caption: `Samples, ${count(samples.length)} of ${count(hits)} hits`,
+    caption: `Samples, ${formatCount(samples.length)} of ${formatCount(hits)} hits`,
     columns: [{ title: 'Content' }, { title: 'Author' }, { title: 'Field' }, { title: 'Text', kind: 'wide' as const }],
     rows: samples.map(({ type, guid, author, field, excerpt }) => [
       contentLink(type, guid),
@@ -86,11 +86,11 @@ export function dryRunCard({ hits, authors, pods, followed, samples, scannedFrom
     ]),
   }
   return html`<section class="card"><p>Nothing has been changed.</p>${factList([
-    ['Hits', count(hits)],
-    ['Authors', count(authors)],
-    ['Pods', count(pods)],
-    ['Authors whom a local user follows', count(followed)],
-    ['Read from', html`${time(scannedFrom)}${!complete && '; older content of these days was not read'}`],
+    ['Hits', formatCount(hits)],
+    ['Authors', formatCount(authors)],
+    ['Pods', formatCount(pods)],
+    ['Authors whom a local user follows', formatCount(followed)],
+    ['Read from', html`${formatTime(scannedFrom)}${!complete && '; older content of these days was not read'}`],
   ])}${listCard(table, { empty: 'The filter finds nothing.' })}</section>`
 }
 

@@ -15,7 +15,7 @@ import { addFormAction, type FormAction, pageAt } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
 import { formNumber, pathId } from '../form-fields.js'
 import { idNavigation, idPageIn } from '../pager.js'
-import { count, time } from '../quantities.js'
+import { formatCount, formatTime } from '../quantities.js'
 import { listCard } from '../tables.js'
 import { readActionOptions } from './case-form.js'
 import { newFilterForm, readNewFilter } from './filter-form.js'
@@ -48,7 +48,7 @@ export const filterRoutes: FastifyPluginAsync = async (app) => {
     const days = formNumber(request, 'days') ?? 7
     const result = await dryRunFilter(pod, request.console.actor, filter, { days })
     return sendConsolePage(request, reply, {
-      title: `Trial: ${count(result.hits)} hits in ${count(days)} days`,
+      title: `Trial: ${formatCount(result.hits)} hits in ${formatCount(days)} days`,
       content: html`${dryRunCard(result)}
 <section class="card"><h2>The filter</h2>${newFilterForm(request, filter, days)}</section>`,
     })
@@ -113,9 +113,9 @@ function filterTable(filters: readonly ListedFilter[]) {
       filter.kind.replaceAll('_', ' '),
       filter.action,
       filterState(filter),
-      count(filter.hitsIn30Days),
+      formatCount(filter.hitsIn30Days),
       html`<bdi>${filter.createdBy}</bdi>`,
-      time(filter.changedAt),
+      formatTime(filter.changedAt),
     ]),
   }
 }

@@ -8,7 +8,7 @@ import { sendConsolePage } from '../console-page.js'
 import { pathText } from '../form-fields.js'
 import { choicesOf, filterForm, moreText, select, textField } from '../form-parts.js'
 import { idNavigation, idPageIn } from '../pager.js'
-import { time } from '../quantities.js'
+import { formatTime } from '../quantities.js'
 import { listCard } from '../tables.js'
 import { addPersonActions, listActionsOn } from './person-actions.js'
 import { personPage, personState } from './person-page.js'
@@ -97,7 +97,7 @@ function peopleTable(people: readonly PersonRecord[]) {
       html`<bdi>${person.name}</bdi>`,
       personState(person),
       person.role ?? '–',
-      time(person.firstSeenAt),
+      formatTime(person.firstSeenAt),
     ]),
   }
 }

@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { listModerationActions } from '../../../domain/moderation/actions.js'
 import type { Actor } from '../../../domain/moderation/actor.js'
-import { endSessions } from '../../../domain/moderation/end-sessions.js'
+import { endSessionsAsModerator } from '../../../domain/moderation/end-sessions.js'
 import { clearProfile } from '../../../domain/moderation/people/clear-profile.js'
 import { closePerson } from '../../../domain/moderation/people/close-person.js'
 import { notePerson } from '../../../domain/moderation/people/note-person.js'
 import { warnPerson } from '../../../domain/moderation/people/warn-person.js'
 import { findWholePerson, muteReports } from '../../../domain/moderation/people.js'
-import { blockPerson, type RestrictOptions, silencePerson } from '../../../domain/moderation/restrict-person.js'
-import { lockAccount } from '../../../domain/moderation/restrict-user.js'
+import { blockOnPod, type RestrictOptions, silencePerson } from '../../../domain/moderation/restrict-person.js'
+import { suspendAccount } from '../../../domain/moderation/restrict-user.js'
 import type { Pod } from '../../../pod/pod.js'
 import { splitAddress } from '../../../protocol/address.js'
 import { formText } from '../../oidc/form-text.js'
@@ -38,7 +38,7 @@ export const PERSON_ACTIONS = {
   end_sessions: {
     title: 'End all sessions',
     text: 'Ends sessions, tokens and live streams. The person can sign in again.',
-    ...{ notice: 'sessions_ended', whose: 'local', canEnd: false, run: endSessions },
+    ...{ notice: 'sessions_ended', whose: 'local', canEnd: false, run: endSessionsAsModerator },
   },
   clear_profile: {
     title: 'Clear the profile',
@@ -48,12 +48,12 @@ export const PERSON_ACTIONS = {
   lock: {
     title: 'Lock the account',
     text: 'No sign-in, tokens are refused, posts stay.',
-    ...{ notice: 'locked', whose: 'local', canEnd: true, run: lockAccount },
+    ...{ notice: 'locked', whose: 'local', canEnd: true, run: suspendAccount },
   },
   block: {
     title: 'Block',
     text: 'Hides everything by the person, drops new messages from them, and makes their contacts inactive.',
-    ...{ notice: 'person_blocked', whose: 'remote', canEnd: true, run: blockPerson },
+    ...{ notice: 'person_blocked', whose: 'remote', canEnd: true, run: blockOnPod },
   },
 } as const satisfies Readonly<Record<string, PersonAction>>
 

@@ -8,7 +8,7 @@ import { html, type Markup } from '../../pages/markup.js'
 import { previewList } from '../actions.js'
 import type { ConsolePage } from '../console-page.js'
 import { actionForm, checkbox, hiddenField, reasonField, textArea, untilField } from '../form-parts.js'
-import { count, time } from '../quantities.js'
+import { formatCount, formatTime } from '../quantities.js'
 import { factList, stateWord } from '../tables.js'
 import { actionList } from './action-list.js'
 import { PERSON_ACTIONS, type PersonAction } from './person-actions.js'
@@ -57,8 +57,8 @@ function factsOf(person: WholePersonRecord): Markup {
       isLocal ? 'on this pod' : html`on <a href="/admin/pods/${encodeURIComponent(host)}"><bdi>${host}</bdi></a>`,
     ],
     ['Role', person.role ?? 'none'],
-    ['First seen', time(person.firstSeenAt)],
-    ...(isLocal ? [['Warnings', count(person.warnings)] as const] : []),
+    ['First seen', formatTime(person.firstSeenAt)],
+    ...(isLocal ? [['Warnings', formatCount(person.warnings)] as const] : []),
     ...(person.reportsMuted === null ? [] : [['Reports', person.reportsMuted ? 'muted' : 'count'] as const]),
     ['Guid', html`<bdi>${guid}</bdi>`],
     [
@@ -81,9 +81,12 @@ function contactOf(person: WholePersonRecord, isShown: boolean): Markup {
         ? 'none'
         : html`<bdi>${email}</bdi>, ${person.emailConfirmedAt === null ? 'not confirmed' : 'confirmed'}`,
     ],
-    ['Signed up from', signUpIp === null ? 'unknown' : html`<bdi>${signUpIp}</bdi>, ${time(person.signedUpAt)}`],
-    ['Last signed in from', signInIp === null ? 'unknown' : html`<bdi>${signInIp}</bdi>, ${time(person.signInAt)}`],
-    ['Last active', person.lastActiveAt === null ? 'unknown' : time(person.lastActiveAt)],
+    ['Signed up from', signUpIp === null ? 'unknown' : html`<bdi>${signUpIp}</bdi>, ${formatTime(person.signedUpAt)}`],
+    [
+      'Last signed in from',
+      signInIp === null ? 'unknown' : html`<bdi>${signInIp}</bdi>, ${formatTime(person.signInAt)}`,
+    ],
+    ['Last active', person.lastActiveAt === null ? 'unknown' : formatTime(person.lastActiveAt)],
     ['Invitation', invitationId === null ? 'none' : String(invitationId)],
   ])
 }
@@ -98,7 +101,7 @@ function restrictions(request: FastifyRequest, { restrictions: own, address }: P
         by === 'person'
           ? html`by an action on this person${actionId !== null && html`, number ${actionId}`}`
           : html`by a <a href="/admin/pods/${encodeURIComponent(host)}">rule for the pod</a>`
-      }${until !== null && html`, until ${time(new Date(until))}`}${actionId !== null && undoForm(request, actionId)}</li>\n`,
+      }${until !== null && html`, until ${formatTime(new Date(until))}`}${actionId !== null && undoForm(request, actionId)}</li>\n`,
   )}</ul>`
 }
 
@@ -109,7 +112,7 @@ function notes(request: FastifyRequest, { guid, notes: own }: WholePersonRecord)
     own.length > 0 &&
     html`<ul class="history">${own.map(
       ({ actor, text, createdAt }) =>
-        html`<li>${time(createdAt)} by <bdi>${actor.name}</bdi>: <bdi>${text}</bdi></li>\n`,
+        html`<li>${formatTime(createdAt)} by <bdi>${actor.name}</bdi>: <bdi>${text}</bdi></li>\n`,
     )}</ul>`
   }${actionForm(request, `/admin/people/${encodeURIComponent(guid)}/notes`, form)}`
 }

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { hasPower } from '../../../domain/accounts/role-powers.js'
 import type { PodActivityReport, PodWithRules } from '../../../domain/operations/pods.js'
-import type { FailedDelivery } from '../../../persistence/operations/pod-pages.js'
+import type { UndeliveredMessage } from '../../../persistence/operations/pod-pages.js'
 import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
 import { type PodState, type PodStateFields, podStateOf } from '../../../persistence/outbound/pod-state.js'
 import { addressHostOf } from '../../../protocol/address.js'
@@ -9,7 +9,7 @@ import { html, type Markup } from '../../pages/markup.js'
 import type { ConsolePage } from '../console-page.js'
 import { explainFault } from '../fault-words.js'
 import { actionForm, reasonField, untilField } from '../form-parts.js'
-import { count, milliseconds, time } from '../quantities.js'
+import { formatCount, formatMilliseconds, formatTime } from '../quantities.js'
 import { dataTable, factList, stateWord } from '../tables.js'
 
 export const DELIVERIES_SHOWN = 20
@@ -32,7 +32,7 @@ export function podState(other: PodStateFields, now: Date): Markup {
 export function podPage(
   request: FastifyRequest,
   { pod: other, rules, activity }: PodWithRules,
-  undelivered: readonly FailedDelivery[],
+  undelivered: readonly UndeliveredMessage[],
 ): ConsolePage {
   const now = request.server.pod.now()
   const host = addressHostOf(other)
@@ -60,18 +60,18 @@ function factsOf(other: KnownPod, now: Date): Markup {
   const { software, softwareVersion, lastError } = other
   return factList([
     ['State', podState(other, now)],
-    ['Last check', html`${other.status.replaceAll('_', ' ')}, ${time(other.checkedAt)}`],
+    ['Last check', html`${other.status.replaceAll('_', ' ')}, ${formatTime(other.checkedAt)}`],
     ...(lastError === null ? [] : ([['Last error', html`<bdi>${lastError}</bdi>`]] as const)),
     ['Software', html`<bdi>${software ?? 'unknown'} ${softwareVersion ?? ''}</bdi>`],
-    ['People', count(other.people)],
-    ['Waiting deliveries', count(other.waiting)],
-    ['Dead deliveries', count(other.dead)],
-    ['Not stored while asleep', count(other.skippedDeliveries)],
-    ['Failures in a row', count(other.failures)],
-    ['Next attempt', time(other.nextTryAt)],
-    ['Offline since', time(other.offlineSince)],
-    ['Last success', time(other.lastSuccessAt)],
-    ['Blocked', time(other.blockedAt)],
+    ['People', formatCount(other.people)],
+    ['Waiting deliveries', formatCount(other.waiting)],
+    ['Dead deliveries', formatCount(other.dead)],
+    ['Not stored while asleep', formatCount(other.skippedDeliveries)],
+    ['Failures in a row', formatCount(other.failures)],
+    ['Next attempt', formatTime(other.nextTryAt)],
+    ['Offline since', formatTime(other.offlineSince)],
+    ['Last success', formatTime(other.lastSuccessAt)],
+    ['Blocked', formatTime(other.blockedAt)],
   ])
 }
 
@@ -80,9 +80,9 @@ function activityOf({ days, latency }: PodActivityReport): Markup {
   if (days.length === 0) return html`<p>Nothing was exchanged with this pod in the last 14 days.</p>`
   const rows = days.map(({ day, delivered, failed, received, refused }) => [
     html`<time datetime="${day}">${day}</time>`,
-    ...[delivered, failed, received, refused].map(count),
+    ...[delivered, failed, received, refused].map(formatCount),
   ])
-  return html`<p>Deliveries of the last 24 hours: median ${milliseconds(latency.p50)}, 95 % within ${milliseconds(latency.p95)}.</p>${dataTable(
+  return html`<p>Deliveries of the last 24 hours: median ${formatMilliseconds(latency.p50)}, 95 % within ${formatMilliseconds(latency.p95)}.</p>${dataTable(
     {
       caption: 'Deliveries to the pod and messages from it, by day (UTC)',
       columns: [
@@ -97,7 +97,7 @@ function activityOf({ days, latency }: PodActivityReport): Markup {
   )}`
 }
 
-function deliveryTable(deliveries: readonly FailedDelivery[]): Markup {
+function deliveryTable(deliveries: readonly UndeliveredMessage[]): Markup {
   return dataTable({
     caption: `The latest undelivered messages, ${DELIVERIES_SHOWN} at most`,
     columns: [
@@ -111,10 +111,10 @@ function deliveryTable(deliveries: readonly FailedDelivery[]): Markup {
     rows: deliveries.map(({ record, verb, state, attempts, fault, status, createdAt, dueAt }) => [
       `${record} (${verb})`,
       state === 'dead' ? stateWord('given up', 'bad') : 'waiting',
-      count(attempts),
+      formatCount(attempts),
       fault === null ? '–' : `${fault}${status === null ? '' : ` (${status})`}. ${explainFault(fault)}`,
-      time(createdAt),
-      state === 'dead' ? '–' : time(dueAt),
+      formatTime(createdAt),
+      state === 'dead' ? '–' : formatTime(dueAt),
     ]),
   })
 }

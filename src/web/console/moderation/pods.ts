@@ -30,7 +30,7 @@ import { sendConsolePage } from '../console-page.js'
 import { formTime, pathText } from '../form-fields.js'
 import { choicesOf, filterForm, select, textField } from '../form-parts.js'
 import { pageNumberIn } from '../pager.js'
-import { ago, boundedCount, count } from '../quantities.js'
+import { formatBoundedCount, formatCount, formatRelativeTime } from '../quantities.js'
 import { listCard } from '../tables.js'
 import { DELIVERIES_SHOWN, podPage, podState } from './pod-page.js'
 
@@ -57,7 +57,7 @@ export const podRoutes: FastifyPluginAsync = async (app) => {
     ]
     const query = { q, state, sort: sort === 'host' ? undefined : sort }
     return sendConsolePage(request, reply, {
-      title: page === 1 && !more ? `Pods: ${count(items.length)}` : `Pods, page ${page}`,
+      title: page === 1 && !more ? `Pods: ${formatCount(items.length)}` : `Pods, page ${page}`,
       content: html`<section class="card">${filterForm('/admin/pods', fields)}
 ${listCard(podTable(items, pod.now()), {
   empty: isFiltered ? 'No pods match.' : 'No pod has been met.',
@@ -96,12 +96,12 @@ ${listCard(podTable(items, pod.now()), {
   addConfirmed('sleep', power, {
     ...{ title: 'Put the pod to sleep', notice: 'asleep' },
     preview: ({ waiting }) =>
-      html`<p>Gives up ${count(waiting)} waiting deliveries to the pod, and stores none until it responds again.</p>`,
+      html`<p>Gives up ${formatCount(waiting)} waiting deliveries to the pod, and stores none until it responds again.</p>`,
   })
   addConfirmed('block', 'moderation', {
     ...{ title: 'Block the pod', notice: 'blocked' },
     preview: ({ people, waiting }) =>
-      html`<p>Nothing is sent to the pod or fetched from it any more, messages of its ${count(people)} known people are dropped, and ${count(waiting)} waiting deliveries are given up.</p>`,
+      html`<p>Nothing is sent to the pod or fetched from it any more, messages of its ${formatCount(people)} known people are dropped, and ${formatCount(waiting)} waiting deliveries are given up.</p>`,
   })
 
   /** The page of the console asks for a confirmation also where the use case does not need one. */
@@ -162,11 +162,11 @@ function podTable(pods: readonly ListedPod[], now: Date) {
       podState(other, now),
       other.status.replaceAll('_', ' '),
       html`<bdi>${other.software ?? '–'}</bdi>`,
-      boundedCount(other.people, COUNTED_AT_MOST),
-      boundedCount(other.waiting, COUNTED_AT_MOST),
-      ago(other.oldestWaiting, now),
-      boundedCount(other.dead, COUNTED_AT_MOST),
-      count(other.failures),
+      formatBoundedCount(other.people, COUNTED_AT_MOST),
+      formatBoundedCount(other.waiting, COUNTED_AT_MOST),
+      formatRelativeTime(other.oldestWaiting, now),
+      formatBoundedCount(other.dead, COUNTED_AT_MOST),
+      formatCount(other.failures),
     ]),
   }
 }

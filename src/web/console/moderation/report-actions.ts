@@ -14,7 +14,7 @@ import { html } from '../../pages/markup.js'
 import { addFormAction, type CurrentState, type FormAction, pageAt } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
 import { isTicked, pathId } from '../form-fields.js'
-import { time } from '../quantities.js'
+import { formatTime } from '../quantities.js'
 import { caseState, forwardPage } from './report-page.js'
 
 /** The forms of a case. */
@@ -82,5 +82,5 @@ function forward({ pod }: FastifyInstance) {
 /** The case as it is now, for a form that was made from an earlier state. */
 export async function currentCase({ server, console: access }: FastifyRequest, id: number): Promise<CurrentState> {
   const { found, decisions } = await readCaseState(server.pod, access.actor, id)
-  return { version: String(decisions), state: html`<p>${caseState(found)}, since ${time(found.changedAt)}</p>` }
+  return { version: String(decisions), state: html`<p>${caseState(found)}, since ${formatTime(found.changedAt)}</p>` }
 }

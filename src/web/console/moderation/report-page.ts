@@ -5,7 +5,7 @@ import { html, type Markup } from '../../pages/markup.js'
 import type { ConsolePage } from '../console-page.js'
 import { isTicked } from '../form-fields.js'
 import { actionForm, checkbox, hiddenField, reasonField, select, textArea } from '../form-parts.js'
-import { count, time } from '../quantities.js'
+import { formatCount, formatTime } from '../quantities.js'
 import { factList, stateWord } from '../tables.js'
 import { evidence } from './evidence.js'
 import { authorChoices } from './person-actions.js'
@@ -40,7 +40,7 @@ ${!isClosed && actions(request, found)}<section class="card"><h2>Reports</h2>${r
 function factsOf(found: WholeCase): Markup {
   const { targetType, targetGuid, authorGuid, authorAddress, authorName } = found
   return factList([
-    ['State', html`${caseState(found)}${found.takenAt !== null && html`, since ${time(found.takenAt)}`}`],
+    ['State', html`${caseState(found)}${found.takenAt !== null && html`, since ${formatTime(found.takenAt)}`}`],
     [
       'Author',
       authorGuid === null
@@ -48,7 +48,7 @@ function factsOf(found: WholeCase): Markup {
         : html`<bdi>${authorName ?? ''}</bdi> <a href="/admin/people/${encodeURIComponent(authorGuid)}"><bdi>${authorAddress}</bdi></a>`,
     ],
     ['Visible to', found.public ? 'everyone' : 'chosen people only'],
-    ['Written', time(found.targetCreatedAt)],
+    ['Written', formatTime(found.targetCreatedAt)],
     ...(found.targetDeleted === null ? [] : [['Deleted', words[found.targetDeleted]] as const]),
     ['Guid', html`<bdi>${targetGuid}</bdi>`],
     ['Links', html`${linksTo(found)}`],
@@ -87,7 +87,7 @@ function linksTo({
 function pictures({ id, photoGuids }: WholeCase): Markup | false {
   return (
     photoGuids.length > 0 &&
-    html`<p>${count(photoGuids.length)} ${photoGuids.length === 1 ? 'picture was' : 'pictures were'} attached. ${photoGuids.map(
+    html`<p>${formatCount(photoGuids.length)} ${photoGuids.length === 1 ? 'picture was' : 'pictures were'} attached. ${photoGuids.map(
       (guid, place) =>
         html`<a href="/admin/reports/${id}/pictures/${encodeURIComponent(guid)}">Picture ${place + 1}</a> `,
     )}</p>`
@@ -98,14 +98,14 @@ function reports({ reports: own, kind }: WholeCase): Markup {
   if (own.length === 0) return html`<p>Opened by a ${kind}, not by a report.</p>`
   return html`<ul class="history list">${own.map(
     ({ reporterGuid, reporterName, reason, createdAt }) =>
-      html`<li><a href="/admin/people/${encodeURIComponent(reporterGuid)}"><bdi>${reporterName}</bdi></a>, ${time(createdAt)}: <bdi>${reason}</bdi></li>\n`,
+      html`<li><a href="/admin/people/${encodeURIComponent(reporterGuid)}"><bdi>${reporterName}</bdi></a>, ${formatTime(createdAt)}: <bdi>${reason}</bdi></li>\n`,
   )}</ul>`
 }
 
 function history({ events }: WholeCase): Markup {
   return html`<ul class="history">${events.map(
     ({ at, event, actorName, text }) =>
-      html`<li>${time(at)}: ${event.replaceAll('_', ' ')}${actorName !== null && html` by <bdi>${actorName}</bdi>`}${
+      html`<li>${formatTime(at)}: ${event.replaceAll('_', ' ')}${actorName !== null && html` by <bdi>${actorName}</bdi>`}${
         text !== null && html`: <bdi>${text}</bdi>`
       }</li>\n`,
   )}</ul>`
@@ -115,7 +115,7 @@ function takenActions(request: FastifyRequest, { id, actions: taken }: WholeCase
   if (taken.length === 0) return html`<p>No action was taken.</p>`
   return html`<ul class="history list">${taken.map(
     (action) =>
-      html`<li>${time(action.createdAt)}: <b>${action.kind}</b>, <bdi>${action.reason}</bdi>${
+      html`<li>${formatTime(action.createdAt)}: <b>${action.kind}</b>, <bdi>${action.reason}</bdi>${
         action.undoneById !== null ? ' (undone)' : action.canBeUndone && undoForm(request, action.id, id)
       }</li>\n`,
   )}</ul>`

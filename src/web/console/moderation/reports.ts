@@ -17,7 +17,7 @@ import { sendConsolePage } from '../console-page.js'
 import { pathId } from '../form-fields.js'
 import { choicesOf, filterForm, moreText, select } from '../form-parts.js'
 import { pageNumberIn } from '../pager.js'
-import { count, time } from '../quantities.js'
+import { formatCount, formatTime } from '../quantities.js'
 import { listCard } from '../tables.js'
 import { addCasePictures } from './case-pictures.js'
 import { addReportActions } from './report-actions.js'
@@ -43,7 +43,7 @@ export const reportRoutes: FastifyPluginAsync = async (app) => {
     const empty = isEmpty && query.state === undefined ? await noOpenReports(actor) : 'No reports match.'
     const number = waiting.open + waiting.taken
     return sendConsolePage(request, reply, {
-      title: `Reports: ${number === 0 ? 'none waiting' : `${count(number)} waiting`}`,
+      title: `Reports: ${number === 0 ? 'none waiting' : `${formatCount(number)} waiting`}`,
       content: html`<section class="card">${filterForm('/admin/reports', filterFields(query), moreFilters(query))}
 ${listCard(caseTable(cases.items), { empty, pages: listNavigation(inEnglish, '/admin/reports', query, { page, hasMore: cases.more }) })}</section>`,
     })
@@ -59,7 +59,7 @@ ${listCard(caseTable(cases.items), { empty, pages: listNavigation(inEnglish, '/a
 
   async function noOpenReports(actor: Actor): Promise<Markup> {
     const last = await findLastReport(pod, actor)
-    return html`No open reports.${last !== undefined && html` The last report came on ${time(last)}.`}`
+    return html`No open reports.${last !== undefined && html` The last report came on ${formatTime(last)}.`}`
   }
 }
 
@@ -119,10 +119,10 @@ function caseTable(cases: readonly ListedCase[]) {
       html`<a href="/admin/reports/${each.id}">${each.id}: ${each.targetType}${!each.public && ', private'}</a>`,
       caseState(each),
       html`<bdi>${each.authorAddress ?? '–'}</bdi>`,
-      count(each.reporterCount),
-      each.kind === 'report' ? count(each.reportCount) : each.kind,
-      time(each.firstReportedAt),
-      time(each.lastReportedAt),
+      formatCount(each.reporterCount),
+      each.kind === 'report' ? formatCount(each.reportCount) : each.kind,
+      formatTime(each.firstReportedAt),
+      formatTime(each.lastReportedAt),
     ]),
   }
 }

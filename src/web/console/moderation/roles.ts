@@ -8,7 +8,7 @@ import { addFormAction } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
 import { formChoice, pathText } from '../form-fields.js'
 import { actionForm, choicesOf, filterForm, hiddenField, reasonField, select, textField } from '../form-parts.js'
-import { count } from '../quantities.js'
+import { formatCount } from '../quantities.js'
 import { listCard } from '../tables.js'
 import { addressOfPerson, userNameIn } from './person-actions.js'
 
@@ -27,7 +27,7 @@ export const roleRoutes: FastifyPluginAsync = async (app) => {
     }
     const search = html`${hiddenField('local', 'true')}${textField('Name or address', 'q')}`
     return sendConsolePage(request, reply, {
-      title: `Roles: ${count(staff.length)} moderators and admins`,
+      title: `Roles: ${formatCount(staff.length)} moderators and admins`,
       content: html`<section class="card">${listCard(staffTable(staff), { empty: 'No account has a role.' })}</section>
 <section class="card"><h2>Find an account</h2><p>The page of a person has a form for the role.</p>${filterForm('/admin/people', search)}</section>`,
     })

@@ -44,7 +44,7 @@ function pathBackTo({ method, originalUrl, body }: FastifyRequest): string {
 }
 
 /** Keeps the choice in the browser, and sends it back to the page. */
-export function keepLanguage(reply: FastifyReply, language: string): void {
+export function setLanguageCookie(reply: FastifyReply, language: string): void {
   const https = reply.server.pod.config.url.startsWith('https:')
   const parts = [`${COOKIE}=${language}`, 'Path=/', `Max-Age=${A_YEAR}`, 'HttpOnly', 'SameSite=Lax']
   const cookie = [...parts, ...(https ? ['Secure'] : [])].join('; ')

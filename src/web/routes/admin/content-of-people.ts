@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { hideContentOfPerson, removeContentOfPerson } from '../../../domain/moderation/people/content-of-person.js'
 import { forgetPurgedPerson, purgePerson } from '../../../domain/moderation/people/purge-person.js'
-import type { Operation } from '../../../domain/operations/long-operations.js'
+import type { BackgroundOperation } from '../../../domain/operations/long-operations.js'
 import { presentOperation } from '../../presenters/operations.js'
 import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
 import { actionAnswer, actionBody, actionRefusals, silent, targetRefusals } from '../../schemas/moderation.js'
@@ -128,6 +128,6 @@ export const contentOfPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-function pathOfOperation({ id }: Operation): string {
+function pathOfOperation({ id }: BackgroundOperation): string {
   return `/api/admin/v1/operations/${id}`
 }

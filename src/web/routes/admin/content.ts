@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { hideContent } from '../../../domain/moderation/hide-content.js'
 import { purgeContent, removeContent } from '../../../domain/moderation/remove-content.js'
-import { showContent } from '../../../domain/moderation/show-content.js'
+import { readRecordedContent } from '../../../domain/moderation/show-content.js'
 import { presentContent } from '../../presenters/moderation.js'
 import {
   actionAnswer,
@@ -43,7 +43,7 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       async (request) => {
         const target = { type, guid: request.params.guid }
         const actor = await actorOf(request, 'moderation')
-        return presentContent(target, await showContent(request.pod, actor, target), app.pod.config)
+        return presentContent(target, await readRecordedContent(request.pod, actor, target), app.pod.config)
       },
     )
 

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { Actor } from '../../../domain/moderation/actor.js'
-import { endSessions } from '../../../domain/moderation/end-sessions.js'
+import { endSessionsAsModerator } from '../../../domain/moderation/end-sessions.js'
 import { notePerson } from '../../../domain/moderation/people/note-person.js'
 import { listPeople, muteReports, readPerson } from '../../../domain/moderation/people.js'
 import type { ActionOutcome } from '../../../domain/moderation/record-action.js'
-import { blockPerson, type RestrictOptions, silencePerson } from '../../../domain/moderation/restrict-person.js'
-import { lockAccount } from '../../../domain/moderation/restrict-user.js'
+import { blockOnPod, type RestrictOptions, silencePerson } from '../../../domain/moderation/restrict-person.js'
+import { suspendAccount } from '../../../domain/moderation/restrict-user.js'
 import type { Pod } from '../../../pod/pod.js'
 import { cursorPaging } from '../../api/cursor-paging.js'
 import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
@@ -55,21 +55,21 @@ const ACTIONS: Readonly<Record<string, PersonAction>> = {
     summary: 'Block a remote person',
     description:
       'Everything by the person is hidden, new messages from them are dropped, nothing is sent to them, and their contacts are inactive. Retractions, the end of sharing, account deletions and migrations of the person still count. A person with contacts on this pod needs `confirm`.',
-    run: blockPerson,
+    run: blockOnPod,
     refusals: { not_remote: 422, confirmation_needed: 409 },
   },
   lock: {
     operationId: 'lockAccount',
     summary: 'Lock a local account',
     description: 'No sign-in, and tokens are refused. Posts stay.',
-    run: lockAccount,
+    run: suspendAccount,
     refusals: { not_local: 422, last_admin: 409, podmin_account: 409 },
   },
   end_sessions: {
     operationId: 'endSessions',
     summary: 'End the sessions of a local account',
     description: 'Ends sessions, tokens and live streams of all apps. The person can sign in again.',
-    run: endSessions,
+    run: endSessionsAsModerator,
     refusals: { not_local: 422 },
   },
 }

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { MODERATION_LIMITS } from '../../../domain/moderation/limits.js'
 import { applyImport, planImport, readImport, undoImport } from '../../../domain/moderation/pods/pod-rule-imports.js'
-import type { Operation } from '../../../domain/operations/long-operations.js'
+import type { BackgroundOperation } from '../../../domain/operations/long-operations.js'
 import { Refusal } from '../../../domain/refusals.js'
 import { presentOperation } from '../../presenters/operations.js'
 import { presentImport } from '../../presenters/pod-rules.js'
@@ -133,7 +133,7 @@ export const podRuleImportRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-function sendOperation(reply: FastifyReply, operation: Operation) {
+function sendOperation(reply: FastifyReply, operation: BackgroundOperation) {
   reply.code(202).header('location', `/api/admin/v1/operations/${operation.id}`)
   return presentOperation(operation)
 }

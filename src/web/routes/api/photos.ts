@@ -7,7 +7,7 @@ import { PHOTO_LIMITS } from '../../../domain/photos/limits.js'
 import { type NewPhoto, uploadPhoto } from '../../../domain/photos/uploads.js'
 import { findCreatedPhoto, findPhoto, listOwnPhotos } from '../../../domain/photos/visible-photos.js'
 import { deletePhoto } from '../../../domain/posts/deletions.js'
-import { sourceOf } from '../../../networks/network-source.js'
+import { networkOfAddress } from '../../../networks/network-source.js'
 import type { ListedPhoto } from '../../../persistence/photos/list-photos.js'
 import { missingFirst } from '../../api/missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
@@ -197,7 +197,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
         await app.authenticateUpload(request, token)
         app.countWrite(request)
       })
-    const photo = await unauthenticatedUploads.run(sourceOf(request.ip), read)
+    const photo = await unauthenticatedUploads.run(networkOfAddress(request.ip), read)
     const { viewer } = request
     let isStarted = false
     const upload = () => {

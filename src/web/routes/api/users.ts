@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { blockPerson, listBlocks, unblockPerson } from '../../../domain/people/blocks.js'
+import { blockForUser, listBlocks, unblockForUser } from '../../../domain/people/blocks.js'
 import {
   findVisiblePerson,
   listVisiblePhotos,
@@ -144,7 +144,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['contacts:modify'], refusals: { ...missing, own_person: 422, already_blocked: 409 } },
     },
     async (request, reply) => {
-      await blockPerson(request.pod, request.viewer, request.params.person_guid)
+      await blockForUser(request.pod, request.viewer, request.params.person_guid)
       // `null` would be serialised as JSON.
       return reply.code(201).send(undefined)
     },
@@ -164,7 +164,7 @@ export const usersRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['contacts:modify'], refusals: { ...missing, not_blocked: 410 } },
     },
     async (request, reply) => {
-      await unblockPerson(request.pod, request.viewer, request.params.person_guid)
+      await unblockForUser(request.pod, request.viewer, request.params.person_guid)
       return reply.code(204).send(null)
     },
   )

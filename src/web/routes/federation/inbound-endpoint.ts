@@ -1,5 +1,5 @@
 import { openRecipientLookup, type RecipientLookup } from '../../../domain/accounts/recipient-lookup.js'
-import type { Refusal } from '../../../jobs/inbound/inbound-backlog.js'
+import type { BacklogRejection } from '../../../jobs/inbound/inbound-backlog.js'
 import { openPacking, type Packing, type PackingLimits } from '../../../jobs/inbound/pack-messages.js'
 import type { Pod } from '../../../pod/pod.js'
 
@@ -20,7 +20,7 @@ export type ReceiveOutcome =
   | 'drained'
   | 'queue_away'
   | 'database_away'
-  | Refusal
+  | BacklogRejection
 
 /** Receives messages of other pods. They can come by the thousand per second, so they are counted and never logged. */
 export interface InboundEndpoint {

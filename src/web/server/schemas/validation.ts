@@ -1,6 +1,6 @@
 import { Ajv, type AnySchema, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { fits } from '../../../protocol/values.js'
+import { isWithinLength } from '../../../protocol/values.js'
 import { holdsPlainText } from '../../schemas/storable-text.js'
 import type { ErrorReason } from '../error-reasons.js'
 import { HTTP_LIMITS } from '../limits.js'
@@ -153,7 +153,7 @@ function anyLonger(parameters: unknown, limit: number): boolean {
 
 /** A parameter that occurs several times is a list. */
 function isLonger(parameter: unknown, limit: number): boolean {
-  return [parameter].flat().some((value) => !fits(String(value), limit))
+  return [parameter].flat().some((value) => !isWithinLength(String(value), limit))
 }
 
 function sentence(part: string, error: Partial<ErrorObject> | undefined): string {

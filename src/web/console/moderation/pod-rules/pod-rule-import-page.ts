@@ -10,7 +10,7 @@ import { neighbourLinks } from '../../../pages/list-navigation.js'
 import { html, type Markup } from '../../../pages/markup.js'
 import type { ConsolePage } from '../../console-page.js'
 import { actionForm, checkbox, choicesOf, filterForm, reasonField, select } from '../../form-parts.js'
-import { count, time } from '../../quantities.js'
+import { formatCount, formatTime } from '../../quantities.js'
 import { factList, listCard } from '../../tables.js'
 
 export const IMPORT_MODES = ['keep', 'stricter', 'replace'] as const
@@ -44,8 +44,8 @@ export function planPage(
   const facts = factList([
     ['State', state],
     ['A domain that has a rule', MODES.find(([name]) => name === mode)?.[1] ?? mode],
-    ['Made', html`${time(plan.createdAt)} by <bdi>${plan.createdBy}</bdi>`],
-    ['Chosen rows', count(chosen)],
+    ['Made', html`${formatTime(plan.createdAt)} by <bdi>${plan.createdBy}</bdi>`],
+    ['Chosen rows', formatCount(chosen)],
   ])
   return {
     title: `Import ${id}: ${state}`,
@@ -59,7 +59,7 @@ ${state === 'applied' && html`<section class="card"><h2>Undo</h2><p>Rules that w
 
 function applyForm(request: FastifyRequest, path: string, chosen: number, list: Markup): Markup {
   const choices = [
-    ['plan', `the ${count(chosen)} rows that the plan has chosen`],
+    ['plan', `the ${formatCount(chosen)} rows that the plan has chosen`],
     ['ticked', 'only the rows that are ticked on this page'],
   ] as const
   const content = html`${list}${select('Apply', 'rows', choices, 'plan')}${reasonField()}<button class="quiet">Apply…</button>`
@@ -80,7 +80,7 @@ function rowTable(rows: readonly StoredImportRow[], isPlanned: boolean) {
       html`<bdi>${domain}</bdi>`,
       html`<bdi>${severity}</bdi>`,
       `${verdict}${fault === null ? '' : `: ${fault.replaceAll('_', ' ')}`}`,
-      count(contacts),
+      formatCount(contacts),
       !isPlanned
         ? step
         : verdict === 'skip'
@@ -94,7 +94,7 @@ function countTable(counts: ImportPart['counts']): Markup {
   const table = {
     caption: 'Rows by verdict and step',
     columns: [{ title: 'Verdict' }, { title: 'Step' }, { title: 'Chosen' }, { title: 'Rows', kind: 'number' as const }],
-    rows: counts.map(({ verdict, step, chosen, rows }) => [verdict, step, chosen ? 'yes' : 'no', count(rows)]),
+    rows: counts.map(({ verdict, step, chosen, rows }) => [verdict, step, chosen ? 'yes' : 'no', formatCount(rows)]),
   }
   return listCard(table, { empty: 'The list has no rows.' })
 }

@@ -16,7 +16,7 @@ import { queryText } from '../../../schemas/query-text.js'
 import { addFormAction, pageAt } from '../../actions.js'
 import { sendConsolePage } from '../../console-page.js'
 import { formChoice, formTexts, pathId } from '../../form-fields.js'
-import { time } from '../../quantities.js'
+import { formatTime } from '../../quantities.js'
 import { listCard } from '../../tables.js'
 import { IMPORT_MODES, importForm, planPage, ROWS_SHOWN } from './pod-rule-import-page.js'
 
@@ -47,7 +47,7 @@ export const podRuleImportRoutes: FastifyPluginAsync = async (app) => {
         state,
         mode,
         html`<bdi>${createdBy}</bdi>`,
-        time(createdAt),
+        formatTime(createdAt),
       ]),
     }
     return sendConsolePage(request, reply, {

@@ -4,7 +4,7 @@ import { html, type Markup } from '../../../pages/markup.js'
 import { previewList } from '../../actions.js'
 import type { ConsolePage } from '../../console-page.js'
 import { actionForm, checkbox, choicesOf, reasonField, select, textField } from '../../form-parts.js'
-import { time } from '../../quantities.js'
+import { formatTime } from '../../quantities.js'
 import { factList, stateWord } from '../../tables.js'
 
 const STATE_LOOKS = { normal: 'good', limited: 'warn', blocked: 'bad' } as const
@@ -23,10 +23,10 @@ export function rulePage(request: FastifyRequest, rule: ListedPodRule, preview: 
     ['Port', rule.port === null ? 'every' : String(rule.port)],
     ['Reason', html`<bdi>${rule.reason}</bdi>`],
     ['Public comment', html`<bdi>${rule.publicComment === '' ? 'none' : rule.publicComment}</bdi>`],
-    ['Ends', rule.until === null ? 'never' : time(rule.until)],
+    ['Ends', rule.until === null ? 'never' : formatTime(rule.until)],
     [
       'Made',
-      html`${time(rule.createdAt)} by <bdi>${rule.createdBy}</bdi>${batchId !== null && html`, <a href="/admin/rules/import/${batchId}">import ${batchId}</a>`}`,
+      html`${formatTime(rule.createdAt)} by <bdi>${rule.createdBy}</bdi>${batchId !== null && html`, <a href="/admin/rules/import/${batchId}">import ${batchId}</a>`}`,
     ],
   ])
   const fields = html`${select('State', 'state', choicesOf(POD_RULE_STATES), state)}${checkbox('With subdomains', 'subdomains', { isTicked: rule.subdomains })}${settingFields(rule)}${reasonField()}<button>Change the rule</button>`

@@ -19,7 +19,7 @@ import { sendConsolePage } from '../../console-page.js'
 import { formChoice, formNumber, formTime, isTicked, pathId } from '../../form-fields.js'
 import { choicesOf, filterForm, select, textField } from '../../form-parts.js'
 import { idNavigation, idPageIn } from '../../pager.js'
-import { count, time } from '../../quantities.js'
+import { formatCount, formatTime } from '../../quantities.js'
 import { listCard } from '../../tables.js'
 import { readActionOptions } from '../case-form.js'
 import { newRuleForm, rulePage, ruleState } from './pod-rule-page.js'
@@ -153,10 +153,10 @@ function ruleTable(rules: readonly ListedPodRule[]) {
       html`<a href="/admin/rules/${rule.id}"><bdi>${rule.domain}${rule.port !== null && `:${rule.port}`}</bdi></a>`,
       ruleState(rule),
       rule.subdomains ? 'yes' : 'no',
-      count(rule.podsMet),
+      formatCount(rule.podsMet),
       html`<bdi>${rule.createdBy}</bdi>`,
-      time(rule.createdAt),
-      rule.until === null ? '–' : time(rule.until),
+      formatTime(rule.createdAt),
+      rule.until === null ? '–' : formatTime(rule.until),
       html`<bdi>${rule.reason}</bdi>`,
     ]),
   }

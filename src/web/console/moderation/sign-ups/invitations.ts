@@ -8,9 +8,9 @@ import { sendConsolePage } from '../../console-page.js'
 import { formNumber, formTime, pathId } from '../../form-fields.js'
 import { actionForm, reasonField, textField, untilField } from '../../form-parts.js'
 import { idNavigation, idPageIn } from '../../pager.js'
-import { count, time } from '../../quantities.js'
+import { formatCount, formatTime } from '../../quantities.js'
 import { listCard, stateWord } from '../../tables.js'
-import { keepNewLink, newLinkIn } from './new-invitation-link.js'
+import { newLinkIn, setNewLinkCookie } from './new-invitation-link.js'
 
 /** `/admin/invitations`: invitations with the accounts that came by them. */
 export const invitationRoutes: FastifyPluginAsync = async (app) => {
@@ -45,7 +45,7 @@ export const invitationRoutes: FastifyPluginAsync = async (app) => {
         note: formText(request, 'note'),
       }
       const { url } = await inviteByStaff(pod, request.console.actor, input, { reason: formText(request, 'reason') })
-      keepNewLink(reply, url)
+      setNewLinkCookie(reply, url)
     },
   })
 
@@ -76,8 +76,8 @@ function invitationTable(request: FastifyRequest, invitations: readonly Invitati
       return [
         invitation.id,
         stateWord(state, state === 'open' ? 'good' : 'neutral'),
-        `${count(invitation.used)} of ${count(invitation.uses)}`,
-        time(invitation.expiresAt),
+        `${formatCount(invitation.used)} of ${formatCount(invitation.uses)}`,
+        formatTime(invitation.expiresAt),
         html`<bdi>${invitation.createdBy ?? '–'}</bdi>`,
         html`<bdi>${invitation.note ?? '–'}</bdi>`,
         html`${invitation.accounts.length === 0 ? '–' : invitation.accounts.map((name) => html`<bdi>${name}</bdi> `)}`,

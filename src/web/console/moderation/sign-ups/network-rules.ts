@@ -23,7 +23,7 @@ import { sendConsolePage } from '../../console-page.js'
 import { formChoice, formTime, pathId } from '../../form-fields.js'
 import { actionForm, reasonField, select, textField, untilField } from '../../form-parts.js'
 import { idNavigation, idPageIn } from '../../pager.js'
-import { count, time } from '../../quantities.js'
+import { formatCount, formatTime } from '../../quantities.js'
 import { listCard } from '../../tables.js'
 import { readActionOptions } from '../case-form.js'
 
@@ -142,8 +142,8 @@ function ruleRow(request: FastifyRequest, table: NetworkRuleTable, rule: IpRule 
   return [
     html`<bdi>${labelOfRule(rule)}</bdi>`,
     WORDS[rule.severity],
-    count(Number(rule.hits)),
-    rule.until === null ? 'never' : time(rule.until),
+    formatCount(Number(rule.hits)),
+    rule.until === null ? 'never' : formatTime(rule.until),
     html`<bdi>${rule.createdBy}</bdi>`,
     html`<bdi>${rule.comment || '–'}</bdi>`,
     changeForms(request, table, rule),

@@ -4,7 +4,7 @@ const COOKIE = 'pod_new_invitation'
 const SECONDS = 120
 
 /** Keeps the link of a new invitation in the browser for the page that follows: the pod stores only a hash of its code. */
-export function keepNewLink(reply: FastifyReply, url: string): void {
+export function setNewLinkCookie(reply: FastifyReply, url: string): void {
   reply.header('set-cookie', cookie(reply, Buffer.from(url).toString('base64url'), SECONDS))
 }
 

@@ -12,7 +12,7 @@ import { sendConsolePage } from '../../console-page.js'
 import { formChoice, formTexts } from '../../form-fields.js'
 import { actionForm, checkbox, reasonField, select, textField } from '../../form-parts.js'
 import { idNavigation, idPageIn } from '../../pager.js'
-import { count, time } from '../../quantities.js'
+import { formatCount, formatTime } from '../../quantities.js'
 import { listCard } from '../../tables.js'
 
 const PAGE = '/admin/sign-ups'
@@ -35,7 +35,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
       pages: idNavigation(PAGE, {}, found),
     })
     return sendConsolePage(request, reply, {
-      title: `Sign-ups: ${waiting === 0 ? 'none waiting' : `${count(waiting)} waiting`}`,
+      title: `Sign-ups: ${waiting === 0 ? 'none waiting' : `${formatCount(waiting)} waiting`}`,
       content: html`${since !== null && unattendedCard(request, since)}
 <section class="card">${found.items.length === 0 ? table : decisionForm(request, table)}</section>
 <section class="card"><h2>Who may sign up</h2><p>Registrations: <code>${pod.config.registrations}</code>. Approval: ${
@@ -75,7 +75,7 @@ function unattendedCard(request: FastifyRequest, since: Date): Markup {
     `${PAGE}/attended`,
     html`${reasonField()}<button>Accept sign-ups without a decision again</button>`,
   )
-  return html`<section class="card"><h2>No moderator was active</h2><p>Since ${time(since)} each sign-up without an invitation needs a decision (<code>UNATTENDED_DAYS</code>). ${
+  return html`<section class="card"><h2>No moderator was active</h2><p>Since ${formatTime(since)} each sign-up without an invitation needs a decision (<code>UNATTENDED_DAYS</code>). ${
     !isAdmin && 'An admin can end that.'
   }</p>${isAdmin && form}</section>`
 }
@@ -112,10 +112,10 @@ function signUpTable(signUps: readonly UndecidedSignUp[]) {
       row.language,
       row.invitationId === null ? '–' : String(row.invitationId),
       row.network ?? '–',
-      count(row.othersOfNetwork),
+      formatCount(row.othersOfNetwork),
       row.rules.length === 0 ? '–' : row.rules.join(', ').replaceAll('_', ' '),
-      time(row.createdAt),
-      time(row.expiresAt),
+      formatTime(row.createdAt),
+      formatTime(row.expiresAt),
     ]),
   }
 }
