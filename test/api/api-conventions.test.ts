@@ -15,7 +15,7 @@ afterAll(() => api.close())
 
 const INVALID = { error: 'invalid_token', error_description: expect.any(String) }
 
-it('wants a token', async () => {
+it('refuses requests without a token', async () => {
   const answer = await api.call({ path: '/user' })
 
   expectError(answer, 401)
@@ -30,7 +30,7 @@ it('an unknown token is rejected with a reason', async () => {
   expect(answer.body).toMatchObject(INVALID)
 })
 
-describe('a token that does not count any more', () => {
+describe('a token that is no longer valid', () => {
   it('has expired', async () => {
     const { token } = await alice.with('profile', 'email')
     expect((await api.call({ path: '/user', token })).status).toBe(200)
@@ -86,7 +86,7 @@ it('takes a token from the query, and from a form', async () => {
   expect(like.status).toBe(204)
 })
 
-it('takes only one token', async () => {
+it('refuses a request with two tokens', async () => {
   const answer = await api.call({ path: `/user?access_token=${alice.token}`, token: alice.token })
 
   expectError(answer, 400)
@@ -99,12 +99,12 @@ it('answers JSON', async () => {
   expect(answer.headers['content-type']).toMatch(/^application\/json/)
 })
 
-it('has nothing at a path that no call has, and no other method at one that has', async () => {
+it('answers 404 for unknown paths and unknown methods', async () => {
   expectError(await alice.get('/nonsense'), 404)
   expectError(await alice.delete('/user'), 404)
 })
 
-it('passes over slashes that are too many, and over .json', async () => {
+it('ignores duplicate slashes and the ending .json', async () => {
   for (const path of ['//user', '/user/', '///user.json']) expect((await alice.get(path)).status).toBe(200)
   expect((await alice.post('//posts', { body: 'Two slashes', public: true })).status).toBe(200)
 })
@@ -116,7 +116,7 @@ describe('a body that cannot be read', () => {
     expectError(await api.call({ method: 'PATCH', path: '/user', token: alice.token, headers, body }), 400)
   })
 
-  it('is of another kind', async () => {
+  it('has an unsupported media type', async () => {
     const headers = { 'content-type': 'text/xml' }
 
     expectError(await api.call({ method: 'PATCH', path: '/user', token: alice.token, headers, body: '<a/>' }), 415)
@@ -159,7 +159,7 @@ it('writes times with three decimals, in UTC', async () => {
   expect(post.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 })
 
-it('names a person in both ways, and with a picture', async () => {
+it('describes a person with guid, address and picture', async () => {
   await publish(api, alice, { text: `@{${alice.address}}`, public: true })
 
   const [post] = (await alice.get(`/users/${alice.guid}/posts`)).body

@@ -48,7 +48,7 @@ const form = (method: 'POST' | 'PATCH', path: string, body: string) =>
   })
 
 describe('a new aspect', () => {
-  it('comes behind the others, with a number for an id', async () => {
+  it('is added after the others, with a numeric id', async () => {
     const answer = await alice.post('/aspects', { name: 'Choir' })
 
     expect(answer.status).toBe(200)
@@ -57,7 +57,7 @@ describe('a new aspect', () => {
     expect(await ordered()).toEqual([...FIRST.map((name, index) => [name, index + 1]), ['Choir', 5]])
   })
 
-  it('has a name that no other one has, in any case', async () => {
+  it('has a unique name, regardless of case', async () => {
     await create('Chör')
 
     for (const name of ['Chör', 'chÖR', ' CHÖR ', 'friends']) expectError(await alice.post('/aspects', { name }), 422)
@@ -78,7 +78,7 @@ describe('a new aspect', () => {
     expect((await alice.post('/aspects', { name: `  ${'x'.repeat(20)}\n` })).body.name).toBe('x'.repeat(20))
   })
 
-  it('is made by a form as well', async () => {
+  it('accepts a form', async () => {
     expect((await form('POST', '/aspects', 'name=Choir+%26+Co')).body.name).toBe('Choir & Co')
   })
 
@@ -91,7 +91,7 @@ describe('a new aspect', () => {
     expect((await named()).map((name) => name.toLowerCase()).filter((name) => name === 'choir')).toHaveLength(1)
   })
 
-  it('has a place of its own when many are made at once', async () => {
+  it('concurrent requests create aspects with distinct positions', async () => {
     const statuses = await countStatuses((number) => alice.post('/aspects', { name: `Choir ${number}` }))
 
     expect(statuses).toEqual({ 200: CONCURRENT_REQUESTS })
@@ -103,7 +103,7 @@ describe('a new aspect', () => {
 })
 
 describe('the list of aspects', () => {
-  it('comes in pages, in order', async () => {
+  it('is paged, in order', async () => {
     for (let number = 0; number < 5; number += 1) await create(`Choir ${number}`)
 
     const first = await alice.get('/aspects?per_page=4')
@@ -125,7 +125,7 @@ describe('the list of aspects', () => {
 })
 
 describe('renaming an aspect', () => {
-  it('answers it, in another case as well', async () => {
+  it('returns the renamed aspect, also if only the case changes', async () => {
     const id = await create('Choir')
 
     for (const name of ['Singers', 'SINGERS']) {
@@ -135,7 +135,7 @@ describe('renaming an aspect', () => {
     expect((await alice.put(`/aspects/${id}`, { name: 'Choir' })).body).toMatchObject({ name: 'Choir' })
   })
 
-  it('is refused where a new one would be, and then changes nothing', async () => {
+  it('refuses names that a new aspect cannot have, and changes nothing', async () => {
     const id = await create('Choir')
 
     for (const name of ['Friends', 'fRIENDS', ' ', 'x'.repeat(21), null, 5]) {
@@ -144,7 +144,7 @@ describe('renaming an aspect', () => {
     expect((await alice.get(`/aspects/${id}`)).body).toEqual({ id, name: 'Choir', order: 5 })
   })
 
-  it('needs one that is there and that is hers', async () => {
+  it('answers 404 for unknown aspects and those of other users', async () => {
     const theirs = await aspectOf(api, api.bob, 'Friends')
     for (const id of ['0', '999999999', theirs, '-1', 'x', '1e3', '9'.repeat(30), '%00', '1.0', ' 1']) {
       expectError(await alice.get(`/aspects/${id}`), 404)
@@ -163,7 +163,7 @@ describe('renaming an aspect', () => {
     }
   })
 
-  it('goes to one of many who want the same name at once', async () => {
+  it('of concurrent renames to one name, one succeeds', async () => {
     const ids: number[] = []
     for (let number = 0; number < CONCURRENT_REQUESTS; number += 1) ids.push(await create(`Choir ${number}`))
 
@@ -183,13 +183,13 @@ describe('moving an aspect', () => {
     ['Family', 3, ['Friends', 'Work', 'Family', 'Acquaintances']],
     ['Family', 4, ['Friends', 'Work', 'Acquaintances', 'Family']],
     ['Work', 3, FIRST],
-  ])('%s to place %d makes room there and closes up behind it', async (name, order, expected) => {
+  ])('moves %s to position %d and renumbers the others', async (name, order, expected) => {
     expect((await move(name, order)).body).toMatchObject({ name, order })
 
     expect(await ordered()).toEqual(expected.map((each, index) => [each, index + 1]))
   })
 
-  it('to a place far away leaves it there, and the others beside each other', async () => {
+  it('a position beyond the end moves the aspect to the end', async () => {
     expect((await move('Family', 999_999_999)).body.order).toBe(999_999_999)
     expect(await ordered()).toEqual([
       ['Friends', 1],
@@ -201,7 +201,7 @@ describe('moving an aspect', () => {
     expect(await named()).toEqual(['Work', 'Friends', 'Acquaintances', 'Family'])
   })
 
-  it('needs a place that there can be', async () => {
+  it('refuses invalid positions', async () => {
     for (const order of [-1, 1.5, 1e9, 2 ** 53, '', 'x', '-1', '1.0', null, true, [1], {}]) {
       expectError(await move('Family', order), 422)
     }
@@ -216,7 +216,7 @@ describe('moving an aspect', () => {
     await alice.patch(`/aspects/${answer.body.id}`, { name: 'Work' })
   })
 
-  it('many times at once, beside others that are made and deleted, leaves each with a place of its own', async () => {
+  it('concurrent moves, creations and deletions leave distinct positions', async () => {
     const ids: number[] = []
     for (let number = 0; number < 8; number += 1) ids.push(await create(`Choir ${number}`))
 
@@ -235,7 +235,7 @@ describe('moving an aspect', () => {
   })
 })
 
-it('other scopes do for nothing', async () => {
+it('answers 403 for tokens with other scopes', async () => {
   const reader = await alice.with('contacts:read')
   const writer = await alice.with('contacts:modify')
   expectError(await writer.get('/aspects'), 403)
@@ -252,7 +252,7 @@ describe.each(queueBackends)('deleting an aspect, with the queue in $store', (ba
   })
   afterAll(() => there.close())
 
-  it('is done once, and only to those that are hers', async () => {
+  it('deletes the own aspect once; other aspects are a 404', async () => {
     const { body } = await there.alice.post('/aspects', { name: 'Choir' })
 
     expectError(await there.bob.delete(`/aspects/${body.id}`), 422)

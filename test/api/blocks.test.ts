@@ -20,7 +20,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   afterAll(() => api.close())
 
   describe('POST and DELETE /users/:person_guid/block', () => {
-    it('answer nothing but that it is done', async () => {
+    it('answer 204 without a body', async () => {
       const answer = await block(api.alice, api.eve)
 
       expect([answer.status, answer.text, answer.headers['content-length']]).toEqual([201, '', '0'])
@@ -47,14 +47,14 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await unblock(api.alice, api.dan)
     })
 
-    it('take it back', async () => {
+    it('DELETE ends the block', async () => {
       const answer = await unblock(api.alice, api.eve)
 
       expect([answer.status, answer.text]).toEqual([204, ''])
       expect((await seenBy(api.alice, api.eve)).blocked).toBe(false)
     })
 
-    it('take nothing back twice', async () => {
+    it('a second DELETE is rejected', async () => {
       expectError(await unblock(api.alice, api.eve), 410)
     })
 
@@ -71,7 +71,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await (await api.dan.with('contacts:modify')).post(`/users/${api.eve.guid}/block`)).status).toBe(201)
     })
 
-    it('do not let anybody block themselves', async () => {
+    it('refuse a block of the own person', async () => {
       expectError(await block(api.alice, api.alice), 422)
     })
 
@@ -91,7 +91,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await body('application/json', '{'), 400)
     })
 
-    it('have one winner of fifty at once, and leave one row or none', async () => {
+    it('of fifty concurrent requests one succeeds', async () => {
       const { ola } = await api.people('ola')
       const fifty = async (ask: () => Promise<{ status: number }>) => {
         const answers = await Promise.all(Array.from({ length: 50 }, ask))
@@ -141,7 +141,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await api.alice.get(`/posts/${api.PB}`)).body).toMatchObject({ guid: api.PB, body: 'PB' })
     })
 
-    it('keeps the person from commenting, liking and voting, and leaves no trace of it', async () => {
+    it('rejects comments, likes and votes of the blocked person, and stores nothing', async () => {
       const postGuid = await publish(api, api.alice, {
         text: 'A question',
         public: true,
@@ -186,7 +186,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       })
     })
 
-    it('keeps the person out of every aspect', async () => {
+    it('refuses to add the blocked person to an aspect', async () => {
       await block(api.alice, api.bob)
       const aspectId = await aspectOf(api, api.alice, 'Friends')
 

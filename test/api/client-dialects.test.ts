@@ -95,7 +95,7 @@ describe('the dialect that a client names in its registration', () => {
 })
 
 describe('without one', () => {
-  it('the setting decides', async () => {
+  it('the dialect is that of the setting', async () => {
     expect(await readEveryPlace(await clientOfAlice())).toEqual(IN_DIALECT.standard)
   })
 
@@ -125,7 +125,7 @@ describe('the dialect of a token of the operator', () => {
 })
 
 describe('a change of the dialect of a client', () => {
-  it('holds from its next request on', async () => {
+  it('has an effect from the next request of the client', async () => {
     const client = await clientOfAlice()
     const typeNow = async () => (await client.send('GET', '/notifications?type=commented_on_post')).body[0].type
     await createComment(api.pod, api.bob.viewer, { postGuid: api.PA, text: 'One' })
@@ -138,7 +138,7 @@ describe('a change of the dialect of a client', () => {
     expect(await typeNow()).toBe('commented_on_post')
   })
 
-  it('holds for the next event of an open stream', async () => {
+  it('has an effect on the next event of an open stream', async () => {
     const client = await clientOfAlice()
     await api.app.listen({ port: 0, host: '127.0.0.1' })
     const base = `http://127.0.0.1:${(api.app.server.address() as AddressInfo).port}` // it listens on a port

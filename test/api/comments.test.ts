@@ -65,13 +65,13 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await commentsUnder(post, dan))[0].interactions).toEqual({ liked: true, likes_count: 1 })
     })
 
-    it('knows no post that is not there or not for the reader', async () => {
+    it('answers 404 for unknown and invisible posts', async () => {
       for (const guid of [newGuid(), api.XB, '1', 'x', '%00', 'x'.repeat(400)]) {
         expectError(await alice.get(`/posts/${guid}/comments`), 404)
       }
     })
 
-    it('shows those under a private post only to a token that may read private ones', async () => {
+    it('shows comments under private posts only to tokens with private:read', async () => {
       await write(alice, 'Psst', api.RB)
 
       expect(bodiesOf(await commentsUnder(api.RB, await alice.with('private:read')))).toContain('Psst')
@@ -82,7 +82,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('POST /posts/:post_guid/comments', () => {
-    it('answers the comment, with the people it mentions and nothing that others could have done', async () => {
+    it('returns the new comment with its mentions and without interactions', async () => {
       const body = `hi @{${alice.address}} and @{${alice.address}}, and @{nobody@nowhere.example}`
 
       const answer = await alice.post(`/posts/${api.PB}/comments`, { body: ` ${body}\n` })
@@ -98,7 +98,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await commentsUnder(api.PB)).toContainEqual(expect.objectContaining(answer.body))
     })
 
-    it('gives the old form of a mention back as it was written', async () => {
+    it('returns mentions in the old form unchanged', async () => {
       const body = `hi @{Bob the Builder; ${bob.address}}`
 
       const answer = await alice.post(`/posts/${post}/comments`, { body })
@@ -106,7 +106,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(answer.body).toMatchObject({ body, mentioned_people: [{ guid: bob.guid }] })
     })
 
-    it('needs a text of 1 to 65 535 characters', async () => {
+    it('accepts texts of 1 to 65 535 characters', async () => {
       const longest = '\u{1f408}'.repeat(65_535)
       for (const body of [{ body: '' }, { body: ' \n\t' }, {}, { body: 'x'.repeat(65_536) }, { body: `${longest}.` }]) {
         expectError(await alice.post(`/posts/${post}/comments`, body), 422)
@@ -147,7 +147,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       }
     })
 
-    it('needs a token that may read private posts under one', async () => {
+    it('needs private:read under a private post', async () => {
       const body = { body: 'Yes?' }
 
       expectError(await (await alice.with('interactions')).post(`/posts/${api.RB}/comments`, body), 404)
@@ -173,7 +173,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await commentsUnder(theirs)).toEqual([])
     })
 
-    it('counts, and subscribes the writer', async () => {
+    it('raises the counter and subscribes the author', async () => {
       await write(alice, 'One')
       await write(alice, 'Two')
 
@@ -187,7 +187,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('DELETE /posts/:post_guid/comments/:comment_guid', () => {
-    it('deletes one’s own, once', async () => {
+    it('deletes the own comment once', async () => {
       const comment = await write(alice, 'Oops')
 
       const answer = await alice.delete(`/posts/${post}/comments/${comment}`)
@@ -204,7 +204,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(bodiesOf(await commentsUnder(api.PA))).not.toContain('Buy cheap watches')
     })
 
-    it('does not delete what others say under the posts of others', async () => {
+    it('does not delete comments of others under posts of others', async () => {
       const comment = await write(bob, 'Mine')
 
       expectError(await alice.delete(`/posts/${post}/comments/${comment}`), 403)
@@ -212,7 +212,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(bodiesOf(await commentsUnder(post))).toEqual(['Mine'])
     })
 
-    it('finds none that stands under another post', async () => {
+    it('answers 404 for a comment of another post', async () => {
       const comment = await write(alice, 'Here')
 
       expectError(await alice.delete(`/posts/${api.PB}/comments/${comment}`), 410)
@@ -220,7 +220,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(bodiesOf(await commentsUnder(post))).toEqual(['Here'])
     })
 
-    it('finds no post that is not there, or not for the reader', async () => {
+    it('answers 404 for unknown and invisible posts', async () => {
       const comment = await write(bob, 'Secret', api.XB)
 
       expectError(await alice.delete(`/posts/${newGuid()}/comments/${comment}`), 404)
@@ -261,7 +261,7 @@ describe('pages of comments', () => {
   }
   const guidsOf = (comments: readonly { readonly guid: string }[]) => comments.map(({ guid }) => guid)
 
-  it('begin with the oldest 15 and go on to the newest', async () => {
+  it('begin with the oldest 15 and end with the newest', async () => {
     const written = await fill(20, 1)
 
     const first = await alice.get(`/posts/${post}/comments`)
@@ -287,7 +287,7 @@ describe('pages of comments', () => {
     expect((await alice.get(first.links.previous ?? '')).body).toEqual([])
   })
 
-  it('hold each comment of one millisecond once', async () => {
+  it('contain each of several comments of one millisecond once', async () => {
     const written = await fill(40)
 
     const read = guidsOf(await readAllPages(alice, `/posts/${post}/comments?per_page=7`))
@@ -307,7 +307,7 @@ describe('pages of comments', () => {
     expect(await listed('?per_page=0')).toEqual([one])
   })
 
-  it('are not given for a wrong parameter, and are not found before that', async () => {
+  it('answer 404 for unknown posts before 422 for invalid parameters', async () => {
     for (const query of ['before=soon', 'after=2025-02-30', 'per_page=x', 'after=2025-01-01&after_id=x']) {
       expectError(await alice.get(`/posts/${post}/comments?${query}`), 422)
       expectError(await alice.get(`/posts/${newGuid()}/comments?${query}`), 404)

@@ -48,7 +48,7 @@ describe('reads of the API', () => {
     `/posts/${api.PA}/reshares`,
   ]
 
-  it('carry a weak ETag, and are 304 without a body to who has this version', async () => {
+  it('have a weak ETag, and are a 304 without a body for a client with this version', async () => {
     for (const path of pathsOf()) {
       const first = await read(path)
       const etag = String(first.headers.etag)
@@ -67,7 +67,7 @@ describe('reads of the API', () => {
     }
   })
 
-  it('compare weakly, know lists of tags and *', async () => {
+  it('compare weakly, and accept lists of tags and *', async () => {
     const etag = await tagOf('/streams/main')
     const statusFor = async (known: string) => (await read('/streams/main', { 'if-none-match': known })).status
 
@@ -89,7 +89,7 @@ describe('reads of the API', () => {
     expect(await tagOf(path, bob)).not.toBe(after.headers.etag)
   })
 
-  it('have another ETag when only a next page comes into being', async () => {
+  it('have another ETag when only the link to the next page appears', async () => {
     await bob.post(`/posts/${api.PB}/comments`, { body: 'one' })
     const path = `/posts/${api.PB}/comments?per_page=1`
     const before = await tagOf(path)
@@ -120,7 +120,7 @@ describe('reads of the API', () => {
     expect([known.statusCode, known.body, known.headers['content-length']]).toEqual([304, '', undefined])
   })
 
-  it('have no ETag where they fail', async () => {
+  it('have no ETag when they fail', async () => {
     const missing = await read('/posts/0000000000000000', { 'if-none-match': '*' })
 
     expect([missing.status, missing.headers.etag]).toEqual([404, undefined])

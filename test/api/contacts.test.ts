@@ -49,7 +49,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   const told = () => api.pod.db('outbox').where({ name: 'dispatch' }).orderBy('id').pluck('data')
 
   describe('adding a person to an aspect', () => {
-    it.each(['person_guid', 'person'])('159: is done once, by %s', async (field) => {
+    it.each(['person_guid', 'person'])('is done once, by %s', async (field) => {
       const answer = await alice.post(`/aspects/${work}/contacts`, { [field]: dan.guid })
 
       expect([answer.status, answer.text]).toEqual([204, ''])
@@ -58,7 +58,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await alice.post(`/aspects/${work}/contacts`, { [field]: dan.guid }), 422)
     })
 
-    it('is done by a form as well', async () => {
+    it('accepts a form', async () => {
       const answer = await api.call({
         method: 'POST',
         path: `/aspects/${work}/contacts`,
@@ -118,7 +118,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       ])
     })
 
-    it('is refused for those who cannot be in it', async () => {
+    it('refuses people who cannot be in an aspect', async () => {
       await closeUser(api.pod, (await api.people('zoe')).zoe.address.replace(/@.*/, ''))
       const { zoe } = await api.people('zoe')
 
@@ -148,7 +148,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await add(api.FR, api.bob.guid)).status).toBe(204)
     })
 
-    it('needs an aspect of the user, before anything else', async () => {
+    it('answers 404 for aspects of other users before any other error', async () => {
       const theirs = await aspectOf(api, dan, 'Work')
       for (const aspect of [theirs, 0, 'x', '9'.repeat(40), '%00']) {
         expectError(await add(aspect, dan.guid), 404)
@@ -160,7 +160,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('removing a person from an aspect', () => {
-    it('is done once', async () => {
+    it('a second request is refused', async () => {
       await add(work, dan.guid)
 
       const answer = await remove(work, dan.guid)
@@ -171,7 +171,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await news(dan)).toEqual([])
     })
 
-    it('goes on sharing with those who are in another one', async () => {
+    it('keeps sharing with people who are in another aspect', async () => {
       await add(work, dan.guid)
       await add(family, dan.guid)
 
@@ -206,7 +206,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       ])
     })
 
-    it('needs an aspect of the user, and a person who is in it', async () => {
+    it('answers 404 for other aspects and for people outside the aspect', async () => {
       const theirs = await aspectOf(api, dan, 'Work')
       for (const aspect of [theirs, 0, 'x']) expectError(await remove(aspect, dan.guid), 404)
       expectError(await remove(work, dan.guid), 404)
@@ -284,7 +284,7 @@ describe('the lists of contacts', () => {
 
   const addresses = (people: ApiAnswer['body'][]) => people.map(({ network_id }) => network_id)
 
-  it('of an aspect has those who are in it, as people are shown everywhere', async () => {
+  it('of an aspect has its members in the usual form of a person', async () => {
     const { status, body } = await alice.get(`/aspects/${await aspectOf(api, alice, 'Work')}/contacts`)
 
     expect(status).toBe(200)
@@ -326,12 +326,12 @@ describe('the lists of contacts', () => {
     expectError(await alice.get(`/aspects/${api.FR}/contacts?per_page=x`), 422)
   })
 
-  it('needs three statements at most, however long it is', async () => {
+  it('takes at most three statements, for any length', async () => {
     expect(await statementsDuring(() => alice.get(`/users/${alice.guid}/contacts`))).toBe(3)
     expect(await statementsDuring(() => alice.get(`/aspects/${api.FR}/contacts`))).toBe(3)
   })
 
-  it('other scopes do for nothing', async () => {
+  it('answers 403 for tokens with other scopes', async () => {
     const reader = await alice.with('contacts:read')
     const writer = await alice.with('contacts:modify')
     expectError(await writer.get(`/users/${alice.guid}/contacts`), 403)

@@ -58,17 +58,17 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it.each([
-      ['66: without a subject', { subject: undefined }],
-      ['66: without a body', { body: undefined }],
-      ['66: without recipients', { recipients: undefined }],
-      ['67: with no recipient', { recipients: [] }],
-      ['68: with an unknown recipient', () => ({ recipients: [bob.guid, newGuid()] })],
-      ['69: with a recipient who is no mutual contact', () => ({ recipients: [bob.guid, api.carol.guid] })],
-      ['70: with a recipient twice', () => ({ recipients: [bob.guid, bob.guid] })],
-      ['71: with oneself', () => ({ recipients: [alice.guid] })],
-      ['71: with oneself beside another', () => ({ recipients: [bob.guid, alice.guid] })],
-      ['72: with a blank body', { body: ' \n' }],
-      ['72: with a blank subject', { subject: '\t' }],
+      ['without a subject', { subject: undefined }],
+      ['without a body', { body: undefined }],
+      ['without recipients', { recipients: undefined }],
+      ['with no recipient', { recipients: [] }],
+      ['with an unknown recipient', () => ({ recipients: [bob.guid, newGuid()] })],
+      ['with a recipient who is no mutual contact', () => ({ recipients: [bob.guid, api.carol.guid] })],
+      ['with a recipient twice', () => ({ recipients: [bob.guid, bob.guid] })],
+      ['with oneself', () => ({ recipients: [alice.guid] })],
+      ['with oneself beside another', () => ({ recipients: [bob.guid, alice.guid] })],
+      ['with a blank body', { body: ' \n' }],
+      ['with a blank subject', { subject: '\t' }],
       ['with a subject of 256 characters', { subject: 'x'.repeat(256) }],
       ['with a body of 65 536 characters', { body: 'x'.repeat(65_536) }],
       ['with a recipient that is no text', { recipients: [5] }],
@@ -103,7 +103,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(answer, 422)
     })
 
-    it('takes a form, and the two slashes of a known client', async () => {
+    it('accepts a form, and the two slashes of a known client', async () => {
       const answer = await api.call({
         method: 'POST',
         path: '//conversations',
@@ -115,7 +115,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect([answer.status, answer.body.subject]).toEqual([201, 'A form'])
     })
 
-    it('is dispatched with its first message to those who live elsewhere', async () => {
+    it('is sent with its first message to participants on other pods', async () => {
       const quin = await addRemotePerson(api.pod, 'quin@q.example')
       await api.pod
         .db('contacts')
@@ -139,7 +139,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('GET /conversations', () => {
-    it('is read for who started it, and unread for the others', async () => {
+    it('is read for its author and unread for the other participants', async () => {
       const guid = await begin()
 
       const seenBy = async (person: ApiPerson) =>
@@ -147,7 +147,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect([await seenBy(alice), await seenBy(bob)]).toEqual([true, false])
     })
 
-    it('can be of the unread only', async () => {
+    it('lists only unread ones on request', async () => {
       clock.later()
       const guid = await begin({ subject: 'Unread' })
       expect(await list(bob, '?only_unread=true')).toContain('Unread')
@@ -160,7 +160,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await list(bob, '?only_unread=false')).toEqual(await list(bob))
     })
 
-    it('can be of those in which something was said later', async () => {
+    it('lists only conversations with messages after a time', async () => {
       clock.later()
       const guid = await begin({ subject: 'Talk' })
       const between = clock.later()
@@ -180,7 +180,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       '?only_unread=perhaps',
       '?before=foo',
       '?per_page=x',
-    ])('86: is a 422 for a query of %s', async (query) => {
+    ])('is a 422 for a query of %s', async (query) => {
       expectError(await alice.get(`/conversations${query}`), 422)
     })
 
@@ -192,7 +192,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await list(alice, `?only_after=${justBefore}`)).toEqual(['Offset'])
     })
 
-    it('has the newest first, and pages that meet also within a millisecond', async () => {
+    it('lists the newest first, in pages without gaps or repetitions within a millisecond', async () => {
       const { gus } = await api.people('gus')
       await share(api, gus, alice)
       await share(api, alice, gus)
@@ -245,7 +245,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('GET /conversations/:guid', () => {
-    it('leaves it unread', async () => {
+    it('does not mark the conversation as read', async () => {
       const guid = await begin()
 
       const answer = await bob.get(`/conversations/${guid}`)
@@ -263,7 +263,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('PATCH /conversations/:guid', () => {
-    it('answers a list of the one that it has marked', async () => {
+    it('returns a list with the marked conversation', async () => {
       const guid = await begin()
 
       const answer = await bob.patch(`/conversations/${guid}`, { read: true })
@@ -274,7 +274,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await readBy(bob, guid)).toBe(true)
     })
 
-    it('marks it as unread again, for this user only', async () => {
+    it('marks the conversation as unread for this user only', async () => {
       const guid = await begin()
       await bob.patch(`/conversations/${guid}`, { read: true })
 
@@ -284,7 +284,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect([await readBy(bob, guid), await readBy(alice, guid)]).toEqual([false, true])
     })
 
-    it('is also a PUT', async () => {
+    it('is also accepted as PUT', async () => {
       const guid = await begin()
 
       expect((await bob.put(`/conversations/${guid}`, { read: true })).body).toMatchObject([{ guid, read: true }])
@@ -319,7 +319,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('DELETE /conversations/:guid', () => {
-    it('removes it for this user only, permanently', async () => {
+    it('removes the conversation for this user only, permanently', async () => {
       const guid = await begin()
 
       const answer = await alice.delete(`/conversations/${guid}`)
@@ -333,7 +333,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await alice.get('/conversations?per_page=100')).text).not.toContain(guid)
     })
 
-    it('takes everything with the last who had it', async () => {
+    it('deletes the conversation when its last participant removes it', async () => {
       const guid = await begin()
       await alice.delete(`/conversations/${guid}`)
       await bob.delete(`/conversations/${guid}`)
@@ -341,7 +341,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await api.pod.db('conversations').where({ guid })).toEqual([])
     })
 
-    it('is done once by many who try at once', async () => {
+    it('of concurrent requests one succeeds', async () => {
       const guid = await begin()
 
       const answers = await Promise.all(Array.from({ length: 20 }, () => bob.delete(`/conversations/${guid}`)))
@@ -350,7 +350,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
   })
 
-  describe('a conversation that is not there', () => {
+  describe('an unknown conversation', () => {
     const calls = (
       guid: string,
     ): readonly [string, (person: Pick<ApiPerson, 'get' | 'post' | 'patch' | 'delete'>) => Promise<ApiAnswer>][] => [
@@ -374,7 +374,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await bob.get(`/conversations/${guid}/messages`)).body).toHaveLength(1)
     })
 
-    it('is a 404 before anything that is wrong with the rest of the request', async () => {
+    it('is a 404 before any other error of the request', async () => {
       expectError(await alice.patch(`/conversations/${newGuid()}`, { read: 'x' }), 404)
       expectError(await alice.patch(`/conversations/${'x'.repeat(300)}`, { read: 'x' }), 404)
       expectError(await alice.get(`/conversations/${newGuid()}/messages?only_after=foo&page=x`), 404)

@@ -160,7 +160,7 @@ describe('exports', () => {
     expect(await api.pod.pictures.openExport(waiting)).toBeUndefined()
   })
 
-  it('have a counterpart: a person reads the state and counts of imports', async () => {
+  it('the state and counts of imports are readable', async () => {
     await addImport(api.pod, { uid: 'f'.repeat(32), userId: alice.viewer.userId })
     const expected = {
       id: 'f'.repeat(32),

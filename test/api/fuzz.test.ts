@@ -186,7 +186,7 @@ it(
   30 * 60_000,
 )
 
-it('would notice an answer that the description does not allow', async () => {
+it('the check reports a response that the description does not allow', async () => {
   await expect(api.call({ path: '/../docs/json', token: api.alice.token })).rejects.toThrow('answered 200')
 })
 

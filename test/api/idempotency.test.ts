@@ -59,7 +59,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(again.headers['x-request-id']).not.toBe(first.headers['x-request-id'])
   }
 
-  it('is done once, and answered the same when it comes again', async () => {
+  it('has one effect, and a repeated request gets the same response', async () => {
     const first = await post('once')
     const again = await post('once')
 
@@ -92,14 +92,14 @@ describe('a POST with an Idempotency-Key', () => {
   it.each([
     ['nothing in its answer', () => `/posts/${api.PB}/likes`, 204, 409],
     ['a status without a body', () => `/users/${api.eve.guid}/block`, 201, 409],
-  ])('is done once also with %s', async (_what, path, status, otherwise) => {
+  ])('has one effect also with %s', async (_what, path, status, otherwise) => {
     const first = await post(path(), { path: path(), body: {} })
     expect(first.status).toBe(status)
     expectReplay(await post(path(), { path: path(), body: {} }), first)
     expectError(await post(`another-${status}`, { path: path(), body: {} }), otherwise)
   })
 
-  it('has its refusal again, also when it would be served now', async () => {
+  it('returns the stored refusal, also when the request would now succeed', async () => {
     const tag = { name: 'tea' }
     expect((await alice.post('/tag_followings', tag)).status).toBe(204)
     const first = await post('refused', { path: '/tag_followings', body: tag })
@@ -109,7 +109,7 @@ describe('a POST with an Idempotency-Key', () => {
     expectReplay(await post('refused', { path: '/tag_followings', body: tag }), first)
   })
 
-  it('is answered the same also with coordinates and a place to look', async () => {
+  it('returns the same response also for a request with coordinates', async () => {
     const request = { body: { ...hello, location: { address: 'Home', lat: 1, lng: -2 } } }
     const first = await post('home', request)
     expect([first.status, first.text]).toEqual([200, expect.stringContaining('"lat":1.0')])
@@ -121,19 +121,19 @@ describe('a POST with an Idempotency-Key', () => {
     ['body', { body: { public: true, body: 'Goodbye' } }],
     ['path', { path: '/tag_followings', body: hello }],
     ['query', { path: '/posts?a=b' }],
-  ])('is refused with another %s than the first time', async (part, request) => {
+  ])('is refused with another %s than in the first request', async (part, request) => {
     const first = await post(`another ${part}`.replace(' ', '-'))
 
     expectError(await post(`another-${part}`, request), 422)
     expect(await posts()).toEqual([first.body.guid])
   })
 
-  it.each(['with a blank', 'x'.repeat(256), 'schlüssel', '', '\t'])('needs a key that is one: %j', async (key) => {
+  it.each(['with a blank', 'x'.repeat(256), 'schlüssel', '', '\t'])('refuses an invalid key: %j', async (key) => {
     expectError(await post(key), 400)
     expect(await posts()).toEqual([])
   })
 
-  it('takes keys of every length that may be', async () => {
+  it('accepts keys of every allowed length', async () => {
     expect((await post('!')).status).toBe(200)
     expect((await post('~'.repeat(255))).status).toBe(200)
   })
@@ -143,7 +143,7 @@ describe('a POST with an Idempotency-Key', () => {
     expectError(await post('a b', { token: (await alice.with()).token }), 403)
   })
 
-  it('has nothing to do with the keys of others, and of other clients', async () => {
+  it('keys of other users and other clients are independent', async () => {
     const { token } = await alice.with('public:modify')
     const answers = [await post('shared'), await post('shared', { token }), await post('shared', { token: bob.token })]
 
@@ -151,7 +151,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(new Set(answers.map(({ body }) => body.guid)).size).toBe(3)
   })
 
-  it('is known by a later token of the same client', async () => {
+  it('a later token of the same client has the same keys', async () => {
     const first = await post('later')
     const { authorizationId } = await AccessToken.query(api.pod.db)
       .findOne({ tokenHash: hashToken(alice.token) })
@@ -162,7 +162,7 @@ describe('a POST with an Idempotency-Key', () => {
     expectReplay(await post('later', { token: '', path: `/posts?access_token=${alice.token}` }), first)
   })
 
-  it('may be a form, with the token in it', async () => {
+  it('accepts a form that contains the token', async () => {
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
     const form = (token: string, text = 'Form') => ({
       token: '',
@@ -218,7 +218,7 @@ describe('a POST with an Idempotency-Key', () => {
     }
   })
 
-  it('is never done again once it was done, though its answer is lost', async () => {
+  it('has no second effect after the response was lost', async () => {
     const { db } = api.pod
     await db.raw(`alter table idempotency_keys add constraint no_answer check (key <> 'no-answer' or status is null)`)
     const first = await post('no-answer')
@@ -238,7 +238,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await posts()).toEqual([first.body.guid])
   })
 
-  it('is the same with its fields in another order', async () => {
+  it('is the same request with its fields in another order', async () => {
     const location = { address: 'Home', lat: 1, lng: 2 }
     const first = await post('order', { body: { public: true, body: 'Hello', location } })
 
@@ -247,7 +247,7 @@ describe('a POST with an Idempotency-Key', () => {
     expectError(await post('order', { body: { ...turned, location: { ...location, lat: 2, lng: 1 } } }), 422)
   })
 
-  it('is another one with a list in another order', async () => {
+  it('is another request with a list in another order', async () => {
     const poll = (...answers: string[]) => ({ body: { ...hello, poll: { question: '?', poll_answers: answers } } })
     expect((await post('list', poll('yes', 'no'))).status).toBe(200)
 
@@ -257,7 +257,7 @@ describe('a POST with an Idempotency-Key', () => {
   it.each([
     ['where a body is needed', () => '/posts', 422],
     ['where none is needed', () => `/users/${api.dan.guid}/block`, 201],
-  ])('is the same with nothing in its body, however nothing is said, %s', async (_where, path, status) => {
+  ])('is the same request with any form of an empty body, %s', async (_where, path, status) => {
     const send = (type?: string, payload = '') =>
       api.app.inject({
         method: 'POST',
@@ -290,7 +290,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect((await post('flat')).status).toBe(200)
   })
 
-  it('means nothing to other methods', async () => {
+  it('is ignored for other methods', async () => {
     const headers = { 'idempotency-key': 'not a key' }
     const answer = await api.call({ path: '/user', token: alice.token, headers })
 
@@ -317,7 +317,7 @@ describe('an upload with an Idempotency-Key', () => {
   }
   const photos = async () => (await alice.get('/photos')).body.length
 
-  it('is done once, though a client that sends a form again divides it otherwise', async () => {
+  it('has one effect, also if a client sends the form again with another boundary', async () => {
     const first = await upload('photo', photo, 'one-boundary')
     const before = await photos()
     const again = await upload('photo', photo, 'quite-another-boundary')
@@ -340,7 +340,7 @@ describe('an upload with an Idempotency-Key', () => {
   })
 })
 
-describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
+describe('a POST with an Idempotency-Key after a failure', () => {
   let pod: TestPod
   let token: string
   let calls = 0
@@ -431,7 +431,7 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
       inTransaction(pod, (transaction) => transaction('periodic').insert({ name: 'done', lastRunAt: new Date() }))
     beforeEach(() => done().delete())
 
-    it('where the process broke down before it could keep its answer', async () => {
+    it('after a crash before the response was stored', async () => {
       answer = doIt
       await attempt('half-done')
       // As if the answer had not been kept.
@@ -449,7 +449,7 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
       expect(calls).toBe(1)
     })
 
-    it('where it went wrong after it was done', async () => {
+    it('after an error behind the effect', async () => {
       answer = async (pod) => {
         await doIt(pod)
         throw new Error('a bug')
@@ -463,7 +463,7 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
       expect(calls).toBe(1)
     })
 
-    it('but it may be when all of it was taken back', async () => {
+    it('an effect that was rolled back is repeated', async () => {
       answer = (pod) =>
         inTransaction(pod, async () => {
           throw new Error('a bug')
@@ -475,7 +475,7 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
       expect(await done()).toHaveLength(1)
     })
 
-    it('by one who was thought to be gone, once another one does it', async () => {
+    it('a request that was taken for dead has no effect after another one has taken its key', async () => {
       const { end, answered } = await begin('asleep', (_value, pod) => doIt(pod))
       await passed('asleep', 241)
       expect((await attempt('asleep')).json()).toEqual({ calls: 2 })
@@ -488,7 +488,7 @@ describe('a POST with an Idempotency-Key, where something goes wrong:', () => {
     })
   })
 
-  it('it goes with the authorization', async () => {
+  it('the key is deleted with the authorization', async () => {
     await attempt('mine')
     expect(await pod.pod.db('idempotencyKeys').where({ key: 'mine' })).toHaveLength(1)
 

@@ -33,7 +33,7 @@ function peopleIn(value: unknown): Fields[] {
   return Object.hasOwn(value, 'network_id') ? [value, ...below] : below
 }
 
-it('compares the diaspora_id of everybody with an address in lower case', async () => {
+it('finds people by their diaspora ID in lower case', async () => {
   const answers = [
     await alice.get('/user'),
     await alice.get(`/users/${bob.guid}`),
@@ -82,7 +82,7 @@ describe('reads as texts and booleans, never null,', () => {
     }
   })
 
-  it('the body of a comment, and whether it is reported, also of one just written', async () => {
+  it('the body of a comment, and whether it is reported, also of a new comment', async () => {
     const listed = (await alice.get(`/posts/${api.PA}/comments`)).body
     const written = (await alice.post(`/posts/${api.PB}/comments`, { body: 'Hello' })).body
 
@@ -92,7 +92,7 @@ describe('reads as texts and booleans, never null,', () => {
     expect(listed.length).toBeGreaterThan(0)
   })
 
-  it('the subject of a conversation, and whether it is read, also of one just begun', async () => {
+  it('the subject of a conversation, and whether it is read, also of a new conversation', async () => {
     const begun = (await alice.post('/conversations', talk())).body
     const listed = (await alice.get('/conversations')).body
     const changed = (await alice.patch(`/conversations/${begun.guid}`, { read: false })).body

@@ -31,7 +31,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   const likers = async (path: string, who: ApiClient = alice) =>
     (await who.get(path)).body.map(({ author }: ApiAnswer['body']) => author.guid)
 
-  it('of a post happens once, counts, and is known to the liker as theirs', async () => {
+  it('of a post has one effect, raises the counter, and is marked as own for the liker', async () => {
     const answer = await alice.post(ofPost())
 
     expect([answer.status, answer.text]).toEqual([204, ''])
@@ -44,7 +44,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await read()).interaction_counters.likes).toBe(1)
   })
 
-  it('can be taken back, once', async () => {
+  it('can be retracted once', async () => {
     await alice.post(ofPost())
     await bob.post(ofPost())
 
@@ -60,7 +60,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await alice.post(ofPost())).status).toBe(204)
   })
 
-  it('of a comment is the same, and is under the post', async () => {
+  it('of a comment has the same rules', async () => {
     expect((await alice.post(ofComment())).status).toBe(204)
 
     expectError(await alice.post(ofComment()), 409)
@@ -81,7 +81,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   it.each([
     ['a post', () => ofPost()],
     ['a comment', () => ofComment()],
-  ])('155: of %s are listed with one’s own first', async (_what, path) => {
+  ])('of %s are listed with one’s own first', async (_what, path) => {
     for (const who of [bob, api.carol, alice]) expect((await who.post(path())).status).toBe(204)
 
     const { body } = await alice.get(path())
@@ -102,7 +102,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await likers(path(), api.dan)).toEqual([bob.guid, api.carol.guid, alice.guid])
   })
 
-  it('belong to a post and a comment that are there', async () => {
+  it('answer 404 for unknown posts and comments', async () => {
     const other = (await bob.post(`/posts/${api.PA}/comments`, { body: 'Elsewhere' })).body.guid
     const missing = [ofPost(newGuid()), ofPost('x'), ofPost(api.XB), ofComment(newGuid()), ofComment('x')]
     missing.push(ofComment(other), ofComment(comment, newGuid()), ofComment(comment, api.PA))
@@ -114,7 +114,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     }
   })
 
-  it('of something private need a token that may read it', async () => {
+  it('of private content need private:read', async () => {
     const under = (await bob.post(`/posts/${api.RB}/comments`, { body: 'For you' })).body.guid
     const client = await alice.with('interactions')
     for (const path of [ofPost(api.RB), ofComment(under, api.RB)]) {
@@ -128,7 +128,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     }
   })
 
-  it('need the scope interactions, to be read only the post', async () => {
+  it('need the scope interactions for changes, and the scope of the post for reads', async () => {
     const reader = await alice.with('private:read', 'public:modify')
     for (const path of [ofPost(), ofComment()]) {
       expect((await reader.get(path)).status).toBe(200)
@@ -218,7 +218,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     const idOf = async (table: string, guid: string): Promise<number> =>
       (await api.pod.db(table).where({ guid }).first('id')).id
 
-    it('each stands in one of them, with one’s own in the first place, and a dislike in none', async () => {
+    it('contain each like once, the own one first, and no dislike', async () => {
       for (const path of [ofPost(), ofComment()]) {
         const all = await readAllPages(alice, `${path}?per_page=7`)
         const ids = await Like.query(api.pod.db)
@@ -237,7 +237,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       }
     })
 
-    it('leads on and back, and past the end to nothing', async () => {
+    it('link to the next and the previous page, and are empty after the end', async () => {
       const first = await alice.get(ofPost())
       expect([first.body.length, first.body[0].author.guid]).toEqual([15, alice.guid])
       expect(first.links).toEqual({ next: `https://pod.example/api/v1${ofPost()}?page=2` })

@@ -66,7 +66,7 @@ describe('lists, with a replica behind DATABASE_READ_URL', () => {
       expect(factsOf(other.pod).age).toBeDefined()
     }, SOON)
 
-  it('come from the replica, each of them', async () => {
+  it('are read from the replica', async () => {
     const { alice } = await web.people('alice')
     const { body: post } = await alice.post('/posts', { public: true, body: 'Hello #cats' })
     const { body: aspects } = await alice.get('/aspects')
@@ -211,7 +211,7 @@ describe('lists, with a replica behind DATABASE_READ_URL', () => {
     expect(factsOf(web.pod).lists).toEqual({ ...before, primary: before.primary + 1 })
   })
 
-  it('are answered while the replica dies, and said to come from the primary', async () => {
+  it('are served while the replica dies, from the primary', async () => {
     const { alice } = await web.people('alice')
     await ageTokens()
     await untilUsed()

@@ -45,7 +45,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   }
 
   describe('POST /conversations/:guid/messages', () => {
-    it('adds a message, unread for the other participants only', async () => {
+    it('adds a message that is unread for the other participants only', async () => {
       const guid = await begin()
       await bob.patch(`/conversations/${guid}`, { read: true })
 
@@ -73,7 +73,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
 
     it.each([{}, { body: '' }, { body: ' ' }, { body: 5 }, { body: null }, { body: 'x'.repeat(65_536) }])(
-      'is a 422 without words: %#',
+      'is a 422 without a text: %#',
       async (body) => {
         const guid = await begin()
 
@@ -101,7 +101,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       }
     })
 
-    it('takes every one of many at once', async () => {
+    it('stores all of many concurrent messages', async () => {
       const guid = await begin()
 
       await Promise.all(
@@ -126,7 +126,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await said(guid, `?only_after=${first.created_at}`)).toEqual(['Second'])
     })
 
-    it('leaves it unread', async () => {
+    it('does not mark the conversation as read', async () => {
       const guid = await begin()
 
       expect((await bob.get(`/conversations/${guid}/messages`)).status).toBe(200)
@@ -141,7 +141,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       },
     )
 
-    it('has fifteen on a page, and links that lead through all of them', async () => {
+    it('has pages of fifteen with links to all of them', async () => {
       const guid = await begin()
       for (let index = 1; index < 20; index += 1) await say(index % 2 ? bob : alice, guid, `${index}`)
 
@@ -155,7 +155,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await alice.get(second.links.previous ?? '')).body).toEqual(first.body)
     })
 
-    it('is empty behind the last page', async () => {
+    it('is empty after the last page', async () => {
       const guid = await begin()
 
       expect(await said(guid, '?page=2')).toEqual([])

@@ -34,7 +34,7 @@ describe('a missing entity is reported before errors in', () => {
     expectError(await alice.get(`/users/${alice.guid}/posts?${query}`), 422)
   })
 
-  it('and where it is there, the text is', async () => {
+  it('errors of an existing entity are those of the text', async () => {
     expectError(await alice.post(`/posts/${api.PB}/comments`, { body: 'a\0b' }), 422)
   })
 })
@@ -64,7 +64,7 @@ describe('a post that is deleted during a concurrent request', () => {
     ['likes', () => undefined],
     ['comments/:comment/likes', () => undefined],
     ['reshares', () => undefined],
-  ])('is not there: %s', async (verb, body) => {
+  ])('is a 404: %s', async (verb, body) => {
     const deletion = await api.pod.db.transaction()
     try {
       await Post.query(deletion).delete().where({ guid: post })

@@ -83,7 +83,7 @@ describe.each(browsers)('with %s', (way) => {
   it.each([
     ['a port of this machine', () => callback.url],
     ['a scheme of its own', () => 'org.example.app://callback'],
-  ])('a native client that is answered at %s gets, renews and gives back its tokens', async (_place, address) => {
+  ])('a native client with the redirect URI %s gets, refreshes and revokes its tokens', async (_place, address) => {
     const redirectUri = address()
     const config = await openid.dynamicClientRegistration(
       new URL(podUrl),

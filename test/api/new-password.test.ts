@@ -162,7 +162,7 @@ describe('a refresh token', () => {
     expect([answer.statusCode, answer.json().error]).toEqual([400, 'invalid_grant'])
   })
 
-  it('lives on with each use', async () => {
+  it('stays valid with each use', async () => {
     const { refresh_token: token } = await tokensOf('bob')
     await unusedFor(399)
 

@@ -83,7 +83,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(Object.keys(told?.target ?? {}).sort()).toEqual(['author', 'guid'])
     })
 
-    it('join the one that is unread, each person once', async () => {
+    it('extend the unread notification, each person once', async () => {
       const post = await morning(alice)
       await says(bob, post)
       const first = await onlyOne(alice, post)
@@ -101,7 +101,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(summaryOf(await toldOf(alice, post))).toEqual([['commented_on_post', 'bob', 'carol']])
     })
 
-    it('begin a new one once it was read', async () => {
+    it('create a new notification after the first one was read', async () => {
       const post = await morning(alice)
       await says(bob, post)
       const { guid } = await onlyOne(alice, post)
@@ -125,7 +125,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await toldOf(carol, post)).toEqual([])
     })
 
-    it('are no notification for the person who acts', async () => {
+    it('do not notify the person who acts', async () => {
       const post = await morning(alice)
 
       await says(alice, post)
@@ -212,7 +212,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('GET /notifications', () => {
-    it('can be of one type only', async () => {
+    it('lists one type only on request', async () => {
       const post = await morning(alice)
       await says(bob, post)
       await likes(bob, post)
@@ -223,13 +223,13 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(told.map(({ target }) => target?.guid)).toContain(post)
     })
 
-    it('knows every type', async () => {
+    it('accepts every type', async () => {
       for (const type of NOTIFICATION_TYPES) {
         expect((await list(alice, `&type=${type}`)).every((told) => told.type === type)).toBe(true)
       }
     })
 
-    it('understands both names of a comment on an own post', async () => {
+    it('accepts both names of a comment on an own post', async () => {
       await says(bob, await morning(alice))
 
       const told = await list(alice, '&type=commented_on_post')
@@ -245,11 +245,11 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       'only_after=tomorrow',
       'after=x',
       'per_page=',
-    ])('108, 111: is a 422 for a query of %s', async (query) => {
+    ])('is a 422 for a query of %s', async (query) => {
       expectError(await alice.get(`/notifications?${query}`), 422)
     })
 
-    it('can be of the unread only', async () => {
+    it('lists only unread ones on request', async () => {
       const post = await morning(alice)
       await likes(bob, post)
       const { guid } = await onlyOne(alice, post)
@@ -263,7 +263,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await list(alice, '&only_unread=true')).every(({ read }) => !read)).toBe(true)
     })
 
-    it('is empty after a time that is to come', async () => {
+    it('is empty after a time in the future', async () => {
       expect(await list(alice, '&only_after=2100-01-01T00:00:00Z')).toEqual([])
     })
 
@@ -292,7 +292,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await list(alice, `&only_after=${since}`)).toEqual([])
     })
 
-    it('has the newest first, and pages that meet also within a millisecond', async () => {
+    it('lists the newest first, in pages without gaps or repetitions within a millisecond', async () => {
       const posts: string[] = []
       for (let index = 0; index < 7; index += 1) {
         if (index % 3 === 0) clock.later()
@@ -306,7 +306,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(pages.map(({ target }) => target?.guid)).toEqual(posts)
     })
 
-    it('links to what will be newer', async () => {
+    it('links to newer notifications', async () => {
       const first = await api.eve.get('/notifications?per_page=1&only_unread=true')
       clock.later()
       const post = await morning(api.eve)
@@ -327,7 +327,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('GET /notifications/:notification_id', () => {
-    it('makes it read', async () => {
+    it('marks the notification as read', async () => {
       const post = await morning(alice)
       await likes(bob, post)
       const before = await onlyOne(alice, post)
@@ -356,7 +356,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('PATCH /notifications/:notification_id', () => {
-    it('answers the notification as it is then', async () => {
+    it('returns the changed notification', async () => {
       const post = await morning(alice)
       await likes(bob, post)
       const before = await onlyOne(alice, post)
@@ -369,7 +369,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await onlyOne(alice, post)).toEqual(before)
     })
 
-    it('goes on collecting in the one that is unread, when the later one is read', async () => {
+    it('later events extend the unread notification when a later one is read', async () => {
       const post = await morning(alice)
       await says(bob, post)
       const first = await onlyOne(alice, post)
@@ -405,7 +405,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(summaryOf(unread)).toEqual([['commented_on_post', 'carol', 'bob']])
     })
 
-    it('is also a PUT', async () => {
+    it('is also accepted as PUT', async () => {
       const post = await morning(alice)
       await likes(bob, post)
       const { guid } = await onlyOne(alice, post)
@@ -413,7 +413,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await alice.put(`/notifications/${guid}`, { read: 'on' })).body).toMatchObject({ guid, read: true })
     })
 
-    it.each([{}, { read: 'x' }, { read: null }, { read: 1 }])('115: is a 422 for %j', async (body) => {
+    it.each([{}, { read: 'x' }, { read: null }, { read: 1 }])('is a 422 for %j', async (body) => {
       const post = await morning(alice)
       await likes(bob, post)
       const { guid } = await onlyOne(alice, post)
@@ -424,7 +424,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
   })
 
-  describe('a notification that is not there', () => {
+  describe('an unknown notification', () => {
     it('a notification of another user is a 404', async () => {
       const post = await morning(bob)
       await likes(alice, post)
@@ -436,7 +436,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await onlyOne(bob, post)).read).toBe(false)
     })
 
-    it('is a 404, for every other defect of the request', async () => {
+    it('is a 404 before any other error of the request', async () => {
       expectError(await alice.get(`/notifications/${newGuid()}`), 404)
       expectError(await alice.get('/notifications/5'), 404)
       expectError(await alice.patch(`/notifications/${newGuid()}`, { read: true }), 404)
@@ -456,7 +456,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await onlyOne(alice, post)).read).toBe(false)
     })
 
-    it('is one about a post that is gone', async () => {
+    it('is a notification about a deleted post', async () => {
       const post = await morning(alice)
       await likes(bob, post)
       const { guid } = await onlyOne(alice, post)
@@ -468,7 +468,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     })
   })
 
-  it('are read once the only one who did it is blocked', async () => {
+  it('are marked as read when their only person is blocked', async () => {
     const [alone, both] = [await morning(alice), await morning(alice)]
     await likes(api.eve, alone)
     await likes(api.eve, both)

@@ -32,7 +32,7 @@ async function statusWith(token: string, url = '/api/v1/user'): Promise<number> 
 }
 
 describe('authorization requests in one browser', () => {
-  it('are answered side by side: the second does not end the first', async () => {
+  it('are handled in parallel: the second does not end the first', async () => {
     const [one, other] = [await registerTestClient(pod.app), await registerTestClient(pod.app)]
     const browser = openBrowser(pod.app, POD)
     await browser.visit(one.address({ state: 'first' }))
@@ -52,7 +52,7 @@ describe('authorization requests in one browser', () => {
     expect((await exchange(other, second)).statusCode).toBe(200)
   })
 
-  it('also where both wait for consent', async () => {
+  it('are handled in parallel also while both wait for consent', async () => {
     const [one, other] = [await registerTestClient(pod.app), await registerTestClient(pod.app)]
     const browser = openBrowser(pod.app, POD)
     await browser.visit(one.address({ state: 'first' }))
@@ -67,7 +67,7 @@ describe('authorization requests in one browser', () => {
     expect((await exchange(one, codeIn(browser.url))).statusCode).toBe(200)
   })
 
-  it('are kept up to a limit: the oldest is forgotten', async () => {
+  it('are limited in number: the oldest is deleted', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
     const begun: URL[] = []
@@ -90,7 +90,7 @@ describe('authorization requests in one browser', () => {
 })
 
 describe('a code that was used', () => {
-  it('ends nothing where another client presents it', async () => {
+  it('ends nothing when another client presents it', async () => {
     const [victim, mallory] = [await registerTestClient(pod.app), await registerTestClient(pod.app)]
     const code = codeIn(await allow(pod.app, victim, 'alice', { scope: 'openid profile' }))
     const { access_token: token, refresh_token: refresh } = (await exchange(victim, code)).json()
@@ -106,7 +106,7 @@ describe('a code that was used', () => {
 })
 
 describe('a refresh', () => {
-  it('with a narrower scope gives the narrower one', async () => {
+  it('with a narrower scope returns a token with that scope', async () => {
     const client = await registerTestClient(pod.app)
     const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'openid profile notifications' }))
     const { access_token: wide, refresh_token: refresh } = (await exchange(client, code)).json()
@@ -123,7 +123,7 @@ describe('a refresh', () => {
     expect(whole.json().scope).toBe('openid profile notifications public:read')
   })
 
-  it('gives no scope that the authorization has lost since', async () => {
+  it('returns no scope that the authorization has lost', async () => {
     const client = await registerTestClient(pod.app)
     const code = codeIn(await allow(pod.app, client, 'bob', { scope: 'openid profile notifications' }))
     const { refresh_token: refresh } = (await exchange(client, code)).json()
@@ -140,7 +140,7 @@ describe('a refresh', () => {
 })
 
 describe('the redirect URI of a code', () => {
-  it('is needed at the token endpoint where the request had one, also with a single registered one', async () => {
+  it('is required at the token endpoint if the request had one, also with a single registered one', async () => {
     const client = await registerTestClient(pod.app)
     const code = codeIn(await allow(pod.app, client, 'alice'))
 
@@ -171,7 +171,7 @@ describe('unknown scopes', () => {
     expect(answer.json()).toMatchObject({ scope: 'openid public:read', refresh_token: expect.any(String) })
   })
 
-  it.each(['offline_access', 'everything'])('are refused where nothing remains: %o', async (scope) => {
+  it.each(['offline_access', 'everything'])('are refused if no scope remains: %o', async (scope) => {
     const client = await registerTestClient(pod.app)
 
     const back = await allow(pod.app, client, 'alice', { scope })

@@ -117,7 +117,7 @@ it('ends all grants when a used code is sent again, regardless of other paramete
 })
 
 it.each(['wrong', 'w w'.padEnd(43, 'w'), 'w'.repeat(129), 'ü'.repeat(43)])(
-  'takes a verifier that could not be one for a wrong one: %s',
+  'refuses an invalid verifier like a wrong one: %s',
   async (verifier) => {
     const client = await registerTestClient(pod.app)
     const { parameters } = pkce()
@@ -133,19 +133,16 @@ it.each(['wrong', 'w w'.padEnd(43, 'w'), 'w'.repeat(129), 'ü'.repeat(43)])(
   },
 )
 
-it.each(['access_tokens', 'revoke'])(
-  'answers programs in JSON at %s, regardless of the Accept header',
-  async (name) => {
-    const answer = await pod.app.inject({
-      method: 'POST',
-      url: `/api/openid_connect/${name}`,
-      headers: { accept: 'text/html,*/*;q=0.8', 'content-type': 'application/x-www-form-urlencoded' },
-      payload: 'grant_type=authorization_code&code=x&token=x&client_id=nobody',
-    })
+it.each(['access_tokens', 'revoke'])('responds with JSON at %s, regardless of the Accept header', async (name) => {
+  const answer = await pod.app.inject({
+    method: 'POST',
+    url: `/api/openid_connect/${name}`,
+    headers: { accept: 'text/html,*/*;q=0.8', 'content-type': 'application/x-www-form-urlencoded' },
+    payload: 'grant_type=authorization_code&code=x&token=x&client_id=nobody',
+  })
 
-    expect([answer.statusCode, answer.json()]).toEqual([401, expect.objectContaining({ error: 'invalid_client' })])
-  },
-)
+  expect([answer.statusCode, answer.json()]).toEqual([401, expect.objectContaining({ error: 'invalid_client' })])
+})
 
 it.each([
   { scope: ' openid  profile ' },
@@ -160,7 +157,7 @@ it.each([
   expect([searchParams.get('error'), searchParams.get('code')]).toEqual([null, expect.any(String)])
 })
 
-it('gives a client that refreshes with fewer scopes a token with these, and none with more', async () => {
+it('a refresh with fewer scopes returns a token with these, a refresh with more scopes is refused', async () => {
   const client = await registerTestClient(pod.app)
   const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'openid profile' }))
   const first = await client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })

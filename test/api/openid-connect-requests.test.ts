@@ -92,7 +92,7 @@ describe('requests that a client may send', () => {
     expect(answer.body).toContain('This application is not registered on this pod.')
   })
 
-  it('is answered at its only address when it names none, and only then', async () => {
+  it('uses the only registered redirect URI if the request has none', async () => {
     const client = await registerTestClient(pod.app)
     const other = await registerTestClient(pod.app, { redirect_uris: [CALLBACK, 'https://client.example/other'] })
 
@@ -136,7 +136,7 @@ describe('requests that a client may send', () => {
 })
 
 describe('the consent page', () => {
-  it('fills in the name that the client knows already', async () => {
+  it('fills in the username of login_hint', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
 
@@ -182,7 +182,7 @@ describe('the consent page', () => {
   it.each([
     ['without a secret', { token_endpoint_auth_method: 'none' }],
     ['with a scheme of its own', { redirect_uris: ['org.example.app://callback'] }],
-  ])('is shown every time for a client %s', async (_name, metadata) => {
+  ])('is shown for each request of a client %s', async (_name, metadata) => {
     const client = await registerTestClient(pod.app, metadata)
     const browser = openBrowser(pod.app, POD)
     await allow(pod.app, client, 'alice', pkce().parameters, browser)
@@ -194,7 +194,7 @@ describe('the consent page', () => {
     expect(browser.url.pathname).toBe(CONSENT)
   })
 
-  it('wants the password again for prompt=login and after max_age, once', async () => {
+  it('asks for the password again for prompt=login and after max_age, once', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
     await allow(pod.app, client, 'alice', {}, browser)
@@ -224,7 +224,7 @@ describe('the consent page', () => {
     expect(decodeJwt(answer.json().id_token).sub).toBe('bob@pod.example')
   })
 
-  it('takes no decision from another browser, and no sign-in for a request that began elsewhere', async () => {
+  it('refuses decisions of another browser, and sign-ins for requests of another browser', async () => {
     const client = await registerTestClient(pod.app)
     const [mallory, alice] = [openBrowser(pod.app, POD), openBrowser(pod.app, POD)]
     await mallory.visit(client.address())
@@ -235,7 +235,7 @@ describe('the consent page', () => {
     expect(alice.page.body).toContain('go back to the application')
   })
 
-  it('takes no decision without the token of the form', async () => {
+  it('refuses decisions without the form token', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
     await browser.visit(client.address())
@@ -250,7 +250,7 @@ describe('the consent page', () => {
 })
 
 describe('scopes', () => {
-  it('belong to the authorization: new consent changes the tokens there are', async () => {
+  it('belong to the authorization: a new consent changes existing tokens', async () => {
     const client = await registerTestClient(pod.app)
     const { access_token: token, refresh_token: refresh } = await tokensOf(client, 'alice', { scope: 'openid profile' })
     expect((await callWith(token)).statusCode).toBe(200)
@@ -282,7 +282,7 @@ describe('the token endpoint', () => {
     expect(answer.headers['access-control-allow-origin']).toBe('*')
   })
 
-  it('knows a client by its secret in either way', async () => {
+  it('accepts the secret in Basic and in the body', async () => {
     const client = await registerTestClient(pod.app)
     const code = codeIn(await allow(pod.app, client, 'alice'))
     const basic = Buffer.from(`${client.id}:${client.secret}`).toString('base64')
@@ -295,7 +295,7 @@ describe('the token endpoint', () => {
     expect(answer.statusCode).toBe(200)
   })
 
-  it('does not know a client that names two ids', async () => {
+  it('refuses a client that names two ids', async () => {
     const [one, other] = [await registerTestClient(pod.app), await registerTestClient(pod.app)]
     const basic = Buffer.from(`${one.id}:${one.secret}`).toString('base64')
     const fields = { grant_type: 'refresh_token', refresh_token: 'x', client_id: other.id }
@@ -308,7 +308,7 @@ describe('the token endpoint', () => {
     expect(answer.json().error).toBe('invalid_request')
   })
 
-  it('gives nothing for the code or the refresh token of another client', async () => {
+  it('refuses the code and the refresh token of another client', async () => {
     const [one, other] = [await registerTestClient(pod.app), await registerTestClient(pod.app)]
     const code = codeIn(await allow(pod.app, one, 'alice'))
     const { refresh_token: refresh } = await tokensOf(one, 'alice')
@@ -320,7 +320,7 @@ describe('the token endpoint', () => {
     expect(byRefresh.json().error).toBe('invalid_grant')
   })
 
-  it('gives nothing for a code that is too old', async () => {
+  it('refuses an expired code', async () => {
     const client = await registerTestClient(pod.app)
     const code = codeIn(await allow(pod.app, client, 'alice'))
     const codeHash = createHash('sha256').update(code).digest()
@@ -336,7 +336,7 @@ describe('the token endpoint', () => {
     expect(answer.json().error).toBe('invalid_grant')
   })
 
-  it('gives nothing more once the account is locked', async () => {
+  it('refuses tokens for a locked account', async () => {
     await pod.people('dan')
     const client = await registerTestClient(pod.app)
     const { refresh_token: refresh } = await tokensOf(client, 'dan')
@@ -347,7 +347,7 @@ describe('the token endpoint', () => {
     expect(answer.json().error).toBe('invalid_grant')
   })
 
-  it('refuses a body that no client needs', async () => {
+  it('refuses a body that is too large', async () => {
     const client = await registerTestClient(pod.app)
 
     const answer = await client.token({ grant_type: 'authorization_code', code: 'x'.repeat(17_000) })
@@ -355,7 +355,7 @@ describe('the token endpoint', () => {
     expect(answer.statusCode).toBe(413)
   })
 
-  it('keeps nothing that could be used', async () => {
+  it('stores no usable secret', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
     const code = codeIn(await allow(pod.app, client, 'alice', {}, browser))
@@ -386,7 +386,7 @@ describe('the token endpoint', () => {
 })
 
 describe('user info', () => {
-  it('describes what the scopes allow', async () => {
+  it('returns the claims of the scopes', async () => {
     const client = await registerTestClient(pod.app)
     const { alice } = await pod.people('alice')
     await alice.editProfile({ firstName: 'Alice', lastName: 'Liddell' })
@@ -428,7 +428,7 @@ describe('user info', () => {
     expect(form.json().sub).toBe('alice@pod.example')
   })
 
-  it('gives another name to the clients of each maker that want it so', async () => {
+  it('returns a pairwise subject for each sector', async () => {
     const metadata = (host: string) => ({ subject_type: 'pairwise', redirect_uris: [`https://${host}/callback`] })
     const subjectFor = async (host: string) => {
       const client = await registerTestClient(pod.app, metadata(host))
@@ -490,7 +490,7 @@ describe('revocation', () => {
   })
 })
 
-it('accepts the requests of a known native client (contract, section 10)', async () => {
+it('accepts the requests of a known native client', async () => {
   const registered = await pod.inject({
     method: 'POST',
     url: '/api/openid_connect/clients',

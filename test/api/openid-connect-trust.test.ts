@@ -83,7 +83,7 @@ it('creates one sealed key when processes start concurrently', async () => {
   expect(String(row.sealedPrivateKey)).not.toContain('PRIVATE KEY')
 })
 
-it('makes one authorization of consent that is given many times at once', async () => {
+it('concurrent consents create one authorization', async () => {
   await using pod = await buildPod()
   await pod.people('alice')
   const client = await registerTestClient(pod.app)
@@ -98,7 +98,7 @@ it('makes one authorization of consent that is given many times at once', async 
 })
 
 describe('while the database is away', () => {
-  it('answers that it is unavailable, with Retry-After', async () => {
+  it('answers 503 with Retry-After', async () => {
     const nowhere = openDatabase({ ...WEB_LIMITS, url: 'postgres://127.0.0.1:1/nothing', applicationName: 'nobody' })
     let isAway = false
     await using pod = await buildPod({

@@ -70,7 +70,7 @@ describe('the discovery document of the issuer', () => {
     expect(answer.json().error).toBe('invalid_redirect_uri')
   })
 
-  it('makes a new client of every registration, with a secret that does not expire', async () => {
+  it('registers a new client each time, with a secret that does not expire', async () => {
     const [one, other] = await Promise.all([register(pod.app, {}), register(pod.app, {})])
 
     expect(one.statusCode).toBe(201)
@@ -89,7 +89,7 @@ describe('the discovery document of the issuer', () => {
     expect(JSON.stringify(stored)).not.toContain(one.json().client_secret)
   })
 
-  it('takes the custom scheme of a native client, as JSON and as a form', async () => {
+  it('accepts the custom scheme of a native client, as JSON and as a form', async () => {
     const uri = 'eu.jhass.insporation://callback'
 
     const json = await register(pod.app, { redirect_uris: [uri], application_type: 'native' })
@@ -102,7 +102,7 @@ describe('the discovery document of the issuer', () => {
     expect(form.json()).toMatchObject({ redirect_uris: [uri], client_name: 'Phone' })
   })
 
-  it('gives no secret to a client that wants none', async () => {
+  it('gives no secret to a public client', async () => {
     const answer = await register(pod.app, { token_endpoint_auth_method: 'none' })
 
     expect(answer.json()).not.toHaveProperty('client_secret')
@@ -152,7 +152,7 @@ describe('the code flow', () => {
     expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(1_800)
   })
 
-  it('gives nothing for a wrong verifier', async () => {
+  it('refuses a wrong verifier', async () => {
     const client = await registerTestClient(pod.app)
     const back = await allow(pod.app, client, 'alice', pkce().parameters)
 
@@ -167,7 +167,7 @@ describe('the code flow', () => {
     expect(answer.json().error).toBe('invalid_grant')
   })
 
-  it('ends all that was granted when a code comes twice', async () => {
+  it('ends all grants when a code is used twice', async () => {
     const client = await registerTestClient(pod.app)
     const code = codeIn(await allow(pod.app, client, 'alice', { scope: 'profile' }))
     const use = () => client.token({ grant_type: 'authorization_code', code, redirect_uri: CALLBACK })
@@ -182,7 +182,7 @@ describe('the code flow', () => {
     expect((await callWith(token)).statusCode).toBe(401)
   })
 
-  it('lets at most one of two win that come with one code at the same moment', async () => {
+  it('of two concurrent requests with one code at most one succeeds', async () => {
     const client = await registerTestClient(pod.app)
     const code = codeIn(await allow(pod.app, client, 'alice'))
 

@@ -41,7 +41,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
   /** The number of likes enqueued for delivery to other pods. */
   const likesTold = async () => (await api.pod.db('outbox').whereRaw(`data ->> 'record' = 'like'`)).length
 
-  it('like of a post, and the same taken back: one does', async () => {
+  it('like and unlike of a post: one succeeds', async () => {
     const path = `/posts/${post}/likes`
     const told = await likesTold()
 
@@ -55,7 +55,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     expect([(await alice.get(path)).body, await reasons()]).toEqual([[], 0])
   })
 
-  it('like of a comment, and the same taken back: one does', async () => {
+  it('like and unlike of a comment: one succeeds', async () => {
     const path = `/posts/${post}/comments/${comment}/likes`
 
     expect(await countStatuses(() => alice.post(path))).toEqual({ 204: 1, 409: CONCURRENT_REQUESTS - 1 })
@@ -81,7 +81,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     expect(await reasons()).toBe((await read()).own_interaction_state.liked ? 1 : 0)
   })
 
-  it('reshare: one does, and it is counted once', async () => {
+  it('reshare: one succeeds, and it is counted once', async () => {
     const path = `/posts/${post}/reshares`
 
     expect(await countStatuses(() => alice.post(path))).toEqual({ 200: 1, 409: CONCURRENT_REQUESTS - 1 })
@@ -103,7 +103,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     expect(await reasons()).toBe(0)
   })
 
-  it('delete of a post: one does', async () => {
+  it('delete of a post: one succeeds', async () => {
     expect(await countStatuses(() => bob.delete(`/posts/${post}`))).toEqual({ 204: 1, 404: CONCURRENT_REQUESTS - 1 })
     expect((await alice.get(`/posts/${post}`)).status).toBe(404)
     expect(await api.pod.db('tombstones').where({ guid: post })).toHaveLength(1)
@@ -135,7 +135,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     }
   })
 
-  it('a post with a photo: one takes it, the others are nothing at all', async () => {
+  it('posts with the same photo: one succeeds, the others store nothing', async () => {
     const photos = await pendingPhotos(1)
     const posts = async () => (await api.pod.db('posts').where({ authorId: alice.viewer.personId })).length
     const before = await posts()
@@ -146,7 +146,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     expect((await posts()) - before).toBe(1)
   })
 
-  it('photos that are taken into posts and deleted: no post has nothing to show', async () => {
+  it('photos that are attached and deleted: no post is empty', async () => {
     const photos = await pendingPhotos(CONCURRENT_REQUESTS / 2)
 
     const statuses = await countStatuses((number) => {
@@ -163,7 +163,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     expect(await empty.whereNotIn('id', db('photos').select('postId').whereNotNull('postId'))).toEqual([])
   })
 
-  it('posts with the same tags and mentions: all of them', async () => {
+  it('posts with the same tags and mentions: all succeed', async () => {
     const body = `#${newGuid()} #${newGuid()} @{${bob.address}} @{${api.carol.address}}`
 
     expect(await countStatuses(() => alice.post('/posts', { public: true, body }))).toEqual({

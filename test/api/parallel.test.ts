@@ -37,7 +37,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     expect(rows).toMatchObject([{ count: 1 }])
   })
 
-  it('mute: one does, and no participation is left', async () => {
+  it('mute: one succeeds, and no participation is left', async () => {
     await alice.post(`/posts/${post}/subscribe`)
 
     const statuses = await countStatuses(() => alice.post(`/posts/${post}/mute`))
@@ -47,7 +47,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     expect(await rowsOf('mutedPosts', await ofPost())).toBe(1)
   })
 
-  it('hide, and show again: one does', async () => {
+  it('hide and unhide: one succeeds', async () => {
     const hidden = await countStatuses(() => alice.post(`/posts/${post}/hide`, { hide: true }))
     expect(hidden).toEqual({ 204: 1, 409: CONCURRENT_REQUESTS - 1 })
     expect(await rowsOf('hiddenPosts', await ofPost())).toBe(1)
@@ -76,7 +76,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     expect(rows).toMatchObject([{ count: 1 }])
   })
 
-  it('report of a post: one is kept', async () => {
+  it('report of a post: one is stored', async () => {
     const statuses = await countStatuses((number) =>
       alice.post(`/posts/${post}/report`, { reason: `Reason ${number}` }),
     )
@@ -85,7 +85,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     expect(await rowsOf('reports', await ofPost())).toBe(1)
   })
 
-  it('report of a comment: one is kept', async () => {
+  it('report of a comment: one is stored', async () => {
     const path = `/posts/${post}/comments/${comment}/report`
 
     const statuses = await countStatuses((number) => alice.post(path, { reason: `Reason ${number}` }))
@@ -95,7 +95,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     expect(await rowsOf('reports', { commentId })).toBe(1)
   })
 
-  it('block, and unblock: one does', async () => {
+  it('block and unblock: one succeeds', async () => {
     const pair = { userId: alice.viewer.userId, personId: api.eve.viewer.personId }
 
     const blocked = await countStatuses(() => alice.post(`/users/${api.eve.guid}/block`))
@@ -107,7 +107,7 @@ describe.each(queueBackends)('fifty at once, with the queue in $store', (backend
     expect(await rowsOf('blocks', pair)).toBe(0)
   })
 
-  it('delete of a comment: one does, and it is counted once', async () => {
+  it('delete of a comment: one succeeds, and it is counted once', async () => {
     await bob.post(`/posts/${post}/comments`, { body: 'Nobody.' })
 
     const statuses = await countStatuses(() => bob.delete(`/posts/${post}/comments/${comment}`))

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => api.close())
 
 describe('GET /users/:person_guid', () => {
-  it('answers what there is between the two', async () => {
+  it('returns the relation between viewer and person', async () => {
     const answer = await api.alice.get(`/users/${api.bob.guid}`)
 
     expect(answer.status).toBe(200)
@@ -91,7 +91,7 @@ describe('GET /users/:person_guid', () => {
     for (const list of ['', '/posts', '/photos']) expectError(await api.alice.get(`/users/${fay.guid}${list}`), 404)
   })
 
-  it('hides who does not want to be found from a token that may not read contacts', async () => {
+  it('hides unlisted people from tokens without contacts:read', async () => {
     await api.dan.editProfile({ searchable: false })
 
     expectError(await (await api.alice.with()).get(`/users/${api.dan.guid}`), 404)
@@ -101,7 +101,7 @@ describe('GET /users/:person_guid', () => {
     await api.dan.editProfile({ searchable: true })
   })
 
-  it('answers both profiles of the viewer in one', async () => {
+  it('returns both profiles of the viewer in one', async () => {
     const { unread_notifications, unread_conversations, unread_messages, ...own } = (await api.alice.get('/user')).body
 
     const answer = await api.alice.get(`/users/${api.alice.guid}`)
@@ -122,7 +122,7 @@ describe('GET /users/:person_guid', () => {
     expect(answer.body).toMatchObject({ birthday: null, gender: null, location: null, bio: null, searchable: true })
   })
 
-  it('knows people of other pods', async () => {
+  it('returns people of other pods', async () => {
     const quin = await addRemotePerson(api.pod, 'quin@q.example', {
       profile: { firstName: 'Quin', lastName: 'Quartz' },
     })

@@ -57,14 +57,14 @@ it('lists the photos that are not pending, and the private ones only with privat
   expect(guidsOf((await (await api.bob.with()).get(photosOf(api.bob))).body)).toEqual([alone.guid, attached.guid])
 })
 
-it('an unknown person is a 404, for every other defect', async () => {
+it('an unknown person is a 404 before any other error', async () => {
   for (const query of ['', '?before=soon', '?per_page=x']) {
     expectError(await api.alice.get(`/users/${newGuid()}/photos${query}`), 404)
   }
   expectError(await api.alice.get(photosOf(api.bob, '?after=soon')), 422)
 })
 
-it('leaves out what lies elsewhere than on the web, and goes on behind it', async () => {
+it('leaves out photos without a web address, and continues after them', async () => {
   const { id, guid } = await addRemotePerson(api.pod, 'quin@q.example')
   const createdAt = new Date('2025-01-01')
   const first = await addPhoto(id, { createdAt, remotePath: 'https://q.example/up/' })
@@ -77,7 +77,7 @@ it('leaves out what lies elsewhere than on the web, and goes on behind it', asyn
   expect(guidsOf((await api.alice.get(photosOf({ guid }))).body)).toEqual([last.guid, first.guid])
 })
 
-it('gives each of 20 photos of one millisecond exactly once, with two questions a page', async () => {
+it('returns each of 20 photos of one millisecond exactly once, with two statements a page', async () => {
   const { id, guid } = await addRemotePerson(api.pod, 'remy@r.example')
   const guids: string[] = []
   for (let i = 0; i < 20; i += 1) guids.unshift((await addPhoto(id, { createdAt: new Date('2025-01-01') })).guid)

@@ -44,7 +44,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   const aspectsOf = async (who: ApiPerson, name: string): Promise<number> =>
     (await api.pod.db('aspects').where({ userId: who.viewer.userId, name }).first('id')).id
 
-  it('takes a picture as the known client sends it', async () => {
+  it('accepts a picture in the form of the known client', async () => {
     const answer = await api.upload(alice, png, '?pending=true')
 
     expect([answer.status, answer.body]).toEqual([
@@ -102,7 +102,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect([answer.status, answer.body.sizes.raw.endsWith(`.${format}`)]).toEqual([200, true])
   })
 
-  it('takes no file that is no picture, is damaged or too much', async () => {
+  it('refuses files that are no picture, damaged or too large', async () => {
     const photos = await countPhotos()
     const jpeg = await noise(200, 100).jpeg().toBuffer()
     const wrong = [
@@ -116,7 +116,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     for (const bytes of wrong) await expectNothing(await api.upload(alice, bytes, '?pending=true'), 422, photos)
   })
 
-  it('takes no form without a file in the right field, or with a second one', async () => {
+  it('refuses forms without a file in the right field, or with two files', async () => {
     const photos = await countPhotos()
     const file = pictureField(png)
     const wrong = [
@@ -155,7 +155,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     await expect.poll(spool).toEqual([])
   })
 
-  it('takes a whole album that is sent at once', async () => {
+  it('accepts many concurrent uploads', async () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => api.upload(alice, png, '?pending=true')))
 
     expect(answers.map(({ status }) => status)).toEqual(Array(12).fill(200))
@@ -177,7 +177,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     }
   })
 
-  it('takes no more bytes than the operator wants to have', async () => {
+  it('refuses more bytes than PHOTO_BYTES', async () => {
     const photos = await countPhotos()
     const large = Buffer.concat([png, Buffer.alloc(PHOTO_BYTES - png.length)])
 
@@ -187,7 +187,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     await expectNothing(await api.upload(alice, Buffer.alloc(PHOTO_BYTES * 10)), 422, photos + 1)
   })
 
-  it('reads the token from the form, before or behind the picture, and refuses without a right one', async () => {
+  it('reads the token from the form, before or after the picture, and refuses a wrong one', async () => {
     const photos = await countPhotos()
     const token = { name: 'access_token', value: alice.token }
     const nobody = {}
@@ -202,7 +202,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     await expectNothing(await api.post(nobody, [wrong, pictureField(png)]), 401, photos + 2)
   })
 
-  it('takes no picture of a person whose pictures take all that they may, until some are deleted', async () => {
+  it('refuses uploads over PHOTO_QUOTA until pictures are deleted', async () => {
     const photos = await countPhotos()
     const { guid } = (await api.upload(alice, png, '?pending=true')).body
     const photo = api.pod.db('photos').where({ guid })
@@ -217,7 +217,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await api.upload(alice, png, '?pending=true')).status).toBe(200)
   })
 
-  it('reads options from the query and from the form, wherever they stand in it', async () => {
+  it('reads options from the query and from the form, in any order', async () => {
     const photos = await countPhotos()
     const file = pictureField(png)
     const ways = [
@@ -290,7 +290,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     const altText = 'Zwei Farben: blau & <rot> 🎨'
     const upload = async (query = '?pending=true') => (await api.upload(alice, png, query)).body
 
-    it('comes with the upload, in the form or in the query, and is shown wherever the photo is', async () => {
+    it('is read from the form or the query of the upload, and shown with the photo everywhere', async () => {
       const inForm = await api.post(
         alice,
         [{ name: 'alt_text', value: ` ${altText}\n` }, pictureField(png)],
@@ -350,7 +350,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       await expectNothing(await api.post(alice, twice, '?pending=true'), 422, photos)
     })
 
-    it('of another pod is cut where it is longer than one of this pod may be', async () => {
+    it('of another pod is cut to the maximal length', async () => {
       const { id: authorId } = await addRemotePerson(api.pod, `${newGuid().slice(0, 8)}@q.example`)
       const guid = newGuid()
       const photo = { guid, authorId, name: 'a.jpg', public: true, remotePath: 'https://q.example/up/' }
@@ -381,7 +381,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await kim.get('/photos?before=soon'), 422)
   })
 
-  it('shows a photo to those who may see it', async () => {
+  it('shows a photo to people who may see it', async () => {
     const { guid } = (await api.upload(bob, png, '?pending=true')).body
     const seenBy = async () =>
       Promise.all([bob, await bob.with(), alice, api.dan].map(async (who) => (await who.get(`/photos/${guid}`)).status))
@@ -399,7 +399,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await alice.get(`/photos/${newGuid()}`), 404)
   })
 
-  it('does not show a photo of another pod that lies nowhere on the web', async () => {
+  it('does not show a photo of another pod without a web address', async () => {
     const { id: authorId } = await addRemotePerson(api.pod, `${newGuid().slice(0, 8)}@q.example`)
     const [web, disk] = [newGuid(), newGuid()]
     await api.pod.db('photos').insert([
@@ -412,7 +412,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await alice.delete(`/photos/${web}`), 404)
   })
 
-  it('lists uploads among the photos of a person once they are part of something', async () => {
+  it('lists uploads among the photos of a person after they are used', async () => {
     const { lea } = await api.people('lea')
     const [one, other] = [await api.upload(lea, png, '?pending=true'), await api.upload(lea, png, '?pending=true')]
     expect(guidsOf(await lea.get(`/users/${lea.guid}/photos`))).toEqual([])
@@ -448,7 +448,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await alice.post('/posts', { public: true, body: 'See', photos: [good] })).status).toBe(200)
   })
 
-  describe('what goes', () => {
+  describe('deletion', () => {
     /** The database row requests the deletion; the sweeper enqueues it every few seconds. */
     async function untilRemoved(): Promise<void> {
       const rows = await api.pod.db('outbox').where({ queue: 'photos' }).select('id', 'queue', 'name')
@@ -457,7 +457,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     }
     const lies = async (name: string) => (await api.files()).images.filter((file) => file.endsWith(name)).length
 
-    it('deletes its files: a photo, once, also with concurrent requests', async () => {
+    it('a photo is deleted once with its files, also by concurrent requests', async () => {
       const photo = await api.upload(alice, png, '?pending=true')
       expect(await lies(nameOf(photo))).toBe(5)
 
@@ -469,7 +469,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await fetched(photo.body.sizes.raw)).statusCode).toBe(404)
     })
 
-    it('takes its files along: a post with its photos', async () => {
+    it('the deletion of a post deletes its photos and their files', async () => {
       const photo = await api.upload(alice, png, '?pending=true')
       const post = await alice.post('/posts', { public: true, body: 'See', photos: [photo.body.guid] })
 
@@ -480,7 +480,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await alice.get(`/photos/${photo.body.guid}`), 404)
     })
 
-    it('takes the post along that has nothing else to show', async () => {
+    it('the deletion of the last photo of a post without a text deletes the post', async () => {
       const photo = await api.upload(alice, png, '?pending=true')
       const post = await alice.post('/posts', { public: true, body: ' ', photos: [photo.body.guid] })
 
@@ -489,7 +489,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await alice.get(`/posts/${post.body.guid}`), 404)
     })
 
-    it('leaves a profile without its picture', async () => {
+    it('the deletion of the avatar removes it from the profile', async () => {
       const photo = await api.upload(alice, png, '?set_profile_photo=true')
       await api.pod.db('outbox').where({ name: 'dispatch' }).delete()
 
@@ -501,7 +501,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await lies(nameOf(photo))).toBe(0)
     })
 
-    it('goes only with private:modify while it is private, and only at the word of its owner', async () => {
+    it('a private photo is deleted with private:modify only, and by its owner only', async () => {
       const { guid } = (await api.upload(alice, png, '?pending=true')).body
 
       expectError(await bob.delete(`/photos/${guid}`), 404)
@@ -510,7 +510,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await (await alice.with('public:modify', 'private:modify')).delete(`/photos/${guid}`)).status).toBe(204)
     })
 
-    it('deletes its files: a closed account', async () => {
+    it('the end of an account deletes its files', async () => {
       const { max } = await api.people('max')
       const portrait = await api.upload(max, png, '?set_profile_photo=true')
       const posted = await api.upload(max, png, '?pending=true')
@@ -522,7 +522,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect([await lies(nameOf(portrait)), await lies(nameOf(posted))]).toEqual([0, 0])
     })
 
-    it('is no fault where the files are gone already', async () => {
+    it('missing files are no error', async () => {
       const photo = await api.upload(alice, png, '?pending=true')
       await rm(join(api.uploadsDir, 'images', nameOf(photo)))
 

@@ -53,7 +53,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await stateOf(post, bob, carol)).toMatchObject({ subscribed: false })
   })
 
-  it.each(['subscribe', 'mute'])('137: %s takes an empty body for none, and none that cannot be read', async (verb) => {
+  it.each(['subscribe', 'mute'])('%s takes an empty body for none, and none that cannot be read', async (verb) => {
     const send = (body: string, type = 'application/json') =>
       api.call({
         method: 'POST',
@@ -71,7 +71,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await send('{"post_guid":"x"}'), verb === 'mute' ? 410 : 409)
   })
 
-  it('no post is found that is not there, or not for the reader', async () => {
+  it('answers 404 for unknown and invisible posts', async () => {
     const calls = [
       ['subscribe', undefined],
       ['mute', undefined],
@@ -97,7 +97,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     for (const answer of answers) expectError(answer, 403)
   })
 
-  it('reaches a private post that was shared with the reader', async () => {
+  it('works for a private post that the reader receives', async () => {
     const client = await alice.with('interactions', 'private:read')
 
     for (const verb of ['subscribe', 'mute']) expect((await interact(client, verb, api.RB)).status).toBe(204)
@@ -129,7 +129,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await stateOf(post, bob, bob)).toMatchObject({ subscribed: true })
   })
 
-  it('muting ends a subscription, and needs one', async () => {
+  it('muting ends a subscription, and is refused without one', async () => {
     expectError(await interact(alice, 'mute', post), 410)
     await interact(alice, 'subscribe', post)
 
@@ -140,7 +140,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await interact(alice, 'mute', post), 410)
   })
 
-  it('muting ends one of many reasons at once', async () => {
+  it('muting ends the subscription by all interactions', async () => {
     await comments(alice, post)
     await comments(alice, post)
     await alice.post(`/posts/${post}/likes`)
@@ -157,7 +157,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await newsOf(alice)).toEqual([['also_commented', post, carol.guid]])
   })
 
-  it('who mutes is not', async () => {
+  it('a person who has muted the post is not notified', async () => {
     await interact(alice, 'subscribe', post)
     await interact(alice, 'mute', post)
 
@@ -180,7 +180,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(await newsOf(alice)).toEqual([['commented_on_post', ownPost, carol.guid]])
   })
 
-  it('a comment of one’s own ends the silence', async () => {
+  it('an own comment ends the mute', async () => {
     await interact(alice, 'subscribe', post)
     await interact(alice, 'mute', post)
     await comments(carol, post)
@@ -226,7 +226,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await alice.get(`/posts/${post}/comments`)).body).toHaveLength(1)
     })
 
-    it('silences what others say under it, and not what concerns the viewer alone', async () => {
+    it('suppresses notifications about comments, but not about mentions of the viewer', async () => {
       await interact(alice, 'subscribe', post)
       await hide(true)
 

@@ -37,11 +37,11 @@ describe('GET /users/:person_guid/posts', () => {
     expect(guidsOf(answer.body)).toEqual([api.LB, api.RB, api.PB])
   })
 
-  it('lists nothing private for a token that may not read it', async () => {
+  it('lists no private posts for a token without private:read', async () => {
     expect(guidsOf((await (await api.alice.with()).get(postsOf(api.bob))).body)).toEqual([api.LB, api.PB])
   })
 
-  it('lists of the own posts only the public ones for such a token, and otherwise all', async () => {
+  it('lists only the own public posts for such a token, and all own posts otherwise', async () => {
     const mine = await publish(api, api.alice, {
       text: 'for friends',
       public: false,
@@ -53,7 +53,7 @@ describe('GET /users/:person_guid/posts', () => {
     expect(guidsOf((await api.bob.get(postsOf(api.alice))).body)).toEqual([api.PA])
   })
 
-  it('an unknown person is a 404, for every other defect', async () => {
+  it('an unknown person is a 404 before any other error', async () => {
     for (const query of ['', '?before=soon', '?per_page=x']) {
       expectError(await api.alice.get(`/users/${newGuid()}/posts${query}`), 404)
     }
@@ -69,7 +69,7 @@ describe('GET /users/:person_guid/posts', () => {
 })
 
 describe('a post', () => {
-  it('has all its fields, and no other', async () => {
+  it('has exactly the documented fields', async () => {
     const { hal } = await api.people('hal')
     const guid = await publish(api, hal, { text: `## Lunch?\n@{${api.bob.address}} what do you say?`, public: true })
     await api.bob.editProfile({ firstName: 'Bob' })
@@ -139,7 +139,7 @@ describe('a post', () => {
     })
   })
 
-  it('coordinates have a decimal point, next to any text', async () => {
+  it('has coordinates with a decimal point, beside any text', async () => {
     const { jim } = await api.people('jim')
     const location = { address: 'Main Square, "lat":1,', lat: '1', lng: '-2' }
     await publish(api, jim, { text: 'where "lat":1, "lng":2}', public: true, location })
@@ -150,7 +150,7 @@ describe('a post', () => {
     expect(body[0]).toMatchObject({ body: 'where "lat":1, "lng":2}', location: { ...location, lat: 1, lng: -2 } })
   })
 
-  it('has no place where another pod wrote none that a map has', async () => {
+  it('has no location if another pod sent invalid coordinates', async () => {
     const quin = await newRemotePerson()
     const { id } = await addPost(api.pod, quin)
     await api.pod.db('locations').insert({ postId: id, address: 'Nowhere', lat: 'north', lng: '' })
@@ -172,7 +172,7 @@ describe('a post', () => {
     expect((await api.alice.get(postsOf(kim))).body[1].nsfw).toBe(true)
   })
 
-  it('has the pictures that lie on the web, in their order', async () => {
+  it('has the photos with a web address, in order', async () => {
     const quin = await newRemotePerson()
     const { id } = await addPost(api.pod, quin, { text: '', providerDisplayName: 'mobile' })
     const picture = (name: string, position: number, more: Partial<Photo> = {}) =>
@@ -247,7 +247,7 @@ describe('a reshare', () => {
     }
   })
 
-  it('shows nothing where a reshare on the way to the end has lost its root', async () => {
+  it('has no root if a reshare in the chain has lost its root', async () => {
     const [quin, remy] = [await newRemotePerson(), await newRemotePerson()]
     const lost = await addPost(api.pod, quin, { type: 'Reshare', text: '' })
     await addPost(api.pod, remy, { type: 'Reshare', text: '', rootId: lost.id })
@@ -258,7 +258,7 @@ describe('a reshare', () => {
     expect(post).not.toHaveProperty('root')
   })
 
-  it('shows nothing once its root is gone', async () => {
+  it('has no root after the root was deleted', async () => {
     const quin = await newRemotePerson()
     await quin.$relatedQuery('profile', api.pod.db).patch({ nsfw: true })
     await addPost(api.pod, quin, { type: 'Reshare', text: '' })
@@ -269,7 +269,7 @@ describe('a reshare', () => {
     expect(post).not.toHaveProperty('root')
   })
 
-  it('shows nothing of a root that is not for everybody', async () => {
+  it('has no root if the root is not public', async () => {
     const quin = await newRemotePerson()
     const secret = await addPost(api.pod, quin, { text: 'a secret', public: false })
     const remy = await newRemotePerson()
@@ -281,7 +281,7 @@ describe('a reshare', () => {
     expect(text).not.toContain('a secret')
   })
 
-  it('stands beside its root in one list, each in its own place', async () => {
+  it('is listed beside its root, each at its own time', async () => {
     const quin = await newRemotePerson()
     const root = await addPost(api.pod, quin, { text: 'root' })
     const reshare = await addPost(api.pod, quin, { type: 'Reshare', text: '', rootId: root.id })
@@ -308,7 +308,7 @@ describe('paging', () => {
     expect(guidsOf(await readAllPages(api.alice, postsOf(quin, '?per_page=7')))).toEqual(guids)
   })
 
-  it('gives the same in the other direction', async () => {
+  it('returns the same in the other direction', async () => {
     const start = '?per_page=7&after=2025-03-01'
 
     expect(guidsOf(await readAllPages(api.alice, postsOf(quin, start)))).toEqual(guids.toReversed())
@@ -319,11 +319,11 @@ describe('paging', () => {
     ['?per_page=0', 1],
     ['?per_page=-5', 1],
     ['?per_page=1000', 40],
-  ])('161: %j gives %i posts', async (query, count) => {
+  ])('%j gives %i posts', async (query, count) => {
     expect((await api.alice.get(postsOf(quin, query))).body).toHaveLength(count)
   })
 
-  it('gives a hundred posts at most', async () => {
+  it('returns at most a hundred posts', async () => {
     const remy = await newRemotePerson()
     await Post.query(api.pod.db).insert(
       Array.from(
@@ -338,7 +338,7 @@ describe('paging', () => {
     expect((await api.alice.get(answer.links.next ?? '')).body).toHaveLength(1)
   })
 
-  it('has links that repeat the rest of the query, and lead back where there may be something new', async () => {
+  it('has links with the other parameters, and a link to newer posts', async () => {
     const answer = await api.alice.get(postsOf(quin, '?per_page=40&note=a%26b%3E%20c&before_id=1&page=2'))
 
     const previous = new URL(answer.links.previous ?? '')
@@ -359,7 +359,7 @@ describe('paging', () => {
     expect(guidsOf((await api.alice.get(answer.links.previous ?? '')).body)).toEqual([fresh.guid])
   })
 
-  it('counts before where both are given, and leaves the moment itself out', async () => {
+  it('uses `before` if both are given, exclusively', async () => {
     const remy = await newRemotePerson()
     const at = async (time: string) => (await addPost(api.pod, remy, { createdAt: new Date(time) })).guid
     const [one, two, three] = [

@@ -43,7 +43,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   }
 
   describe('POST /posts', () => {
-    it('makes a status message that nothing has happened to', async () => {
+    it('creates a post without interactions', async () => {
       const answer = await write({ body: 'Good *morning*', public: true })
 
       expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' } })
@@ -65,7 +65,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await alice.get(`/users/${alice.guid}/posts?per_page=1`)).body).toEqual([answer.body])
     })
 
-    it('takes the path that a known client writes', async () => {
+    it('accepts the path of a known client', async () => {
       const answer = await alice.post('//posts', { body: 'Two slashes', public: true })
 
       expect([answer.status, answer.body.body]).toEqual([200, 'Two slashes'])
@@ -96,7 +96,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await write({ public: true, body: '🍵'.repeat(65_535) })).status).toBe(200)
     })
 
-    it('needs an aspect of the writer’s own for something private, and passes over all others', async () => {
+    it('needs an own aspect for a private post, and ignores aspects of other users', async () => {
       const foreign = await aspectOf(api, bob, 'Friends')
       const before = await rows()
       const wrong = [undefined, null, [], [-1], [foreign], ['x'], [2 ** 53], [''], 'Friends', api.FR, {}, [[api.FR]]]
@@ -111,19 +111,19 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       }
     })
 
-    it('finds the writer’s own among more aspects than a statement has room for', async () => {
+    it('finds the own aspects in a list that is longer than a statement allows', async () => {
       const aspects = [...Array.from({ length: 70_000 }, () => 0), api.FR]
 
       expect((await written({ body: 'x', public: false, aspects })).public).toBe(false)
     })
 
-    it('does not look at the aspects of something public', async () => {
+    it('ignores the aspects of a public post', async () => {
       for (const aspects of [[], [-1], ['x'], null, 'x', 5, {}, [1.5], [null], [[1]]]) {
         expect((await write({ body: 'x', public: true, aspects })).body).toMatchObject({ public: true })
       }
     })
 
-    it('needs the scopes for it', async () => {
+    it('needs the scopes', async () => {
       const careful = await alice.with('public:modify')
 
       expectError(await write({ body: 'x', public: false, aspects: [api.FR] }, careful), 422)
@@ -132,7 +132,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await write({}, await alice.with('private:modify')), 403)
     })
 
-    it('shows writers their private posts, regardless of other scopes', async () => {
+    it('returns a new private post to its author, regardless of read scopes', async () => {
       const writer = await alice.with('public:modify', 'private:modify')
 
       const answer = await write({ body: 'For friends', public: false, aspects: [api.FR] }, writer)
@@ -141,7 +141,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await read(answer.body.guid, writer), 404)
     })
 
-    it('gives something private to the people in its aspects', async () => {
+    it('delivers a private post to the people in its aspects', async () => {
       const { guid } = await written({ body: 'For friends', public: false, aspects: [api.FR] })
 
       expect((await read(guid, bob)).body).toMatchObject({ guid, public: false, body: 'For friends' })
@@ -152,7 +152,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await read(guid, await bob.with('private:read'))).status).toBe(200)
     })
 
-    it('takes a question with two answers and more, none of them blank', async () => {
+    it('accepts a poll with two or more answers, none of them blank', async () => {
       const before = await rows()
       const wrong = [
         { question: 'Tea?', poll_answers: ['y'] },
@@ -194,7 +194,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       })
     })
 
-    it('writes coordinates with a decimal point', async () => {
+    it('returns coordinates with a decimal point', async () => {
       const answer = await write({ body: 'x', public: true, location: { address: 'Here', lat: 1, lng: 2 } })
 
       expect(answer.text).toContain('"location":{"address":"Here","lat":1.0,"lng":2.0}')
@@ -205,13 +205,13 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       [48.5, '9.25', 48.5, 9.25],
       ['-90', 180, -90, 180],
       ['+1.50', 1e-7, 1.5, 1e-7],
-    ])('150: takes numbers, and texts of them: %j, %j', async (lat, lng, ...expected) => {
+    ])('takes numbers, and texts of them: %j, %j', async (lat, lng, ...expected) => {
       const { location } = await written({ body: 'x', location: { address: 'Here', lat, lng } })
 
       expect([location.lat, location.lng]).toEqual(expected)
     })
 
-    it('needs all of a place, unless it has no address', async () => {
+    it('requires all fields of a location, unless the address is missing', async () => {
       const wrong = [
         { address: 'Here' },
         { address: 'Here', lat: 1 },
@@ -237,7 +237,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       }
     })
 
-    it('takes pending photos of the writer’s own, in their order', async () => {
+    it('attaches own pending photos in order', async () => {
       const [second, first] = [await pendingPhoto(alice), await pendingPhoto(alice)]
 
       const post = await written({ photos: [first, second] })
@@ -256,7 +256,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       )
     })
 
-    it('makes photos no more public than the post', async () => {
+    it('photos are as public as the post', async () => {
       const photo = await pendingPhoto(alice)
 
       await written({ public: false, aspects: [api.FR], photos: [photo], body: null })
@@ -290,7 +290,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await write({ body: 'x', public: true, photos: [own] }), 422)
     })
 
-    it('calls a post by its beginning, with people by their names', async () => {
+    it('makes the title of the beginning of the text, with names for mentions', async () => {
       await bob.editProfile({ firstName: 'Bob', lastName: 'B.' })
       const titleOf = async (body: string) => (await written({ body })).title
 
@@ -303,7 +303,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await written({ body: 'Text with #NSFW' })).nsfw).toBe(true)
     })
 
-    it('files a post under its tags, and notifies mentioned people', async () => {
+    it('stores the tags and notifies mentioned people', async () => {
       await api.pod.db('notifications').delete()
 
       const post = await written({
@@ -322,7 +322,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(news).toMatchObject([{ type: 'mentioned', target: { guid: post.guid } }])
     })
 
-    it('keeps no more tags and people with a text than a text can be about', async () => {
+    it('limits the tags and mentions of a text', async () => {
       const tags = Array.from({ length: 150 }, (_, number) => `#many${number}`).join(' ')
 
       const { guid } = await written({ body: tags })
@@ -366,7 +366,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await alice.get('/search/posts?tag=party')).body).toEqual([])
     })
 
-    it('refuses what becomes too long by such links', async () => {
+    it('refuses a text that becomes too long by such links', async () => {
       const mention = `@{${api.dan.address}} `
       const body = mention.repeat(Math.floor(65_535 / mention.length))
 
@@ -386,14 +386,14 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await written({ body: 'x', ...nothing })).toMatchObject({ body: 'x', photos: [] })
     })
 
-    it.each(['{', '[]', 'null', '"x"'])('cannot read %s', async (body) => {
+    it.each(['{', '[]', 'null', '"x"'])('refuses the body %s', async (body) => {
       const headers = { 'content-type': 'application/json' }
 
       expectError(await api.call({ method: 'POST', path: '/posts', token: alice.token, headers, body }), 400)
     })
 
     describe('as a form', () => {
-      it('reads the same as from JSON', async () => {
+      it('is read like JSON', async () => {
         const photos = [await pendingPhoto(alice), await pendingPhoto(alice)]
         const fields = [
           'body=Good+morning',
@@ -422,7 +422,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
         expect(answer.text).toContain('"lat":1.0,"lng":-2.5')
       })
 
-      it('reads false as false, also in the check of scopes', async () => {
+      it('reads the text false as false, also in the check of scopes', async () => {
         const careful = await alice.with('public:modify')
 
         expectError(await writeForm(`body=x&public=false&aspects[]=${api.FR}`, careful), 422)
@@ -455,7 +455,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   })
 
   describe('GET /posts/:post_guid', () => {
-    it('gives what may be seen, and nothing else', async () => {
+    it('returns visible posts only', async () => {
       for (const guid of [api.PA, api.PB, api.RB, api.LC]) expect((await read(guid)).body).toMatchObject({ guid })
       for (const guid of [api.XB, newGuid(), 'x', '%00', 'a'.repeat(400)]) expectError(await read(guid), 404)
       expectError(await read(api.RB, await alice.with()), 404)
@@ -483,7 +483,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   describe('DELETE /posts/:post_guid', () => {
     const remove = (guid: string, who: ApiClient = alice) => who.delete(`/posts/${guid}`)
 
-    it('takes one’s own away, once', async () => {
+    it('deletes the own post once', async () => {
       const { guid } = await written({ body: 'Soon gone' })
 
       const answer = await remove(guid)
@@ -493,7 +493,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expectError(await read(guid), 404)
     })
 
-    it('leaves those of others, and does not know those that are not to be seen', async () => {
+    it('answers 403 for posts of others and 404 for invisible ones', async () => {
       expectError(await remove(api.PB), 403)
       expectError(await remove(api.RB), 403)
       expectError(await remove(api.RB, await alice.with('public:modify', 'private:modify')), 404)
@@ -501,7 +501,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       for (const guid of [api.PB, api.RB]) expect((await read(guid)).status).toBe(200)
     })
 
-    it('needs the scopes for it', async () => {
+    it('needs the scopes', async () => {
       const { guid } = await written({ body: 'Mine', public: false, aspects: [api.FR] })
 
       expectError(await remove(guid, await alice.with('private:read', 'private:modify')), 403)

@@ -24,7 +24,7 @@ async function expectRefused(change: object): Promise<void> {
 }
 
 describe('GET /user', () => {
-  it('answers every field of a person who has just come, and no other', async () => {
+  it('returns exactly the documented fields of a new account', async () => {
     const { zoe } = await api.people('zoe')
 
     const answer = await zoe.get('/user')
@@ -67,7 +67,7 @@ describe('GET /user', () => {
       return (await yves.get('/user')).body.avatar
     }
 
-    it('has four sizes, as absolute addresses', async () => {
+    it('has four sizes, as absolute URLs', async () => {
       const avatar = await avatarOf({
         imageUrl: 'https://elsewhere.example/l.png',
         imageUrlMedium: 'https://elsewhere.example/m.png',
@@ -88,7 +88,7 @@ describe('GET /user', () => {
       expect(await avatarOf({ imageUrl: large })).toEqual({ large, raw: large, medium: large, small: large })
     })
 
-    it('falls back to the picture of the pod where the address is not one of the web', async () => {
+    it('falls back to the picture of the pod without a web address', async () => {
       expect(await avatarOf({ imageUrl: 'javascript:alert(1)', imageUrlMedium: 'https://' })).toEqual({
         large: DEFAULT_AVATAR,
         raw: DEFAULT_AVATAR,
@@ -107,7 +107,7 @@ describe('GET /user', () => {
     })
   })
 
-  it('answers texts as they were written', async () => {
+  it('returns texts unchanged', async () => {
     const bio = '# Hello\n"quoted" </script> \u{1f600}'
     await alice.patch('/user', { bio })
 
@@ -121,7 +121,7 @@ describe('GET /user', () => {
     expect((await (await alice.with('profile', 'profile:read_private')).get('/user')).body).toMatchObject(DETAILS)
   })
 
-  it('answers them to every token once everybody may see them', async () => {
+  it('returns public fields to every token', async () => {
     await alice.editProfile({ ...DETAILS, publicDetails: true })
 
     expect((await (await alice.with('profile')).get('/user')).body).toMatchObject(DETAILS)
@@ -129,7 +129,7 @@ describe('GET /user', () => {
 })
 
 describe('PATCH /user', () => {
-  it('changes bio and location, and leaves the others as they are', async () => {
+  it('changes bio and location, and no other field', async () => {
     const before = await profile()
 
     const answer = await alice.patch('/user', { bio: 'I write.', location: 'Here' })
@@ -158,7 +158,7 @@ describe('PATCH /user', () => {
     expect(await profile()).toEqual(answer.body)
   })
 
-  it('a new name is that of the posts there are', async () => {
+  it('a new name is shown with existing posts', async () => {
     const guid = await publish(api, alice, { text: 'Who am I?', public: true })
 
     const answer = await alice.patch('/user', { name: ' New Name ' })
@@ -170,17 +170,17 @@ describe('PATCH /user', () => {
 
   it('refuses a name with a semicolon', () => expectRefused({ name: 'A;B', bio: 'changed' }))
   it('refuses a name of 33 characters', () => expectRefused({ name: 'x'.repeat(33) }))
-  it('takes one of 32, and an empty one, which shows the address', async () => {
+  it('accepts a name of 32 characters, and an empty one, which shows the address', async () => {
     expect((await alice.patch('/user', { name: '\u{1f600}'.repeat(32) })).body.name).toBe('\u{1f600}'.repeat(32))
     expect((await alice.patch('/user', { name: '' })).body.name).toBe('alice@pod.example')
   })
 
-  it('takes a birthday', async () => {
+  it('accepts a birthday', async () => {
     expect((await alice.patch('/user', { birthday: '1984-01-02' })).body.birthday).toBe('1984-01-02')
   })
-  it('refuses a day that no month has', () => expectRefused({ birthday: '1984-02-30' }))
+  it('refuses a day that does not exist', () => expectRefused({ birthday: '1984-02-30' }))
   it('refuses a birthday that is no date', () => expectRefused({ birthday: 'soon' }))
-  it('takes the day of a time', async () => {
+  it('uses the day of a timestamp', async () => {
     const answer = await alice.patch('/user', { birthday: '1984-01-02T00:00:00.000' })
 
     expect([answer.status, answer.body.birthday]).toEqual([200, '1984-01-02'])
@@ -190,7 +190,7 @@ describe('PATCH /user', () => {
     '1984-01-02T00:00:00+02',
     '1984-01-02t00:00:00,000z',
     '1984-01-02 10:20Z',
-  ])('takes the day of the time %s', async (birthday) => {
+  ])('uses the day of the timestamp %s', async (birthday) => {
     await alice.patch('/user', { birthday: null })
 
     expect((await alice.patch('/user', { birthday })).body.birthday).toBe('1984-01-02')
@@ -204,7 +204,7 @@ describe('PATCH /user', () => {
     '1984-01-02T',
   ])('refuses a birthday at %s', (birthday) => expectRefused({ birthday }))
 
-  it.each([null, ''])('26: clears the birthday with %j', async (birthday) => {
+  it.each([null, ''])('clears the birthday with %j', async (birthday) => {
     await alice.patch('/user', { birthday: '1004-02-29' })
 
     expect((await alice.patch('/user', { birthday })).body.birthday).toBe(null)
@@ -217,7 +217,7 @@ describe('PATCH /user', () => {
     expect(answer.body).toMatchObject({ gender: null, location: '', bio: '' })
   })
 
-  it('takes tags with and without #', async () => {
+  it('accepts tags with and without #', async () => {
     expect((await alice.patch('/user', { tags: ['#A', 'b'] })).body.tags).toEqual(['a', 'b'])
   })
   it('drops empty, repeated and invalid tags', async () => {
@@ -230,7 +230,7 @@ describe('PATCH /user', () => {
 
   it('rejects a flag that is no boolean', () => expectRefused({ nsfw: 'maybe' }))
   it('refuses a number as a flag', () => expectRefused({ searchable: 5 }))
-  it.each(['false', 'OFF', '0', 'F', 'no'])('30: takes the text %j as no, also in JSON', async (searchable) => {
+  it.each(['false', 'OFF', '0', 'F', 'no'])('takes the text %j as no, also in JSON', async (searchable) => {
     await alice.patch('/user', { searchable: true })
 
     expect((await alice.patch('/user', { searchable })).body.searchable).toBe(false)
@@ -271,7 +271,7 @@ describe('PATCH /user', () => {
     expectError(await (await alice.with('profile')).patch('/user', { bio: 'no' }), 403)
   })
 
-  it('answers the private fields to a token that may only write', async () => {
+  it('returns the private fields to a token with profile:modify only', async () => {
     await alice.editProfile({ publicDetails: false })
 
     const answer = await (await alice.with('profile:modify')).patch('/user', { bio: 'mine', gender: 'f' })
@@ -279,7 +279,7 @@ describe('PATCH /user', () => {
     expect(answer.body).toMatchObject({ bio: 'mine', gender: 'f' })
   })
 
-  it('takes a form as well', async () => {
+  it('accepts a form', async () => {
     const answer = await api.call({
       method: 'PATCH',
       path: '/user',
@@ -313,7 +313,7 @@ describe('GET and PATCH /user/settings', () => {
   const patch = (change: object, headers: Readonly<Record<string, string>> = {}) =>
     api.call({ method: 'PATCH', path: '/user/settings', token: alice.token, body: change, headers })
 
-  it('answer every setting, and the address only with the scope `email`', async () => {
+  it('return every setting, and the address only with the scope `email`', async () => {
     const { fay } = await api.people('fay')
     const kinds = (delivery: string, ...names: readonly string[]) =>
       Object.fromEntries(names.map((name) => [name, delivery]))

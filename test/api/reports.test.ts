@@ -53,7 +53,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect((await report(bob)).status).toBe(204)
     })
 
-    it('finds no comment that is not there or under another post, and no post that is not there', async () => {
+    it('answers 404 for unknown comments, comments of another post, and unknown posts', async () => {
       for (const body of [spam, {}, { reason: '' }]) {
         expectError(await report(alice, body, `${post}/comments/${newGuid()}`), 404)
         expectError(await report(alice, body, `${api.PB}/comments/${comment}`), 404)
@@ -77,7 +77,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await isCommentReported(alice)).toBe(false)
     })
 
-    it('is open to the author of the comment', async () => {
+    it('is allowed for the author of the comment', async () => {
       expect((await report(api.carol)).status).toBe(204)
     })
 
@@ -98,7 +98,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
       expect(await isCommentReported(alice)).toBe(false)
     })
 
-    it('happens once', async () => {
+    it('a second one is refused', async () => {
       await report(alice)
 
       expectError(await report(alice, { reason: 'Again' }), 409)

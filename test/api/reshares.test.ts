@@ -29,7 +29,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
   const resharers = async (guid = post, who: ApiClient = alice) =>
     (await list(guid, who)).body.map(({ author }: ApiAnswer['body']) => author.guid)
 
-  it('makes a post that shows the other, whole', async () => {
+  it('creates a post with the complete root', async () => {
     const poll = { question: 'Tea?', answers: ['y', 'n'] }
     const location = { address: 'Here', lat: '1', lng: '2' }
     const root = await publish(api, bob, { text: `## Tea\n@{${alice.address}} #nsfw`, public: true, poll, location })
@@ -61,7 +61,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(answer.text).toContain('"lat":1.0,"lng":2.0')
   })
 
-  it('happens once', async () => {
+  it('a second one is refused', async () => {
     await reshare()
 
     expectError(await reshare(), 409)
@@ -75,7 +75,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     for (const guid of [api.XB, newGuid(), 'x']) expectError(await reshare(guid), 404)
   })
 
-  it('of a reshare shows the original, and is refused where that is one’s own, reshared already or gone', async () => {
+  it('of a reshare shows the original, and is refused if that is an own post, reshared already or deleted', async () => {
     const first = (await reshare(post, api.carol)).body.guid
 
     const second = (await reshare(first)).body
@@ -89,7 +89,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await reshare(first, api.dan), 422)
   })
 
-  it('stays when the original is gone, with nothing to show', async () => {
+  it('stays without a root when the original is deleted', async () => {
     const { guid } = (await reshare()).body
 
     expect((await bob.delete(`/posts/${post}`)).status).toBe(204)
@@ -99,7 +99,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(left).not.toHaveProperty('root')
   })
 
-  it('can be deleted, and made again', async () => {
+  it('can be deleted and created again', async () => {
     const { guid } = (await reshare()).body
 
     expect((await alice.delete(`/posts/${guid}`)).status).toBe(204)
@@ -123,7 +123,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect(more).toMatchObject({ type: 'also_commented', target: { guid } })
   })
 
-  it('needs the scope public:modify, to be read only the post', async () => {
+  it('needs the scope public:modify', async () => {
     const reader = await alice.with('interactions', 'private:read', 'private:modify')
 
     expectError(await reshare(post, reader), 403)
@@ -131,7 +131,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await reshare(post, await alice.with('public:modify'))).status).toBe(200)
   })
 
-  it('is listed, with one’s own first', async () => {
+  it('is listed, the own one first', async () => {
     const guids: string[] = []
     for (const who of [api.carol, alice, api.dan]) guids.push((await reshare(post, who)).body.guid)
 

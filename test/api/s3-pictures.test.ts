@@ -158,7 +158,7 @@ describe('pictures in an S3 store', () => {
     expect(() => withBase('cdn.example')).toThrow('UPLOADS_BASE_URL must be an address')
   })
 
-  it('are answered with 503 while the store is away, and everything else works', async () => {
+  it('are a 503 while the store is unavailable, and everything else works', async () => {
     const name = await upload()
     store.takeRequests()
     store.fail(503)

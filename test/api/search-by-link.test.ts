@@ -45,7 +45,7 @@ describe.each(queueBackends)('a search by link, with the queue in $store', (back
     return (await publishPost(pod, viewer, { text: 'Hi', public: isPublic, aspectIds: isPublic ? [] : [id] })).guid
   }
 
-  it('finds people by page, by diaspora link and by address, also those that only their pod knows', async () => {
+  it('finds people by page, diaspora link and address, also unknown remote ones', async () => {
     const { guid } = ann.account
     for (const text of [
       `https://pod.example/people/${guid}`,
@@ -63,7 +63,7 @@ describe.each(queueBackends)('a search by link, with the queue in $store', (back
     expect(await found('users', `web+diaspora://${byLink.address}`)).toEqual([200, [byLink.guid]])
   })
 
-  it('finds a post here, for those who may see it', async () => {
+  it('finds a stored post for people who may see it', async () => {
     const [open, hidden] = [await write(true), await write(false)]
     for (const text of [
       `https://pod.example/posts/${open}`,
@@ -104,7 +104,7 @@ describe.each(queueBackends)('a search by link, with the queue in $store', (back
     expect(fakePods.requests.slice(before)).toEqual([])
   })
 
-  it('waits for a few pods at a time for one user', async () => {
+  it('limits the concurrent look-ups of one user', async () => {
     const before = fakePods.requests.length
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, each) => search('posts', `https://gone${each}.example/posts/${newGuid()}`)),

@@ -38,7 +38,7 @@ describe('searching for people', () => {
   })
   afterAll(() => api.close())
 
-  it('wants a name or a tag, and not both', async () => {
+  it('requires a name or a tag, not both', async () => {
     for (const query of ['', '?', '?tag=tea&name_or_handle=bob', '?tag=&name_or_handle=bob', '?name_or_handle[]=bob']) {
       expectError(await alice.get(`/search/users${query}`), 422)
     }
@@ -51,13 +51,13 @@ describe('searching for people', () => {
   })
 
   describe('by name', () => {
-    it('fewer than two characters find no person', async () => {
+    it('returns nothing for fewer than two characters', async () => {
       for (const text of ['', ' ', 'b', ' b ', '猫', '𐐀']) {
         expect(await named(alice, text)).toMatchObject({ status: 200, body: [] })
       }
     })
 
-    it('finds words in their order anywhere in it, in any case', async () => {
+    it('finds words in order anywhere in the name, in any case', async () => {
       for (const text of ['bob', 'BAK', 'ob ba', 'b b', 'Bob  Baker', ' ake']) {
         expect(addresses(await named(alice, text))).toContain(api.bob.address)
       }
@@ -67,7 +67,7 @@ describe('searching for people', () => {
       expect(addresses(await named(alice, '100%_\\'))).toEqual(['percent@q.example'])
     })
 
-    it('lists people by name, each as they are shown everywhere', async () => {
+    it('lists people by name, in the usual form of a person', async () => {
       const answer = await named(alice, 'baker')
 
       expect(addresses(answer)).toEqual([api.bob.address, api.carol.address, 'quin@q.example'])
@@ -80,14 +80,14 @@ describe('searching for people', () => {
       })
     })
 
-    it('finds the beginning of an address, of people with a name and without', async () => {
+    it('finds the beginning of an address, with and without a name', async () => {
       expect(addresses(await named(alice, 'ali'))).toEqual([alice.address])
       expect(addresses(await named(alice, 'QUIN@Q.exa'))).toEqual(['quin@q.example'])
       expect(addresses(await named(alice, 'lice'))).toEqual([])
       expect(addresses(await named(alice, 'pod.example'))).toEqual([])
     })
 
-    it('finds who does not want to be found only among the contacts of who may see these', async () => {
+    it('finds unlisted people among contacts only, with contacts:read', async () => {
       expect(addresses(await named(alice, 'дан'))).toEqual([])
       await share(api, alice, api.dan, 'Work')
 
@@ -97,7 +97,7 @@ describe('searching for people', () => {
       expect(addresses(await named(api.bob, 'дан'))).toEqual([])
     })
 
-    it('never finds who has left', async () => {
+    it('does not find closed accounts', async () => {
       const { zoe } = await api.people('zoe')
       expect(addresses(await named(alice, 'zoe'))).toEqual([zoe.address])
 
@@ -118,7 +118,7 @@ describe('searching for people', () => {
   })
 
   describe('by tag', () => {
-    it('finds those who have it in their profile', async () => {
+    it('finds people with the tag in their profile', async () => {
       for (const tag of ['tea', '#Tea', 'TEA']) {
         expect(addresses(await find(alice, { tag }))).toEqual([api.bob.address, api.carol.address])
       }
@@ -133,7 +133,7 @@ describe('searching for people', () => {
       alice.get(`/search/users?name_or_handle=ba&${filters.map((filter) => `filter[]=${filter}`).join('&')}`)
     const found = async (...filters: string[]) => addresses(await filtered(...filters))
 
-    it('each of them holds', async () => {
+    it('are applied together', async () => {
       await share(api, alice, { guid: (await named(alice, 'quin@')).body[0].guid }, 'Work')
       const work = await aspectOf(api, alice, 'Work')
       const quin = 'quin@q.example'
@@ -148,11 +148,11 @@ describe('searching for people', () => {
       expect(await found(`aspect:${api.FR}`, `aspect:${work}`)).toEqual([])
     })
 
-    it('hold for a tag as well', async () => {
+    it('are applied to a search by tag', async () => {
       expect(addresses(await alice.get('/search/users?tag=tea&filter=contacts:receiving'))).toEqual([api.bob.address])
     })
 
-    it('are given once or many times, with brackets or without', async () => {
+    it('can be repeated, with brackets or without', async () => {
       const [receiving, sharing] = ['contacts:receiving', 'contacts%3Asharing']
       for (const query of [
         `filter=${receiving}&filter=${sharing}`,
@@ -165,7 +165,7 @@ describe('searching for people', () => {
       }
     })
 
-    it('are refused where there is none of that name, or no such aspect', async () => {
+    it('are refused if the name or the aspect is unknown', async () => {
       const theirs = await aspectOf(api, api.bob, 'Friends')
       for (const filter of [
         '',
@@ -187,7 +187,7 @@ describe('searching for people', () => {
       }
     })
 
-    it('are as many as anybody needs', async () => {
+    it('are limited in number', async () => {
       const aspects = Array.from({ length: 10 }, (_, index) => `aspect:${api.FR}${`,${api.FR}`.repeat(index)}`)
 
       expect((await filtered(...aspects, ...aspects)).status).toBe(200)
@@ -207,7 +207,7 @@ describe('searching for people', () => {
     })
   })
 
-  it('comes in pages', async () => {
+  it('is paged', async () => {
     const all = addresses(await named(alice, 'ba'))
     expect(all).toHaveLength(3)
     for (const items of [1, 2, 3]) {
@@ -255,7 +255,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
     return fakePods.person(`remy@s${hosts}.example`)
   }
 
-  it('finds them at their pod', async () => {
+  it('discovers the person at their pod', async () => {
     startWorker()
     const { address, guid } = newUnknownPerson()
 
@@ -299,7 +299,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
     await untilIdle(api.pod, 15_000, ['fetch'])
   })
 
-  it('does not wait for ever, and finds them the next time', async () => {
+  it('stops waiting after a time limit, and finds the person at the next search', async () => {
     const { address } = newUnknownPerson()
     expect((await named(alice, address)).body).toEqual([])
 
@@ -336,7 +336,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
   })
 })
 
-it('people are found while the queue is away', async () => {
+it('people are found while the queue is unavailable', async () => {
   const change: NonNullable<PodOptions['change']> = (pod) => ({
     ...pod,
     jobs: { ...pod.jobs, enqueue: () => Promise.reject(new QueueUnavailable('away')) },

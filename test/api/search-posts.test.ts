@@ -47,7 +47,7 @@ it('finds tags of any script', async () => {
   expect(await found(api.alice, '日本語')).toEqual([post])
 })
 
-it('finds private posts only for those who see them, and whose token may', async () => {
+it('finds private posts only for their readers with private:read', async () => {
   await share(api, api.carol, api.dan)
   const aspectIds = [await aspectOf(api, api.carol, 'Friends')]
   const shown = await publish(api, api.carol, { text: '#secrets', public: false, aspectIds })
@@ -75,7 +75,7 @@ it('omits hidden posts and posts by a blocked person', async () => {
   expect(await found(gus, 'leftout')).toEqual([his, hers])
 })
 
-it('gives each of 40 posts of one millisecond exactly once, in both directions', async () => {
+it('returns each of 40 posts of one millisecond exactly once, in both directions', async () => {
   const quin = await addRemotePerson(api.pod, 'quin@q.example')
   const createdAt = new Date('2025-03-01T08:15:30.250Z')
   const [tag] = await api.pod.db('tags').insert({ name: 'pagedsearch' }).returning('id')

@@ -24,7 +24,7 @@ it('finds the tags that begin with a text, in order', async () => {
   expect(answer.links).toEqual({})
 })
 
-it('takes a tag in any of its forms', async () => {
+it('accepts a tag in each of its forms', async () => {
   for (const query of ['CAT', '#cat', '#Cat', 'c at']) expect((await search(query)).body).toContain('cats')
   expect((await search('ÄR')).body).toEqual(['ärger'])
   expect((await search('<3')).body).toEqual(['<3'])
@@ -32,25 +32,25 @@ it('takes a tag in any of its forms', async () => {
   expect((await search('c%')).body).toEqual(['c_a', 'ca', 'cat', 'catalogue', 'catfish', 'cats'])
 })
 
-it('finds nothing where there is nothing', async () => {
+it('returns an empty list if no tag matches', async () => {
   for (const query of ['zebra', 'catss', 'x'.repeat(255)])
     expect(await search(query)).toMatchObject({ status: 200, body: [] })
 })
 
-it('needs something to look for', async () => {
+it('requires a query', async () => {
   for (const query of ['', ' ', '#', '!?', 'x'.repeat(5_000)]) expectError(await search(query), 422)
   for (const query of ['', '?query[]=cat', '?query=cat&query=dog', '?query=%00', '?query=cat&page=x']) {
     expectError(await alice.get(`/search/tags${query}`), 422)
   }
 })
 
-it('finds nothing that begins with more than any tag has', async () => {
+it('returns an empty list for a query longer than a tag', async () => {
   const answer = await search('x'.repeat(256))
 
   expect([answer.status, answer.body]).toEqual([200, []])
 })
 
-it('comes in pages', async () => {
+it('is paged', async () => {
   for (const items of [1, 2, 3]) {
     expect(await readAllPages(alice, `/search/tags?query=%23Cat&per_page=${items}`)).toEqual([
       'cat',
@@ -64,14 +64,14 @@ it('comes in pages', async () => {
   expect((await alice.get('/search/tags?query=cat&page=7')).body).toEqual([])
 })
 
-it('needs no more than the scope that everybody has, and one statement', async () => {
+it('needs only the basic scope, and takes one statement', async () => {
   const client = await alice.with()
 
   expect((await client.get('/search/tags?query=dog')).body).toEqual(['dog'])
   expect(await statementsDuring(() => client.get('/search/tags?query=dog'))).toBe(2)
 })
 
-it('finds tags of private posts for their author, and followed ones for who follows them, alone', async () => {
+it('finds tags of private posts for their author only, and followed tags for their follower only', async () => {
   const aspectIds = [await aspectOf(api, alice, 'Friends')]
   await publish(api, alice, { text: 'My #privateailment', public: false, aspectIds })
   await alice.post('/tag_followings', { name: 'privateinterest' })

@@ -105,7 +105,7 @@ describe('signing in', () => {
     expect(session).toMatchObject({ httpOnly: true, secure: true, sameSite: 'lax', path: '/' })
   })
 
-  it('takes no form that came from elsewhere', async () => {
+  it('refuses forms of other origins', async () => {
     const answer = await postForm(pod.app, '/users/sign_in', { ...right, form: 'x' })
 
     expect(answer.statusCode).toBe(403)
@@ -124,7 +124,7 @@ describe('signing in', () => {
     expect(browser.page.body).toContain('alice@pod.example')
   })
 
-  it('is over after signing out, also for a copy of the cookie', async () => {
+  it('a session ends at sign-out, also for a copy of the cookie', async () => {
     const browser = await signedIn()
     const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
 
@@ -207,7 +207,7 @@ it('attempts with the right password are not counted', async () => {
   }
 })
 
-it('registers at most twenty clients an hour from one place', async () => {
+it('registers at most twenty clients an hour from one address', async () => {
   const registerHere = () =>
     pod.inject({
       method: 'POST',
@@ -231,7 +231,7 @@ it('registers at most twenty clients an hour from one place', async () => {
   expect((await register(pod.app, {})).statusCode).toBe(201)
 })
 
-it('counts nothing where the operator wants no limit', async () => {
+it('a limit of 0 counts nothing', async () => {
   await using open = await buildPod({ environment: { CLIENT_LIMIT: '0' } })
   const registerHere = () =>
     open.inject({ method: 'POST', url: '/api/openid_connect/clients', payload: { redirect_uris: [CALLBACK] } })
@@ -298,7 +298,7 @@ describe('the applications of a person', () => {
 describe('signing up', () => {
   const eve = { username: 'eve', password: 'a long password', password_again: 'a long password' }
 
-  it('makes an account and signs it in', async () => {
+  it('creates an account and signs it in', async () => {
     const browser = openBrowser(pod.app, POD)
     await browser.visit('/users/sign_up')
 
@@ -385,7 +385,7 @@ describe('signing up', () => {
     })
   })
 
-  it('continues with the request of a client', async () => {
+  it('continues with the authorization request of a client', async () => {
     const client = await registerTestClient(pod.app)
     const browser = openBrowser(pod.app, POD)
     await browser.visit(client.address())
@@ -398,7 +398,7 @@ describe('signing up', () => {
     expect(browser.page.body).toContain('grace@pod.example')
   })
 
-  it('is closed for every person where registrations are closed', async () => {
+  it('is a closed page with REGISTRATIONS=closed', async () => {
     await using closed = await buildPod({ environment: { REGISTRATIONS: 'closed' } })
     const browser = openBrowser(closed.app, POD)
     await browser.visit('/users/sign_in')
@@ -415,7 +415,7 @@ describe('signing up', () => {
     expect(await closed.pod.db('users')).toEqual([])
   })
 
-  it('is for one person with each invitation where the pod wants one', async () => {
+  it('creates one account per invitation with REGISTRATIONS=invite', async () => {
     await using inviting = await buildPod({ environment: { REGISTRATIONS: 'invite' } })
     const { code } = await createInvitation(inviting.pod, { lifetime: 7 * 86_400 })
     const without = await inviting.inject('/users/sign_up')
@@ -435,7 +435,7 @@ describe('signing up', () => {
   })
 })
 
-it('knows a new password at once, and the old one no more', async () => {
+it('accepts a new password at once, and the old one no longer', async () => {
   await pod.people('henry')
   await resetPassword(pod.pod, 'henry', 'something new to keep')
   const browser = openBrowser(pod.app, POD)

@@ -68,7 +68,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     return { app, base: await listenAt(app), [Symbol.asyncDispose]: () => app.close() }
   }
 
-  it('reports cases to moderators without their content, and to nobody else', async () => {
+  it('sends cases without their content to moderators only', async () => {
     const mod = await makeStaff(api, 'live-mod', 'moderator')
     const change = (id: number) =>
       api.pod.db.transaction((transaction) => enqueueAnnouncement(api.pod, transaction, { cases: [id] }))
@@ -263,7 +263,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       expect(ids(told)).toEqual(ascending(told))
     })
 
-    it('knows the place from the query as well', async () => {
+    it('reads the last event id from the query too', async () => {
       const before = await newest()
       const guid = await post(bob, 'In the query')
       await announced()
@@ -408,7 +408,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       expect(stream.status).toBe(401)
     })
 
-    it('to what, is a matter of scopes', async () => {
+    it('sends the kinds of events that the scopes allow', async () => {
       const few = await alice.with('contacts:read')
       const refused = await ask(few.token, 'types=post,message')
       expect(refused.status).toBe(403)
@@ -430,7 +430,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       },
     )
 
-    it('is as many as there is room for', async () => {
+    it('limits the number of listeners', async () => {
       await using second = await startSecond({ listenersOfUser: 2, listeners: 3 })
       const open = (who: ApiPerson) => openEventStream({ base: second.base, token: who.token })
       await using one = await open(alice)
@@ -459,7 +459,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
       expect([told.events, silent.events]).toEqual([[], []])
     })
 
-    it('changes with the scopes of the authorization', async () => {
+    it('follows changes of the scopes of the authorization', async () => {
       const client = await bob.with('conversations', 'private:read')
       await using stream = await listen(client)
       await api.pod
@@ -480,7 +480,7 @@ describe.each(queueBackends)('the stream of events, with the queue in $store', (
     }
   })
 
-  it('gives a sign of life, with the place to come back to', async () => {
+  it('sends a heartbeat with the id to resume from', async () => {
     await using second = await startSecond({ heartbeatMs: 20 })
     await using stream = await listen(eve, { base: second.base })
     const place = stream.lastEventId

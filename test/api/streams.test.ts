@@ -52,7 +52,7 @@ async function follow(who: ApiPerson, name: string): Promise<void> {
 }
 
 describe.each(STREAMS)('GET /streams/%s', (stream) => {
-  it('is for those with a token', async () => {
+  it('requires a token', async () => {
     expectError(await api.call({ path: `/streams/${stream}` }), 401)
   })
 
@@ -71,7 +71,7 @@ describe.each(STREAMS)('GET /streams/%s', (stream) => {
 })
 
 describe('GET /streams/main', () => {
-  it('has own posts, those of people in aspects, tagged ones and those that name the reader, the newest first', async () => {
+  it('has own posts, posts of people in aspects, posts with followed tags and mentions of the reader, newest first', async () => {
     const [reader, friend, other, outsider] = [await newcomer(), await newcomer(), await newcomer(), await newcomer()]
     await share(api, reader, friend)
     await share(api, friend, reader)
@@ -157,7 +157,7 @@ describe('GET /streams/main', () => {
     for (const stream of streams) expect([stream, await read(reader, stream)]).toEqual([stream, []])
   })
 
-  it('has what people no longer in an aspect have written no more', async () => {
+  it('omits posts of people who were removed from all aspects', async () => {
     const [reader, friend] = [await newcomer(), await newcomer()]
     const aspect = await aspectOf(api, reader, 'Friends')
     await share(api, reader, friend)
@@ -209,13 +209,13 @@ describe('pages', () => {
   })
 
   it.each(STREAMS)(
-    'of %s give each of 40 posts of one millisecond exactly once, and none leads to nothing',
+    'of %s contain each of 40 posts of one millisecond exactly once, and none is empty',
     async (stream) => {
       expect(guidsOf(await readAllPages(reader, `/streams/${stream}?per_page=7`))).toEqual(newestFirst)
     },
   )
 
-  it.each(STREAMS)('of %s give the same in the other direction', async (stream) => {
+  it.each(STREAMS)('of %s contain the same in the other direction', async (stream) => {
     const oldestFirst = newestFirst.toReversed()
     expect(guidsOf(await readAllPages(reader, `/streams/${stream}?per_page=7&after=2025-03-01`))).toEqual(oldestFirst)
   })
@@ -224,11 +224,11 @@ describe('pages', () => {
     ['?per_page=0', 1],
     ['?per_page=1000', 40],
     ['', 15],
-  ])('161: %j gives %i posts', async (query, count) => {
+  ])('%j gives %i posts', async (query, count) => {
     for (const stream of STREAMS) expect([stream, (await read(reader, stream + query)).length]).toEqual([stream, count])
   })
 
-  it('is a hundred posts at most', async () => {
+  it('has at most a hundred posts', async () => {
     const much = await newcomer()
     await Post.query(api.pod.db).insert(
       Array.from({ length: 101 }, (_, index) => {
@@ -243,7 +243,7 @@ describe('pages', () => {
     expect((await much.get(answer.links.next ?? '')).body).toHaveLength(1)
   })
 
-  it.each(STREAMS)('of %s go only forward', async (stream) => {
+  it.each(STREAMS)('of %s link to older posts only', async (stream) => {
     const answer = await reader.get(`/streams/${stream}?per_page=7`)
 
     expect(Object.keys(answer.links)).toEqual(['next'])
@@ -349,7 +349,7 @@ describe('GET /streams/aspects', () => {
     'null',
     '[99999999999999999999]',
     '%00',
-  ])('160: refuses aspect_ids=%s', async (ids) => {
+  ])('refuses aspect_ids=%s', async (ids) => {
     expectError(await api.alice.get(`/streams/aspects?aspect_ids=${ids}`), 422)
   })
 })
@@ -404,7 +404,7 @@ describe('GET /streams/activity', () => {
     expect(new Set(await read(reader, 'activity'))).toEqual(activity)
   })
 
-  it('has a post at once where it was left by a comment that came before', async () => {
+  it('has a post at the time of the previous comment after the last one is deleted', async () => {
     const [old = '', , oldest = ''] = posts
     await comment(api.bob, oldest)
     const late = await newcomer()
@@ -415,7 +415,7 @@ describe('GET /streams/activity', () => {
 })
 
 describe('the streams of posts by interaction', () => {
-  it('have the posts that the reader likes, and no comment, until they do no more', async () => {
+  it('have the posts that the reader likes, until the like is retracted', async () => {
     const reader = await newcomer()
     await createLike(api.pod, reader.viewer, { postGuid: api.PB })
     await createLike(api.pod, reader.viewer, { postGuid: api.PA })
@@ -427,7 +427,7 @@ describe('the streams of posts by interaction', () => {
     expect(await read(reader, 'liked')).toEqual([api.PA])
   })
 
-  it('have the posts that the reader has commented on, each once, as long as a comment is there', async () => {
+  it('have each post with a comment of the reader once', async () => {
     const reader = await newcomer()
     const written = [await comment(reader, api.PA), await comment(reader, api.PB), await comment(reader, api.PA)]
 
@@ -439,7 +439,7 @@ describe('the streams of posts by interaction', () => {
     expect(await read(reader, 'commented')).toEqual([api.PB])
   })
 
-  it('have the posts that name the reader, and not the comments', async () => {
+  it('have the posts that mention the reader, and no comments', async () => {
     const reader = await newcomer()
     const naming = await publish(api, api.bob, { text: `Dear @{${reader.address}}`, public: true })
     await comment(api.bob, api.PA, `Dear @{${reader.address}}`)

@@ -31,7 +31,7 @@ describe('following a tag', () => {
     expect((await follow('cats', bob)).status).toBe(204)
   })
 
-  it('takes a tag in any of its forms', async () => {
+  it('accepts a tag in each of its forms', async () => {
     expect((await follow('#CATS')).status).toBe(204)
 
     expect(await followed()).toEqual(['cats'])
@@ -72,7 +72,7 @@ describe('following a tag', () => {
     expect(await followed()).toEqual(['cats'])
   })
 
-  it('finds the tag that posts have', async () => {
+  it('follows the existing tag of posts', async () => {
     await publish(api, bob, { text: 'All about #Rabbits', public: true })
     await follow('rabbits')
 
@@ -81,7 +81,7 @@ describe('following a tag', () => {
 })
 
 describe('following a tag no longer', () => {
-  it('is done once', async () => {
+  it('a second request is refused', async () => {
     await follow('cats')
     await follow('tea')
 
@@ -131,7 +131,7 @@ describe('many times at once', () => {
   })
 })
 
-it('needs two statements to read, and three to write', async () => {
+it('takes two statements to read, and three to write', async () => {
   await follow('tea')
 
   expect(await statementsDuring(() => followed())).toBe(2)
@@ -139,7 +139,7 @@ it('needs two statements to read, and three to write', async () => {
   expect(await statementsDuring(() => unfollow('cats'))).toBe(2)
 })
 
-it('other scopes do for nothing', async () => {
+it('answers 403 for tokens with other scopes', async () => {
   expectError(await (await alice.with('tags:modify')).get('/tag_followings'), 403)
   expectError(await (await alice.with('tags:read')).post('/tag_followings', { name: 'cats' }), 403)
   expectError(await (await alice.with('tags:read')).delete('/tag_followings/cats'), 403)

@@ -47,7 +47,7 @@ describe('counts of unread notifications and conversations', () => {
     expect(await countsOf(alice)).toEqual([before[0] + 1, 0, 0])
   })
 
-  it('stand beside a 304 too', async () => {
+  it('are sent with a 304 too', async () => {
     const first = await alice.get('/notifications')
     const again = await api.call({
       path: '/notifications',
@@ -58,7 +58,7 @@ describe('counts of unread notifications and conversations', () => {
     expect([again.status, headersOf(again)]).toEqual([304, headersOf(first)])
   })
 
-  it('end at their limit', async () => {
+  it('are counted up to a limit', async () => {
     const { counted } = UNREAD_LIMITS
     await api.pod.db.raw(
       `insert into notifications (guid, user_id, type, person_id, superseded)

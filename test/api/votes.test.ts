@@ -43,7 +43,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     poll_answers: [{ vote_count: 0 }, { vote_count: 0 }],
   }
 
-  it('counts, for everybody, and is known to the voter as theirs', async () => {
+  it('is counted, and marked as own for the voter', async () => {
     const answer = await vote(alice, yes)
 
     expect([answer.status, answer.text]).toEqual([204, ''])
@@ -66,7 +66,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expect((await shownTo(alice, post, bob)).own_interaction_state.subscribed).toBe(true)
   })
 
-  it('happens once', async () => {
+  it('a second one is refused', async () => {
     await vote(alice, yes)
 
     expectError(await vote(alice, yes), 410)
@@ -86,7 +86,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await vote(alice, black), 422)
   })
 
-  it('needs a poll', async () => {
+  it('answers 404 for a post without a poll', async () => {
     expectError(await vote(alice, yes, api.PB), 422)
   })
 
@@ -94,7 +94,7 @@ describe.each(queueBackends)('with the queue in $store', (backend) => {
     expectError(await vote(await alice.with('private:read'), yes), 403)
   })
 
-  it('takes the digits of an id, as forms write them', async () => {
+  it('accepts the id as a text', async () => {
     const answer = await api.call({
       method: 'POST',
       path: `/posts/${post}/vote`,

@@ -97,7 +97,7 @@ describe('a case', () => {
     expect((await mod.get(`/cases/${id}`)).status).toBe(404)
   })
 
-  it('is taken by one moderator at a time, unless another takes it over', async () => {
+  it('is taken by one moderator at a time; another one can take it over with force', async () => {
     await report(alice)
     const { id } = await caseOf()
 
@@ -152,7 +152,7 @@ describe('a case', () => {
     expect((await mod.post('/cases/999999/take')).body).toMatchObject({ code: 404, reason: 'case_not_found' })
   })
 
-  it('has notes, which are recorded with everything else in the audit log', async () => {
+  it('has notes; notes and all other steps are in the audit log', async () => {
     await report(alice)
     const { id } = await caseOf()
 
@@ -214,7 +214,7 @@ describe('If-Match', () => {
     expect((await send('POST', `${path}/release`, '*')).status).toBe(200)
   })
 
-  it('counts for every object that has a page of its own', async () => {
+  it('is checked for every object that has a GET of its own', async () => {
     const reason = 'Spam'
     const { noisy } = await api.people('noisy')
     const rule = (await mod.post('/pod_rules', { domain: 'if-match.example', state: 'limited', reason })).body
@@ -318,7 +318,7 @@ describe('the list of cases', () => {
 })
 
 describe('private content', () => {
-  it('stands only in the single case, and reading it is recorded', async () => {
+  it('is shown in the single case only, and reading it is recorded', async () => {
     const text = 'Between you and me'
     const aspectIds = [await aspectOf(api, bob, 'Friends')]
     const secret = await publish(api, bob, { text, public: false, aspectIds })

@@ -220,7 +220,7 @@ describe('rules for networks and e-mail addresses', () => {
     ['a wide network', '10.0.0.0/7', 'too_broad'],
     ['a wide IPv6 network', '2001:d00::/31', 'too_broad'],
     ['no network', '10.1.2', 'cidr_invalid'],
-  ])('52: refuse %s', async (_, cidr, refusal) => {
+  ])('refuse %s', async (_, cidr, refusal) => {
     const answer = await api.call({
       ...{ method: 'POST', path: '/api/admin/v1/ip_rules', token: mod.token },
       headers: { 'x-forwarded-for': '10.77.1.2' },
