@@ -13,14 +13,14 @@ export async function describeDatabaseTrouble<Result>(url: string, run: () => Pr
   } catch (error) {
     if (error instanceof StartError || !(isDatabaseUnavailable(error) || isDatabaseAccessDenied(error))) throw error
     const trouble = isDatabaseAccessDenied(error) ? 'refuses the connection' : 'does not answer'
-    throw new CommandError(`The database ${placeOf(url)} ${trouble} (${reasonOf(error)}): check DATABASE_URL.`, {
+    throw new CommandError(`The database ${hostAndPort(url)} ${trouble} (${reasonOf(error)}): check DATABASE_URL.`, {
       cause: error,
     })
   }
 }
 
 /** The address of the database without credentials. */
-export function placeOf(url: string): string {
+export function hostAndPort(url: string): string {
   const { hostname, port, pathname, searchParams } = new URL(url)
   return `${pathname.slice(1) || 'postgres'} on ${searchParams.get('host') ?? (hostname || 'localhost')}:${port || '5432'}`
 }

@@ -63,7 +63,7 @@ export function readProbeTarget(text: string): ProbeTarget {
 }
 
 /** The location of a pod, given by host, URL or address of a person. */
-export function readPlace(text: string): PodHost {
+export function readPodHost(text: string): PodHost {
   const target = readProbeTarget(text)
   const url = target.kind === 'person' ? homeUrlOf(target.address) : new URL(target.origin)
   if (url === undefined) throw new InvalidArgumentError('Its host is none of the web.')

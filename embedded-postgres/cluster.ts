@@ -109,7 +109,7 @@ export async function checkVersion(cluster: Cluster, binaries: Binaries): Promis
 }
 
 /** Changes the owner of the files. Only root may have run PostgreSQL as another user, and only root may chown. */
-export async function giveCluster(cluster: Cluster, runAs: RunAs): Promise<void> {
+export async function changeClusterOwner(cluster: Cluster, runAs: RunAs): Promise<void> {
   const owner = ownerFor(runAs)
   if (owner === undefined || (await stat(cluster.folder)).uid === owner.uid) return
   await promisify(execFile)('chown', ['-R', `${owner.uid}:${owner.gid}`, cluster.folder])

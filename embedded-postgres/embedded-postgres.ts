@@ -6,7 +6,7 @@ import { findRunning, launch, type Running, type ServerOptions } from './launch.
 import { refuseMovedDatabase } from './moved.js'
 import { findPostmaster } from './postmaster.js'
 import { applicationLogin, prepareDatabase, superuserUrl, urlOf } from './roles.js'
-import { becomeOwner, openSession, untilGone } from './session.js'
+import { acquireOwnerLock, openSession, waitForServerEnd } from './session.js'
 import { stopServer } from './stop.js'
 
 export { EmbeddedPostgresError, hasCluster as hasEmbeddedPostgres, ServerOwnedError }
@@ -65,7 +65,7 @@ async function own(dataDir: string, options: ServerOptions): Promise<Running> {
   for (let attempt = 1; ; attempt += 1) {
     const running = (await findRunning(dataDir)) ?? (await launch(dataDir, options))
     try {
-      await becomeOwner(running.session, dataDir)
+      await acquireOwnerLock(running.session, dataDir)
       const again = await findRunning(dataDir)
       await again?.session.client.end()
       if (again?.pid !== running.pid) throw new Error('It was ending.')
@@ -80,7 +80,7 @@ function ownedServer(running: Running, dataDir: string): EmbeddedServer {
   const { pid, cluster, session, startedHere } = running
   let stopped: Promise<void> | undefined
   const exited = new Promise<void>((resolve) => {
-    void untilGone(session, { pid, cluster, dataDir }, () => stopped !== undefined)
+    void waitForServerEnd(session, { pid, cluster, dataDir }, () => stopped !== undefined)
       .catch(() => undefined)
       .then(() => {
         if (stopped === undefined) resolve()

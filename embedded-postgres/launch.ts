@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { messageOf } from '../src/errors/thrown.js'
 import { type Binaries, copyBinaries, findBinaries, linkLibraries, programOf } from './binaries.js'
-import { type Cluster, checkVersion, createCluster, findPostgresCluster, giveCluster } from './cluster.js'
+import { type Cluster, checkVersion, createCluster, findPostgresCluster, changeClusterOwner } from './cluster.js'
 import { EmbeddedPostgresError } from './errors.js'
 import { choosePort, disownStalePid, findPostmaster } from './postmaster.js'
 import { chooseRunAs, isRoot, type RunAs, spawnAs } from './run-as.js'
@@ -61,7 +61,7 @@ export async function launch(dataDir: string, options: ServerOptions): Promise<R
   if (cluster === undefined)
     throw new EmbeddedPostgresError(`The database in ${dataDir} was removed while it was made.`)
   await checkVersion(cluster, site.binaries)
-  await giveCluster(cluster, site.runAs)
+  await changeClusterOwner(cluster, site.runAs)
 
   const log = await openLog(dataDir)
   try {

@@ -68,7 +68,7 @@ export async function openSession(
  * The session holds an advisory lock that ends with the process: two pods never share a data folder, and a killed pod never blocks
  * its successor.
  */
-export async function becomeOwner({ client }: Session, dataDir: string): Promise<void> {
+export async function acquireOwnerLock({ client }: Session, dataDir: string): Promise<void> {
   try {
     await client.query(`set lock_timeout = '${OWNER_LIMIT}'`)
     await client.query('select pg_advisory_lock($1)', [OWNER_LOCK])
@@ -83,7 +83,7 @@ export async function becomeOwner({ client }: Session, dataDir: string): Promise
 }
 
 /** Resolves when the server is gone. A session may also be lost alone: one crashed connection makes the server drop them all. */
-export async function untilGone(
+export async function waitForServerEnd(
   session: Session,
   server: { readonly cluster: Cluster; readonly pid: number; readonly dataDir: string },
   stopping: () => boolean,
@@ -95,7 +95,7 @@ export async function untilGone(
     await current.ended
     if (stopping()) return
     current = await openSession(server.cluster, findServer)
-    if (current) await becomeOwner(current, server.dataDir)
+    if (current) await acquireOwnerLock(current, server.dataDir)
   }
 }
 

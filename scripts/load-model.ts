@@ -116,7 +116,7 @@ export function forecast(people: number, habits: Habits, hardware: Hardware, cos
 }
 
 /** The most people with which one process of a tier, or the database, is not busier than it should be. */
-export function roomOf(tier: Tier, habits: Habits, hardware: Hardware, costs: Costs): number {
+export function maximumPeople(tier: Tier, habits: Habits, hardware: Hardware, costs: Costs): number {
   const isFull = (people: number) => {
     const found = forecast(people, habits, hardware, costs).tiers.find((each) => each.tier === tier)
     return found !== undefined && found.load > 1

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { checksOf, costsOf, type FigureTable, figuresIn } from './bench-figures.js'
-import { ACTIVITIES, type Forecast, forecast, HARDWARE, ORDINARY, roomOf, TIERS, type Tier } from './load-model.js'
+import { ACTIVITIES, type Forecast, forecast, HARDWARE, ORDINARY, maximumPeople, TIERS, type Tier } from './load-model.js'
 
 const TABLE = new URL('../bench/figures.json', import.meta.url)
 
@@ -35,7 +35,7 @@ async function main(): Promise<number> {
   if (words.keep) await writeFile(TABLE, `${JSON.stringify(table, undefined, 2)}\n`)
   const costs = costsOf(table)
   const forecasts = people.map((each) => forecast(each, habits, hardware, costs))
-  const rooms = TIERS.map((tier) => ({ tier, people: roomOf(tier, habits, hardware, costs) }))
+  const rooms = TIERS.map((tier) => ({ tier, people: maximumPeople(tier, habits, hardware, costs) }))
   if (words.json) {
     console.log(JSON.stringify({ table, habits, hardware, costs, forecasts, rooms, checks: checksOf(table) }))
     return 0

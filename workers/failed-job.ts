@@ -5,11 +5,11 @@
 export class FailedJob extends Error {
   readonly fault: string
 
-  constructor(fault: string, fate: 'retry' | 'dead', cause?: unknown) {
+  constructor(fault: string, handling: 'retry' | 'dead', cause?: unknown) {
     super(fault, { cause })
     this.fault = fault
     // BullMQ makes no further attempt after an error of this name.
-    this.name = fate === 'dead' ? 'UnrecoverableError' : 'FailedJob'
+    this.name = handling === 'dead' ? 'UnrecoverableError' : 'FailedJob'
     if (cause instanceof Error) this.stack = `${fault}: ${kindOf(cause)}\n${framesOf(cause)}`
   }
 }

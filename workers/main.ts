@@ -39,16 +39,16 @@ import { runPeriodically } from './run-periodically.js'
 import { type RunningWorkers, startWorkers, type WorkersHealth } from './start-workers.js'
 import { registerCryptoMetrics } from './threads/crypto-metrics.js'
 import { openCryptoPool } from './threads/crypto-pool.js'
-import { endWhenStuck } from './watchdog.js'
+import { startWatchdog } from './watchdog.js'
 
 /** One of all workers then makes the check of the day. */
-const CHECK_FOR_UPDATE_EVERY = 3_600_000
+const UPDATE_CHECK_INTERVAL_MS = 3_600_000
 /** The checks of six hours are made by one of all workers. */
-const LOOK_FOR_CHECKS_EVERY = 300_000
+const SHARED_CHECKS_INTERVAL_MS = 300_000
 /** An export is a private request of one person, and takes longer than jobs may. */
-const LOOK_FOR_EXPORTS_EVERY = 20_000
+const EXPORT_POLL_INTERVAL_MS = 20_000
 /** How often a worker looks for imports that a command has left to it. */
-const LOOK_FOR_IMPORTS_EVERY = 10_000
+const IMPORT_POLL_INTERVAL_MS = 10_000
 
 /**
  * The heap grows by half between two full garbage collections, not to four times its size. Deliveries to hundreds of pods live for some
@@ -81,17 +81,17 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
     directDelivery,
   })
   const uploads = keepsPictures ? startUploadSweeper(pod) : undefined
-  const exports = keepsPictures ? keepExportsMade(pod) : undefined
+  const exports = keepsPictures ? startExports(pod) : undefined
   const imports = keepsPictures
-    ? runPeriodically(LOOK_FOR_IMPORTS_EVERY, (stopping) => runImportsAndAnnouncements(pod, stopping))
+    ? runPeriodically(IMPORT_POLL_INTERVAL_MS, (stopping) => runImportsAndAnnouncements(pod, stopping))
     : undefined
   const updates = config.workerQueues.includes('maintenance')
-    ? runPeriodically(CHECK_FOR_UPDATE_EVERY, () => checkForUpdate(pod))
+    ? runPeriodically(UPDATE_CHECK_INTERVAL_MS, () => checkForUpdate(pod))
     : undefined
   const checks = config.workerQueues.includes('maintenance')
-    ? runPeriodically(LOOK_FOR_CHECKS_EVERY, () => runDueChecks(pod))
+    ? runPeriodically(SHARED_CHECKS_INTERVAL_MS, () => runDueChecks(pod))
     : undefined
-  const backups = config.workerQueues.includes('maintenance') ? keepBackupsMade(pod) : undefined
+  const backups = config.workerQueues.includes('maintenance') ? startBackups(pod) : undefined
   const metrics = openMetrics(pod)
   registerCryptoMetrics(metrics.registry, crypto)
   registerStorageMetrics(metrics.registry, pod.pictures)
@@ -116,7 +116,7 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
     readiness: () => readiness(workers, isClosing()),
   })
   const admin = await listenForOperator(operator, config.adminListen, ADMIN_PORTS.worker)
-  const watchdog = endWhenStuck(workers, (health) => fail(new Stuck(health)))
+  const watchdog = startWatchdog(workers, (health) => fail(new UnresponsiveQueuesError(health)))
   pod.log.info({ queues: config.workerQueues, admin }, 'worker started')
   process.send?.({ ready: true, address: null, admin })
 
@@ -142,14 +142,14 @@ async function startWorker(config: Config, { log, isClosing, fail }: RunningProc
 }
 
 /** Checks each minute whether the daily backup is due. */
-function keepBackupsMade(pod: Pod): { stop(): Promise<void> } {
+function startBackups(pod: Pod): { stop(): Promise<void> } {
   const program = new URL(`../bin/pod${extname(import.meta.url)}`, import.meta.url)
   return runPeriodically(60_000, (stopping) => makeDueBackup(pod, program, stopping))
 }
 
 /** Looks for exports to make, and for those whose time is over. */
-function keepExportsMade(pod: Pod): { stop(): Promise<void> } {
-  return runPeriodically(LOOK_FOR_EXPORTS_EVERY, async (stopping) => {
+function startExports(pod: Pod): { stop(): Promise<void> } {
+  return runPeriodically(EXPORT_POLL_INTERVAL_MS, async (stopping) => {
     try {
       await makeWaitingExports(pod, stopping)
       await deleteExpiredExports(pod)
@@ -175,8 +175,8 @@ async function readiness(workers: RunningWorkers, isClosing: boolean): Promise<R
 }
 
 /** The stores answer, but the connections of the workers do not: only a new process recovers. */
-class Stuck extends Error {
-  override name = 'Stuck'
+class UnresponsiveQueuesError extends Error {
+  override name = 'UnresponsiveQueuesError'
 
   constructor({ unresponsive }: WorkersHealth) {
     super(`The queues no longer answer the worker: ${unresponsive.join(', ')}.`)

@@ -5,7 +5,7 @@ import { QUEUES, type QueueName } from '../src/jobs/queues/queue-names.js'
 import { WAITING_LIMITS } from '../src/jobs/waiting/limits.js'
 import { boundMessages } from '../src/jobs/waiting/message-bounds.js'
 import { resumeOverdue } from '../src/jobs/waiting/resume-messages.js'
-import { enqueueSigners, FORGOTTEN_LOOKUPS, forgottenHosts } from '../src/jobs/waiting/signer-lookups.js'
+import { enqueueSigners, IS_LOST_LOOKUP, findHostsWithLostLookups } from '../src/jobs/waiting/signer-lookups.js'
 import { queryPreparedRow } from '../src/persistence/database/database.js'
 import { recordRun } from '../src/persistence/database/periodic-runs.js'
 import { findOverduePods, OVERDUE_PODS } from '../src/persistence/outbound/due-deliveries.js'
@@ -52,7 +52,7 @@ const anythingDue = `
   select
     exists (select from outbox where failed_at is null and sweep_at <= now())
     or exists (select from waiting where due_at <= now())
-    or exists (select from signer_lookups where ${FORGOTTEN_LOOKUPS})
+    or exists (select from signer_lookups where ${IS_LOST_LOOKUP})
     or exists (select ${OVERDUE_PODS})
     as "hasDueWork",
     exists (
@@ -102,7 +102,7 @@ async function enqueueDeliveriesAgain(pod: Pod, transaction: Pod['db']): Promise
 
 /** For hosts whose retry is due, and for those whose job was lost. */
 async function lookUpSignersAgain(pod: Pod, transaction: Pod['db']): Promise<void> {
-  const hosts = await forgottenHosts(transaction, WORK_LIMITS.sweptRows)
+  const hosts = await findHostsWithLostLookups(transaction, WORK_LIMITS.sweptRows)
   if (hosts.length === 0 || !(await queuesWithRoom(pod)).includes('fetch-unproven')) return
   await enqueueSigners(pod, hosts, ADD_AGAIN)
 }

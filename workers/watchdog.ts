@@ -13,7 +13,7 @@ export interface WatchdogTimes {
  * minute, and the process ends two minutes later. Clients of a queue have lost their connection permanently while all else was healthy.
  * During an outage of the stores a new process would not help.
  */
-export function endWhenStuck(
+export function startWatchdog(
   workers: Pick<RunningWorkers, 'unresponsive' | 'health'>,
   end: (health: WorkersHealth) => void,
   { every, after }: WatchdogTimes = { every: LOOK_EVERY, after: STUCK_AFTER },

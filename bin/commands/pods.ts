@@ -14,7 +14,7 @@ import { CommandError } from '../command-error.js'
 import { readEnd } from '../options.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
 import { queueAnswers } from '../queue-answers.js'
-import { readPlace } from '../read-named.js'
+import { readPodHost } from '../read-named.js'
 import { withPod } from '../with-pod.js'
 import { podRuleCommands } from './moderation/pod-rules.js'
 
@@ -75,7 +75,7 @@ export function podsCommands(program: Command): void {
   ): Command {
     return pods
       .command(name)
-      .argument('<pod>', 'the host or URL of a pod, or the address of a person there', readPlace)
+      .argument('<pod>', 'the host or URL of a pod, or the address of a person there', readPodHost)
       .description(description)
       .option('--json', 'print JSON')
       .addHelpText('after', `\nExample:\n  pod pods ${name} pod.example${example}`)

@@ -9,7 +9,7 @@ import { QUEUE_POOLS } from '../../src/jobs/queues/postgres-store.js'
 import { migrationStatus, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
 import { openSecrets, readSecretKey } from '../../src/pod/secrets.js'
-import { placeOf } from '../database-trouble.js'
+import { hostAndPort } from '../database-trouble.js'
 
 const OLDEST_VERSION = 140_000
 const COLLATION_VERSIONS_SINCE = 150_000
@@ -32,7 +32,7 @@ export async function checkDatabase(db: Knex, url: string, config: Config): Prom
   const facts = await factsOf(db)
   const migrations = await checkMigrations(db)
   return [
-    checkVersion(facts, placeOf(url)),
+    checkVersion(facts, hostAndPort(url)),
     await checkCollation(db, facts),
     checkConnections(facts, config),
     ...checkDurability(facts),

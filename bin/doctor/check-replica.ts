@@ -4,7 +4,7 @@ import { type CheckResult, checkPassed, checkWarning } from '../../src/domain/op
 import { messageOf } from '../../src/errors/thrown.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
 import { compareReplicaPosition } from '../../src/persistence/database/read-replica.js'
-import { placeOf } from '../database-trouble.js'
+import { hostAndPort } from '../database-trouble.js'
 
 /** Checks the replica of DATABASE_READ_URL. The pod runs without it, so problems are warnings. */
 export async function checkReplica(
@@ -20,7 +20,7 @@ export async function checkReplica(
     return [
       checkWarning(
         'replica',
-        `Lists are not read from ${placeOf(url)}: ${messageOf(error).replace(/\.?$/, '.')} Check DATABASE_READ_URL.`,
+        `Lists are not read from ${hostAndPort(url)}: ${messageOf(error).replace(/\.?$/, '.')} Check DATABASE_READ_URL.`,
       ),
     ]
   } finally {

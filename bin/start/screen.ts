@@ -2,7 +2,7 @@ import { join, relative, resolve } from 'node:path'
 import { styleText } from 'node:util'
 import { type Config, isThisMachine } from '../../src/config/config.js'
 import { placeOfRedis } from '../../src/jobs/queues/redis-address.js'
-import { placeOf } from '../database-trouble.js'
+import { hostAndPort } from '../database-trouble.js'
 import type { RunningProcess } from './kept-process.js'
 
 export interface RunningPod {
@@ -51,7 +51,7 @@ export function screenOf(pod: RunningPod, colours: boolean): readonly string[] {
 function databaseLine({ config, databaseUrl }: RunningPod): string {
   return config.databaseUrl === undefined
     ? `the embedded PostgreSQL in ${config.dataDir} (DATABASE_URL is not set)`
-    : `${placeOf(databaseUrl)} (DATABASE_URL)`
+    : `${hostAndPort(databaseUrl)} (DATABASE_URL)`
 }
 
 function queueLine(config: Config): string {

@@ -226,7 +226,7 @@ describe('the tick', () => {
 
     expect(
       authors
-        .filter(({ isTicked }) => !isTicked)
+        .filter(({ isProposed }) => !isProposed)
         .map(({ address }) => address)
         .sort(),
     ).toEqual([followed?.address, old?.address].sort())

@@ -80,8 +80,8 @@ describe('failureOf', () => {
   })
 
   it('ends after ten tries, of a contact after twenty', () => {
-    expect([8, 9].map((attempts) => fate(refused, attempts)?.dead)).toEqual([false, true])
-    expect([9, 18, 19].map((attempts) => fate(refused, attempts, 'contact')?.dead)).toEqual([false, false, true])
+    expect([8, 9].map((attempts) => fate(refused, attempts)?.isFinal)).toEqual([false, true])
+    expect([9, 18, 19].map((attempts) => fate(refused, attempts, 'contact')?.isFinal)).toEqual([false, false, true])
   })
 
   it('is no try while the pod is away, however often', () => {

@@ -2,9 +2,9 @@ import type { Job } from 'bullmq'
 import pg from 'pg'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { EmptyQueue, type QueueRest } from '../../src/jobs/bullmq/empty-queue.js'
+import { EmptyQueueState, type FetchedQueueState } from '../../src/jobs/bullmq/empty-queue.js'
 import { openJobExchange } from '../../src/jobs/bullmq/exchange-jobs.js'
-import { HeldEnds } from '../../src/jobs/bullmq/held-ends.js'
+import { DelayedCompletions } from '../../src/jobs/bullmq/held-ends.js'
 import { SharedListener } from '../../src/jobs/bullmq/postgres-connections.js'
 import { defineJob, retriedForHours } from '../../src/jobs/definitions.js'
 import { openJobQueues } from '../../src/jobs/queues/job-queues.js'
@@ -37,8 +37,8 @@ afterEach(async () => {
 
 function open() {
   const query = vi.spyOn(pool, 'query')
-  const rests: QueueRest[] = []
-  const empty = { beginLook: () => (rest: QueueRest) => void rests.push(rest) }
+  const rests: FetchedQueueState[] = []
+  const empty = { beginLook: () => (rest: FetchedQueueState) => void rests.push(rest) }
   const finish = openJobExchange({ pool, queue: 'notify', lock: LOCK, worker: 'somebody', empty })
   return { query, finish, rests }
 }
@@ -70,42 +70,42 @@ describe('the end of a job of an empty queue', () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
 
-  async function isHeld(ends: HeldEnds): Promise<boolean> {
-    const end = ends.hold().then(() => 'ended')
+  async function isHeld(ends: DelayedCompletions): Promise<boolean> {
+    const end = ends.delayCompletion().then(() => 'ended')
     await vi.advanceTimersByTimeAsync(0)
     return (await Promise.race([end, Promise.resolve('held')])) === 'held'
   }
 
   it('waits for the next job while jobs follow each other quickly, and for no longer than a moment', async () => {
-    const ends = new HeldEnds()
-    ends.noteFetch()
+    const ends = new DelayedCompletions()
+    ends.recordFetch()
     expect(await isHeld(ends)).toBe(false)
 
     await vi.advanceTimersByTimeAsync(50)
-    ends.noteFetch()
+    ends.recordFetch()
     const [released, late] = [vi.fn(), vi.fn()]
-    void ends.hold().then(released)
+    void ends.delayCompletion().then(released)
     expect(await isHeld(ends)).toBe(true)
     ends.release()
     await vi.advanceTimersByTimeAsync(0)
     expect(released).toHaveBeenCalled()
 
-    void ends.hold().then(late)
+    void ends.delayCompletion().then(late)
     await vi.advanceTimersByTimeAsync(99)
     expect(late).not.toHaveBeenCalled()
     await vi.advanceTimersByTimeAsync(1)
     expect(late).toHaveBeenCalled()
 
-    ends.noteFetch()
+    ends.recordFetch()
     expect(await isHeld(ends)).toBe(false) // the last job is long ago
   })
 
   it('waits for nothing when the worker closes', async () => {
-    const ends = new HeldEnds()
-    ends.noteFetch()
-    ends.noteFetch()
+    const ends = new DelayedCompletions()
+    ends.recordFetch()
+    ends.recordFetch()
     const released = vi.fn()
-    void ends.hold().then(released)
+    void ends.delayCompletion().then(released)
     ends.close(true)
     await vi.advanceTimersByTimeAsync(0)
 
@@ -318,12 +318,12 @@ describe('an empty queue', () => {
   async function listen() {
     const listener = new SharedListener(pool as never)
     await listener.join().getListenClient()
-    return { listener, empty: new EmptyQueue(listener, 'notify'), close: () => listener.leave() }
+    return { listener, empty: new EmptyQueueState(listener, 'notify'), close: () => listener.leave() }
   }
 
   it('is known as empty until a job of it is notified, whichever process has added it', async () => {
     const { empty, close } = await listen()
-    empty.beginLook()(rest)
+    empty.beginFetch()(rest)
     expect(empty.emptyUntil()).toBe(Number.POSITIVE_INFINITY)
 
     const waited = empty.wait(10_000)
@@ -338,7 +338,7 @@ describe('an empty queue', () => {
 
   it('is not known as empty when a job is notified after the look has begun', async () => {
     const { listener, empty, close } = await listen()
-    const noteRest = empty.beginLook()
+    const noteRest = empty.beginFetch()
     const version = listener.versionOf('notify')
     await add('one')
     await vi.waitFor(() => expect(listener.versionOf('notify')).not.toBe(version))
@@ -350,10 +350,10 @@ describe('an empty queue', () => {
 
   it('is not known as empty when a delayed job is due, or when the connection is lost', async () => {
     const { listener, empty, close } = await listen()
-    empty.beginLook()({ isEmpty: true, nextDelayedAt: Date.now() - 1 })
+    empty.beginFetch()({ isEmpty: true, nextDelayedAt: Date.now() - 1 })
     expect(empty.emptyUntil()).toBe(undefined)
 
-    empty.beginLook()(rest)
+    empty.beginFetch()(rest)
     const waited = empty.wait(10_000)
     listener.emit('listenerinvalidated')
 
@@ -364,7 +364,7 @@ describe('an empty queue', () => {
 
   it('is not known as empty after a wait without a notification: the connection may be dead', async () => {
     const { empty, close } = await listen()
-    empty.beginLook()(rest)
+    empty.beginFetch()(rest)
 
     expect(await empty.wait(1)).toBe(false)
     expect(empty.emptyUntil()).toBe(undefined)

@@ -4,7 +4,7 @@ import { lockEntityKeys } from '../../src/jobs/waiting/lock-entity-keys.js'
 import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
 import { type ParkedMessage, parkAndResume } from '../../src/jobs/waiting/park-messages.js'
 import { resumeOverdue } from '../../src/jobs/waiting/resume-messages.js'
-import { dueLookups, postponeLookups, takeUnverifiedSignerBudget } from '../../src/jobs/waiting/signer-lookups.js'
+import { findDueLookups, postponeLookups, takeUnverifiedSignerBudget } from '../../src/jobs/waiting/signer-lookups.js'
 import { giveUpSigners } from '../../src/jobs/waiting/unverified-messages.js'
 import { limitOfSite } from '../../src/throttling/rate-counters.js'
 import type { QueuePod } from '../support/pods/queue-pod.js'
@@ -122,7 +122,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     expect(left).toHaveLength(most)
     expect(left).toContain('honest@far.example')
     expect(left).not.toContain('oldest@far.example')
-    const due = await dueLookups(pod.db, 'far.example', 2)
+    const due = await findDueLookups(pod.db, 'far.example', 2)
     expect(due).toContain('honest@far.example')
   })
 
@@ -165,7 +165,7 @@ describe.each(queueBackends)('messages of unknown signers, with the queue in $st
     await park(...many(20, { source: ATTACKER }))
     await park(unverified('late', { source: '203.0.113.5' }))
 
-    expect(await dueLookups(pod.db, 'far.example', 2)).toContain('late@far.example')
+    expect(await findDueLookups(pod.db, 'far.example', 2)).toContain('late@far.example')
   })
 
   it('whose signers are not found become dead letters without payload, and verified ones keep waiting', async () => {

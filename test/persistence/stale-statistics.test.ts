@@ -17,10 +17,10 @@ import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
 import { parkAndResume } from '../../src/jobs/waiting/park-messages.js'
 import { giveUpOutboxRow, resumeOverdue } from '../../src/jobs/waiting/resume-messages.js'
 import {
-  dueLookups,
-  endLookups,
+  findDueLookups,
+  deleteLookups,
   findLookedUp,
-  forgottenHosts,
+  findHostsWithLostLookups,
   postponeLookups,
 } from '../../src/jobs/waiting/signer-lookups.js'
 import { giveUpOverdueUnverified, giveUpSigners } from '../../src/jobs/waiting/unverified-messages.js'
@@ -353,9 +353,9 @@ it.each<readonly [string, () => Promise<unknown>]>([
     () => within((transaction) => parkAndResume(pod, transaction, [unverifiedMessage()], [])),
   ],
   ['signers with a pending lookup', () => findLookedUp(workerDb, ['u7@h7.example'])],
-  ['signers to look up at a host', () => dueLookups(workerDb, 'h7.example', 4)],
+  ['signers to look up at a host', () => findDueLookups(workerDb, 'h7.example', 4)],
   ['signers that were not found', () => postponeLookups(workerDb, ['u11@h11.example'], 100)],
-  ['signers that were found', () => endLookups(workerDb, ['u12@h12.example'])],
+  ['signers that were found', () => deleteLookups(workerDb, ['u12@h12.example'])],
   [
     'messages of a signer that is given up',
     () => within((transaction) => giveUpSigners(pod, transaction, ['u13@h13.example'])),
@@ -382,7 +382,7 @@ it.each<readonly [string, () => Promise<unknown>]>([
   ['deliveries to sleeping pods', () => giveUpDeliveries(workerDb, 1_000)],
   ['pods to check', () => findPodsToCheck(workerDb, { checkEveryHours: 24, recheckMinutes: 30, checksAtOnce: 60 })],
   ['bounds of waiting messages', () => boundMessages({ ...pod, db: workerDb })],
-  ['hosts with lost lookups', () => forgottenHosts(workerDb, 100)],
+  ['hosts with lost lookups', () => findHostsWithLostLookups(workerDb, 100)],
   ['overdue outbox rows', () => within((transaction) => findOverdueRows(transaction, ['relay'], 100))],
 ])('%s: each row of a table is read at most twice', async (_what, run) => {
   const { rows } = await costOf(workerDb, run)

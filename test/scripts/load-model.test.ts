@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { benches } from '../../bench/benches.js'
 import { checksOf, costsOf, type FigureTable, figuresIn, SOURCES } from '../../scripts/bench-figures.js'
-import { ACTIVITIES, type Costs, forecast, HARDWARE, ORDINARY, roomOf } from '../../scripts/load-model.js'
+import { ACTIVITIES, type Costs, forecast, HARDWARE, ORDINARY, maximumPeople } from '../../scripts/load-model.js'
 
 /** A millisecond of everything for each. */
 const nothing = { web: 0, worker: 0, postgres: 0, redis: 0 }
@@ -74,11 +74,11 @@ describe('the load model', () => {
   })
 
   it('says with how many people a tier is full', () => {
-    const room = roomOf('web', ORDINARY, hardware, costs)
+    const room = maximumPeople('web', ORDINARY, hardware, costs)
     const load = (people: number) =>
       forecast(people, ORDINARY, hardware, costs).tiers.find(({ tier }) => tier === 'web')?.load
     expect(load(room)).toBeCloseTo(1, 2)
-    expect(roomOf('redis', ORDINARY, hardware, costs)).toBeGreaterThanOrEqual(5e8) // it costs nothing here
+    expect(maximumPeople('redis', ORDINARY, hardware, costs)).toBeGreaterThanOrEqual(5e8) // it costs nothing here
   })
 })
 

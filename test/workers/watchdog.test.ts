@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { WorkersHealth } from '../../workers/start-workers.js'
-import { endWhenStuck } from '../../workers/watchdog.js'
+import { startWatchdog } from '../../workers/watchdog.js'
 
 const well: WorkersHealth = { ready: true, database: true, queue: true, lastSweep: 1, unresponsive: [] }
 const stuck: WorkersHealth = { ...well, ready: false, unresponsive: ['fetch'] }
@@ -14,7 +14,7 @@ beforeEach(() => {
   end.mockClear()
   ask.mockClear()
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
-  const watchdog = endWhenStuck({ unresponsive: () => health.unresponsive, health: ask }, end, {
+  const watchdog = startWatchdog({ unresponsive: () => health.unresponsive, health: ask }, end, {
     every: 1_000,
     after: 5_000,
   })

@@ -4,7 +4,7 @@ import { MAIL_LIMITS } from '../../src/domain/mail/limits.js'
 import { enqueueDigests } from '../../src/domain/mail/notices.js'
 import { eraseOldEvidence } from '../../src/domain/moderation/cases.js'
 import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
-import { changeMissedContent, contentOperation } from '../../src/domain/moderation/follow-up-restrictions.js'
+import { continueLostContentChange, contentOperation } from '../../src/domain/moderation/follow-up-restrictions.js'
 import { MODERATION_LIMITS } from '../../src/domain/moderation/limits.js'
 import { personContentOperations } from '../../src/domain/moderation/people/content-of-person.js'
 import { purgeOperation } from '../../src/domain/moderation/people/purge-person.js'
@@ -83,7 +83,7 @@ export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
     await endPodRules(pod)
     await endNetworkRules(pod)
     await restrictMissedPeople(pod)
-    await changeMissedContent(pod)
+    await continueLostContentChange(pod)
     await enqueuePodChecks(pod)
   },
   birthdays: (pod) => notifyContactsOfBirthdays(pod),

@@ -37,7 +37,7 @@ export interface WholeCase extends CaseRow {
 }
 
 /** A case about a moderator or admin does not exist for them. */
-export function authorHiddenFrom({ personId }: Actor): HiddenAuthor {
+export function hiddenAuthorForActor({ personId }: Actor): HiddenAuthor {
   return personId
 }
 
@@ -50,7 +50,7 @@ export async function listModerationCases(
 ): Promise<Page<ListedCase>> {
   requirePower(actor, 'moderation')
   await releaseIdle(pod)
-  const rows = await listCases(pod.db, filter, authorHiddenFrom(actor), { ...page, limit: page.limit + 1 })
+  const rows = await listCases(pod.db, filter, hiddenAuthorForActor(actor), { ...page, limit: page.limit + 1 })
   return toPage(
     rows.map(({ text: _text, ...listed }) => listed),
     page,
@@ -77,7 +77,7 @@ export async function readModerationCase(
 /** The same without an entry, for the comparison with what a moderator has read. */
 export async function findWholeCase({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<WholeCase> {
   requirePower(actor, 'moderation')
-  const found = await findCase(db, id, authorHiddenFrom(actor))
+  const found = await findCase(db, id, hiddenAuthorForActor(actor))
   if (found === undefined) throw caseNotFound()
   return { ...found, ...(await readCaseHistory(db, id)) }
 }
@@ -89,14 +89,14 @@ export async function readCaseState(
   id: number,
 ): Promise<{ readonly found: ListedCase; readonly decisions: number }> {
   requirePower(actor, 'moderation')
-  const found = await findCase(db, id, authorHiddenFrom(actor))
+  const found = await findCase(db, id, hiddenAuthorForActor(actor))
   if (found === undefined) throw caseNotFound()
   return { found, decisions: await countCaseDecisions(db, id) }
 }
 
 export function findLastReport({ db }: Pick<Pod, 'db'>, actor: Actor): Promise<Date | undefined> {
   requirePower(actor, 'moderation')
-  return findLastReportTime(db, authorHiddenFrom(actor))
+  return findLastReportTime(db, hiddenAuthorForActor(actor))
 }
 
 const CASES_AT_ONCE = 1_000
@@ -122,7 +122,7 @@ export interface ModerationOverview {
 export async function readOverview(pod: CasePod, actor: Actor): Promise<ModerationOverview> {
   requirePower(actor, 'moderation')
   await releaseIdle(pod)
-  return countWaitingCases(pod.db, authorHiddenFrom(actor))
+  return countWaitingCases(pod.db, hiddenAuthorForActor(actor))
 }
 
 /** The fields of an audit entry about a case. The label never holds private text. */

@@ -13,7 +13,7 @@ import type { Pod } from '../../pod/pod.js'
 import { enqueueAnnouncement } from '../notifications/announcements.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
-import { authorHiddenFrom, type CasePod, caseEntry, caseNotFound, releaseIdle } from './cases.js'
+import { hiddenAuthorForActor, type CasePod, caseEntry, caseNotFound, releaseIdle } from './cases.js'
 import { auditContext, requireReason } from './record-action.js'
 
 type ChangePod = CasePod & Pick<Pod, 'claimedKey'>
@@ -128,7 +128,7 @@ async function changeCase(
   requirePower(actor, 'moderation')
   await releaseIdle(pod)
   return inTransaction(pod, async (transaction) => {
-    const hidden = authorHiddenFrom(actor)
+    const hidden = hiddenAuthorForActor(actor)
     const found = await lockCase(transaction, id, hidden)
     if (found === undefined) throw caseNotFound()
     const at = pod.now()

@@ -26,7 +26,7 @@ export async function followUpRestrictions(
 }
 
 /** Hides or shows content of which an operation has lost its job, or that was noted while it ended. */
-export async function changeMissedContent(pod: Pick<Pod, 'db' | 'jobs'>): Promise<void> {
+export async function continueLostContentChange(pod: Pick<Pod, 'db' | 'jobs'>): Promise<void> {
   if ((await findContentChange(pod.db)) === undefined) return
   await pod.db.transaction((transaction) => startChangingContent(pod, transaction))
 }

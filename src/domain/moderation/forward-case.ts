@@ -12,7 +12,7 @@ import { beginConversation } from '../conversations/begin-conversation.js'
 import { enqueueAnnouncement } from '../notifications/announcements.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
-import { authorHiddenFrom, type CasePod, caseEntry, caseNotFound } from './cases.js'
+import { hiddenAuthorForActor, type CasePod, caseEntry, caseNotFound } from './cases.js'
 import { MODERATION_LIMITS } from './limits.js'
 import { findPodmin } from './notices/give-notice.js'
 import { auditContext } from './record-action.js'
@@ -48,7 +48,7 @@ export async function forwardCase(
   requirePower(actor, 'moderation')
   return inTransaction(pod, async (transaction) => {
     const find = via === undefined ? findCase : lockCase
-    const found = await find(transaction, id, authorHiddenFrom(actor))
+    const found = await find(transaction, id, hiddenAuthorForActor(actor))
     if (found === undefined) throw caseNotFound()
     const host = requireRemoteHost(pod, found)
     const text = await textOf(pod, transaction, found, includeReason)

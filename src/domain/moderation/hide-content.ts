@@ -5,7 +5,7 @@ import { type ContentIds, hideContentRows } from '../../persistence/moderation/h
 import type { Pod } from '../../pod/pod.js'
 import { type Actor, requirePower } from './actor.js'
 import { type ContentTarget, contentIds, contentNotFound, findContent, requireActionOnContent } from './find-content.js'
-import { giveNotice } from './notices/give-notice.js'
+import { sendNotice } from './notices/give-notice.js'
 import {
   type ActionOptions,
   type ActionOutcome,
@@ -48,7 +48,7 @@ export async function hideContent(
       details: { userId: found.user?.id ?? null },
       effect: async (actionId) => {
         if (found.user === undefined || silent) return
-        await giveNotice(pod, transaction, { kind: 'content_hidden', userId: found.user.id, actionId, target })
+        await sendNotice(pod, transaction, { kind: 'content_hidden', userId: found.user.id, actionId, target })
       },
     })
     return { changed: true, action }

@@ -18,7 +18,7 @@ import {
   requireActionOnContent,
 } from './find-content.js'
 import type { ContentActionOptions } from './hide-content.js'
-import { giveNotice } from './notices/give-notice.js'
+import { sendNotice } from './notices/give-notice.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
 
 export interface RemovalOutcome extends ActionOutcome {
@@ -68,7 +68,7 @@ export async function removeContent(
       effect: async (actionId) => {
         if (retraction === undefined) await hideContentRows(transaction, actionId, contentIds(target, found))
         if (found.user === undefined || silent) return
-        await giveNotice(pod, transaction, { kind: 'content_removed', userId: found.user.id, actionId, target })
+        await sendNotice(pod, transaction, { kind: 'content_removed', userId: found.user.id, actionId, target })
       },
     })
     return { changed: true, retracted: retraction !== undefined, action }

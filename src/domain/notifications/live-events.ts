@@ -33,22 +33,22 @@ export interface EventRecipient {
 }
 
 /** Maps each recipient to the announcements that concern them. Recipients without any are left out. */
-export async function groupAnnouncementsByRecipient<Someone extends EventRecipient>(
+export async function groupAnnouncementsByRecipient<Recipient extends EventRecipient>(
   pod: Pick<Pod, 'db'>,
   announcements: readonly Announcement[],
-  everybody: readonly Someone[],
-): Promise<ReadonlyMap<Someone, readonly Announcement[]>> {
-  const ofUser = groupByKey(everybody.map((someone) => [someone.viewer.userId, someone]))
-  const readersOf = await findPostReaders(pod, announcements, everybody)
-  const staff = [...new Set(everybody.filter(isCaseReader).map(({ viewer }) => viewer.userId))]
-  const audience = new Map<Someone, Announcement[]>()
+  recipients: readonly Recipient[],
+): Promise<ReadonlyMap<Recipient, readonly Announcement[]>> {
+  const ofUser = groupByKey(recipients.map((recipient) => [recipient.viewer.userId, recipient]))
+  const readersOf = await findPostReaders(pod, announcements, recipients)
+  const staff = [...new Set(recipients.filter(isCaseReader).map(({ viewer }) => viewer.userId))]
+  const audience = new Map<Recipient, Announcement[]>()
   for (const announcement of announcements) {
     const users = announcement.kind === 'moderation_case' ? staff : recipientUserIds(announcement, readersOf)
-    for (const someone of users.flatMap((userId) => ofUser.get(userId) ?? [])) {
-      if (!someone.kinds.has(announcement.kind)) continue
-      const theirs = audience.get(someone) ?? []
-      audience.set(someone, theirs)
-      theirs.push(announcement)
+    for (const recipient of users.flatMap((userId) => ofUser.get(userId) ?? [])) {
+      if (!recipient.kinds.has(announcement.kind)) continue
+      const announcementsOfRecipient = audience.get(recipient) ?? []
+      audience.set(recipient, announcementsOfRecipient)
+      announcementsOfRecipient.push(announcement)
     }
   }
   return audience
@@ -77,10 +77,10 @@ function recipientUserIds(
 async function findPostReaders(
   { db }: Pick<Pod, 'db'>,
   announcements: readonly Announcement[],
-  everybody: readonly EventRecipient[],
+  recipients: readonly EventRecipient[],
 ): Promise<ReadonlyMap<number, readonly number[]>> {
   const postIds = subjectIdsOfKind('post', announcements)
-  const readers = everybody.filter(({ kinds }) => kinds.has('post')).map(({ viewer }) => viewer.userId)
+  const readers = recipients.filter(({ kinds }) => kinds.has('post')).map(({ viewer }) => viewer.userId)
   if (postIds.length === 0 || readers.length === 0) return new Map()
   const members = await mainStreamMembers(db, { userIds: [...new Set(readers)], postIds })
   return groupByKey(members.map(({ postId, userId }) => [postId, userId]))

@@ -2,9 +2,9 @@ import { SIGNER_LIMITS } from '../../jobs/waiting/limits.js'
 import { lockEntityKeys } from '../../jobs/waiting/lock-entity-keys.js'
 import {
   delayLookups,
-  dueAtHost,
-  dueLookups,
-  endLookups,
+  findAllDueLookups,
+  findDueLookups,
+  deleteLookups,
   enqueueSigners,
   findKnownHosts,
   postponeLookups,
@@ -30,7 +30,7 @@ export async function discoverSigners(pod: Pod, host: string, signal: AbortSigna
   const tries = isKnown ? SIGNER_LIMITS.triesAtKnownHost : SIGNER_LIMITS.triesAtUnknownHost
   let atOnce = 1
   while (!signal.aborted) {
-    const addresses = await dueLookups(pod.db, host, atOnce)
+    const addresses = await findDueLookups(pod.db, host, atOnce)
     if (addresses.length === 0) return
     if (performance.now() > until) {
       // The host goes to the end of the queue again, like a host with its first look-up.
@@ -38,10 +38,10 @@ export async function discoverSigners(pod: Pod, host: string, signal: AbortSigna
     }
     const outcomes = await Promise.all(addresses.map((address) => lookUpSigner(pod, address, within)))
     const withOutcome = (wanted: LookupOutcome) => addresses.filter((_, index) => outcomes[index] === wanted)
-    await endLookups(pod.db, withOutcome('found'))
+    await deleteLookups(pod.db, withOutcome('found'))
     await postpone(pod, withOutcome('failed'), tries)
-    if (outcomes.includes('postponed')) return delayLookups(pod.db, await dueAtHost(pod.db, host))
-    if (outcomes.includes('absent')) return postpone(pod, await dueAtHost(pod.db, host), tries)
+    if (outcomes.includes('postponed')) return delayLookups(pod.db, await findAllDueLookups(pod.db, host))
+    if (outcomes.includes('absent')) return postpone(pod, await findAllDueLookups(pod.db, host), tries)
     atOnce = SIGNER_LIMITS.atOnce
   }
 }
@@ -79,6 +79,6 @@ async function giveUpLookups(pod: Pod, addresses: readonly string[]): Promise<vo
       addresses.map((address) => `person:${address}` as const),
     )
     await giveUpSigners(pod, transaction, addresses)
-    await endLookups(transaction, addresses)
+    await deleteLookups(transaction, addresses)
   })
 }

@@ -25,7 +25,7 @@ interface DeliverOptions {
  * `released`: nothing is due, and the lease has been given back. `yielded`: too many pods were silent. `interrupted`: this process could
  * not go on.
  */
-type DrainEnd = 'released' | 'yielded' | 'timed_out' | 'interrupted'
+type DrainResult = 'released' | 'yielded' | 'timed_out' | 'interrupted'
 
 /**
  * Sends the due deliveries of pods. Each pod has its own loop, so that a slow one delays no other; pods that need a statement at the
@@ -70,9 +70,9 @@ async function deliverToPod(pod: Pod, podId: number, { queue, signal, limits, un
   if (lease === undefined) return
   if (!lease.isLeased) return enqueueDeliveries(pod, [{ podId, proven: false }])
   const arrived: string[] = []
-  let end: DrainEnd = 'interrupted'
+  let end: DrainResult = 'interrupted'
   try {
-    end = await drainPod({ pod, other: lease.pod, owner, queue, signal, limits }, until, arrived)
+    end = await deliverInOrder({ pod, other: lease.pod, owner, queue, signal, limits }, until, arrived)
   } finally {
     // The results have ended the lease of a pod without further due deliveries, and of a silent one.
     if (end === 'timed_out' || end === 'interrupted') await releasePod(pod.db, podId, owner)
@@ -87,7 +87,7 @@ async function deliverToPod(pod: Pod, podId: number, { queue, signal, limits, un
 }
 
 /** Adds the posts whose participations have arrived. */
-async function drainPod(leased: LeasedDelivery, until: number, participatedIn: string[]): Promise<DrainEnd> {
+async function deliverInOrder(leased: LeasedDelivery, until: number, participatedIn: string[]): Promise<DrainResult> {
   const { pod, other, limits } = leased
   const { findDue, noteOwnRound, isOwnRoundRecent } = sharedDeliveryOf(pod.db)
   let { failures } = other

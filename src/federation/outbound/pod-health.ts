@@ -70,27 +70,27 @@ export function failureOf(
   if (outcome.kind === 'arrived' || (outcome.kind === 'untried' && !outcome.hasBegun)) return undefined
   if (outcome.kind === 'untried' || outcome.kind === 'silent') {
     // The delivery may have arrived. The attempt is recorded, because a later retraction must follow it.
-    return { status: undefined, fault: 'timeout', counts: false, seconds: undefined, dead: false }
+    return { status: undefined, fault: 'timeout', countsAsAttempt: false, seconds: undefined, isFinal: false }
   }
   const failures = attempts + 1
   if (outcome.kind === 'away') {
     // The pod keeps the retry time for all its deliveries. A delivery that may itself crash the pod is delayed alone in the end.
     const isSuspect = outcome.status === CRASHED
     const seconds = isSuspect && failures >= tries ? retrySeconds(DELIVERY_LIMITS.podFailures) : undefined
-    return { status: outcome.status, fault: outcome.fault, counts: isSuspect, seconds, dead: false }
+    return { status: outcome.status, fault: outcome.fault, countsAsAttempt: isSuspect, seconds, isFinal: false }
   }
-  const isFinal =
+  const isPermanent =
     outcome.kind === 'forbidden' ||
     (outcome.kind === 'unsealed' && outcome.fault === 'no_key') ||
     // A public delivery with these statuses has the outcome `away`.
     (outcome.kind === 'refused' && recipientGoneStatuses.has(outcome.status))
-  const dead = isFinal || failures >= (record === 'contact' ? triesOfContact : tries)
+  const isFinal = isPermanent || failures >= (record === 'contact' ? triesOfContact : tries)
   return {
     status: 'status' in outcome ? outcome.status : undefined,
     fault: outcome.fault,
-    counts: true,
-    seconds: dead ? undefined : retrySeconds(failures),
-    dead,
+    countsAsAttempt: true,
+    seconds: isFinal ? undefined : retrySeconds(failures),
+    isFinal,
   }
 }
 

@@ -1,7 +1,7 @@
 import type { SharedListener } from './postgres-connections.js'
 
 /** What a statement that looked for jobs has found beside those it started. */
-export interface QueueRest {
+export interface FetchedQueueState {
   /** No other job waits, and the queue is neither paused nor limited. */
   readonly isEmpty: boolean
   /** When the next delayed job is due, in milliseconds since 1970; null: there is none. */
@@ -13,7 +13,7 @@ export interface QueueRest {
  * an idle worker needs no further statement, where the library looks for another job, for the next delayed one, and for both again
  * before it waits. A job that is committed after the snapshot of the statement is notified later than the statement was sent.
  */
-export class EmptyQueue {
+export class EmptyQueueState {
   readonly #listener: SharedListener
   readonly #queue: string
   #known: { readonly version: number; readonly until: number } | undefined
@@ -25,7 +25,7 @@ export class EmptyQueue {
   }
 
   /** Called before a statement is sent; the returned function takes what it has found. */
-  beginLook(): (rest: QueueRest) => void {
+  beginFetch(): (rest: FetchedQueueState) => void {
     const version = this.#listener.versionOf(this.#queue)
     return ({ isEmpty, nextDelayedAt }) => {
       const isValid = isEmpty && version !== undefined && version === this.#listener.versionOf(this.#queue)

@@ -1,7 +1,7 @@
 import type { JobJson } from 'bullmq'
 import type pg from 'pg'
 import { groupCommit } from '../group-commit.js'
-import type { EmptyQueue } from './empty-queue.js'
+import type { EmptyQueueState } from './empty-queue.js'
 
 /** A finished job, and whether its worker takes the next one; or a worker that only takes one. */
 interface JobRequest {
@@ -40,7 +40,7 @@ interface ExchangeOptions {
   /** Milliseconds for which a next job is locked. */
   readonly lock: number
   readonly worker: string | undefined
-  readonly empty: Pick<EmptyQueue, 'beginLook'>
+  readonly empty: Pick<EmptyQueueState, 'beginLook'>
 }
 
 /** As many as a worker may run at a time; a second group may start while the first is under way. */
@@ -59,7 +59,7 @@ export function openJobExchange({
   empty,
 }: ExchangeOptions): (request: JobRequest) => Promise<ExchangeResult> {
   const exchange = groupCommit<JobRequest, ExchangeResult>(BATCHES, async (all) => {
-    const noteRest = empty.beginLook()
+    const noteRest = empty.beginFetch()
     const { rows } = await pool.query<ResultRow>({
       name: 'exchanged-jobs',
       text: exchangedJobs,

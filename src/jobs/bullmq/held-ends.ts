@@ -5,21 +5,21 @@ const HELD_MS = 100
  * Holds the ends of jobs for a moment while jobs come one by one, so that one statement ends a job and fetches the next one. Otherwise each
  * job of an idle queue takes two. When the process dies meanwhile, the job runs again, as after a lost commit.
  */
-export class HeldEnds {
+export class DelayedCompletions {
   #lastFetchAt = Number.NEGATIVE_INFINITY
   #isSteady = false
   #isClosed = false
   readonly #held = new Map<() => void, NodeJS.Timeout>()
 
   /** A job was fetched. Only jobs that follow each other quickly are held, so that a single one ends at once. */
-  noteFetch(): void {
+  recordFetch(): void {
     const now = Date.now()
     this.#isSteady = now - this.#lastFetchAt < HELD_MS
     this.#lastFetchAt = now
   }
 
   /** Resolves when the next job is fetched, or after a moment. */
-  async hold(): Promise<void> {
+  async delayCompletion(): Promise<void> {
     if (!this.#isSteady || this.#isClosed) return
     await new Promise<void>((resolve) => {
       const end = () => {

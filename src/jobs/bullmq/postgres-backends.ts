@@ -1,8 +1,8 @@
 import { type BackendFactory, type IQueueBackend, type PgPool, PostgresQueueBackend, type WorkerOptions } from 'bullmq'
 import type pg from 'pg'
-import { EmptyQueue } from './empty-queue.js'
+import { EmptyQueueState } from './empty-queue.js'
 import { openJobExchange } from './exchange-jobs.js'
-import { HeldEnds } from './held-ends.js'
+import { DelayedCompletions } from './held-ends.js'
 import { RecoveringConnection, SharedListener, WORKER_LOCK, WorkerConnection } from './postgres-connections.js'
 
 interface BackendOptions {
@@ -93,8 +93,8 @@ type Moved = ReturnType<PostgresQueueBackend['moveToCompleted']>
 class WorkerBackend extends ProducerBackend {
   readonly #connection: WorkerConnection
   readonly #exchange: ReturnType<typeof openJobExchange>
-  readonly #empty: EmptyQueue
-  readonly #ends = new HeldEnds()
+  readonly #empty: EmptyQueueState
+  readonly #ends = new DelayedCompletions()
   #isDisconnected = false
 
   constructor(
@@ -110,7 +110,7 @@ class WorkerBackend extends ProducerBackend {
       WorkerOptions,
       'lockDuration' | 'name'
     >
-    this.#empty = new EmptyQueue(listener, this.queueName)
+    this.#empty = new EmptyQueueState(listener, this.queueName)
     this.#exchange = openJobExchange({ pool, queue: this.queueName, lock, worker, empty: this.#empty })
   }
 
@@ -122,7 +122,7 @@ class WorkerBackend extends ProducerBackend {
     const { nextJobs, isLimited, nextDelayedAt } = await this.#exchange({ token, wantsNext: true })
     const next = nextJobs.get(token)
     if (next !== undefined) {
-      this.#ends.noteFetch()
+      this.#ends.recordFetch()
       return [next, next.id, 0, 0] as Claimed
     }
     return isLimited ? super.moveToActive(...claim) : noJob(nextDelayedAt)
@@ -161,7 +161,7 @@ class WorkerBackend extends ProducerBackend {
     if (removeOnComplete !== true) return super.moveToCompleted(...finish)
     const finishedOn = Date.now()
     // The end of a named job may be awaited by one with the same name.
-    if (opts.deduplication === undefined && this.#empty.emptyUntil() !== undefined) await this.#ends.hold()
+    if (opts.deduplication === undefined && this.#empty.emptyUntil() !== undefined) await this.#ends.delayCompletion()
     // A broken connection fails the whole group: each job is then finished once more, on its own.
     const result = await this.#exchange({ id, token, wantsNext }).catch(() => undefined)
     if (result === undefined || result.notFinished.has(token)) return super.moveToCompleted(...finish)

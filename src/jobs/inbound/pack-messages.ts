@@ -29,7 +29,7 @@ export interface PackingLimits extends BacklogLimits {
  * A second job is added beside one that is not acknowledged yet only with so many messages: every job costs Redis and the two
  * processes half a millisecond. Fewer messages wait until the first job is acknowledged.
  */
-const WORTH_A_SECOND_JOB = 32
+const SECOND_JOB_MIN_MESSAGES = 32
 
 /**
  * Makes jobs larger under load. With small jobs their overhead would use up the machine long before the messages do, and every
@@ -38,10 +38,10 @@ const WORTH_A_SECOND_JOB = 32
 const WHILE_BUSY = { after: 12, slow: 2, enough: 48, ms: 8 }
 
 /** A priority: jobs with one come after all jobs without. */
-const APART = 10
+const LOW_PRIORITY = 10
 
 /** Jobs of large messages that are added at a time; a second one would take the connections that small messages need. */
-const LARGE_AT_ONCE = 1
+const MAX_CONCURRENT_LARGE_JOBS = 1
 
 /** Messages that are received together share a job. A source over its share is packed apart, in jobs that come later. */
 export function openPacking(
@@ -52,7 +52,7 @@ export function openPacking(
   const packPublic = (priority?: number, atOnce?: number) =>
     groupCommit(groups(limits, bytesOf, atOnce), (messages: readonly PublicMessage[]) =>
       backlog.add('inbound', { messages: messages.length, bytes: sum(messages.map(bytesOf)) }, () =>
-        pod.jobs.enqueue(receivePublicJob, { acceptedAt: pod.now().toISOString(), ...inJob(messages) }, { priority }),
+        pod.jobs.enqueue(receivePublicJob, { acceptedAt: pod.now().toISOString(), ...jobData(messages) }, { priority }),
       ),
     )
   const packPrivate = (priority?: number, atOnce?: number) =>
@@ -63,15 +63,15 @@ export function openPacking(
     )
   // Large messages are jobs of their own and take long: small ones must not wait behind them.
   const publicly = {
-    small: { together: packPublic(), apart: packPublic(APART) },
-    large: { together: packPublic(undefined, LARGE_AT_ONCE), apart: packPublic(APART, LARGE_AT_ONCE) },
+    small: { together: packPublic(), apart: packPublic(LOW_PRIORITY) },
+    large: { together: packPublic(undefined, MAX_CONCURRENT_LARGE_JOBS), apart: packPublic(LOW_PRIORITY, MAX_CONCURRENT_LARGE_JOBS) },
   }
   const privately = {
-    small: { together: packPrivate(), apart: packPrivate(APART) },
-    large: { together: packPrivate(undefined, LARGE_AT_ONCE), apart: packPrivate(APART, LARGE_AT_ONCE) },
+    small: { together: packPrivate(), apart: packPrivate(LOW_PRIORITY) },
+    large: { together: packPrivate(undefined, MAX_CONCURRENT_LARGE_JOBS), apart: packPrivate(LOW_PRIORITY, MAX_CONCURRENT_LARGE_JOBS) },
   }
 
-  function lineOf<Line>(
+  function groupFor<Line>(
     lines: Readonly<Record<'small' | 'large', Readonly<Record<'together' | 'apart', Line>>>>,
     source: NetworkSource,
     bytes: number,
@@ -84,14 +84,14 @@ export function openPacking(
     ...backlog,
     acceptPublic: (envelope, source, trace) => {
       const message = { envelope, source: networkOf(source), trace }
-      return lineOf(publicly, source, bytesOf(message))([message])
+      return groupFor(publicly, source, bytesOf(message))([message])
     },
     acceptPrivate: (message, source) =>
-      lineOf(privately, source, bytesOf(message))([withSource(message, networkOf(source))]),
+      groupFor(privately, source, bytesOf(message))([withSource(message, networkOf(source))]),
   }
 }
 
-function inJob(
+function jobData(
   messages: readonly PublicMessage[],
 ): Pick<DataOf<typeof receivePublicJob>, 'messages' | 'sources' | 'traces'> {
   const sources = messages.map(({ source }) => source ?? null)
@@ -114,7 +114,7 @@ function groups<Message>(
 ) {
   return {
     atOnce,
-    enough: WORTH_A_SECOND_JOB,
+    enough: SECOND_JOB_MIN_MESSAGES,
     growth: WHILE_BUSY,
     items: RECEIVE_LIMITS.messagesPerJob,
     size: RECEIVE_LIMITS.bytesPerJob,

@@ -149,7 +149,7 @@ export function takeUnverifiedSignerBudget(source: string | undefined, now = per
 export const SITE_OF_SOURCE = `coalesce(substring(source from '^([0-9a-f]+:[0-9a-f]+:[0-9a-f]+):'), source)`
 
 /** Addresses that are due at a host. The sources take turns, so that one with thousands does not delay the others. */
-export async function dueLookups(db: Knex, host: string, limit: number): Promise<readonly string[]> {
+export async function findDueLookups(db: Knex, host: string, limit: number): Promise<readonly string[]> {
   const rows = await queryPrepared<{ address: string }>(db, 'due-signer-lookups', dueOfHost, [host, limit])
   return rows.map(({ address }) => address)
 }
@@ -162,12 +162,12 @@ const dueOfHost = `
   order by turn, created_at, address limit $2`
 
 /** Deletes the look-ups of people that are found. */
-export async function endLookups(db: Knex, addresses: readonly string[]): Promise<void> {
+export async function deleteLookups(db: Knex, addresses: readonly string[]): Promise<void> {
   if (addresses.length === 0) return
-  await queryPrepared(db, 'ended-signer-lookups', endedLookups, [addresses])
+  await queryPrepared(db, 'ended-signer-lookups', deletedLookups, [addresses])
 }
 
-const endedLookups = `
+const deletedLookups = `
   delete from signer_lookups using unnest(${opaqueParam('$1', 'text[]')}) as ended(address)
   where signer_lookups.address = ended.address`
 
@@ -207,17 +207,17 @@ const delayedLookups = `
   where signer_lookups.address = stopped.address`
 
 /** All addresses that are due at a host that does not answer. */
-export async function dueAtHost(db: Knex, host: string): Promise<readonly string[]> {
-  return dueLookups(db, host, Number.MAX_SAFE_INTEGER)
+export async function findAllDueLookups(db: Knex, host: string): Promise<readonly string[]> {
+  return findDueLookups(db, host, Number.MAX_SAFE_INTEGER)
 }
 
 /** Hosts with due look-ups whose job seems to be lost. */
-export async function forgottenHosts(db: Knex, limit: number): Promise<readonly SignerHost[]> {
+export async function findHostsWithLostLookups(db: Knex, limit: number): Promise<readonly SignerHost[]> {
   const { rows } = await db.raw(
     `select requested.host, requested.source, requested.tries > 0 as "isRetry", ${isKnownHost} as "isKnown"
      from (
        select host, min(source) as source, min(tries) as tries
-       from signer_lookups where ${FORGOTTEN_LOOKUPS} group by host limit ?
+       from signer_lookups where ${IS_LOST_LOOKUP} group by host limit ?
      ) as requested`,
     [limit],
   )
@@ -225,4 +225,4 @@ export async function forgottenHosts(db: Knex, limit: number): Promise<readonly 
 }
 
 /** A first look-up counts as lost after five seconds; a retry is due on time. */
-export const FORGOTTEN_LOOKUPS = `next_try_at <= now() - case when tries = 0 then interval '5 seconds' else interval '0' end`
+export const IS_LOST_LOOKUP = `next_try_at <= now() - case when tries = 0 then interval '5 seconds' else interval '0' end`

@@ -53,7 +53,7 @@ export function openTracer(
       return beginSpan(exporter, {
         name: spanName,
         ...options,
-        ...placeOf(options, trace, traces.length),
+        ...spanIds(options, trace, traces.length),
         links: linksOf(options, sampled),
       })
     },
@@ -71,7 +71,7 @@ function requestSpanOf(trace: string): string {
   return trace.slice(16)
 }
 
-function placeOf({ isRequest }: SpanOptions, trace: string, traces: number) {
+function spanIds({ isRequest }: SpanOptions, trace: string, traces: number) {
   if (isRequest) return { traceId: trace, spanId: requestSpanOf(trace) }
   if (traces > 1) return { traceId: randomBytes(16).toString('hex'), spanId: newSpanId() }
   return { traceId: trace, spanId: newSpanId(), parentSpanId: requestSpanOf(trace) }

@@ -64,7 +64,7 @@ export async function insertSignUpAddress(
 }
 
 /** Null: not kept. */
-export async function takeSignUpAddress(transaction: Knex.Transaction, pendingId: number): Promise<string | null> {
+export async function deleteSignUpAddress(transaction: Knex.Transaction, pendingId: number): Promise<string | null> {
   const [row] = await transaction('sign_up_addresses').where({ pendingId }).delete().returning('ip')
   return row?.ip ?? null
 }

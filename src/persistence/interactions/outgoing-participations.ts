@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
-import { selectPlacesLeft } from '../outbound/delivery-places.js'
+import { selectRemainingPods } from '../outbound/delivery-places.js'
 import { DELIVERY_PRIORITY } from '../outbound/delivery-priority.js'
 import { UNDELIVERED_LIMITS } from '../outbound/limits.js'
 import { opaqueParam } from '../sql/opaque-param.js'
@@ -50,7 +50,7 @@ const postsToParticipateIn = `
       select from outbound_messages as written
       where written.record = 'participation' and written.guid = given.participation and written.verb = 'create'
     )
-  ), room as materialized (${selectPlacesLeft(
+  ), room as materialized (${selectRemainingPods(
     DELIVERY_PRIORITY.participation,
     UNDELIVERED_LIMITS.participationsWaiting,
     'select distinct pod_id from wanted',

@@ -9,35 +9,35 @@ export interface ContentOfPerson {
 }
 
 /** The place behind the last changed row: in the comments, and after them in the posts. */
-export interface ContentPlace {
+export interface ContentCursor {
   readonly step: 'comments' | 'posts'
   readonly afterTime: string | null
   readonly afterPostId: number
   readonly afterId: number
 }
 
-export const FIRST_PLACE: ContentPlace = { step: 'comments', afterTime: null, afterPostId: 0, afterId: 0 }
+export const FIRST_CONTENT_CURSOR: ContentCursor = { step: 'comments', afterTime: null, afterPostId: 0, afterId: 0 }
 
 /** Comments of a person on public posts, then their public posts, after a place. Each reads one index of the author, in its order. */
 export async function findContentToChange(
   db: Knex,
   personId: number,
-  place: ContentPlace,
+  place: ContentCursor,
   limit: number,
-): Promise<{ readonly items: readonly ContentOfPerson[]; readonly next: ContentPlace }> {
+): Promise<{ readonly items: readonly ContentOfPerson[]; readonly next: ContentCursor }> {
   const { rows: comments } =
     place.step === 'comments' ? await db.raw(selectComments, { personId, ...place, limit }) : { rows: [] }
   const left = limit - comments.length
   const fromPosts = place.step === 'posts' ? place : { afterTime: null, afterId: 0 }
   const { rows: posts } = left === 0 ? { rows: [] } : await db.raw(selectPosts, { personId, ...fromPosts, limit: left })
-  return { items: [...comments, ...posts], next: placeAfter(place, comments.at(-1), posts.at(-1)) }
+  return { items: [...comments, ...posts], next: nextCursor(place, comments.at(-1), posts.at(-1)) }
 }
 
-function placeAfter(
-  before: ContentPlace,
+function nextCursor(
+  before: ContentCursor,
   comment: { readonly id: number; readonly postId: number } | undefined,
   post: { readonly id: number; readonly at: string } | undefined,
-): ContentPlace {
+): ContentCursor {
   if (post !== undefined) return { step: 'posts', afterTime: post.at, afterPostId: 0, afterId: post.id }
   return comment === undefined ? before : { ...before, afterPostId: comment.postId, afterId: comment.id }
 }

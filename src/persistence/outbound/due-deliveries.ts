@@ -63,14 +63,14 @@ export async function leasePods(
   return new Map(rows.map(({ isLeased, ...pod }) => [pod.id, isLeased ? { isLeased, pod } : { isLeased }]))
 }
 
-/** The rows are locked in the order of their ids, so that two leases, or a lease and a settlement, cannot deadlock. */
+/** The rows are locked in the order of their ids, so that two leases, or a lease and a change of results, cannot deadlock. */
 const leases = `
   with candidates as materialized (
-    select pods.id, pods.host, pods.port, pods.ssl, pods.failures, pods.participation_at, given.owner, given.milliseconds,
-      ${POD_IS_PROVEN} or not given.only_proven as is_leased
+    select pods.id, pods.host, pods.port, pods.ssl, pods.failures, pods.participation_at, requests.owner, requests.milliseconds,
+      ${POD_IS_PROVEN} or not requests.only_proven as is_leased
     from unnest(${opaqueParam('$1', 'bigint[]')}, $2::uuid[], $3::integer[], $4::boolean[])
-      as given(pod_id, owner, milliseconds, only_proven)
-    join pods on pods.id = given.pod_id
+      as requests(pod_id, owner, milliseconds, only_proven)
+    join pods on pods.id = requests.pod_id
     where (pods.drained_until is null or pods.drained_until <= now())
       and ${POD_ACCEPTS_DELIVERIES}
     order by pods.id
@@ -141,25 +141,25 @@ export async function findDueDeliveries(db: Knex, requests: readonly DueRequest[
  * `deliveries_once`, and the expressions (`+ 0`) keep the other indexes out.
  */
 const selectDueDeliveries = `
-  with head as materialized (
+  with first_rows as materialized (
     select waiting.*
-    from unnest(${opaqueParam('$1', 'bigint[]')}, $2::integer[]) as given(pod_id, row_limit)
+    from unnest(${opaqueParam('$1', 'bigint[]')}, $2::integer[]) as requests(pod_id, row_limit)
     cross join lateral (
       select id, message_id, pod_id, person_id, attempts, encrypted_envelope, priority, created_at
       from deliveries
-      where deliveries.pod_id = given.pod_id and state = 'waiting' and (due_at + interval '0 seconds') <= now()
+      where deliveries.pod_id = requests.pod_id and state = 'waiting' and (due_at + interval '0 seconds') <= now()
         -- Once for each pod; the messages are read for blocked pods alone.
-        and ((select pods.blocked_at is null from pods where pods.id = given.pod_id) or exists (
+        and ((select pods.blocked_at is null from pods where pods.id = requests.pod_id) or exists (
           select from outbound_messages as messages where messages.id = deliveries.message_id and ${EXEMPT_FROM_BLOCKS}
         ))
       order by priority, id
-      limit given.row_limit
+      limit requests.row_limit
     ) as waiting
   ), due as materialized (
-    select head.*, messages.record, messages.about, messages.sender_id, messages.public, messages.trace_id,
-      greatest(earlier.due_at, untold.until) as held_until, earlier.priority as held_priority
-    from head
-    join outbound_messages as messages on messages.id = head.message_id
+    select first_rows.*, messages.record, messages.about, messages.sender_id, messages.public, messages.trace_id,
+      greatest(earlier.due_at, announcement_hold.held_until) as held_until, earlier.priority as held_priority
+    from first_rows
+    join outbound_messages as messages on messages.id = first_rows.message_id
     cross join lateral (
       select max(others.due_at) as due_at, max(others.priority) as priority
       from (
@@ -173,28 +173,28 @@ const selectDueDeliveries = `
       cross join lateral (
         select waiting.due_at, waiting.priority
         from deliveries as waiting
-        where (waiting.message_id, waiting.pod_id) >= (before.id, head.pod_id)
-          and (waiting.message_id, waiting.pod_id) <= (before.id, head.pod_id)
+        where (waiting.message_id, waiting.pod_id) >= (before.id, first_rows.pod_id)
+          and (waiting.message_id, waiting.pod_id) <= (before.id, first_rows.pod_id)
           and waiting.died_at is null
-          and waiting.id + 0 < head.id
-          and (waiting.person_id + 0 is null or head.person_id is null or waiting.person_id + 0 = head.person_id)
+          and waiting.id + 0 < first_rows.id
+          and (waiting.person_id + 0 is null or first_rows.person_id is null or waiting.person_id + 0 = first_rows.person_id)
         offset 0
       ) as others
     ) as earlier
     cross join lateral (
-      select max(hold.until) as until
+      select max(unannounced.held_until) as held_until
       from (
-        select case when delivered_at is null then now() + interval '1 minute' else delivered_at + interval '10 minutes' end as until
+        select case when delivered_at is null then now() + interval '1 minute' else delivered_at + interval '10 minutes' end as held_until
         from account_migrations as moved
         join migration_announcements as announcement on announcement.migration_id = moved.id
-        where moved.new_person_id = messages.sender_id and announcement.pod_id = head.pod_id and given_up_at is null
+        where moved.new_person_id = messages.sender_id and announcement.pod_id = first_rows.pod_id and given_up_at is null
           and (messages.record = 'contact' or delivered_at is null and (wave = 1 or attempted_at is not null))
         offset 0
-      ) as hold
-      where hold.until > now()
-    ) as untold
+      ) as unannounced
+      where unannounced.held_until > now()
+    ) as announcement_hold
     offset 0
-  ), held as (
+  ), postponed as (
     update deliveries set
       due_at = greatest(deliveries.due_at, due.held_until),
       priority = greatest(deliveries.priority, due.held_priority)
@@ -214,11 +214,11 @@ export interface FailedDelivery {
   readonly status: number | undefined
   readonly fault: string
   /** Counts as an attempt: the delivery was refused, forbidden, unsealed, or answered with 500. */
-  readonly counts: boolean
+  readonly countsAsAttempt: boolean
   /** Seconds until the next attempt. Undefined: as soon as the pod may be contacted. */
   readonly seconds: number | undefined
   /** This was the last attempt. */
-  readonly dead: boolean
+  readonly isFinal: boolean
   readonly encryptedEnvelope: string | undefined
 }
 
@@ -260,7 +260,7 @@ export async function recordDeliveryResults(
     const settled = [...arrived, ...failed.map(({ id }) => id)]
     return { podId, owner, milliseconds, hasAnswered, redirects, settled, ...podHealth }
   })
-  const rows = await queryPrepared<{ readonly podId: number }>(db, 'delivery-results', settlement, [
+  const rows = await queryPrepared<{ readonly podId: number }>(db, 'delivery-results', recordResults, [
     results.flatMap(({ arrived }) => arrived),
     JSON.stringify(results.flatMap(({ failed }) => failed)),
     JSON.stringify(rounds),
@@ -275,32 +275,32 @@ export async function recordDeliveryResults(
  * without the arrays the planner expects a hundred rows, and reads all waiting deliveries and all pods to join them. `coalesce(state, '')`
  * keeps the indexes of waiting deliveries out.
  */
-const settlement = `
+const recordResults = `
   with arrived as (
     delete from deliveries where id = any($1::bigint[]) returning pod_id, priority
   ), failed as (
     update deliveries set
-      attempts = attempts + cast(failure.counts as integer),
+      attempts = attempts + cast(failure."countsAsAttempt" as integer),
       last_status = failure.status,
       last_fault = failure.fault,
       encrypted_envelope = coalesce(deliveries.encrypted_envelope, failure."encryptedEnvelope"),
       due_at = coalesce(now() + failure.seconds * interval '1 second', due_at),
-      state = case when failure.dead or ${DELIVERY_IS_EXPIRED} then 'dead' else state end,
-      died_at = case when failure.dead or ${DELIVERY_IS_EXPIRED} then now() end
+      state = case when failure."isFinal" or ${DELIVERY_IS_EXPIRED} then 'dead' else state end,
+      died_at = case when failure."isFinal" or ${DELIVERY_IS_EXPIRED} then now() end
     from json_to_recordset($2::json) as failure(
-      id bigint, status smallint, fault text, counts boolean, seconds double precision, dead boolean, "encryptedEnvelope" text
+      id bigint, status smallint, fault text, "countsAsAttempt" boolean, seconds double precision, "isFinal" boolean, "encryptedEnvelope" text
     )
     where deliveries.id = failure.id and deliveries.id = any(${opaqueParam('$4', 'bigint[]')}::bigint[])
       and coalesce(deliveries.state, '') = 'waiting'
-  ), given as materialized (
+  ), results as materialized (
     select * from json_to_recordset($3::json) as round(
       "podId" bigint, owner uuid, milliseconds integer, "hasAnswered" boolean, redirects integer, settled bigint[],
       kind text, status text, error text, seconds double precision, moved integer
     )
   ), locked as materialized (
-    -- In the order of their ids, so that two settlements cannot deadlock.
-    select given.* from given
-    join pods on pods.id = given."podId" and pods.drained_by = given.owner
+    -- In the order of their ids, so that two changes cannot deadlock.
+    select results.* from results
+    join pods on pods.id = results."podId" and pods.drained_by = results.owner
     where pods.id = any(${opaqueParam('$5', 'bigint[]')}::bigint[])
     order by pods.id
     for no key update of pods

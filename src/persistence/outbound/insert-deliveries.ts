@@ -3,7 +3,7 @@ import { queryPrepared } from '../database/database.js'
 import { SENT_PUBLICLY } from '../posts/visibility.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRow } from '../sql/row-by-row.js'
-import { selectPlacesLeft } from './delivery-places.js'
+import { selectRemainingPods } from './delivery-places.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 import { POD_IS_ASLEEP, POD_IS_PROVEN } from './due-deliveries.js'
 import { UNDELIVERED_LIMITS } from './limits.js'
@@ -279,7 +279,7 @@ const insertRelayDeliveries = `
     ${rowByRow('people', `people.id = relays."authorId"`, 'authors')}
     where people.closed_at is null and pods.blocked_at is null and pods.id is distinct from authors.pod_id
     group by 1, 2, 3, 4, 5, 6, 7
-  ), room as materialized (${selectPlacesLeft(
+  ), room as materialized (${selectRemainingPods(
     DELIVERY_PRIORITY.relay,
     UNDELIVERED_LIMITS.relaysUnanswered,
     'select distinct pod_id from recipients where unanswered and not asleep',

@@ -96,7 +96,7 @@ function sendOutdatedPage(request: FastifyRequest, reply: FastifyReply, state: M
   const sent = Object.entries(Object(request.body)).flatMap(([name, value]) =>
     HIDDEN_FIELDS.has(name) || value === ''
       ? []
-      : [[words(name), html`<bdi>${[value].flat().join(', ')}</bdi>`] as const],
+      : [[wordsOfName(name), html`<bdi>${[value].flat().join(', ')}</bdi>`] as const],
   )
   return sendConsolePage(request, reply, {
     title: 'Changed in the meantime',
@@ -116,7 +116,7 @@ function previewIn({ details: { preview } }: Refusal): Preview {
 /** The counts of a preview, as the admin API names them. */
 export function previewList(preview: object): Markup {
   return factList(
-    Object.entries(preview).map(([name, value]) => [words(name), html`<bdi>${textOf(value)}</bdi>`] as const),
+    Object.entries(preview).map(([name, value]) => [wordsOfName(name), html`<bdi>${textOf(value)}</bdi>`] as const),
   )
 }
 
@@ -129,12 +129,12 @@ function textOf(value: unknown): string {
 }
 
 /** `deliveries_waiting` → "Deliveries waiting". */
-function words(name: string): string {
+function wordsOfName(name: string): string {
   const text = name.replaceAll(/[_.]/g, ' ')
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 }
 
 /** A page of the console about the thing that the parameters of the path name. */
-export function pageAt(path: string): (request: FastifyRequest) => string {
+export function pathWithParameters(path: string): (request: FastifyRequest) => string {
   return (request) => path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(pathText(request, name)))
 }

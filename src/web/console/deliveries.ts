@@ -7,7 +7,7 @@ import { sendConsolePage } from './console-page.js'
 import { explainFault } from './fault-words.js'
 import { pathText } from './form-fields.js'
 import { formatCount, formatTime } from './quantities.js'
-import { listCard, stateWord } from './tables.js'
+import { listCard, stateBadge } from './tables.js'
 
 /** Of each message. */
 const MISSING_SHOWN = 200
@@ -47,7 +47,7 @@ function reportCard({ verb, writtenAt, sentTo, arrived, missing }: DeliveryRepor
       .slice(0, MISSING_SHOWN)
       .map(({ state, person, attempts, nextTryAt, fault, status, ...place }) => [
         html`<a href="/admin/pods/${encodeURIComponent(addressHostOf(place))}"><bdi>${addressHostOf(place)}</bdi></a>`,
-        state === 'dead' ? stateWord('given up', 'bad') : 'waiting',
+        state === 'dead' ? stateBadge('given up', 'bad') : 'waiting',
         formatCount(attempts),
         nextTryAt === null ? '–' : formatTime(new Date(nextTryAt)),
         fault === null ? '–' : `${fault}${status === null ? '' : ` (${status})`}. ${explainFault(fault)}`,

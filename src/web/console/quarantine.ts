@@ -22,7 +22,7 @@ import { sendConsolePage } from './console-page.js'
 import { actionForm, filterForm, hiddenField, reasonField, textField } from './form-parts.js'
 import { idNavigation, idPageIn } from './pager.js'
 import { formatBytes, formatCount, formatTime } from './quantities.js'
-import { dataTable, factList, stateWord } from './tables.js'
+import { dataTable, factList, stateBadge } from './tables.js'
 import { traceLink } from './traces.js'
 
 interface Selection {
@@ -140,7 +140,7 @@ function listOf(messages: readonly QuarantinedMessage[]): Markup {
       html`<bdi>${author ?? source ?? '–'}</bdi>`,
       fault,
       formatCount(times),
-      stateWord(result ?? state, result === 'stored' ? 'good' : 'neutral'),
+      stateBadge(result ?? state, result === 'stored' ? 'good' : 'neutral'),
     ]),
   })
 }

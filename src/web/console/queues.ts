@@ -20,7 +20,7 @@ import { isConfirmed, sendConfirmationPage } from './confirmation.js'
 import { sendConsolePage } from './console-page.js'
 import { actionForm, reasonField, select } from './form-parts.js'
 import { formatCount, formatMilliseconds, formatRate, formatSeconds, formatTime } from './quantities.js'
-import { dataTable, factList, stateWord } from './tables.js'
+import { dataTable, factList, stateBadge } from './tables.js'
 
 const HISTORY_FRESH_MS = 60_000
 
@@ -167,13 +167,13 @@ function queueTable(queues: readonly QueueOverview[]): Markup {
       ...[queue.perMinute.minute, queue.perMinute.quarter, queue.perMinute.hour].map(formatRate),
       `${formatMilliseconds(queue.wait.p50)} / ${formatMilliseconds(queue.wait.p95)}`,
       `${formatMilliseconds(queue.run.p50)} / ${formatMilliseconds(queue.run.p95)}`,
-      queue.workers === 0 ? stateWord('none', 'bad') : formatCount(queue.workers),
+      queue.workers === 0 ? stateBadge('none', 'bad') : formatCount(queue.workers),
     ]),
   })}`
 }
 
 function stateOf({ state }: QueueOverview): Markup {
-  return stateWord(state, state === 'running' ? 'good' : 'warn')
+  return stateBadge(state, state === 'running' ? 'good' : 'warn')
 }
 
 function factsOfQueue(queue: QueueOverview): Markup {

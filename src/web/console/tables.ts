@@ -46,6 +46,6 @@ export function factList(facts: readonly (readonly [name: string, value: MarkupV
   return html`<dl>${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`
 }
 
-export function stateWord(word: string, kind: 'good' | 'warn' | 'bad' | 'neutral'): Markup {
+export function stateBadge(word: string, kind: 'good' | 'warn' | 'bad' | 'neutral'): Markup {
   return html`<span class="state ${kind}">${word}</span>`
 }

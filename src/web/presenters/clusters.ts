@@ -23,9 +23,9 @@ export function presentWholeCluster({ items, authors, ...cluster }: WholeCluster
       const shown = { type, guid, author, author_guid: authorGuid, text, found_at: at.toISOString() }
       return { ...shown, hidden: isHidden, retractable: isEntitled }
     }),
-    busiest_authors: authors.map(({ guid, address, items: count, isLocal, isFollowed, firstSeenAt, isTicked }) => {
+    busiest_authors: authors.map(({ guid, address, items: count, isLocal, isFollowed, firstSeenAt, isProposed }) => {
       const shown = { guid, address, items: count, local: isLocal, followed: isFollowed }
-      return { ...shown, first_seen_at: firstSeenAt.toISOString(), ticked: isTicked }
+      return { ...shown, first_seen_at: firstSeenAt.toISOString(), ticked: isProposed }
     }),
   }
 }

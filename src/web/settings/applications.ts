@@ -14,7 +14,7 @@ import { html } from '../pages/markup.js'
 import { dayHtml } from '../pages/time.js'
 import { readRowId } from '../schemas/numbers.js'
 import { redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
-import { changeOrErrors } from './try-change.js'
+import { collectFieldErrors } from './try-change.js'
 
 const PATH = '/settings/applications'
 const ALL = `${PATH}/all`
@@ -49,7 +49,7 @@ ${cards}`,
 
   app.post(PATH, route, async (request, reply) => {
     const id = readRowId(formText(request, 'id') ?? '')
-    await changeOrErrors(request.member.t, { authorization_missing: undefined }, () =>
+    await collectFieldErrors(request.member.t, { authorization_missing: undefined }, () =>
       revokeAuthorization(pod, request.member.account.address, id),
     )
     return redirectWithNotice(request, reply, 'application_ended')

@@ -10,8 +10,8 @@ import { html } from '../pages/markup.js'
 import { presentName } from '../presenters/people.js'
 import { readRowId } from '../schemas/numbers.js'
 import { queryText } from '../schemas/query-text.js'
-import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
-import { changeOrErrors, type FieldErrors } from './try-change.js'
+import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/blocks'
 const PEOPLE_SHOWN = 50
@@ -52,7 +52,7 @@ ${settingsForm(
     value: errors.length === 0 ? '' : (formText(request, 'network_id') ?? ''),
     hint: t('blocks.address_hint'),
     error: errors.find(({ field }) => field === 'network_id')?.message,
-  })}${doButton('block', t('blocks.block'))}`,
+  })}${submitButton('block', t('blocks.block'))}`,
 )}</section>`,
     })
   }
@@ -62,7 +62,7 @@ ${settingsForm(
   app.post(PATH, route, async (request, reply) => {
     const { viewer } = request.member
     if (formText(request, 'do') === 'unblock') {
-      await changeOrErrors(request.member.t, { not_blocked: undefined, person_not_found: undefined }, () =>
+      await collectFieldErrors(request.member.t, { not_blocked: undefined, person_not_found: undefined }, () =>
         unblockForUser(pod, viewer, formText(request, 'guid') ?? ''),
       )
       return redirectWithNotice(request, reply, 'unblocked')
@@ -70,7 +70,7 @@ ${settingsForm(
     const address = (formText(request, 'network_id') ?? '').trim().toLowerCase().replace(/^@/, '')
     await app.remoteSearch.runIfFree(viewer.userId, () => discoverSearchedPerson(pod, address))
     const person = await Person.byAddress(pod.db, address)
-    const errors = await changeOrErrors(request.member.t, REFUSALS, () => blockForUser(pod, viewer, person?.guid ?? ''))
+    const errors = await collectFieldErrors(request.member.t, REFUSALS, () => blockForUser(pod, viewer, person?.guid ?? ''))
     return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'blocked')
   })
 }

@@ -8,8 +8,8 @@ import { markupOf } from '../pages/language/message-markup.js'
 import { textsFor } from '../pages/language/request-language.js'
 import { html, type Markup } from '../pages/markup.js'
 import { timeHtml } from '../pages/time.js'
-import { doButton, sendSettingsPage, settingsForm } from './settings-page.js'
-import { changeOrErrors, type FieldErrors } from './try-change.js'
+import { submitButton, sendSettingsPage, settingsForm } from './settings-page.js'
+import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/close'
 const KEEP = `${PATH}/keep`
@@ -35,7 +35,7 @@ export const closeRoutes: FastifyPluginAsync = async (app) => {
   app.post(PATH, { config: { ...config, member: 'proof' }, schema }, async (request, reply) => {
     const { account, browser } = request.member
     let closeAt = account.closeAt ?? pod.now()
-    const errors = await changeOrErrors(request.member.t, CLOSING_REFUSALS, async () => {
+    const errors = await collectFieldErrors(request.member.t, CLOSING_REFUSALS, async () => {
       closeAt = await closeOwnAccount(pod, account.userId, formText(request, 'username') ?? '')
     })
     if (errors.length > 0) return show(request, reply, errors)
@@ -55,7 +55,7 @@ export const closeRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.post(KEEP, { config: { ...config, member: 'session' }, schema }, async (request, reply) => {
-    const errors = await changeOrErrors(
+    const errors = await collectFieldErrors(
       request.member.t,
       { user_closed: undefined, closed_by_moderator: undefined },
       () => cancelOwnClosing(pod, request.member.account.userId),
@@ -68,7 +68,7 @@ function keepCard(request: FastifyRequest, closeAt: Date): Markup {
   const { t } = request.member
   return html`<section class="card"><p>${markupOf(t, 'close.kept_until', { time: timeHtml(t, closeAt) })}</p>
 <p>${t('close.keep_about')}</p>
-${settingsForm(request, doButton('keep', t('close.keep')), KEEP)}</section>`
+${settingsForm(request, submitButton('keep', t('close.keep')), KEEP)}</section>`
 }
 
 function closeCard(
@@ -87,7 +87,7 @@ ${settingsForm(
     ...{ name: 'username', label: t('close.username'), value: formText(request, 'username') ?? '' },
     autocomplete: 'off',
     error: errors.find(({ field }) => field === 'username')?.message,
-  })}${doButton('close', t('settings.close'))}`,
+  })}${submitButton('close', t('settings.close'))}`,
   PATH,
 )}</section>`
 }

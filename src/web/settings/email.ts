@@ -4,8 +4,8 @@ import { formText } from '../oidc/form-text.js'
 import { textLine } from '../pages/controls.js'
 import { markupOf } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
-import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
-import { changeOrErrors, type FieldErrors } from './try-change.js'
+import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 /** The e-mail address of the account, and its change. */
 export const emailRoutes: FastifyPluginAsync = async (app) => {
@@ -28,7 +28,7 @@ ${unconfirmedEmail !== null && html`<p>${markupOf(t, 'email.unconfirmed', { emai
     ...{ name: 'email', label: t('email.new'), value: formText(request, 'email') ?? '', autocomplete: 'email' },
     hint: hasMail ? t('email.hint') : t('email.hint_without_mail'),
     error: errors[0]?.message,
-  })}${doButton('save', t('email.change'))}`,
+  })}${submitButton('save', t('email.change'))}`,
 )}</section>`,
     })
   }
@@ -36,7 +36,7 @@ ${unconfirmedEmail !== null && html`<p>${markupOf(t, 'email.unconfirmed', { emai
   app.get('/settings/email', route, (request, reply) => show(request, reply))
 
   app.post('/settings/email', route, async (request, reply) => {
-    const errors = await changeOrErrors(request.member.t, { email_invalid: 'email' }, () =>
+    const errors = await collectFieldErrors(request.member.t, { email_invalid: 'email' }, () =>
       requestEmailChange(app.pod, request.member.account.userId, formText(request, 'email') ?? ''),
     )
     return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'email')

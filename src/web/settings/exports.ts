@@ -14,7 +14,7 @@ import { html, type Markup } from '../pages/markup.js'
 import { timeHtml } from '../pages/time.js'
 import { sendExport } from '../uploads/send-export.js'
 import { redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
-import { changeOrErrors } from './try-change.js'
+import { collectFieldErrors } from './try-change.js'
 
 const PATH = '/settings/export'
 const DELETE = `${PATH}/delete`
@@ -41,7 +41,7 @@ export const exportPageRoutes: FastifyPluginAsync = async (app) => {
     const errors =
       kind === undefined
         ? [{ field: 'kind', message: t('refusal.export_kind') }]
-        : await changeOrErrors(t, fields, () => requestExport(pod, viewer, kind))
+        : await collectFieldErrors(t, fields, () => requestExport(pod, viewer, kind))
     if (errors.length === 0) return redirectWithNotice(request, reply, 'export_requested')
     return sendSettingsPage(request, reply, {
       title: request.member.t('settings.export'),

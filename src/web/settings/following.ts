@@ -10,8 +10,8 @@ import { markupOf } from '../pages/language/message-markup.js'
 import { html, type Markup } from '../pages/markup.js'
 import { readRowId } from '../schemas/numbers.js'
 import { tagPath } from '../text/write-html.js'
-import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
-import { changeOrErrors, type FieldErrors } from './try-change.js'
+import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const ASPECTS_SHOWN = 1_000
 const TAG_REFUSALS = { tag_invalid: 'tag', already_followed: 'tag' } as const
@@ -40,7 +40,7 @@ export const followingRoutes: FastifyPluginAsync = async (app) => {
       ...{ name: 'aspect_id', label: t('following.aspect'), error: errorOf('aspect_id') },
       options: aspects.map(({ id, name }) => [String(id), name] as const),
       chosen: formText(request, 'aspect_id') ?? String(aspects[0]?.id ?? ''),
-    })}${doButton('follow_person', t('following.person_button'))}`
+    })}${submitButton('follow_person', t('following.person_button'))}`
     return sendSettingsPage(request, reply, {
       title: t('settings.following'),
       errors,
@@ -58,10 +58,10 @@ ${settingsForm(request, personForm)}</section>`,
     const tag = formText(request, 'tag') ?? ''
     switch (formText(request, 'do')) {
       case 'unfollow_tag':
-        await changeOrErrors(t, { not_followed: undefined }, () => unfollowTag(pod, viewer, tag))
+        await collectFieldErrors(t, { not_followed: undefined }, () => unfollowTag(pod, viewer, tag))
         return redirectWithNotice(request, reply, 'tag_unfollowed')
       case 'follow_tag': {
-        const errors = await changeOrErrors(t, TAG_REFUSALS, () => followTag(pod, viewer, tag))
+        const errors = await collectFieldErrors(t, TAG_REFUSALS, () => followTag(pod, viewer, tag))
         return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'tag_followed')
       }
       default: {
@@ -77,7 +77,7 @@ ${settingsForm(request, personForm)}</section>`,
     await app.remoteSearch.runIfFree(viewer.userId, () => discoverSearchedPerson(pod, address))
     const person = await Person.byAddress(pod.db, address)
     const aspectId = readRowId(formText(request, 'aspect_id') ?? '')
-    return changeOrErrors(t, PERSON_REFUSALS, () =>
+    return collectFieldErrors(t, PERSON_REFUSALS, () =>
       addToAspect(pod, viewer, { aspectId, personGuid: person?.guid ?? '' }),
     )
   }
@@ -96,7 +96,7 @@ ${settingsForm(
   const form = html`${textLine({
     ...{ name: 'tag', label: t('following.tag_name'), hint: t('following.tag_hint'), error },
     value: error === undefined ? '' : (formText(request, 'tag') ?? ''),
-  })}${doButton('follow_tag', t('following.tag_button'))}`
+  })}${submitButton('follow_tag', t('following.tag_button'))}`
   return html`<section class="card"><h2>${t('following.tag')}</h2>
 <p class="soft">${t('following.tag_about')}</p>
 ${settingsForm(request, form)}

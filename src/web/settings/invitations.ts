@@ -14,8 +14,8 @@ import { html, type Markup } from '../pages/markup.js'
 import { dayHtml } from '../pages/time.js'
 import { readRowId } from '../schemas/numbers.js'
 import { readTime } from '../schemas/times.js'
-import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
-import { changeOrErrors, type FieldErrors } from './try-change.js'
+import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/invitations'
 const FIELDS = {
@@ -67,7 +67,7 @@ export const invitationPageRoutes: FastifyPluginAsync = async (app) => {
       note: formText(request, 'note'),
     }
     let url: string | undefined
-    const errors = await changeOrErrors(t, FIELDS, async () => {
+    const errors = await collectFieldErrors(t, FIELDS, async () => {
       url = (await inviteByMember(pod, viewer, input)).url
     })
     // The link is in this answer alone: it is stored nowhere.
@@ -105,6 +105,6 @@ function inviteForm(request: FastifyRequest, errors: FieldErrors): Markup {
     })
   return settingsForm(
     request,
-    html`${field('uses', t('invitations.uses'), '1')}${field('until', t('invitations.until_label'))}${field('note', t('invitations.note'))}${doButton('invite', t('invitations.make'))}`,
+    html`${field('uses', t('invitations.uses'), '1')}${field('until', t('invitations.until_label'))}${field('note', t('invitations.note'))}${submitButton('invite', t('invitations.make'))}`,
   )
 }

@@ -11,8 +11,8 @@ import { formText } from '../oidc/form-text.js'
 import { checkBox, selectList } from '../pages/controls.js'
 import { html } from '../pages/markup.js'
 import { hourText } from '../pages/time.js'
-import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
-import { changeOrErrors, type FieldErrors } from './try-change.js'
+import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 /** Which notices are sent by mail, and when. */
 export const mailRoutes: FastifyPluginAsync = async (app) => {
@@ -40,7 +40,7 @@ export const mailRoutes: FastifyPluginAsync = async (app) => {
         html`${checkBox({ name: 'mail_enabled', label: t('mail_settings.enabled'), checked: enabled })}
 ${selectList({ name: 'digest_hour', label: t('mail_settings.hour'), options: hours, chosen: String(digestHour) })}
 <h2>${t('mail_settings.kinds')}</h2>
-${lists}${doButton('save', t('common.save'))}`,
+${lists}${submitButton('save', t('common.save'))}`,
       )}</section>`,
     })
   }
@@ -52,7 +52,7 @@ ${lists}${doButton('save', t('common.save'))}`,
       const delivery = formText(request, `mail_kinds.${kind}`)
       return delivery === undefined ? [] : [[kind, delivery] as const]
     })
-    const errors = await changeOrErrors(
+    const errors = await collectFieldErrors(
       request.member.t,
       { digest_hour_invalid: 'digest_hour', mail_kind_invalid: undefined },
       () =>

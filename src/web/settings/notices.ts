@@ -14,7 +14,7 @@ import { html, type Markup } from '../pages/markup.js'
 import { dayHtml } from '../pages/time.js'
 import { readRowId } from '../schemas/numbers.js'
 import { queryText } from '../schemas/query-text.js'
-import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
 
 const NOTICES_PATH = '/settings/notices'
 const CSV_PATH = `${NOTICES_PATH}/lost_contacts.csv`
@@ -40,7 +40,7 @@ ${
   settingsForm(
     request,
     html`<input type="hidden" name="up_to" value="${newest.id}">${returnTo !== undefined && html`<input type="hidden" name="return_to" value="${returnTo}">`}
-${doButton('confirm', t('notices.read'))}`,
+${submitButton('confirm', t('notices.read'))}`,
   )
 }</section>
 ${lost.length > 0 && lostContacts(t, lost)}`,

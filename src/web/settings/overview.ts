@@ -5,8 +5,8 @@ import { formText } from '../oidc/form-text.js'
 import { selectList } from '../pages/controls.js'
 import { markupOf } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
-import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
-import { changeOrErrors, type FieldErrors } from './try-change.js'
+import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 /** Language and time zone, and what the account is. */
 export const overviewRoutes: FastifyPluginAsync = async (app) => {
@@ -39,7 +39,7 @@ ${settingsForm(
     ]),
     chosen: formText(request, 'time_zone') ?? settings.timeZone,
     error: errorOf('time_zone'),
-  })}${doButton('save', t('common.save'))}`,
+  })}${submitButton('save', t('common.save'))}`,
 )}</section>`,
     })
   }
@@ -47,7 +47,7 @@ ${settingsForm(
   app.get('/settings', route, (request, reply) => show(request, reply))
 
   app.post('/settings', route, async (request, reply) => {
-    const errors = await changeOrErrors(
+    const errors = await collectFieldErrors(
       request.member.t,
       { language_invalid: 'language', time_zone_invalid: 'time_zone' },
       () =>

@@ -16,7 +16,7 @@ import { timeHtml } from '../pages/time.js'
 import { readRowId } from '../schemas/numbers.js'
 import { recoveryCodesCard } from './recovery-codes-card.js'
 import { redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
-import { changeOrErrors, type FieldErrors } from './try-change.js'
+import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/passkeys'
 const REMOVE = `${PATH}/remove`
@@ -66,7 +66,7 @@ ${textLine({
   app.post(PATH, route, async (request, reply) => {
     let codes: readonly string[] = []
     const made = { name: formText(request, 'name') ?? '', response: formText(request, 'passkey') ?? '' }
-    const errors = await changeOrErrors(request.member.t, ADD_REFUSALS, async () => {
+    const errors = await collectFieldErrors(request.member.t, ADD_REFUSALS, async () => {
       codes = await addPasskey(pod, request.member.owner, party, made)
     })
     if (errors.length > 0) return show(request, reply, errors)
@@ -77,7 +77,7 @@ ${textLine({
   })
 
   app.post(REMOVE, route, async (request, reply) => {
-    const errors = await changeOrErrors(request.member.t, REMOVE_REFUSALS, () =>
+    const errors = await collectFieldErrors(request.member.t, REMOVE_REFUSALS, () =>
       removePasskey(pod, request.member.owner, readRowId(formText(request, 'id') ?? '')),
     )
     return errors.length > 0 ? show(request, reply, errors) : reply.redirect(`${PATH}?notice=passkey_removed`, 303)

@@ -4,8 +4,8 @@ import { formText } from '../oidc/form-text.js'
 import { checkBox } from '../pages/controls.js'
 import { field } from '../pages/forms.js'
 import { html, trusted } from '../pages/markup.js'
-import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
-import { changeOrErrors, type FieldErrors } from './try-change.js'
+import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 /** A new password. The step-up of this page needs the old one. */
 export const passwordRoutes: FastifyPluginAsync = async (app) => {
@@ -38,7 +38,7 @@ ${checkBox({
   name: 'end_applications',
   label: t('password.end_applications'),
   checked: formText(request, 'end_applications') !== undefined,
-})}${doButton('save', t('link.new_password_button'))}`,
+})}${submitButton('save', t('link.new_password_button'))}`,
 )}</section>`,
     })
   }
@@ -50,7 +50,7 @@ ${checkBox({
     if (password !== (formText(request, 'password_again') ?? '')) {
       return show(request, reply, [{ field: 'password_again', message: request.member.t('refusal.passwords_differ') }])
     }
-    const errors = await changeOrErrors(request.member.t, { password_invalid: 'password' }, () =>
+    const errors = await collectFieldErrors(request.member.t, { password_invalid: 'password' }, () =>
       changePassword(app.pod, request.member.owner, {
         password,
         endsApplications: formText(request, 'end_applications') !== undefined,

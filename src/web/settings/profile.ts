@@ -11,8 +11,8 @@ import { presentAvatar } from '../presenters/people.js'
 import { queryText } from '../schemas/query-text.js'
 import { extendTimeLimit } from '../server/slow-requests.js'
 import { readUploadForm } from '../uploads/upload-form.js'
-import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
-import { changeOrErrors, type FieldErrors } from './try-change.js'
+import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PICTURE = '/settings/profile/picture'
 
@@ -86,7 +86,7 @@ ${settingsForm(
     checked: ticked('show_profile_info', profile.publicDetails),
   })}${checkBox({
     ...{ name: 'nsfw', label: t('profile.nsfw'), checked: ticked('nsfw', profile.nsfw) },
-  })}${doButton('save', t('common.save'))}`,
+  })}${submitButton('save', t('common.save'))}`,
   '/settings/profile',
 )}</section>`,
     })
@@ -96,7 +96,7 @@ ${settingsForm(
 
   app.post('/settings/profile', route, async (request, reply) => {
     const text = (name: string) => formText(request, name) ?? ''
-    const errors = await changeOrErrors(request.member.t, REFUSALS, () =>
+    const errors = await collectFieldErrors(request.member.t, REFUSALS, () =>
       changeProfile(pod, request.member.viewer, {
         ...{ name: text('name'), bio: withUnixLines(text('bio')), location: text('location'), gender: text('gender') },
         birthday: readBirthday(text('birthday')),
@@ -122,7 +122,7 @@ ${settingsForm(
     const { session, viewer } = request.member
     session.checkForm(queryText(request, 'form'))
     extendTimeLimit(request.raw)
-    const errors = await changeOrErrors(request.member.t, UPLOAD_REFUSALS, async () => {
+    const errors = await collectFieldErrors(request.member.t, UPLOAD_REFUSALS, async () => {
       const { file } = await readUploadForm(request)
       await uploadPhoto(pod, viewer, { file, use: 'profile' })
     })

@@ -73,7 +73,7 @@ ${content}</form>\n`
 }
 
 /** A button of a form with several changes: `do` says which. */
-export function doButton(name: string, label: MarkupValue, look: 'quiet' | '' = ''): Markup {
+export function submitButton(name: string, label: MarkupValue, look: 'quiet' | '' = ''): Markup {
   return html`<p class="actions"><button name="do" value="${name}"${look !== '' && html` class="${look}"`}>${label}</button></p>\n`
 }
 

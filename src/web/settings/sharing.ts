@@ -5,8 +5,8 @@ import { formText } from '../oidc/form-text.js'
 import { checkBox, selectList } from '../pages/controls.js'
 import { html } from '../pages/markup.js'
 import { readRowId } from '../schemas/numbers.js'
-import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
-import { changeOrErrors, type FieldErrors } from './try-change.js'
+import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const ASPECTS_SHOWN = 1_000
 const REFUSALS = { aspect_not_found: 'follow_back_aspect_id', aspects_invalid: 'default_post_public' }
@@ -48,7 +48,7 @@ ${selectList({
 <p class="soft">${t('sharing.new_posts_about')}</p>
 ${checkBox({ name: 'default_post_public', label: t('sharing.public'), checked: settings.defaultPostPublic })}
 <fieldset><legend>${t('sharing.or_aspects')}</legend>
-${boxes}</fieldset>${doButton('save', t('common.save'))}`,
+${boxes}</fieldset>${submitButton('save', t('common.save'))}`,
       )}</section>`,
     })
   }
@@ -57,7 +57,7 @@ ${boxes}</fieldset>${doButton('save', t('common.save'))}`,
 
   app.post('/settings/sharing', route, async (request, reply) => {
     const chosen = formText(request, 'follow_back_aspect_id')
-    const errors = await changeOrErrors(request.member.t, REFUSALS, () =>
+    const errors = await collectFieldErrors(request.member.t, REFUSALS, () =>
       changeSettings(app.pod, request.member.account.userId, {
         followBackAspectId: chosen === undefined ? null : readRowId(chosen),
         defaultPostPublic: formText(request, 'default_post_public') !== undefined,

@@ -6,7 +6,7 @@ import { type ExplainedReason, refusalText } from '../pages/language/refusal-tex
 export type FieldErrors = readonly FormError[]
 
 /** Runs a use case. A refusal becomes an error of the field that its reason names; other errors are thrown. */
-export async function changeOrErrors(
+export async function collectFieldErrors(
   t: Translate,
   fields: Readonly<Partial<Record<ExplainedReason, string | undefined>>>,
   change: () => Promise<unknown>,

@@ -17,8 +17,8 @@ import { markupOf } from '../pages/language/message-markup.js'
 import { html, type Markup, trusted } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { recoveryCodesCard } from './recovery-codes-card.js'
-import { doButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
-import { changeOrErrors, type FieldErrors } from './try-change.js'
+import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/two_factor'
 const SET_UP = `${PATH}/set_up`
@@ -71,7 +71,7 @@ export const twoFactorRoutes: FastifyPluginAsync = async (app) => {
 
   app.post(SET_UP, recent, async (request, reply) => {
     let codes: readonly string[] = []
-    const errors = await changeOrErrors(request.member.t, REFUSALS, async () => {
+    const errors = await collectFieldErrors(request.member.t, REFUSALS, async () => {
       codes = await confirmTotp(pod, request.member.owner, formText(request, 'code') ?? '')
     })
     return errors.length > 0 ? showSetUp(request, reply, errors) : showCodes(request, reply, codes)
@@ -79,14 +79,14 @@ export const twoFactorRoutes: FastifyPluginAsync = async (app) => {
 
   app.post(`${PATH}/recovery_codes`, recent, async (request, reply) => {
     let codes: readonly string[] = []
-    const errors = await changeOrErrors(request.member.t, REFUSALS, async () => {
+    const errors = await collectFieldErrors(request.member.t, REFUSALS, async () => {
       codes = await renewRecoveryCodes(pod, request.member.owner)
     })
     return errors.length > 0 ? show(request, reply, errors) : showCodes(request, reply, codes)
   })
 
   app.post(PATH, recent, async (request, reply) => {
-    const errors = await changeOrErrors(request.member.t, REFUSALS, () => turnTotpOff(pod, request.member.owner))
+    const errors = await collectFieldErrors(request.member.t, REFUSALS, () => turnTotpOff(pod, request.member.owner))
     return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'factor_off')
   })
 }
@@ -134,7 +134,7 @@ ${qrCode(url, t('factor.qr_code'))}
 <p>${markupOf(t, 'factor.secret', { secret: (secret.match(/.{4}/g) ?? []).join(' ') })}</p></section>
 <section class="card"><h2>${t('factor.step_2')}</h2>
 <p class="soft">${t('factor.not_yet')}</p>
-${settingsForm(request, html`${trusted(field(code))}${doButton('confirm', t('factor.turn_on'))}`, SET_UP)}</section>`
+${settingsForm(request, html`${trusted(field(code))}${submitButton('confirm', t('factor.turn_on'))}`, SET_UP)}</section>`
 }
 
 /** One path for all dark modules, on white in the dark mode as well. */

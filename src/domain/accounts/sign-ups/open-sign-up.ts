@@ -3,7 +3,7 @@ import {
   listUndecidedSignUps,
   type PendingSignUp,
   pendingSignUps,
-  takeSignUpAddress,
+  deleteSignUpAddress,
   type UndecidedSignUp,
 } from '../../../persistence/accounts/pending-sign-ups.js'
 import { isUniqueViolation } from '../../../persistence/database/errors.js'
@@ -73,7 +73,7 @@ async function openAccount(
     const isConfirmed = email !== null && row.confirmedAt !== null
     await user.$query(transaction).patch({
       signedUpAt: pod.now(),
-      signUpIp: await takeSignUpAddress(transaction, id),
+      signUpIp: await deleteSignUpAddress(transaction, id),
       signUpNetwork: network,
       ...(isConfirmed && { email, emailConfirmedAt: pod.now() }),
       ...(email !== null && !isConfirmed && { unconfirmedEmail: email }),
@@ -117,7 +117,7 @@ export async function rejectSignUp(
 ): Promise<void> {
   requirePower(actor, 'moderation')
   await decide(pod, actor, id, { decision: 'reject', reason }, async (transaction, { email, confirmedAt }) => {
-    await takeSignUpAddress(transaction, id)
+    await deleteSignUpAddress(transaction, id)
     const rows = transaction('pending_sign_ups').where({ id })
     if (email === null || confirmedAt === null || pod.config.mail === undefined) return void (await rows.delete())
     await rows.update({

@@ -38,7 +38,7 @@ import { MODERATION_LIMITS } from '../limits.js'
 import { enforcePodRules } from '../pods/pod-rules.js'
 import { type RuleDomain, readRuleDomain } from '../pods/rule-domain.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from '../record-action.js'
-import { clusterNotFound, lockOpenCluster, type ShownAuthor, withTick } from './clusters.js'
+import { clusterNotFound, lockOpenCluster, type ShownAuthor, withProposal } from './clusters.js'
 
 type CleanPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
 
@@ -218,8 +218,8 @@ async function tickedAuthors(
   excepted: ReadonlySet<string>,
 ): Promise<readonly ShownAuthor[]> {
   return (await listClusterAuthors(db, id, MODERATION_LIMITS.clusterAuthors))
-    .map((author) => withTick(author, now()))
-    .filter(({ isTicked, isStaff, guid }) => isTicked && !isStaff && !excepted.has(guid))
+    .map((author) => withProposal(author, now()))
+    .filter(({ isProposed, isStaff, guid }) => isProposed && !isStaff && !excepted.has(guid))
 }
 
 async function restrictAuthors(

@@ -24,7 +24,7 @@ export type { ListedCluster }
 
 export interface ShownAuthor extends ClusterAuthor {
   /** An action on the author is proposed: no local user follows them, and they are known for a short time. */
-  readonly isTicked: boolean
+  readonly isProposed: boolean
 }
 
 export interface WholeCluster extends ListedCluster {
@@ -55,7 +55,7 @@ export async function readCluster(
   if (cluster === undefined) throw clusterNotFound()
   const items = await listClusterItems(db, id, MODERATION_LIMITS.clusterItemsShown)
   const authors = await listClusterAuthors(db, id, MODERATION_LIMITS.clusterItemsShown)
-  return { ...cluster, items, authors: authors.map((author) => withTick(author, now())) }
+  return { ...cluster, items, authors: authors.map((author) => withProposal(author, now())) }
 }
 
 /** Dismisses a cluster and its case. The same key opens no cluster for a week. */
@@ -93,9 +93,9 @@ export async function lockOpenCluster(transaction: Knex.Transaction, id: number)
 const DAY_MS = 24 * 3_600 * 1_000
 
 /** People whom a local user follows, and people who are known for long, are not ticked. */
-export function withTick(author: ClusterAuthor, now: Date): ShownAuthor {
+export function withProposal(author: ClusterAuthor, now: Date): ShownAuthor {
   const days = (now.getTime() - author.firstSeenAt.getTime()) / DAY_MS
-  return { ...author, isTicked: !author.isFollowed && days < MODERATION_LIMITS.knownAuthorDays }
+  return { ...author, isProposed: !author.isFollowed && days < MODERATION_LIMITS.knownAuthorDays }
 }
 
 export function clusterNotFound(): Refusal {

@@ -20,7 +20,7 @@ interface NewNotice {
  * Stores a notice for a local user, sends a mail without its text, and begins a conversation from the podmin account if there is one.
  * Names no moderator.
  */
-export async function giveNotice(
+export async function sendNotice(
   pod: NoticePod,
   transaction: Knex.Transaction,
   { kind, userId, actionId, text = '', target }: NewNotice,

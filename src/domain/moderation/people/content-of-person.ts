@@ -11,9 +11,9 @@ import {
   lockAction,
 } from '../../../persistence/moderation/actions.js'
 import {
-  type ContentPlace,
+  type ContentCursor,
   countPublicContent,
-  FIRST_PLACE,
+  FIRST_CONTENT_CURSOR,
   findContentToChange,
 } from '../../../persistence/moderation/content-of-person.js'
 import { hideContentRows, showContentOfAction } from '../../../persistence/moderation/hidden-content.js'
@@ -31,7 +31,7 @@ import { contentIds, findContent } from '../find-content.js'
 import { personNotFound } from '../find-local-user.js'
 import type { ContentActionOptions } from '../hide-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
-import { giveNotice } from '../notices/give-notice.js'
+import { sendNotice } from '../notices/give-notice.js'
 import { type ActionOutcome, recordAction, requireReason } from '../record-action.js'
 import { tombstonesFor } from '../remove-content.js'
 
@@ -107,7 +107,7 @@ async function startChange(
       effect: async (actionId) => {
         if (user === undefined || silent) return
         const notice = kind === 'hide_content' ? 'content_hidden' : 'content_removed'
-        await giveNotice(pod, transaction, { kind: notice, userId: user.id, actionId })
+        await sendNotice(pod, transaction, { kind: notice, userId: user.id, actionId })
       },
     })
     const work = { kind: OPERATION_OF[kind], target: String(action.id), total, reason }
@@ -131,7 +131,7 @@ export async function undoContentChange(
 interface PersonContentDetails {
   readonly personId: number
   /** Where the operation continues. */
-  readonly place?: ContentPlace
+  readonly place?: ContentCursor
   readonly tombstones: Parameters<typeof Tombstone.takeBackPermanent>[1]
 }
 
@@ -179,7 +179,7 @@ async function findNextItems(transaction: Knex.Transaction, id: string, limit: n
   const action = await lockAction(transaction, actionId)
   if (action?.undoneById !== null) return { actionId, items: [] }
   const { personId, place } = action.details as unknown as PersonContentDetails
-  const { items, next } = await findContentToChange(transaction, personId, place ?? FIRST_PLACE, limit)
+  const { items, next } = await findContentToChange(transaction, personId, place ?? FIRST_CONTENT_CURSOR, limit)
   await changeActionDetails(transaction, actionId, { place: next })
   return { actionId, items }
 }

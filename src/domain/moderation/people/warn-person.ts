@@ -3,7 +3,7 @@ import { findTextFault } from '../../posts/texts.js'
 import { Refusal } from '../../refusals.js'
 import type { Actor } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
-import { giveNotice } from '../notices/give-notice.js'
+import { sendNotice } from '../notices/give-notice.js'
 import { type ActionOptions, type ActionOutcome, recordAction } from '../record-action.js'
 import { withLockedUser } from '../restrict-user.js'
 
@@ -28,7 +28,7 @@ export async function warnPerson(
       reason,
       caseId: options.caseId,
       undo: { possible: false },
-      effect: (actionId) => giveNotice(pod, transaction, { kind: 'warning', userId: user.id, actionId, text }),
+      effect: (actionId) => sendNotice(pod, transaction, { kind: 'warning', userId: user.id, actionId, text }),
     })
     return { changed: true, action }
   })

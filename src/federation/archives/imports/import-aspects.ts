@@ -4,7 +4,7 @@ import { Aspect } from '../../../persistence/models/aspect.js'
 import { User } from '../../../persistence/models/user.js'
 import { cleanText } from '../../../protocol/xml/xml.js'
 import { membersOf } from '../reading/archive-owner.js'
-import { Judgement, type ListImporter, NO_REF, type ReadyItem } from './import-context.js'
+import { BatchResults, type ListImporter, NO_REF, type ReadyItem } from './import-context.js'
 
 /** The aspects of the owner, in their order. */
 export const aspectImporter: ListImporter<ReadyItem> = {
@@ -12,33 +12,33 @@ export const aspectImporter: ListImporter<ReadyItem> = {
   list: 'contact_groups',
 
   async judge({ pod, user }, items) {
-    const judgement = new Judgement<ReadyItem>('aspects')
+    const results = new BatchResults<ReadyItem>('aspects')
     const known = new Set(
       (await Aspect.query(pod.db).where({ userId: user.userId })).map(({ name }) => name.toLowerCase()),
     )
     for (const { position, value } of items) {
       const name = aspectNameOf(membersOf(value)?.['name'])
       if (name === undefined) {
-        judgement.refuse({ position, ref: NO_REF }, 'schema')
+        results.refuse({ position, ref: NO_REF }, 'schema')
         continue
       }
       const item = { position, ref: name }
-      if (known.has(name.toLowerCase())) judgement.skip(item)
-      else judgement.accept(item)
+      if (known.has(name.toLowerCase())) results.recordPresent(item)
+      else results.accept(item)
       known.add(name.toLowerCase())
     }
-    return judgement
+    return results
   },
 
   async store({ user }, transaction, ready) {
-    const judgement = new Judgement<ReadyItem>('aspects')
+    const results = new BatchResults<ReadyItem>('aspects')
     await ensureAspects(
       transaction,
       user.userId,
       ready.map(({ ref }) => ref),
     )
-    for (const item of ready) judgement.note(item)
-    return judgement.outcomes
+    for (const item of ready) results.recordImported(item)
+    return results.outcomes
   },
 }
 

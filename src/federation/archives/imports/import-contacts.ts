@@ -15,7 +15,7 @@ import { aspectNameOf, ensureAspects } from './import-aspects.js'
 import {
   type ImportContext,
   type ImportRejectionReason,
-  Judgement,
+  BatchResults,
   type ListImporter,
   NO_REF,
   type ReadyItem,
@@ -40,8 +40,8 @@ export const contactImporter: ListImporter<ReadyContact> = {
   list: 'contacts',
 
   async judge(context, items) {
-    const judgement = new Judgement<ReadyContact>('contacts')
-    const named = items.flatMap((item) => readContact(item, judgement))
+    const results = new BatchResults<ReadyContact>('contacts')
+    const named = items.flatMap((item) => readContact(item, results))
     const people = await context.people.find(
       named.map(({ ref }) => ref),
       context.signal,
@@ -56,21 +56,21 @@ export const contactImporter: ListImporter<ReadyContact> = {
       const found = people.get(contact.ref)
       const reason = faultOf(context, contact.ref, found, blocks)
       if (reason !== undefined || found?.state !== 'found') {
-        judgement.refuse(contact, reason ?? 'not_found')
+        results.refuse(contact, reason ?? 'not_found')
         continue
       }
       const personId = found.newest.id
       const before = known.get(personId)
       const hasContact = !contact.receiving || before?.receiving === true
       const hasClaim = !contact.sharing || before?.sharing === true || claimed.has(personId)
-      if (hasContact && hasClaim) judgement.skip(contact)
-      else judgement.accept({ ...contact, personId })
+      if (hasContact && hasClaim) results.recordPresent(contact)
+      else results.accept({ ...contact, personId })
     }
-    return judgement
+    return results
   },
 
   async store({ user }, transaction, ready) {
-    const judgement = new Judgement<ReadyContact>('contacts')
+    const results = new BatchResults<ReadyContact>('contacts')
     const aspects = await ensureAspects(
       transaction,
       user.userId,
@@ -88,16 +88,16 @@ export const contactImporter: ListImporter<ReadyContact> = {
     )
     const shared = ready.filter(({ receiving }) => receiving).map(({ personId }) => personId)
     await shareWithLocalPeople(transaction, user.personId, shared)
-    for (const contact of ready) judgement.note(contact)
-    return judgement.outcomes
+    for (const contact of ready) results.recordImported(contact)
+    return results.outcomes
   },
 }
 
-function readContact({ position, value }: SpooledItem, judgement: Judgement<ReadyContact>): NamedContact[] {
+function readContact({ position, value }: SpooledItem, results: BatchResults<ReadyContact>): NamedContact[] {
   const members = membersOf(value)
   const address = typeof members?.['account_id'] === 'string' ? addressOf(members['account_id']) : undefined
   if (members === undefined || address === undefined) {
-    judgement.refuse({ position, ref: NO_REF }, 'schema')
+    results.refuse({ position, ref: NO_REF }, 'schema')
     return []
   }
   const groups = Array.isArray(members['contact_groups_membership']) ? members['contact_groups_membership'] : []
@@ -152,11 +152,11 @@ export const blockImporter: ListImporter<ReadyBlock> = {
   list: 'blocks',
 
   async judge(context, items) {
-    const judgement = new Judgement<ReadyBlock>('blocks')
+    const results = new BatchResults<ReadyBlock>('blocks')
     const named = items.flatMap(({ position, value }) => {
       const address = typeof value === 'string' ? addressOf(value) : undefined
       if (address !== undefined) return [{ position, ref: address }]
-      judgement.refuse({ position, ref: NO_REF }, 'schema')
+      results.refuse({ position, ref: NO_REF }, 'schema')
       return []
     })
     const people = await context.people.find(
@@ -166,16 +166,16 @@ export const blockImporter: ListImporter<ReadyBlock> = {
     const blocks = await findUserBlocks(context.pod.db, context.user.userId)
     for (const item of named) {
       const found = people.get(item.ref)
-      if (isOwner(context, item.ref)) judgement.refuse(item, 'self')
-      else if (found?.state !== 'found') judgement.refuse(item, found?.reason ?? 'not_found')
-      else if (blocks.has(found.newest.id)) judgement.skip(item)
-      else judgement.accept({ ...item, personId: found.newest.id })
+      if (isOwner(context, item.ref)) results.refuse(item, 'self')
+      else if (found?.state !== 'found') results.refuse(item, found?.reason ?? 'not_found')
+      else if (blocks.has(found.newest.id)) results.recordPresent(item)
+      else results.accept({ ...item, personId: found.newest.id })
     }
-    return judgement
+    return results
   },
 
   async store({ user }, transaction, ready) {
-    const judgement = new Judgement<ReadyBlock>('blocks')
+    const results = new BatchResults<ReadyBlock>('blocks')
     if (ready.length > 0) {
       const { userId } = user
       const pairs = ready.map(({ personId }) => ({ userId, personId }))
@@ -188,7 +188,7 @@ export const blockImporter: ListImporter<ReadyBlock> = {
         users.map(({ id }) => ({ userId: id, personId: user.personId })),
       )
     }
-    for (const item of ready) judgement.note(item)
-    return judgement.outcomes
+    for (const item of ready) results.recordImported(item)
+    return results.outcomes
   },
 }

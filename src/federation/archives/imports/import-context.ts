@@ -73,7 +73,7 @@ export interface ListImporter<Ready extends ReadyItem> {
 }
 
 /** Collects the outcomes of a batch. */
-export class Judgement<Ready extends ReadyItem> implements JudgedItems<Ready> {
+export class BatchResults<Ready extends ReadyItem> implements JudgedItems<Ready> {
   readonly ready: Ready[] = []
   readonly outcomes: ItemOutcome[] = []
   readonly #section: ImportSection
@@ -90,11 +90,11 @@ export class Judgement<Ready extends ReadyItem> implements JudgedItems<Ready> {
     this.#add(item, 'refused', reason)
   }
 
-  skip(item: ReadyItem): void {
+  recordPresent(item: ReadyItem): void {
     this.#add(item, 'already_there', null)
   }
 
-  note(item: ReadyItem): void {
+  recordImported(item: ReadyItem): void {
     this.#add(item, 'imported', null)
   }
 

@@ -11,7 +11,7 @@ import {
 import { Tag } from '../../../persistence/models/tag.js'
 import { isGuid } from '../../../protocol/values.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
-import { type ImportContext, Judgement, type ListImporter, NO_REF, type ReadyItem } from './import-context.js'
+import { type ImportContext, BatchResults, type ListImporter, NO_REF, type ReadyItem } from './import-context.js'
 
 /** Tags that the owner follows. */
 export const tagImporter: ListImporter<ReadyItem> = {
@@ -19,25 +19,25 @@ export const tagImporter: ListImporter<ReadyItem> = {
   list: 'followed_tags',
 
   async judge({ pod, user }, items) {
-    const judgement = new Judgement<ReadyItem>('tags')
+    const results = new BatchResults<ReadyItem>('tags')
     const { followedTags } = await findArchivedLists(pod.db, user.userId)
     const known = new Set(followedTags)
     for (const { position, value } of items) {
       const name = tagNameOf(value)
-      if (name === undefined) judgement.refuse({ position, ref: NO_REF }, 'schema')
-      else if (known.has(name)) judgement.skip({ position, ref: name })
-      else judgement.accept({ position, ref: name })
+      if (name === undefined) results.refuse({ position, ref: NO_REF }, 'schema')
+      else if (known.has(name)) results.recordPresent({ position, ref: name })
+      else results.accept({ position, ref: name })
     }
-    return judgement
+    return results
   },
 
   async store({ user }, transaction, ready) {
-    const judgement = new Judgement<ReadyItem>('tags')
+    const results = new BatchResults<ReadyItem>('tags')
     for (const item of ready) {
-      if (await Tag.follow(transaction, user.userId, item.ref)) judgement.note(item)
-      else judgement.skip(item)
+      if (await Tag.follow(transaction, user.userId, item.ref)) results.recordImported(item)
+      else results.recordPresent(item)
     }
-    return judgement.outcomes
+    return results.outcomes
   },
 }
 
@@ -57,8 +57,8 @@ export const subscriptionImporter: ListImporter<ReadyItem> = {
   list: 'post_subscriptions',
 
   async judge(context, items) {
-    const judgement = new Judgement<ReadyItem>('subscriptions')
-    const named = readGuids(items, judgement)
+    const results = new BatchResults<ReadyItem>('subscriptions')
+    const named = readGuids(items, results)
     const guids = named.map(({ ref }) => ref)
     const { db } = context.pod
     const known = await findHolders(db, 'posts', guids)
@@ -70,22 +70,22 @@ export const subscriptionImporter: ListImporter<ReadyItem> = {
     )
     const found = missing.length === 0 ? known : await findHolders(db, 'posts', guids)
     for (const item of named) {
-      if (subscribed.has(item.ref)) judgement.skip(item)
-      else if (found.has(item.ref) || isInArchive(context, item.ref)) judgement.accept(item)
-      else judgement.refuse(item, 'parent_missing')
+      if (subscribed.has(item.ref)) results.recordPresent(item)
+      else if (found.has(item.ref) || isInArchive(context, item.ref)) results.accept(item)
+      else results.refuse(item, 'parent_missing')
     }
-    return judgement
+    return results
   },
 
   async store({ user }, transaction, ready) {
-    const judgement = new Judgement<ReadyItem>('subscriptions')
+    const results = new BatchResults<ReadyItem>('subscriptions')
     const posts = ready.map(({ ref }) => ({ guid: ref, participation: newGuid() }))
     const fresh = await subscribeToPosts(transaction, user.personId, posts)
     for (const item of ready) {
-      if (fresh.has(item.ref)) judgement.note(item)
-      else judgement.skip(item)
+      if (fresh.has(item.ref)) results.recordImported(item)
+      else results.recordPresent(item)
     }
-    return judgement.outcomes
+    return results.outcomes
   },
 }
 
@@ -104,10 +104,10 @@ export async function importMarks(
   await pod.db.transaction(async (transaction) => markPosts(transaction, table, user.userId, guids))
 }
 
-function readGuids(items: readonly SpooledItem[], judgement: Judgement<ReadyItem>): readonly ReadyItem[] {
+function readGuids(items: readonly SpooledItem[], results: BatchResults<ReadyItem>): readonly ReadyItem[] {
   return items.flatMap(({ position, value }) => {
     if (typeof value === 'string' && isGuid(value)) return [{ position, ref: value }]
-    judgement.refuse({ position, ref: NO_REF }, 'schema')
+    results.refuse({ position, ref: NO_REF }, 'schema')
     return []
   })
 }

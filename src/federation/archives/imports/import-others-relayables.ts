@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { findUserBlocks } from '../../../persistence/archives/imported-people.js'
 import { verifyRelayable } from '../../../protocol/signatures/relayable-signature.js'
 import { parsePublicKey } from '../../inbound/find-signers.js'
-import { type ImportContext, Judgement, type ListImporter } from './import-context.js'
+import { type ImportContext, BatchResults, type ListImporter } from './import-context.js'
 import {
   findParentsOf,
   findStoredRelayables,
@@ -28,9 +28,9 @@ export function othersRelayableImporter(list: 'others_comments' | 'others_reacti
     list,
 
     async judge(context, items) {
-      const judgement = new Judgement<ReadyRelayable>(SECTION)
-      const fresh = await leaveOutStored(context, readRelayables(context, items, judgement), judgement)
-      const placed = await leaveOutForeignParents(context, fresh, judgement)
+      const results = new BatchResults<ReadyRelayable>(SECTION)
+      const fresh = await leaveOutStored(context, readRelayables(context, items, results), results)
+      const placed = await leaveOutForeignParents(context, fresh, results)
       const people = await context.people.find(
         placed.map(({ author }) => author),
         context.signal,
@@ -40,19 +40,19 @@ export function othersRelayableImporter(list: 'others_comments' | 'others_reacti
       for (const each of placed) {
         const reason = faultOfAuthor(each, people.get(each.author), blocks)
         if (reason !== undefined) {
-          judgement.refuse(each, reason)
+          results.refuse(each, reason)
           continue
         }
         verified += 1
         if (verified % VERIFIED_AT_ONCE === 0) await nextTurn()
         const signed = verify(each, people.get(each.author))
-        if (signed === undefined) judgement.refuse(each, 'signature_wrong')
-        else judgement.accept(signed)
+        if (signed === undefined) results.refuse(each, 'signature_wrong')
+        else results.accept(signed)
       }
-      for (const { entity } of judgement.ready) {
+      for (const { entity } of results.ready) {
         if (entity.type === 'comment') context.planned?.comments.add(entity.guid)
       }
-      return judgement
+      return results
     },
 
     store: async (context, transaction, ready) => storeRelayables(context, transaction, SECTION, ready),
@@ -62,7 +62,7 @@ export function othersRelayableImporter(list: 'others_comments' | 'others_reacti
 async function leaveOutStored(
   context: ImportContext,
   relayables: readonly ReadyRelayable[],
-  judgement: Judgement<ReadyRelayable>,
+  results: BatchResults<ReadyRelayable>,
 ): Promise<readonly ReadyRelayable[]> {
   const stored = await findStoredRelayables(context.pod.db, relayables)
   const authors = await context.people.find(
@@ -74,8 +74,8 @@ async function leaveOutStored(
     if (holder === undefined) return true
     const author = authors.get(each.author)
     const isSame = holder === each.author || (author?.state === 'found' && author.newest.address === holder)
-    if (isSame) judgement.skip(each)
-    else judgement.refuse(each, 'guid_taken')
+    if (isSame) results.recordPresent(each)
+    else results.refuse(each, 'guid_taken')
     return false
   })
 }
@@ -83,13 +83,13 @@ async function leaveOutStored(
 async function leaveOutForeignParents(
   context: ImportContext,
   relayables: readonly ReadyRelayable[],
-  judgement: Judgement<ReadyRelayable>,
+  results: BatchResults<ReadyRelayable>,
 ): Promise<readonly ReadyRelayable[]> {
   const parents = await findParentsOf(context.pod.db, relayables)
   return relayables.filter((each) => {
     const parent = parents.get(parentKeyOf(each.entity))
     const isOwn = parent === undefined ? isPlannedParent(context, each.entity) : isOwnRoot(context, parent.rootAuthorId)
-    if (!isOwn) judgement.refuse(each, 'parent_missing')
+    if (!isOwn) results.refuse(each, 'parent_missing')
     return isOwn
   })
 }

@@ -1,5 +1,5 @@
 import { isOwner } from '../owner.js'
-import { type ImportContext, Judgement, type ListImporter } from './import-context.js'
+import { type ImportContext, BatchResults, type ListImporter } from './import-context.js'
 import {
   findParentsOf,
   findStoredRelayables,
@@ -20,19 +20,19 @@ export function ownRelayableImporter(list: 'own_comments' | 'own_reactions'): Li
     list,
 
     async judge(context, items) {
-      const judgement = new Judgement<ReadyRelayable>(SECTION)
+      const results = new BatchResults<ReadyRelayable>(SECTION)
       const { db } = context.pod
-      const own = readRelayables(context, items, judgement).flatMap((each) => {
+      const own = readRelayables(context, items, results).flatMap((each) => {
         if (isOwner(context, each.author)) return [asOwn(context, each)]
-        judgement.refuse(each, 'foreign_author')
+        results.refuse(each, 'foreign_author')
         return []
       })
       const stored = await findStoredRelayables(db, own)
       const fresh = own.filter((each) => {
         const holder = stored.get(each.ref)
         if (holder === undefined) return true
-        if (isOwner(context, holder)) judgement.skip(each)
-        else judgement.refuse(each, 'guid_taken')
+        if (isOwner(context, holder)) results.recordPresent(each)
+        else results.refuse(each, 'guid_taken')
         return false
       })
       const parents = await findParentsOf(db, fresh)
@@ -44,13 +44,13 @@ export function ownRelayableImporter(list: 'own_comments' | 'own_reactions'): Li
       for (const each of fresh) {
         const isThere = found.has(parentKeyOf(each.entity)) || isPlannedParent(context, each.entity)
         // A check fetches nothing: what it cannot see may be found by the import.
-        if (isThere || context.fetches === undefined) judgement.accept(each)
-        else judgement.refuse(each, 'parent_missing')
+        if (isThere || context.fetches === undefined) results.accept(each)
+        else results.refuse(each, 'parent_missing')
       }
-      for (const { entity } of judgement.ready) {
+      for (const { entity } of results.ready) {
         if (entity.type === 'comment') context.planned?.comments.add(entity.guid)
       }
-      return judgement
+      return results
     },
 
     store: async (context, transaction, ready) => storeRelayables(context, transaction, SECTION, ready),

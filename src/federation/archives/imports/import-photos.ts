@@ -91,7 +91,7 @@ async function storePicture(
 const UNUSABLE: PhotoOutcome = { outcome: 'refused', reason: 'photo_unusable' }
 
 /** Lets the photos of the account point to the stored files; also photos that were imported before their files. */
-export async function placePhotos(context: ImportContext, importId: number): Promise<void> {
+export async function attachPhotos(context: ImportContext, importId: number): Promise<void> {
   const { pod, user, signal } = context
   const { guid } = await Person.query(pod.db).findById(user.personId).throwIfNotFound()
   for await (const names of listImportedPhotoNames(pod.db, importId, PHOTOS_AT_ONCE)) {

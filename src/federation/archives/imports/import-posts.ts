@@ -7,7 +7,7 @@ import { counterChangesOf } from '../../inbound/store/counter-changes.js'
 import { storeReshares, storeStatusMessages } from '../../inbound/store/store-posts.js'
 import { isOwner } from '../owner.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
-import { type ImportContext, Judgement, type ListImporter, type ReadyItem } from './import-context.js'
+import { type ImportContext, BatchResults, type ListImporter, type ReadyItem } from './import-context.js'
 import { arrivalOf } from './imported-arrival.js'
 import { readArchivedEntity } from './read-entity.js'
 
@@ -23,8 +23,8 @@ export const postImporter: ListImporter<ReadyPost> = {
   list: 'posts',
 
   async judge(context, items) {
-    const judgement = new Judgement<ReadyPost>('posts')
-    const read = items.flatMap((item) => readPost(context, item, judgement))
+    const results = new BatchResults<ReadyPost>('posts')
+    const read = items.flatMap((item) => readPost(context, item, results))
     const guids = read.map(({ ref }) => ref)
     const { db } = context.pod
     const holders = await findHolders(db, 'posts', guids)
@@ -36,27 +36,27 @@ export const postImporter: ListImporter<ReadyPost> = {
     for (const post of read) {
       const holder = holders.get(post.ref)
       if (holder !== undefined) {
-        if (isOwner(context, holder)) judgement.skip(post)
-        else judgement.refuse(post, 'guid_taken')
+        if (isOwner(context, holder)) results.recordPresent(post)
+        else results.refuse(post, 'guid_taken')
         continue
       }
       const { entity } = post
       if (entity.type === 'reshare') {
         const root = entity.root_guid === undefined ? undefined : roots.get(entity.root_guid)
-        if (root === undefined || !root.public) judgement.refuse(post, 'root_missing')
-        else judgement.accept(post)
+        if (root === undefined || !root.public) results.refuse(post, 'root_missing')
+        else results.accept(post)
         continue
       }
-      judgement.accept({ ...post, entity: withoutTakenParts(entity, nested) })
+      results.accept({ ...post, entity: withoutTakenParts(entity, nested) })
     }
-    if (context.planned !== undefined) notePlanned(context.planned, judgement.ready)
-    return judgement
+    if (context.planned !== undefined) notePlanned(context.planned, results.ready)
+    return results
   },
 
   async store(context, transaction, ready) {
     const { pod } = context
     const now = pod.now()
-    const judgement = new Judgement<ReadyPost>('posts')
+    const results = new BatchResults<ReadyPost>('posts')
     const byEntity = new Map(ready.map((post) => [post.entity.guid, post]))
     const statuses = ready.flatMap(({ entity }) => (entity.type === 'status_message' ? arrivalOf(entity, now) : []))
     const reshares = ready.flatMap(({ entity }) => (entity.type === 'reshare' ? arrivalOf(entity, now) : []))
@@ -77,33 +77,33 @@ export const postImporter: ListImporter<ReadyPost> = {
       unstored.map(({ ref }) => ref),
     )
     for (const post of ready) {
-      if (ids.has(post.ref)) judgement.note(post)
-      else if (taken.has(post.ref)) judgement.refuse(post, 'guid_taken')
-      else if (holders.has(post.ref)) judgement.skip(post)
-      else judgement.refuse(post, post.entity.type === 'reshare' ? 'duplicate' : 'deleted_before')
+      if (ids.has(post.ref)) results.recordImported(post)
+      else if (taken.has(post.ref)) results.refuse(post, 'guid_taken')
+      else if (holders.has(post.ref)) results.recordPresent(post)
+      else results.refuse(post, post.entity.type === 'reshare' ? 'duplicate' : 'deleted_before')
     }
-    return judgement.outcomes
+    return results.outcomes
   },
 }
 
 function readPost(
   context: ImportContext,
   { position, value }: SpooledItem,
-  judgement: Judgement<ReadyPost>,
+  results: BatchResults<ReadyPost>,
 ): ReadyPost[] {
   const read = readArchivedEntity(value, context.pod.now())
   const item = { position, ref: read.ref }
   if (!read.ok) {
-    judgement.refuse(item, read.reason)
+    results.refuse(item, read.reason)
     return []
   }
   const { entity, members } = read
   if (entity.type !== 'status_message' && entity.type !== 'reshare') {
-    judgement.refuse(item, 'schema')
+    results.refuse(item, 'schema')
     return []
   }
   if (!isOwner(context, entity.author)) {
-    judgement.refuse(item, 'foreign_author')
+    results.refuse(item, 'foreign_author')
     return []
   }
   const author = context.user.address
@@ -114,7 +114,7 @@ function readPost(
     entity.poll === undefined &&
     entity.location === undefined
   ) {
-    judgement.refuse(item, 'empty')
+    results.refuse(item, 'empty')
     return []
   }
   const names = Array.isArray(members['aspects']) ? members['aspects'] : []

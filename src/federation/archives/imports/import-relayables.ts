@@ -26,7 +26,7 @@ import { readTimestamp } from '../../../protocol/values.js'
 import { counterChangesOf } from '../../inbound/store/counter-changes.js'
 import { plausibleTime } from '../../inbound/store/plausible-time.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
-import { type ImportContext, Judgement, type ReadyItem } from './import-context.js'
+import { type ImportContext, BatchResults, type ReadyItem } from './import-context.js'
 import { arrivalOf } from './imported-arrival.js'
 import { readArchivedEntity } from './read-entity.js'
 
@@ -46,20 +46,20 @@ export interface ReadyRelayable extends ReadyItem {
 export function readRelayables(
   context: ImportContext,
   items: readonly SpooledItem[],
-  judgement: Judgement<ReadyRelayable>,
+  results: BatchResults<ReadyRelayable>,
 ): readonly ReadyRelayable[] {
   const now = context.pod.now()
   return items.flatMap(({ position, value }) => {
     const read = readArchivedEntity(value, now)
     const item = { position, ref: read.ref }
     if (!read.ok) {
-      judgement.refuse(item, read.reason)
+      results.refuse(item, read.reason)
       return []
     }
     const { entity, members } = read
     const isKnown = entity.type === 'comment' || entity.type === 'like' || entity.type === 'poll_participation'
     if (!isKnown) {
-      judgement.refuse(item, 'schema')
+      results.refuse(item, 'schema')
       return []
     }
     return [{ ...item, entity, author: entity.author, createdAt: readTime(members['created_at']) }]
@@ -209,16 +209,16 @@ async function outcomesOf(
   ready: readonly ReadyRelayable[],
   outcomes: ReadonlyMap<string, RelayableOutcome>,
 ): Promise<readonly ItemOutcome[]> {
-  const judgement = new Judgement<ReadyRelayable>(section)
+  const results = new BatchResults<ReadyRelayable>(section)
   const unclear: ReadyRelayable[] = []
   for (const each of ready) {
     const outcome = outcomes.get(each.ref)
-    if (outcome === undefined || outcome.root === null) judgement.refuse(each, 'parent_missing')
-    else if (outcome.id !== null) judgement.note(each)
-    else if (outcome.existingAuthor === each.author) judgement.skip(each)
-    else if (outcome.existingAuthor !== null) judgement.refuse(each, 'guid_taken')
-    else if (outcome.root.misses) judgement.refuse(each, 'schema')
-    else if (outcome.root.ignores) judgement.refuse(each, 'blocked')
+    if (outcome === undefined || outcome.root === null) results.refuse(each, 'parent_missing')
+    else if (outcome.id !== null) results.recordImported(each)
+    else if (outcome.existingAuthor === each.author) results.recordPresent(each)
+    else if (outcome.existingAuthor !== null) results.refuse(each, 'guid_taken')
+    else if (outcome.root.misses) results.refuse(each, 'schema')
+    else if (outcome.root.ignores) results.refuse(each, 'blocked')
     else unclear.push(each)
   }
   const reacted = await findReactions(
@@ -227,7 +227,7 @@ async function outcomesOf(
   )
   for (const each of unclear) {
     const key = `${parentKeyOf(each.entity)} ${each.author}`
-    judgement.refuse(each, each.entity.type !== 'comment' && reacted.has(key) ? 'duplicate' : 'deleted_before')
+    results.refuse(each, each.entity.type !== 'comment' && reacted.has(key) ? 'duplicate' : 'deleted_before')
   }
-  return judgement.outcomes
+  return results.outcomes
 }

@@ -35,7 +35,7 @@ import { addOutcomes } from './count-outcomes.js'
 import { openFetches } from './fetches.js'
 import type { ImportContext, MakePicture } from './import-context.js'
 import { importMarks } from './import-lists.js'
-import { importPhotos, importPhotosWithoutPost, placePhotos, showProfilePicture } from './import-photos.js'
+import { importPhotos, importPhotosWithoutPost, attachPhotos, showProfilePicture } from './import-photos.js'
 import { importProfile, importSettings } from './import-profile.js'
 import { type BatchImporter, CONTENT_IMPORTERS, RELATION_IMPORTERS } from './list-importers.js'
 import { openPeopleFinder } from './people-finder.js'
@@ -162,7 +162,7 @@ class ImportRun {
       ...(options.content ? CONTENT_IMPORTERS.map((importer) => this.#listPhase(importer)) : []),
       ...(options.content ? [this.#step('marks', () => this.#marks())] : []),
       this.#step('settings', () => this.#settings()),
-      this.#step('place_photos', () => this.#placePhotos()),
+      this.#step('place_photos', () => this.#attachPhotos()),
       ...(options.move ? [this.#step('announce', () => this.#announce())] : []),
     ]
   }
@@ -245,10 +245,10 @@ class ImportRun {
     return imported + skipped === 0 ? undefined : importedPhotosUrl(this.#pod.config.url, await this.#personGuid())
   }
 
-  async #placePhotos(): Promise<void> {
+  async #attachPhotos(): Promise<void> {
     const { id, header } = this.#import
     if (header['has_photos'] !== true) return
-    await placePhotos(this.#opened(), id)
+    await attachPhotos(this.#opened(), id)
     await importPhotosWithoutPost(this.#opened(), importFolder(this.#pod, this.#import))
   }
 

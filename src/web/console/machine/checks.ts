@@ -3,9 +3,9 @@ import { readChecks } from '../../../domain/operations/checks.js'
 import { html } from '../../pages/markup.js'
 import { sendConsolePage } from '../console-page.js'
 import { formatTime } from '../quantities.js'
-import { listCard, stateWord } from '../tables.js'
+import { listCard, stateBadge } from '../tables.js'
 
-const STATES = { ok: stateWord('fine', 'good'), warn: stateWord('warning', 'warn'), fail: stateWord('failed', 'bad') }
+const STATES = { ok: stateBadge('fine', 'good'), warn: stateBadge('warning', 'warn'), fail: stateBadge('failed', 'bad') }
 
 /** `/admin/checks`: the last checks of this pod from outside. */
 export const checkRoutes: FastifyPluginAsync = async (app) => {

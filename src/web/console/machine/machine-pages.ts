@@ -6,7 +6,7 @@ import { listProcesses, type PodProcess } from '../../../persistence/operations/
 import { html, type Markup } from '../../pages/markup.js'
 import { sendConsolePage } from '../console-page.js'
 import { formatBytes, formatCount, formatRelativeTime, formatSeconds, formatTime } from '../quantities.js'
-import { dataTable, factList, stateWord } from '../tables.js'
+import { dataTable, factList, stateBadge } from '../tables.js'
 
 /** A share of the connections from which an operator should act. */
 const NEARLY_FULL = 0.8
@@ -59,10 +59,10 @@ ${jobTable(processes, pod.now())}`,
           formatBytes(facts.freeBytes),
           formatBytes(facts.totalBytes),
           facts.freeBytes === null
-            ? stateWord('cannot be read', 'bad')
+            ? stateBadge('cannot be read', 'bad')
             : isNearlyFull(facts)
-              ? stateWord('nearly full', 'bad')
-              : stateWord('enough space', 'good'),
+              ? stateBadge('nearly full', 'bad')
+              : stateBadge('enough space', 'good'),
         ]),
       })}</section>
 <section class="card"><h2>Backups</h2>${backupFacts(backup)}</section>`,
@@ -139,13 +139,13 @@ function databaseFacts(facts: DatabaseFacts): Markup {
     ['Size', formatBytes(facts.bytes)],
     [
       'Connections',
-      html`${connections} of ${maxConnections} ${share > NEARLY_FULL && stateWord('nearly all in use', 'warn')}`,
+      html`${connections} of ${maxConnections} ${share > NEARLY_FULL && stateBadge('nearly all in use', 'warn')}`,
     ],
     ['Longest transaction', formatSeconds(longestTransaction)],
     ['Waiting locks', formatCount(waitingLocks)],
     [
       'Transaction id age',
-      html`${formatCount(transactionAge)} ${transactionAge > TRANSACTIONS_WARN && stateWord('vacuum is late', 'bad')}`,
+      html`${formatCount(transactionAge)} ${transactionAge > TRANSACTIONS_WARN && stateBadge('vacuum is late', 'bad')}`,
     ],
     ['Replicas', replicas === 0 ? 'none' : `${replicas}, lag ${formatSeconds(replicaLag)}`],
   ])

@@ -15,7 +15,7 @@ export function readActionOptions(request: FastifyRequest): ActionOptions {
 }
 
 /** An action that was taken on the page of a case leads back to the case. */
-export function caseOr(page: (request: FastifyRequest) => string): (request: FastifyRequest) => string {
+export function caseOrPagePath(page: (request: FastifyRequest) => string): (request: FastifyRequest) => string {
   return (request) => {
     const id = formText(request, 'case_id')
     return id !== undefined && /^[1-9][0-9]{0,14}$/.test(id) ? `/admin/reports/${id}` : page(request)

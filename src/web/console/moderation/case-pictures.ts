@@ -4,7 +4,7 @@ import { type CasePictureState, PICTURE_LOOKS } from '../../../persistence/moder
 import { html, type Markup } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { RequestFault } from '../../server/request-faults.js'
-import { addFormAction, pageAt } from '../actions.js'
+import { addFormAction, pathWithParameters } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
 import { pathId, pathText } from '../form-fields.js'
 import { actionForm } from '../form-parts.js'
@@ -30,7 +30,7 @@ export function addCasePictures(app: FastifyInstance): void {
   addFormAction(app, {
     path: PATH,
     power: 'moderation',
-    ...{ title: 'Show the picture', notice: 'picture_wanted', page: pageAt(PATH) },
+    ...{ title: 'Show the picture', notice: 'picture_wanted', page: pathWithParameters(PATH) },
     run: (request) => showCasePicture(pod, request.console.actor, pictureIn(request)),
   })
 
@@ -46,7 +46,7 @@ function pictureIn(request: FastifyRequest) {
 }
 
 function pictureCard(request: FastifyRequest, state: CasePictureState | undefined, isClear: boolean): Markup {
-  const path = pageAt(PATH)(request)
+  const path = pathWithParameters(PATH)(request)
   const form = actionForm(request, path, html`<button>Show the picture, blurred</button>`)
   if (state === undefined) return html`<p>It is fetched once you ask for it, which the audit log records.</p>${form}`
   if (state === 'failed') return html`<p>The picture could not be fetched or read.</p>${form}`

@@ -7,7 +7,7 @@ import type { ConsolePage } from '../console-page.js'
 import { actionForm, checkbox, choicesOf, hiddenField, reasonField, select } from '../form-parts.js'
 import { keptFields } from '../kept-fields.js'
 import { formatCount, formatTime } from '../quantities.js'
-import { factList, listCard, stateWord } from '../tables.js'
+import { factList, listCard, stateBadge } from '../tables.js'
 
 export const CLEAN_AUTHORS = ['none', 'silence', 'block'] as const
 export const CLEAN_PODS = ['none', 'limited', 'blocked'] as const
@@ -15,7 +15,7 @@ export const CLEAN_PODS = ['none', 'limited', 'blocked'] as const
 const STATE_LOOKS = { open: 'warn', cleaned: 'good', dismissed: 'neutral' } as const
 
 export function clusterState({ state }: ListedCluster): Markup {
-  return stateWord(state, STATE_LOOKS[state])
+  return stateBadge(state, STATE_LOOKS[state])
 }
 
 /** The page of a cluster: its items and authors, and the parts of its cleaning with a tick each. */
@@ -74,12 +74,12 @@ function authorTable(authors: readonly ShownAuthor[], isForm = false) {
       { title: 'Restricted by a cleaning' },
       ...(isForm ? [{ title: 'Leave out' }] : []),
     ],
-    rows: authors.map(({ guid, address, items, firstSeenAt, isFollowed, isTicked, isStaff }) => [
+    rows: authors.map(({ guid, address, items, firstSeenAt, isFollowed, isProposed, isStaff }) => [
       html`<a href="/admin/people/${encodeURIComponent(guid)}"><bdi>${address}</bdi></a>`,
       formatCount(items),
       formatTime(firstSeenAt),
       isFollowed ? 'yes' : 'no',
-      isTicked && !isStaff ? 'yes' : 'no',
+      isProposed && !isStaff ? 'yes' : 'no',
       ...(isForm
         ? [checkbox(html`<bdi>${address}</bdi>`, 'except[]', { value: guid, isTicked: isFollowed || isStaff })]
         : []),
@@ -100,7 +100,7 @@ function itemTable({ items }: WholeCluster) {
     rows: items.map(({ type, guid, author, isHidden, isEntitled, text }) => [
       html`<a href="/admin/content/${encodeURIComponent(guid)}?type=${type}">${type}</a>`,
       html`<bdi>${author}</bdi>`,
-      isHidden ? stateWord('hidden', 'warn') : 'visible',
+      isHidden ? stateBadge('hidden', 'warn') : 'visible',
       isEntitled ? 'yes' : 'no',
       html`<bdi>${text.slice(0, EXCERPT)}</bdi>`,
     ]),

@@ -8,7 +8,7 @@ import {
 } from '../../../domain/moderation/clusters/clusters.js'
 import { html } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
-import { addFormAction, pageAt } from '../actions.js'
+import { addFormAction, pathWithParameters } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
 import { formChoice, formTexts, isTicked, pathId } from '../form-fields.js'
 import { choicesOf, filterForm, select } from '../form-parts.js'
@@ -59,7 +59,7 @@ function addClusterActions(app: FastifyInstance): void {
   const given = (request: FastifyRequest) => [pod, request.console.actor, pathId(request)] as const
   const common = {
     power: 'moderation',
-    page: pageAt('/admin/clusters/:id'),
+    page: pathWithParameters('/admin/clusters/:id'),
     current: async (request: FastifyRequest) => {
       const found = await readCluster(...given(request))
       return { version: found.state, state: clusterState(found) }

@@ -8,14 +8,14 @@ import { readRecordedContent } from '../../../domain/moderation/show-content.js'
 import { formText } from '../../oidc/form-text.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
-import { addFormAction, type FormAction, pageAt } from '../actions.js'
+import { addFormAction, type FormAction, pathWithParameters } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
 import { formNumber, pathId, pathText } from '../form-fields.js'
 import { actionForm, hiddenField, reasonField, untilField } from '../form-parts.js'
 import { formatTime } from '../quantities.js'
-import { factList, stateWord } from '../tables.js'
+import { factList, stateBadge } from '../tables.js'
 import { actionList } from './action-list.js'
-import { caseOr, readActionOptions, resolveCaseIfTicked } from './case-form.js'
+import { caseOrPagePath, readActionOptions, resolveCaseIfTicked } from './case-form.js'
 import { evidence } from './evidence.js'
 import { actOnAuthorIfChosen, addressOfPerson, currentPerson, listActionsOn } from './person-actions.js'
 import { currentCase } from './report-actions.js'
@@ -42,9 +42,9 @@ ${forms(request, target, String(items[0]?.id ?? 0))}`,
     },
   )
 
-  const page = caseOr((request) => {
+  const page = caseOrPagePath((request) => {
     const type = formText(request, 'type')
-    return `${pageAt('/admin/content/:guid')(request)}${type === 'comment' ? '?type=comment' : ''}`
+    return `${pathWithParameters('/admin/content/:guid')(request)}${type === 'comment' ? '?type=comment' : ''}`
   })
   const add = (name: string, action: Pick<FormAction, 'power' | 'title' | 'notice' | 'run'>) =>
     addFormAction(app, {
@@ -93,7 +93,7 @@ ${forms(request, target, String(items[0]?.id ?? 0))}`,
   addFormAction(app, {
     path: '/admin/actions/:id/undo',
     power: 'moderation',
-    ...{ title: 'Undo the action', notice: 'undone', page: caseOr(() => '/admin/audit') },
+    ...{ title: 'Undo the action', notice: 'undone', page: caseOrPagePath(() => '/admin/audit') },
     run: (request) => undoAction(pod, request.console.actor, pathId(request), readActionOptions(request)),
   })
 }
@@ -110,7 +110,7 @@ function factsOf({ type, guid }: ContentTarget, { author, caseId, postGuid, ...f
   const isVisible = found.public && !found.isHidden
   const anchor = type === 'comment' ? `#${encodeURIComponent(guid)}` : ''
   return factList([
-    ['State', found.isHidden ? stateWord('hidden', 'warn') : stateWord('visible', 'good')],
+    ['State', found.isHidden ? stateBadge('hidden', 'warn') : stateBadge('visible', 'good')],
     [
       'Author',
       html`<bdi>${author.name}</bdi> <a href="/admin/people/${encodeURIComponent(author.guid)}"><bdi>${author.address}</bdi></a>`,

@@ -6,13 +6,13 @@ import { html, type Markup } from '../../pages/markup.js'
 import type { ConsolePage } from '../console-page.js'
 import { actionForm, reasonField, textField } from '../form-parts.js'
 import { formatCount, formatTime } from '../quantities.js'
-import { factList, listCard, stateWord } from '../tables.js'
+import { factList, listCard, stateBadge } from '../tables.js'
 import { changeFilterForm } from './filter-form.js'
 
 const STATE_LOOKS = { trial: 'warn', active: 'good', off: 'neutral' } as const
 
 export function filterState({ state }: Pick<StoredFilter, 'state'>): Markup {
-  return stateWord(state, STATE_LOOKS[state])
+  return stateBadge(state, STATE_LOOKS[state])
 }
 
 /** The page of a filter: its hits, and the forms. */

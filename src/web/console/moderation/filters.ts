@@ -11,7 +11,7 @@ import {
 } from '../../../domain/moderation/filters/filters.js'
 import type { ListedFilter } from '../../../persistence/moderation/filters.js'
 import { html } from '../../pages/markup.js'
-import { addFormAction, type FormAction, pageAt } from '../actions.js'
+import { addFormAction, type FormAction, pathWithParameters } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
 import { formNumber, pathId } from '../form-fields.js'
 import { idNavigation, idPageIn } from '../pager.js'
@@ -59,7 +59,7 @@ export const filterRoutes: FastifyPluginAsync = async (app) => {
 
 function addFilterActions(app: FastifyInstance): void {
   const { pod } = app
-  const page = pageAt('/admin/filters/:id')
+  const page = pathWithParameters('/admin/filters/:id')
   const given = (request: FastifyRequest) => [pod, request.console.actor, pathId(request)] as const
   const add = (name: string, action: Pick<FormAction, 'title' | 'notice' | 'run'> & Partial<FormAction>) =>
     addFormAction(app, {

@@ -13,10 +13,10 @@ import type { Pod } from '../../../pod/pod.js'
 import { splitAddress } from '../../../protocol/address.js'
 import { formText } from '../../oidc/form-text.js'
 import { html } from '../../pages/markup.js'
-import { addFormAction, type CurrentState, pageAt } from '../actions.js'
+import { addFormAction, type CurrentState, pathWithParameters } from '../actions.js'
 import { formChoice, isTicked, pathText } from '../form-fields.js'
 import { actionList } from './action-list.js'
-import { caseOr, readActionOptions, resolveCaseIfTicked } from './case-form.js'
+import { caseOrPagePath, readActionOptions, resolveCaseIfTicked } from './case-form.js'
 
 export interface PersonAction {
   readonly title: string
@@ -97,7 +97,7 @@ export function userNameIn(address: string): string {
 /** The forms of a person. */
 export function addPersonActions(app: FastifyInstance): void {
   const { pod } = app
-  const page = pageAt('/admin/people/:guid')
+  const page = pathWithParameters('/admin/people/:guid')
   const guidIn = (request: FastifyRequest) => pathText(request, 'guid')
 
   for (const [name, { title, notice, run }] of Object.entries<PersonAction>(PERSON_ACTIONS)) {
@@ -105,7 +105,7 @@ export function addPersonActions(app: FastifyInstance): void {
       path: `/admin/people/:guid/${name}`,
       power: 'moderation',
       ...{ title, notice },
-      page: caseOr(page),
+      page: caseOrPagePath(page),
       current: (request) => currentPerson(request, guidIn(request)),
       label: (request) => addressOfPerson(request, guidIn(request)),
       async run(request, confirm) {

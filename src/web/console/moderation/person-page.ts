@@ -9,7 +9,7 @@ import { previewList } from '../actions.js'
 import type { ConsolePage } from '../console-page.js'
 import { actionForm, checkbox, hiddenField, reasonField, textArea, untilField } from '../form-parts.js'
 import { formatCount, formatTime } from '../quantities.js'
-import { factList, stateWord } from '../tables.js'
+import { factList, stateBadge } from '../tables.js'
 import { actionList } from './action-list.js'
 import { PERSON_ACTIONS, type PersonAction } from './person-actions.js'
 import { roleForm } from './roles.js'
@@ -25,7 +25,7 @@ const STATE_LOOKS = {
 } as const
 
 export function personState({ state }: PersonRecord): Markup {
-  return stateWord(state, STATE_LOOKS[state])
+  return stateBadge(state, STATE_LOOKS[state])
 }
 
 /** The record of a person: what restricts them and why, what was done, and the forms. */

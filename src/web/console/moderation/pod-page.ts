@@ -10,7 +10,7 @@ import type { ConsolePage } from '../console-page.js'
 import { explainFault } from '../fault-words.js'
 import { actionForm, reasonField, untilField } from '../form-parts.js'
 import { formatCount, formatMilliseconds, formatTime } from '../quantities.js'
-import { dataTable, factList, stateWord } from '../tables.js'
+import { dataTable, factList, stateBadge } from '../tables.js'
 
 export const DELIVERIES_SHOWN = 20
 
@@ -25,7 +25,7 @@ const STATE_LOOKS = {
 
 export function podState(other: PodStateFields, now: Date): Markup {
   const state = podStateOf(other, now)
-  return stateWord(state, STATE_LOOKS[state])
+  return stateBadge(state, STATE_LOOKS[state])
 }
 
 /** The page of a pod: its health, its rules, what waits for it, and the forms. */
@@ -110,7 +110,7 @@ function deliveryTable(deliveries: readonly UndeliveredMessage[]): Markup {
     ],
     rows: deliveries.map(({ record, verb, state, attempts, fault, status, createdAt, dueAt }) => [
       `${record} (${verb})`,
-      state === 'dead' ? stateWord('given up', 'bad') : 'waiting',
+      state === 'dead' ? stateBadge('given up', 'bad') : 'waiting',
       formatCount(attempts),
       fault === null ? '–' : `${fault}${status === null ? '' : ` (${status})`}. ${explainFault(fault)}`,
       formatTime(createdAt),

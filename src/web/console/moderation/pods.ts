@@ -24,7 +24,7 @@ import { formText } from '../../oidc/form-text.js'
 import { listNavigation } from '../../pages/list-navigation.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
-import { addFormAction, type FormAction, pageAt } from '../actions.js'
+import { addFormAction, type FormAction, pathWithParameters } from '../actions.js'
 import { isConfirmed, sendConfirmationPage } from '../confirmation.js'
 import { sendConsolePage } from '../console-page.js'
 import { formTime, pathText } from '../form-fields.js'
@@ -76,7 +76,7 @@ ${listCard(podTable(items, pod.now()), {
     addFormAction(app, {
       ...action,
       path: `/admin/pods/:host/${name}`,
-      page: pageAt('/admin/pods/:host'),
+      page: pathWithParameters('/admin/pods/:host'),
       run: async (request) => run(request, (await podIn(request)).pod),
     })
   const power = 'administration'

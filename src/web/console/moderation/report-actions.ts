@@ -11,7 +11,7 @@ import {
 import { forwardCase } from '../../../domain/moderation/forward-case.js'
 import { formText } from '../../oidc/form-text.js'
 import { html } from '../../pages/markup.js'
-import { addFormAction, type CurrentState, type FormAction, pageAt } from '../actions.js'
+import { addFormAction, type CurrentState, type FormAction, pathWithParameters } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
 import { isTicked, pathId } from '../form-fields.js'
 import { formatTime } from '../quantities.js'
@@ -20,7 +20,7 @@ import { caseState, forwardPage } from './report-page.js'
 /** The forms of a case. */
 export function addReportActions(app: FastifyInstance): void {
   const { pod } = app
-  const page = pageAt('/admin/reports/:id')
+  const page = pathWithParameters('/admin/reports/:id')
   const add = (name: string, action: Pick<FormAction, 'title' | 'notice' | 'run'>) =>
     addFormAction(app, {
       ...action,

@@ -6,7 +6,7 @@ import type { ConsolePage } from '../console-page.js'
 import { isTicked } from '../form-fields.js'
 import { actionForm, checkbox, hiddenField, reasonField, select, textArea } from '../form-parts.js'
 import { formatCount, formatTime } from '../quantities.js'
-import { factList, stateWord } from '../tables.js'
+import { factList, stateBadge } from '../tables.js'
 import { evidence } from './evidence.js'
 import { authorChoices } from './person-actions.js'
 import { undoForm } from './undo-form.js'
@@ -14,7 +14,7 @@ import { undoForm } from './undo-form.js'
 const STATE_LOOKS = { open: 'warn', taken: 'neutral', resolved: 'good', dismissed: 'neutral' } as const
 
 export function caseState({ state, takenBy }: ListedCase): Markup {
-  return html`${stateWord(state, STATE_LOOKS[state])}${takenBy !== null && html` by <bdi>${takenBy}</bdi>`}`
+  return html`${stateBadge(state, STATE_LOOKS[state])}${takenBy !== null && html` by <bdi>${takenBy}</bdi>`}`
 }
 
 /** A report of another user does not make a form outdated: it changes no decision of a moderator. */

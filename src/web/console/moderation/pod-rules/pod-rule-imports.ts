@@ -13,7 +13,7 @@ import { IMPORT_VERDICTS } from '../../../../persistence/moderation/pod-rule-imp
 import { formText } from '../../../oidc/form-text.js'
 import { html } from '../../../pages/markup.js'
 import { queryText } from '../../../schemas/query-text.js'
-import { addFormAction, pageAt } from '../../actions.js'
+import { addFormAction, pathWithParameters } from '../../actions.js'
 import { sendConsolePage } from '../../console-page.js'
 import { formChoice, formTexts, pathId } from '../../form-fields.js'
 import { formatTime } from '../../quantities.js'
@@ -78,7 +78,7 @@ export const podRuleImportRoutes: FastifyPluginAsync = async (app) => {
   })
   const step = {
     power: 'administration',
-    page: pageAt('/admin/rules/import/:id'),
+    page: pathWithParameters('/admin/rules/import/:id'),
     label: (_request: FastifyRequest, { rows }: Readonly<Record<string, unknown>>) => String(rows),
   } as const
   addFormAction(app, {

@@ -5,12 +5,12 @@ import { previewList } from '../../actions.js'
 import type { ConsolePage } from '../../console-page.js'
 import { actionForm, checkbox, choicesOf, reasonField, select, textField } from '../../form-parts.js'
 import { formatTime } from '../../quantities.js'
-import { factList, stateWord } from '../../tables.js'
+import { factList, stateBadge } from '../../tables.js'
 
 const STATE_LOOKS = { normal: 'good', limited: 'warn', blocked: 'bad' } as const
 
 export function ruleState({ state }: Pick<PodRule, 'state'>): Markup {
-  return stateWord(state, STATE_LOOKS[state])
+  return stateBadge(state, STATE_LOOKS[state])
 }
 
 /** The page of a rule: what it concerns, and the forms. */

@@ -14,7 +14,7 @@ import { type ListedPodRule, POD_RULE_STATES } from '../../../../persistence/mod
 import { formText } from '../../../oidc/form-text.js'
 import { html } from '../../../pages/markup.js'
 import { queryText } from '../../../schemas/query-text.js'
-import { addFormAction, pageAt, previewList } from '../../actions.js'
+import { addFormAction, pathWithParameters, previewList } from '../../actions.js'
 import { sendConsolePage } from '../../console-page.js'
 import { formChoice, formNumber, formTime, isTicked, pathId } from '../../form-fields.js'
 import { choicesOf, filterForm, select, textField } from '../../form-parts.js'
@@ -105,7 +105,7 @@ function addRuleActions(app: FastifyInstance): void {
   addFormAction(app, {
     ...common,
     ...{ path: '/admin/rules/:id/change', title: 'Change the rule', notice: 'rule_set' },
-    page: pageAt('/admin/rules/:id'),
+    page: pathWithParameters('/admin/rules/:id'),
     label: (_request, { domain }) => String(domain),
     run: (request, confirm) => {
       const state = formChoice(request, 'state', POD_RULE_STATES)

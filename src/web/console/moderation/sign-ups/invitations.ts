@@ -9,7 +9,7 @@ import { formNumber, formTime, pathId } from '../../form-fields.js'
 import { actionForm, reasonField, textField, untilField } from '../../form-parts.js'
 import { idNavigation, idPageIn } from '../../pager.js'
 import { formatCount, formatTime } from '../../quantities.js'
-import { listCard, stateWord } from '../../tables.js'
+import { listCard, stateBadge } from '../../tables.js'
 import { newLinkIn, setNewLinkCookie } from './new-invitation-link.js'
 
 /** `/admin/invitations`: invitations with the accounts that came by them. */
@@ -75,7 +75,7 @@ function invitationTable(request: FastifyRequest, invitations: readonly Invitati
       const state = stateOf(invitation, now)
       return [
         invitation.id,
-        stateWord(state, state === 'open' ? 'good' : 'neutral'),
+        stateBadge(state, state === 'open' ? 'good' : 'neutral'),
         `${formatCount(invitation.used)} of ${formatCount(invitation.uses)}`,
         formatTime(invitation.expiresAt),
         html`<bdi>${invitation.createdBy ?? '–'}</bdi>`,
