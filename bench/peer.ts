@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type VerifiedEnvelope, verifyEnvelope } from '../src/protocol/envelopes/open-envelope.js'
+import { type VerifiedEnvelope, verifyEnvelope } from '../src/protocol/envelopes/verify-envelope.js'
 import { type BenchOptions, leaveOut, median, type Result, spreadOf } from './bench.js'
 import { FLOORS } from './floors.js'
 import { type Command, type GemProcess, type GemTask, type Reading, startGem } from './gem-process.js'

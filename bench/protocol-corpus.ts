@@ -3,7 +3,7 @@ import { type Entity, writeEntity } from '../src/protocol/entities/registry.js'
 import type { Relayable } from '../src/protocol/entities/relayables.js'
 import { writeEncryptedEnvelope } from '../src/protocol/envelopes/encrypted-envelope.js'
 import { sealMagicEnvelope } from '../src/protocol/envelopes/magic-envelope.js'
-import type { KnownKeys } from '../src/protocol/envelopes/open-envelope.js'
+import type { KnownKeys } from '../src/protocol/envelopes/verify-envelope.js'
 import { signRelayable } from '../src/protocol/signatures/relayable-signature.js'
 
 /** Messages as they come from another pod, about as long as those of real people. */

@@ -3,13 +3,13 @@ import { type EntityJson, entityToJson } from '../src/protocol/entities/entity-j
 import { isRelayable } from '../src/protocol/entities/registry.js'
 import { openEncryptedEnvelope } from '../src/protocol/envelopes/encrypted-envelope.js'
 import { peekEnvelope } from '../src/protocol/envelopes/magic-envelope.js'
+import { faultOfArrival } from '../src/protocol/envelopes/sender-rules.js'
 import {
   type InnerSignature,
   type KnownKeys,
   type VerifiedEnvelope,
   verifyEnvelope,
-} from '../src/protocol/envelopes/open-envelope.js'
-import { faultOfArrival } from '../src/protocol/envelopes/sender-rules.js'
+} from '../src/protocol/envelopes/verify-envelope.js'
 import { type FaultHandling, outcomeOf, type ProtocolFault } from '../src/protocol/errors.js'
 
 /** A recipient with their private key. */

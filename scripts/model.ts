@@ -2,7 +2,16 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { checksOf, costsOf, type FigureTable, figuresIn } from './bench-figures.js'
-import { ACTIVITIES, type Forecast, forecast, HARDWARE, ORDINARY, maximumPeople, TIERS, type Tier } from './load-model.js'
+import {
+  ACTIVITIES,
+  type Forecast,
+  forecast,
+  HARDWARE,
+  maximumPeople,
+  ORDINARY,
+  TIERS,
+  type Tier,
+} from './load-model.js'
 
 const TABLE = new URL('../bench/figures.json', import.meta.url)
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Config } from '../../src/config/config.js'
 import { checkMail } from '../../src/domain/operations/check-mail.js'
-import { type CheckResult, withCheckFailure } from '../../src/domain/operations/finding.js'
+import { type CheckResult, withCheckFailure } from '../../src/domain/operations/check-result.js'
 import { openDatabase, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { type BorrowedDatabase, borrowDatabase } from '../borrow-database.js'
 import { CommandError } from '../command-error.js'

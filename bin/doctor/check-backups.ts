@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Config } from '../../src/config/config.js'
-import { type CheckResult, checkPassed, checkWarning } from '../../src/domain/operations/finding.js'
+import { type CheckResult, checkPassed, checkWarning } from '../../src/domain/operations/check-result.js'
 import { readRecipients } from '../../src/operations/backup/encryption.js'
 import { listBackups } from '../../src/operations/backup/list-backups.js'
 import { openRepository } from '../../src/operations/backup/repository.js'

@@ -9,7 +9,7 @@ import {
   checkPassed,
   checkWarning,
   withCheckFailure,
-} from '../../src/domain/operations/finding.js'
+} from '../../src/domain/operations/check-result.js'
 import { messageOf } from '../../src/errors/thrown.js'
 import { openPictureStorage } from '../../src/persistence/photos/open-pictures.js'
 import { readSecretKey, secretKeyFile } from '../../src/pod/secrets.js'

@@ -1,4 +1,4 @@
-import { type CheckResult, checkFailure, checkPassed, checkWarning } from '../../src/domain/operations/finding.js'
+import { type CheckResult, checkFailure, checkPassed, checkWarning } from '../../src/domain/operations/check-result.js'
 import { findUnservedQueues } from '../../src/jobs/operations/probe-queues.js'
 import { queueFacts } from '../../src/jobs/operations/queue-facts.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { Config } from '../../src/config/config.js'
-import { type CheckResult, checkPassed, checkWarning } from '../../src/domain/operations/finding.js'
+import { type CheckResult, checkPassed, checkWarning } from '../../src/domain/operations/check-result.js'
 import { messageOf } from '../../src/errors/thrown.js'
 import { openDatabase, WEB_LIMITS } from '../../src/persistence/database/database.js'
 import { compareReplicaPosition } from '../../src/persistence/database/read-replica.js'

@@ -9,7 +9,7 @@ import {
   checkPassed,
   checkWarning,
   withCheckFailure,
-} from '../../src/domain/operations/finding.js'
+} from '../../src/domain/operations/check-result.js'
 import { migrationStatus } from '../../src/persistence/database/database.js'
 import { readBackupFigures } from '../../src/persistence/operations/backup-runs.js'
 import { listProcesses } from '../../src/persistence/operations/processes.js'

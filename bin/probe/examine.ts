@@ -1,4 +1,4 @@
-import { type CheckResult, checkFailure, checkPassed } from '../../src/domain/operations/finding.js'
+import { type CheckResult, checkFailure, checkPassed } from '../../src/domain/operations/check-result.js'
 import { savePodCheck } from '../../src/federation/discovery/pod-info.js'
 import { podHostOf } from '../../src/federation/discovery/pod-location.js'
 import { Person } from '../../src/persistence/models/person.js'

@@ -4,7 +4,7 @@ import {
   checkPassed,
   checkWarning,
   withCheckFailure,
-} from '../../src/domain/operations/finding.js'
+} from '../../src/domain/operations/check-result.js'
 import { messageOf } from '../../src/errors/thrown.js'
 import { jrdTypes, webFingerUrl } from '../../src/federation/discovery/discover-person.js'
 import { homeUrlOf } from '../../src/federation/discovery/pod-location.js'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type CheckResult, checkFailure, checkPassed, checkWarning } from '../../src/domain/operations/finding.js'
+import { type CheckResult, checkFailure, checkPassed, checkWarning } from '../../src/domain/operations/check-result.js'
 import { checkPod, type PodCheck } from '../../src/federation/discovery/pod-info.js'
 import { isGood, type ProbePod, sendRequest } from './send-request.js'
 

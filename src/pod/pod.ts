@@ -11,7 +11,7 @@ import type { PodClock } from '../persistence/operations/processes.js'
 import type { PictureStorage } from '../persistence/photos/picture-storage.js'
 import type { ReadDocument, ReceivedDocument } from '../protocol/discovery/documents.js'
 import type { Relayable } from '../protocol/entities/relayables.js'
-import type { KnownKeys, VerifiedEnvelope } from '../protocol/envelopes/open-envelope.js'
+import type { KnownKeys, VerifiedEnvelope } from '../protocol/envelopes/verify-envelope.js'
 
 /** The services of a pod. Tests replace single ones. */
 export interface Pod {

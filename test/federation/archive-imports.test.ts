@@ -23,7 +23,7 @@ import { findDueDeliveries } from '../../src/persistence/outbound/due-deliveries
 import { insertDeliveries } from '../../src/persistence/outbound/insert-deliveries.js'
 import { openFolderPictures } from '../../src/persistence/photos/folder-pictures.js'
 import { entityToJson } from '../../src/protocol/entities/entity-json.js'
-import { verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { makeImportedPicture } from '../../workers/handlers/make-imported-picture.js'
 import { runImportsAndAnnouncements } from '../../workers/run-imports.js'
 import { addPost } from '../support/databases/rows.js'

@@ -13,7 +13,7 @@ import { giveUpDeliveries } from '../../src/persistence/outbound/due-deliveries.
 import type { PodCrypto } from '../../src/pod/pod.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
 import { openEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
-import { verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { openRecordedLog } from '../support/assertions/recorded-log.js'
 import { addRecordingPod, addRemotePod, type RecordingPod, writeMessage } from '../support/federation/recording-pod.js'

@@ -8,7 +8,7 @@ import { Post } from '../../src/persistence/models/post.js'
 import type { RemotePods } from '../../src/pod/pod.js'
 import { openEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { peekEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
-import { verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { outboundHandlers, outboundSlowHandlers, relayHandlers } from '../../workers/handlers/outbound.js'
 import {

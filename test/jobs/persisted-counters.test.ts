@@ -4,7 +4,7 @@ import { registerReceiveMetrics } from '../../src/federation/inbound/receive-met
 import { registerDeliveryMetrics } from '../../src/federation/outbound/delivery-metrics.js'
 import { PERSISTED_COUNTERS, persistCounters } from '../../src/jobs/operations/persisted-counters.js'
 import { countReceived } from '../../src/jobs/operations/pod-activity.js'
-import { recentActivity } from '../../src/jobs/operations/recent-activity.js'
+import { readRecentActivity } from '../../src/jobs/operations/recent-activity.js'
 import { openMetrics } from '../../src/operations/metrics.js'
 import { buildApp } from '../../src/web/server/app.js'
 import { prune } from '../../workers/handlers/maintenance.js'
@@ -25,7 +25,7 @@ describe('persisted counters of the processes', () => {
     const registry = new Registry()
     const labelNames = ['queue', 'end', 'fault']
     const takenIn = new Counter({
-      name: PERSISTED_COUNTERS.takenIn,
+      name: PERSISTED_COUNTERS.inboundMessages,
       help: 'Messages.',
       labelNames,
       registers: [registry],
@@ -50,7 +50,7 @@ describe('persisted counters of the processes', () => {
 
     await Promise.all([one.figures.close(), other.figures.close()])
 
-    expect((await recentActivity(pod)).takenIn).toEqual({
+    expect((await readRecentActivity(pod)).inboundResults).toEqual({
       stored: 10,
       passedOver: 0,
       wrong: { InvalidSender: 3 },
@@ -70,7 +70,7 @@ describe('persisted counters of the processes', () => {
 
     takenIn.inc({ queue: 'inbound', end: 'stored' })
     await figures.close()
-    expect((await recentActivity(pod)).takenIn.stored).toBe(6)
+    expect((await readRecentActivity(pod)).inboundResults.stored).toBe(6)
   })
 
   it('include those by pod, which are written later after an error', async () => {
@@ -102,14 +102,14 @@ describe('persisted counters of the processes', () => {
     jobs.inc({ queue: 'fetch', end: 'done' }, 15)
     jobs.inc({ queue: 'fetch', end: 'failed' }, 5)
     await figures.close()
-    expect((await recentActivity(pod)).perMinute).toMatchObject({ inbound: 0, fetch: 0 }) // this minute is incomplete
+    expect((await readRecentActivity(pod)).perMinute).toMatchObject({ inbound: 0, fetch: 0 }) // this minute is incomplete
 
     await pod.db.raw(`update figures set minute = minute - interval '3 minutes'`)
-    expect((await recentActivity(pod)).perMinute).toMatchObject({ inbound: 20, fetch: 4, outbound: 0 })
+    expect((await readRecentActivity(pod)).perMinute).toMatchObject({ inbound: 20, fetch: 4, outbound: 0 })
 
     await pod.db.raw(`update figures set minute = minute - interval '3 minutes'`)
-    expect((await recentActivity(pod)).perMinute).toMatchObject({ inbound: 0, fetch: 0 })
-    expect((await recentActivity(pod)).takenIn).toMatchObject({ stored: 90, passedOver: 10 })
+    expect((await readRecentActivity(pod)).perMinute).toMatchObject({ inbound: 0, fetch: 0 })
+    expect((await readRecentActivity(pod)).inboundResults).toMatchObject({ stored: 90, passedOver: 10 })
   })
 
   it('are not reported after an hour, and deleted after two days', async () => {
@@ -118,7 +118,7 @@ describe('persisted counters of the processes', () => {
     await figures.close()
     await pod.db.raw(`update figures set minute = minute - interval '47 hours'`)
     await prune(pod)
-    expect([(await recentActivity(pod)).takenIn.stored, await pod.rows('figures')]).toEqual([0, [1]])
+    expect([(await readRecentActivity(pod)).inboundResults.stored, await pod.rows('figures')]).toEqual([0, [1]])
 
     await pod.db.raw(`update figures set minute = minute - interval '2 hours'`)
     await prune(pod)

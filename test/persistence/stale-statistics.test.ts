@@ -17,10 +17,10 @@ import { boundMessages } from '../../src/jobs/waiting/message-bounds.js'
 import { parkAndResume } from '../../src/jobs/waiting/park-messages.js'
 import { giveUpOutboxRow, resumeOverdue } from '../../src/jobs/waiting/resume-messages.js'
 import {
-  findDueLookups,
   deleteLookups,
-  findLookedUp,
+  findDueLookups,
   findHostsWithLostLookups,
+  findLookedUp,
   postponeLookups,
 } from '../../src/jobs/waiting/signer-lookups.js'
 import { giveUpOverdueUnverified, giveUpSigners } from '../../src/jobs/waiting/unverified-messages.js'

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type Entity, writeEntity } from '../../src/protocol/entities/registry.js'
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
 import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
-import { verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { signMigration } from '../../src/protocol/signatures/migration-signature.js'
 import { signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 

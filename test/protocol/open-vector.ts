@@ -1,6 +1,6 @@
 import { openEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { readMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
-import { type VerifiedEnvelope, verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { type VerifiedEnvelope, verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
 import type { VectorKeys } from './vector-keys.js'
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { benches } from '../../bench/benches.js'
 import { checksOf, costsOf, type FigureTable, figuresIn, SOURCES } from '../../scripts/bench-figures.js'
-import { ACTIVITIES, type Costs, forecast, HARDWARE, ORDINARY, maximumPeople } from '../../scripts/load-model.js'
+import { ACTIVITIES, type Costs, forecast, HARDWARE, maximumPeople, ORDINARY } from '../../scripts/load-model.js'
 
 /** A millisecond of everything for each. */
 const nothing = { web: 0, worker: 0, postgres: 0, redis: 0 }

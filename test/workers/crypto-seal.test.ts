@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { afterAll, expect, it } from 'vitest'
 import { writeEntity } from '../../src/protocol/entities/registry.js'
 import type { CommentEntity } from '../../src/protocol/entities/relayables.js'
-import { verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { openCryptoPool } from '../../workers/threads/crypto-pool.js'
 import { readKey } from '../support/pods/fixed-key-crypto.js'
 

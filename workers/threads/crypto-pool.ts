@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
 import type { PodCrypto, ReceivedEnvelope } from '../../src/pod/pod.js'
-import type { VerifiedEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import type { VerifiedEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { type CryptoLoad, noteCryptoTask, watchWaits } from './crypto-metrics.js'
 import type * as tasks from './crypto-thread.js'
 import { openEnvelopes } from './crypto-thread.js'

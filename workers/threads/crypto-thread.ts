@@ -14,7 +14,7 @@ import {
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
 import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
-import { type KnownKeys, type VerifiedEnvelope, verifyEnvelope } from '../../src/protocol/envelopes/open-envelope.js'
+import { type KnownKeys, type VerifiedEnvelope, verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { signMigration as signMove } from '../../src/protocol/signatures/migration-signature.js'
 import { signRelayable as sign } from '../../src/protocol/signatures/relayable-signature.js'
 

@@ -13,7 +13,7 @@ import type { Pod } from '../../pod/pod.js'
 import { enqueueAnnouncement } from '../notifications/announcements.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
-import { hiddenAuthorForActor, type CasePod, caseEntry, caseNotFound, releaseIdle } from './cases.js'
+import { type CasePod, caseEntry, caseNotFound, hiddenAuthorForActor, releaseIdle } from './cases.js'
 import { auditContext, requireReason } from './record-action.js'
 
 type ChangePod = CasePod & Pick<Pod, 'claimedKey'>

@@ -12,9 +12,9 @@ import { beginConversation } from '../conversations/begin-conversation.js'
 import { enqueueAnnouncement } from '../notifications/announcements.js'
 import { Refusal } from '../refusals.js'
 import { type Actor, requirePower } from './actor.js'
-import { hiddenAuthorForActor, type CasePod, caseEntry, caseNotFound } from './cases.js'
+import { type CasePod, caseEntry, caseNotFound, hiddenAuthorForActor } from './cases.js'
 import { MODERATION_LIMITS } from './limits.js'
-import { findPodmin } from './notices/give-notice.js'
+import { findPodmin } from './notices/send-notice.js'
 import { auditContext } from './record-action.js'
 
 export interface ForwardInput {

@@ -5,7 +5,7 @@ import { type ContentIds, hideContentRows } from '../../persistence/moderation/h
 import type { Pod } from '../../pod/pod.js'
 import { type Actor, requirePower } from './actor.js'
 import { type ContentTarget, contentIds, contentNotFound, findContent, requireActionOnContent } from './find-content.js'
-import { sendNotice } from './notices/give-notice.js'
+import { sendNotice } from './notices/send-notice.js'
 import {
   type ActionOptions,
   type ActionOutcome,

@@ -18,7 +18,7 @@ import {
   requireActionOnContent,
 } from './find-content.js'
 import type { ContentActionOptions } from './hide-content.js'
-import { sendNotice } from './notices/give-notice.js'
+import { sendNotice } from './notices/send-notice.js'
 import { type ActionOptions, type ActionOutcome, recordAction, requireReason } from './record-action.js'
 
 export interface RemovalOutcome extends ActionOutcome {

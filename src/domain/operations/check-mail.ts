@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { Config } from '../../config/config.js'
 import { findMailStatus } from '../mail/mail-operations.js'
-import { type CheckResult, checkFailure, checkPassed, checkWarning } from './finding.js'
+import { type CheckResult, checkFailure, checkPassed, checkWarning } from './check-result.js'
 
 /** Says whether the mail server accepts the mails of this pod. Sends nothing. */
 export async function checkMail(db: Knex, config: Config): Promise<readonly CheckResult[]> {

@@ -4,7 +4,7 @@ import type { Pod } from '../../pod/pod.js'
 import { readMagicEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { Refusal } from '../refusals.js'
-import { recordOperatorChange } from './record-operation.js'
+import { recordOperatorChange } from './record-operator-change.js'
 
 const TEXT_CHARACTERS = 4_000
 

@@ -8,7 +8,7 @@ import type { Pod } from '../../pod/pod.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
-import { recordOperatorChange } from './record-operation.js'
+import { recordOperatorChange } from './record-operator-change.js'
 
 export interface DeadLetterChange {
   readonly filter: DeadLetterFilter

@@ -14,7 +14,7 @@ import { blockHost, unblockHost } from '../moderation/pods/pod-rules.js'
 import { putPodToSleep, wakePod } from '../moderation/pods/pods.js'
 import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
-import { recordOperatorChange } from './record-operation.js'
+import { recordOperatorChange } from './record-operator-change.js'
 
 type OperationsPod = Pick<Pod, 'db' | 'jobs' | 'now' | 'log' | 'claimedKey' | 'config'>
 

@@ -16,7 +16,7 @@ import type { Pod } from '../../pod/pod.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { requireReason } from '../moderation/record-action.js'
 import { Refusal } from '../refusals.js'
-import { recordOperatorChange } from './record-operation.js'
+import { recordOperatorChange } from './record-operator-change.js'
 
 type QueueState = 'running' | 'paused' | 'draining' | 'drained'
 

@@ -2,10 +2,10 @@ import { SIGNER_LIMITS } from '../../jobs/waiting/limits.js'
 import { lockEntityKeys } from '../../jobs/waiting/lock-entity-keys.js'
 import {
   delayLookups,
-  findAllDueLookups,
-  findDueLookups,
   deleteLookups,
   enqueueSigners,
+  findAllDueLookups,
+  findDueLookups,
   findKnownHosts,
   postponeLookups,
 } from '../../jobs/waiting/signer-lookups.js'

@@ -1,7 +1,7 @@
 import type { WantedEntity } from '../../jobs/definitions.js'
 import type { EntityKey } from '../../jobs/waiting/entity-key.js'
 import type { ReceivableEntity, ReceivedEntity } from '../../protocol/entities/registry.js'
-import type { InnerSignature } from '../../protocol/envelopes/open-envelope.js'
+import type { InnerSignature } from '../../protocol/envelopes/verify-envelope.js'
 import type { ProtocolFault } from '../../protocol/errors.js'
 import type { Signer } from './find-signers.js'
 

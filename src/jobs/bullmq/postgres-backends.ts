@@ -1,8 +1,8 @@
 import { type BackendFactory, type IQueueBackend, type PgPool, PostgresQueueBackend, type WorkerOptions } from 'bullmq'
 import type pg from 'pg'
-import { EmptyQueueState } from './empty-queue.js'
+import { DelayedCompletions } from './delayed-completions.js'
+import { EmptyQueueState } from './empty-queue-state.js'
 import { openJobExchange } from './exchange-jobs.js'
-import { DelayedCompletions } from './held-ends.js'
 import { RecoveringConnection, SharedListener, WORKER_LOCK, WorkerConnection } from './postgres-connections.js'
 
 interface BackendOptions {

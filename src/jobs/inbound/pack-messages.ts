@@ -64,11 +64,17 @@ export function openPacking(
   // Large messages are jobs of their own and take long: small ones must not wait behind them.
   const publicly = {
     small: { together: packPublic(), apart: packPublic(LOW_PRIORITY) },
-    large: { together: packPublic(undefined, MAX_CONCURRENT_LARGE_JOBS), apart: packPublic(LOW_PRIORITY, MAX_CONCURRENT_LARGE_JOBS) },
+    large: {
+      together: packPublic(undefined, MAX_CONCURRENT_LARGE_JOBS),
+      apart: packPublic(LOW_PRIORITY, MAX_CONCURRENT_LARGE_JOBS),
+    },
   }
   const privately = {
     small: { together: packPrivate(), apart: packPrivate(LOW_PRIORITY) },
-    large: { together: packPrivate(undefined, MAX_CONCURRENT_LARGE_JOBS), apart: packPrivate(LOW_PRIORITY, MAX_CONCURRENT_LARGE_JOBS) },
+    large: {
+      together: packPrivate(undefined, MAX_CONCURRENT_LARGE_JOBS),
+      apart: packPrivate(LOW_PRIORITY, MAX_CONCURRENT_LARGE_JOBS),
+    },
   }
 
   function groupFor<Line>(

@@ -30,9 +30,9 @@ const INTERVALS = (24 * 60) / HISTORY_MINUTES - 1
 
 /** Reads throughput, latency and waiting work of the last 24 hours. */
 export async function activityHistory({ db, now }: Pick<Pod, 'db' | 'now'>): Promise<ActivityHistory> {
-  const { received, takenIn, tries } = PERSISTED_COUNTERS
+  const { received, inboundMessages, deliveryAttempts } = PERSISTED_COUNTERS
   const [figures, samples] = await Promise.all([
-    listFigureHistory(db, [received, takenIn, tries, PERSISTED_HISTOGRAMS.wait]),
+    listFigureHistory(db, [received, inboundMessages, deliveryAttempts, PERSISTED_HISTOGRAMS.wait]),
     listWaitingHistory(db),
   ])
   const last = Math.floor(now().getTime() / WIDTH_MS) * WIDTH_MS - WIDTH_MS
@@ -52,9 +52,9 @@ export async function activityHistory({ db, now }: Pick<Pod, 'db' | 'now'>): Pro
   return {
     times,
     received: perMinute(received, ({ outcome }) => outcome === 'accepted'),
-    stored: perMinute(takenIn, ({ end }) => end === 'stored'),
-    delivered: perMinute(tries, ({ outcome }) => outcome === 'arrived'),
-    failedDeliveries: perMinute(tries, ({ outcome }) => outcome !== 'arrived'),
+    stored: perMinute(inboundMessages, ({ end }) => end === 'stored'),
+    delivered: perMinute(deliveryAttempts, ({ outcome }) => outcome === 'arrived'),
+    failedDeliveries: perMinute(deliveryAttempts, ({ outcome }) => outcome !== 'arrived'),
     inboundWait: each((some) =>
       quantile(
         some

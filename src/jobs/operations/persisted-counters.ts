@@ -8,8 +8,8 @@ import { savePodActivity } from './pod-activity.js'
 export const PERSISTED_COUNTERS = {
   /** Messages received by the inbound endpoint of a web process. */
   received: 'pod_received_messages_total',
-  takenIn: 'pod_inbound_messages_total',
-  tries: 'pod_delivery_tries_total',
+  inboundMessages: 'pod_inbound_messages_total',
+  deliveryAttempts: 'pod_delivery_tries_total',
   jobs: 'pod_jobs_run_total',
 } as const
 

@@ -11,48 +11,50 @@ export interface RecentActivity {
   readonly perMinute: Readonly<Record<QueueName, number>>
   /** All figures below are of the last hour. Received messages by outcome at the inbound endpoint. */
   readonly received: Counts
-  readonly takenIn: {
+  readonly inboundResults: {
     readonly stored: number
     /** Repeated and ignored messages. */
-    readonly passedOver: number
+    readonly ignored: number
     /** The other outcomes by fault. */
-    readonly wrong: Counts
-    readonly waited: Counts
+    readonly rejected: Counts
+    readonly waiting: Counts
     readonly dead: Counts
   }
   /** Delivery attempts by queue and outcome. */
-  readonly tries: Readonly<Record<string, Counts>>
+  readonly deliveryAttempts: Readonly<Record<string, Counts>>
 }
 
 const RATE_MINUTES = 5
-const HOUR = 60
+const MINUTES_PER_HOUR = 60
 
-export async function recentActivity({ db }: Pick<Pod, 'db'>): Promise<RecentActivity> {
+export async function readRecentActivity({ db }: Pick<Pod, 'db'>): Promise<RecentActivity> {
   const [recent, hour] = await Promise.all([
     sumFigures(db, { minutes: RATE_MINUTES, full: true }),
-    sumFigures(db, { minutes: HOUR, full: false }),
+    sumFigures(db, { minutes: MINUTES_PER_HOUR, full: false }),
   ])
-  const end = (...ends: readonly string[]) =>
-    hour.filter(({ name, labels }) => name === PERSISTED_COUNTERS.takenIn && ends.includes(String(labels['end'])))
-  const tries = hour.filter(({ name }) => name === PERSISTED_COUNTERS.tries)
+  const figuresWithEnd = (...ends: readonly string[]) =>
+    hour.filter(
+      ({ name, labels }) => name === PERSISTED_COUNTERS.inboundMessages && ends.includes(String(labels['end'])),
+    )
+  const tries = hour.filter(({ name }) => name === PERSISTED_COUNTERS.deliveryAttempts)
   const queues = [...new Set(tries.map(({ labels }) => String(labels['lane'])))]
   return {
-    perMinute: perMinute(recent),
-    received: byLabel(
+    perMinute: ratePerMinute(recent),
+    received: countByLabel(
       hour.filter(({ name }) => name === PERSISTED_COUNTERS.received),
       'outcome',
     ),
-    takenIn: {
-      stored: sum(end('stored')),
-      passedOver: sum(end('repeated', 'over')),
-      wrong: byLabel(end('wrong'), 'fault'),
-      waited: byLabel(end('waiting'), 'fault'),
-      dead: byLabel(end('dead'), 'fault'),
+    inboundResults: {
+      stored: sumCounts(figuresWithEnd('stored')),
+      ignored: sumCounts(figuresWithEnd('repeated', 'over')),
+      rejected: countByLabel(figuresWithEnd('wrong'), 'fault'),
+      waiting: countByLabel(figuresWithEnd('waiting'), 'fault'),
+      dead: countByLabel(figuresWithEnd('dead'), 'fault'),
     },
-    tries: Object.fromEntries(
+    deliveryAttempts: Object.fromEntries(
       queues.map((queue) => [
         queue,
-        byLabel(
+        countByLabel(
           tries.filter(({ labels }) => labels['lane'] === queue),
           'outcome',
         ),
@@ -62,23 +64,23 @@ export async function recentActivity({ db }: Pick<Pod, 'db'>): Promise<RecentAct
 }
 
 /** Inbound jobs carry many messages, so that messages are counted. */
-function perMinute(figures: readonly Figure[]): RecentActivity['perMinute'] {
+function ratePerMinute(figures: readonly Figure[]): RecentActivity['perMinute'] {
   const rates = QUEUES.map((queue) => {
     const counter =
-      queue === 'inbound' || queue === 'inbound-private' ? PERSISTED_COUNTERS.takenIn : PERSISTED_COUNTERS.jobs
-    const count = sum(figures.filter(({ name, labels }) => name === counter && labels['queue'] === queue))
+      queue === 'inbound' || queue === 'inbound-private' ? PERSISTED_COUNTERS.inboundMessages : PERSISTED_COUNTERS.jobs
+    const count = sumCounts(figures.filter(({ name, labels }) => name === counter && labels['queue'] === queue))
     return [queue, count / RATE_MINUTES]
   })
   return Object.fromEntries(rates) as Record<QueueName, number> // one for each of QUEUES
 }
 
-function byLabel(figures: readonly Figure[], label: string): Counts {
+function countByLabel(figures: readonly Figure[], label: string): Counts {
   const values = [...new Set(figures.map(({ labels }) => String(labels[label])))]
   return Object.fromEntries(
-    values.map((value) => [value, sum(figures.filter(({ labels }) => String(labels[label]) === value))]),
+    values.map((value) => [value, sumCounts(figures.filter(({ labels }) => String(labels[label]) === value))]),
   )
 }
 
-function sum(figures: readonly Figure[]): number {
+function sumCounts(figures: readonly Figure[]): number {
   return figures.reduce((total, { count }) => total + count, 0)
 }

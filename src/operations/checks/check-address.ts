@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import type { Knex } from 'knex'
-import { type CheckResult, checkFailure, checkPassed, checkWarning } from '../../domain/operations/finding.js'
+import { type CheckResult, checkFailure, checkPassed, checkWarning } from '../../domain/operations/check-result.js'
 import { messageOf } from '../../errors/thrown.js'
 import { findCheckedAddress } from '../../persistence/operations/checks.js'
 import type { Pod } from '../../pod/pod.js'

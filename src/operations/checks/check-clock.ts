@@ -1,4 +1,4 @@
-import { type CheckResult, checkPassed, checkWarning } from '../../domain/operations/finding.js'
+import { type CheckResult, checkPassed, checkWarning } from '../../domain/operations/check-result.js'
 import { readDatabaseTime } from '../../persistence/database/periodic-runs.js'
 import { listProcesses } from '../../persistence/operations/processes.js'
 import type { Pod } from '../../pod/pod.js'

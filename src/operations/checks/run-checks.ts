@@ -1,6 +1,6 @@
 import { connectToMailServer } from '../../domain/mail/mail-operations.js'
 import { checkMail } from '../../domain/operations/check-mail.js'
-import { type CheckResult, checkFailure, checkPassed, withCheckFailure } from '../../domain/operations/finding.js'
+import { type CheckResult, checkFailure, checkPassed, withCheckFailure } from '../../domain/operations/check-result.js'
 import { claimChecks, replaceChecks } from '../../persistence/operations/checks.js'
 import type { Pod } from '../../pod/pod.js'
 import { type AddressFindings, checkAddress } from './check-address.js'

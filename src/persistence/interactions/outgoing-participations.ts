@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
-import { selectRemainingPods } from '../outbound/delivery-places.js'
 import { DELIVERY_PRIORITY } from '../outbound/delivery-priority.js'
 import { UNDELIVERED_LIMITS } from '../outbound/limits.js'
+import { selectRemainingPods } from '../outbound/remaining-pods.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRow } from '../sql/row-by-row.js'
 

@@ -3,10 +3,10 @@ import { queryPrepared } from '../database/database.js'
 import { SENT_PUBLICLY } from '../posts/visibility.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRow } from '../sql/row-by-row.js'
-import { selectRemainingPods } from './delivery-places.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
 import { POD_IS_ASLEEP, POD_IS_PROVEN } from './due-deliveries.js'
 import { UNDELIVERED_LIMITS } from './limits.js'
+import { selectRemainingPods } from './remaining-pods.js'
 
 /** Selects the recipients of a message. Local people can be among them and get no delivery. */
 export type RecipientSelector =

@@ -3,7 +3,7 @@ import type { ProfileEntity } from '../entities/people.js'
 import type { ReceivedEntity } from '../entities/registry.js'
 import type { RetractionEntity } from '../entities/retraction.js'
 import type { ProtocolFault } from '../errors.js'
-import type { InnerSignature } from './open-envelope.js'
+import type { InnerSignature } from './verify-envelope.js'
 
 /** A stored entity that a received one refers to. */
 export interface ReferencedEntity {

@@ -1,4 +1,4 @@
-import { noticeSentence } from '../../domain/moderation/notices/give-notice.js'
+import { noticeSentence } from '../../domain/moderation/notices/send-notice.js'
 import type { UserNotice } from '../../persistence/moderation/user-notices.js'
 
 export function presentUserNotice({ id, kind, text, targetType, targetGuid, ...notice }: UserNotice) {

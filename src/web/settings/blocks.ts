@@ -10,7 +10,7 @@ import { html } from '../pages/markup.js'
 import { presentName } from '../presenters/people.js'
 import { readRowId } from '../schemas/numbers.js'
 import { queryText } from '../schemas/query-text.js'
-import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/blocks'
@@ -70,7 +70,9 @@ ${settingsForm(
     const address = (formText(request, 'network_id') ?? '').trim().toLowerCase().replace(/^@/, '')
     await app.remoteSearch.runIfFree(viewer.userId, () => discoverSearchedPerson(pod, address))
     const person = await Person.byAddress(pod.db, address)
-    const errors = await collectFieldErrors(request.member.t, REFUSALS, () => blockForUser(pod, viewer, person?.guid ?? ''))
+    const errors = await collectFieldErrors(request.member.t, REFUSALS, () =>
+      blockForUser(pod, viewer, person?.guid ?? ''),
+    )
     return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'blocked')
   })
 }

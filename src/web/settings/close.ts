@@ -8,7 +8,7 @@ import { markupOf } from '../pages/language/message-markup.js'
 import { textsFor } from '../pages/language/request-language.js'
 import { html, type Markup } from '../pages/markup.js'
 import { timeHtml } from '../pages/time.js'
-import { submitButton, sendSettingsPage, settingsForm } from './settings-page.js'
+import { sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/close'

@@ -10,7 +10,7 @@ import { markupOf } from '../pages/language/message-markup.js'
 import { html, type Markup } from '../pages/markup.js'
 import { readRowId } from '../schemas/numbers.js'
 import { tagPath } from '../text/write-html.js'
-import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const ASPECTS_SHOWN = 1_000

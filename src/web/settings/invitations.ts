@@ -14,7 +14,7 @@ import { html, type Markup } from '../pages/markup.js'
 import { dayHtml } from '../pages/time.js'
 import { readRowId } from '../schemas/numbers.js'
 import { readTime } from '../schemas/times.js'
-import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/invitations'

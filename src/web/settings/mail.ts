@@ -11,7 +11,7 @@ import { formText } from '../oidc/form-text.js'
 import { checkBox, selectList } from '../pages/controls.js'
 import { html } from '../pages/markup.js'
 import { hourText } from '../pages/time.js'
-import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 /** Which notices are sent by mail, and when. */

@@ -14,7 +14,7 @@ import { html, type Markup } from '../pages/markup.js'
 import { dayHtml } from '../pages/time.js'
 import { readRowId } from '../schemas/numbers.js'
 import { queryText } from '../schemas/query-text.js'
-import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 
 const NOTICES_PATH = '/settings/notices'
 const CSV_PATH = `${NOTICES_PATH}/lost_contacts.csv`

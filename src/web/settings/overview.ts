@@ -5,7 +5,7 @@ import { formText } from '../oidc/form-text.js'
 import { selectList } from '../pages/controls.js'
 import { markupOf } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
-import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 /** Language and time zone, and what the account is. */

@@ -4,7 +4,7 @@ import { formText } from '../oidc/form-text.js'
 import { checkBox } from '../pages/controls.js'
 import { field } from '../pages/forms.js'
 import { html, trusted } from '../pages/markup.js'
-import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 /** A new password. The step-up of this page needs the old one. */

@@ -11,7 +11,7 @@ import { presentAvatar } from '../presenters/people.js'
 import { queryText } from '../schemas/query-text.js'
 import { extendTimeLimit } from '../server/slow-requests.js'
 import { readUploadForm } from '../uploads/upload-form.js'
-import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PICTURE = '/settings/profile/picture'

@@ -5,7 +5,7 @@ import { formText } from '../oidc/form-text.js'
 import { checkBox, selectList } from '../pages/controls.js'
 import { html } from '../pages/markup.js'
 import { readRowId } from '../schemas/numbers.js'
-import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const ASPECTS_SHOWN = 1_000

@@ -17,7 +17,7 @@ import { markupOf } from '../pages/language/message-markup.js'
 import { html, type Markup, trusted } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { recoveryCodesCard } from './recovery-codes-card.js'
-import { submitButton, redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
+import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/two_factor'

@@ -3,7 +3,7 @@ import type { KeyPair, PodCrypto } from '../../../src/pod/pod.js'
 import { readDocument } from '../../../src/protocol/discovery/documents.js'
 import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../../src/protocol/envelopes/encrypted-envelope.js'
 import { sealMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
-import { verifyEnvelope } from '../../../src/protocol/envelopes/open-envelope.js'
+import { verifyEnvelope } from '../../../src/protocol/envelopes/verify-envelope.js'
 import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
 import { signRelayable } from '../../../src/protocol/signatures/relayable-signature.js'
 

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import {
+  deleteSignUpAddress,
   listUndecidedSignUps,
   type PendingSignUp,
   pendingSignUps,
-  deleteSignUpAddress,
   type UndecidedSignUp,
 } from '../../../persistence/accounts/pending-sign-ups.js'
 import { isUniqueViolation } from '../../../persistence/database/errors.js'
@@ -15,7 +15,7 @@ import { enqueueAccountMail, enqueueMails } from '../../mail/enqueue-mail.js'
 import { mailboxMac } from '../../mail/mailboxes.js'
 import { type Actor, requirePower } from '../../moderation/actor.js'
 import { requireReason } from '../../moderation/record-action.js'
-import { recordOperatorChange } from '../../operations/record-operation.js'
+import { recordOperatorChange } from '../../operations/record-operator-change.js'
 import { Refusal } from '../../refusals.js'
 import { type Account, createAccount } from '../accounts.js'
 import { useInvitation } from '../invitations.js'

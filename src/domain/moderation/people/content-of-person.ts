@@ -31,7 +31,7 @@ import { contentIds, findContent } from '../find-content.js'
 import { personNotFound } from '../find-local-user.js'
 import type { ContentActionOptions } from '../hide-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
-import { sendNotice } from '../notices/give-notice.js'
+import { sendNotice } from '../notices/send-notice.js'
 import { type ActionOutcome, recordAction, requireReason } from '../record-action.js'
 import { tombstonesFor } from '../remove-content.js'
 

@@ -3,7 +3,7 @@ import { findTextFault } from '../../posts/texts.js'
 import { Refusal } from '../../refusals.js'
 import type { Actor } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
-import { sendNotice } from '../notices/give-notice.js'
+import { sendNotice } from '../notices/send-notice.js'
 import { type ActionOptions, type ActionOutcome, recordAction } from '../record-action.js'
 import { withLockedUser } from '../restrict-user.js'
 

@@ -13,9 +13,9 @@ import { membersOf } from '../reading/archive-owner.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
 import { aspectNameOf, ensureAspects } from './import-aspects.js'
 import {
+  BatchResults,
   type ImportContext,
   type ImportRejectionReason,
-  BatchResults,
   type ListImporter,
   NO_REF,
   type ReadyItem,

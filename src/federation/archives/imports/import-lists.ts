@@ -11,7 +11,7 @@ import {
 import { Tag } from '../../../persistence/models/tag.js'
 import { isGuid } from '../../../protocol/values.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
-import { type ImportContext, BatchResults, type ListImporter, NO_REF, type ReadyItem } from './import-context.js'
+import { BatchResults, type ImportContext, type ListImporter, NO_REF, type ReadyItem } from './import-context.js'
 
 /** Tags that the owner follows. */
 export const tagImporter: ListImporter<ReadyItem> = {

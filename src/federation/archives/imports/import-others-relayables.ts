@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { findUserBlocks } from '../../../persistence/archives/imported-people.js'
 import { verifyRelayable } from '../../../protocol/signatures/relayable-signature.js'
 import { parsePublicKey } from '../../inbound/find-signers.js'
-import { type ImportContext, BatchResults, type ListImporter } from './import-context.js'
+import { BatchResults, type ImportContext, type ListImporter } from './import-context.js'
 import {
   findParentsOf,
   findStoredRelayables,

@@ -1,5 +1,5 @@
 import { isOwner } from '../owner.js'
-import { type ImportContext, BatchResults, type ListImporter } from './import-context.js'
+import { BatchResults, type ImportContext, type ListImporter } from './import-context.js'
 import {
   findParentsOf,
   findStoredRelayables,

@@ -7,7 +7,7 @@ import { counterChangesOf } from '../../inbound/store/counter-changes.js'
 import { storeReshares, storeStatusMessages } from '../../inbound/store/store-posts.js'
 import { isOwner } from '../owner.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
-import { type ImportContext, BatchResults, type ListImporter, type ReadyItem } from './import-context.js'
+import { BatchResults, type ImportContext, type ListImporter, type ReadyItem } from './import-context.js'
 import { arrivalOf } from './imported-arrival.js'
 import { readArchivedEntity } from './read-entity.js'
 

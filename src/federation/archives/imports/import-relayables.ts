@@ -26,7 +26,7 @@ import { readTimestamp } from '../../../protocol/values.js'
 import { counterChangesOf } from '../../inbound/store/counter-changes.js'
 import { plausibleTime } from '../../inbound/store/plausible-time.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
-import { type ImportContext, BatchResults, type ReadyItem } from './import-context.js'
+import { BatchResults, type ImportContext, type ReadyItem } from './import-context.js'
 import { arrivalOf } from './imported-arrival.js'
 import { readArchivedEntity } from './read-entity.js'
 

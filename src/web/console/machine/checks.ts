@@ -5,7 +5,11 @@ import { sendConsolePage } from '../console-page.js'
 import { formatTime } from '../quantities.js'
 import { listCard, stateBadge } from '../tables.js'
 
-const STATES = { ok: stateBadge('fine', 'good'), warn: stateBadge('warning', 'warn'), fail: stateBadge('failed', 'bad') }
+const STATES = {
+  ok: stateBadge('fine', 'good'),
+  warn: stateBadge('warning', 'warn'),
+  fail: stateBadge('failed', 'bad'),
+}
 
 /** `/admin/checks`: the last checks of this pod from outside. */
 export const checkRoutes: FastifyPluginAsync = async (app) => {

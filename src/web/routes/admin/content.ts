@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { hideContent } from '../../../domain/moderation/hide-content.js'
+import { readRecordedContent } from '../../../domain/moderation/read-content.js'
 import { purgeContent, removeContent } from '../../../domain/moderation/remove-content.js'
-import { readRecordedContent } from '../../../domain/moderation/show-content.js'
 import { presentContent } from '../../presenters/moderation.js'
 import {
   actionAnswer,

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { isIdle, type QueueFacts, queueFacts } from '../../src/jobs/operations/queue-facts.js'
-import { type RecentActivity, recentActivity } from '../../src/jobs/operations/recent-activity.js'
+import { type RecentActivity, readRecentActivity } from '../../src/jobs/operations/recent-activity.js'
 import { QUEUES } from '../../src/jobs/queues/queue-names.js'
 import { QueueUnavailable } from '../../src/jobs/queues/queue-unavailable.js'
 import { isDatabaseUnavailable } from '../../src/persistence/database/errors.js'
@@ -44,7 +44,7 @@ async function status(options: OutputOptions & { watch?: boolean; interval: numb
   if (options.watch) return watch(options)
   const { facts, past, backup } = await withPod(async (pod) => ({
     facts: await factsOf(pod),
-    past: await recentActivity(pod),
+    past: await readRecentActivity(pod),
     backup: await readBackupFigures(pod.db),
   }))
   print(options, { ...facts, lately: past, backup }, [
@@ -61,7 +61,7 @@ async function watch({ interval: seconds, json }: OutputOptions & { readonly int
       let before: Totals | undefined
       const screen = { isTTY: process.stdout.isTTY && !json, write: (text: string) => process.stdout.write(text) }
       await watchScreen(screen, { seconds, signal }, async () => {
-        const [facts, past] = await Promise.all([queueFacts(pod), recentActivity(pod)])
+        const [facts, past] = await Promise.all([queueFacts(pod), readRecentActivity(pod)])
         const totals = totalsOf(past)
         const rates = ratesBetween(before, totals)
         before = totals
@@ -83,9 +83,9 @@ interface Totals {
   readonly delivered: number
 }
 
-function totalsOf({ received, takenIn, tries }: RecentActivity): Totals {
-  const delivered = Object.values(tries).reduce((sum, outcomes) => sum + (outcomes['arrived'] ?? 0), 0)
-  return { at: performance.now(), received: received['accepted'] ?? 0, stored: takenIn.stored, delivered }
+function totalsOf({ received, inboundResults, deliveryAttempts }: RecentActivity): Totals {
+  const delivered = Object.values(deliveryAttempts).reduce((sum, outcomes) => sum + (outcomes['arrived'] ?? 0), 0)
+  return { at: performance.now(), received: received['accepted'] ?? 0, stored: inboundResults.stored, delivered }
 }
 
 /** Processes store their counters every few seconds, so that a rate moves in steps. */
@@ -158,8 +158,8 @@ function describe(facts: QueueFacts, { perMinute }: RecentActivity): string[] {
 }
 
 /** The activity of the last hour. */
-function describePast({ received, takenIn, tries }: RecentActivity): string[] {
-  const { stored, passedOver: ignored, wrong: rejected, waited: deferred, dead: failed } = takenIn
+function describePast({ received, inboundResults, deliveryAttempts }: RecentActivity): string[] {
+  const { stored, ignored, rejected, waiting: deferred, dead: failed } = inboundResults
   return [
     'In the last hour:',
     ...table([
@@ -168,7 +168,7 @@ function describePast({ received, takenIn, tries }: RecentActivity): string[] {
       ['rejected', listed(rejected)],
       ['deferred', listed(deferred)],
       ['failed', listed(failed)],
-      ...Object.entries(tries).map(([queue, outcomes]) => [`delivery attempts, ${queue}`, listed(outcomes)]),
+      ...Object.entries(deliveryAttempts).map(([queue, outcomes]) => [`delivery attempts, ${queue}`, listed(outcomes)]),
     ]),
   ]
 }

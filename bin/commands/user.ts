@@ -19,7 +19,7 @@ import { CommandError } from '../command-error.js'
 import { readCount } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { withPod } from '../with-pod.js'
-import { pendingCommands } from './pending-sign-ups.js'
+import { pendingCommands } from './sign-ups.js'
 import { userAccessCommands } from './user-access.js'
 import { userSettingsCommands } from './user-settings.js'
 
