@@ -27,7 +27,7 @@ const ROUNDS_BEFORE = 6
  */
 export async function* benchAccept({ rounds }: BenchOptions): AsyncGenerator<Result> {
   const loader = openLoader()
-  const bare = await startProcess('./bare-door', process.env)
+  const bare = await startProcess('./bare-route', process.env)
   try {
     for await (const { queue, stores } of eachStore()) yield* measureStore({ queue, stores, loader, bare, rounds })
   } finally {

@@ -10,7 +10,7 @@ import { processorTimesOf, timePerMessage } from './processor-time.js'
 
 /** Messages, by tens. */
 const TENS = 600
-const JOBS_AT_ONCE = 500
+const JOB_BATCH_SIZE = 500
 
 /** How a backlog went. */
 export interface Backlog {
@@ -37,8 +37,8 @@ export async function measureBacklog(
   const acceptedAt = new Date().toISOString()
   const jobs = corpus.messages.map(({ envelope }) => ({ acceptedAt, messages: [envelope] }))
   worker.kill('SIGSTOP')
-  for (let done = 0; done < jobs.length; done += JOBS_AT_ONCE) {
-    await pod.jobs.enqueueAll(receivePublicJob, jobs.slice(done, done + JOBS_AT_ONCE))
+  for (let done = 0; done < jobs.length; done += JOB_BATCH_SIZE) {
+    await pod.jobs.enqueueAll(receivePublicJob, jobs.slice(done, done + JOB_BATCH_SIZE))
   }
   const pids = { worker: worker.pid ?? Number.NaN, ...stores.pids }
   const before = processorTimesOf(pids)

@@ -25,7 +25,7 @@ import type { ArrivedDeliveries, ExpectedDeliveries, SubscribingPodsReady } from
 const CASES = ['healthy', 'dead', 'comments']
 const HEALTHY_PODS = 1_000
 /** Requests that the bare client has open: as many pods as a worker serves at a time. */
-const BARE_AT_ONCE = 128
+const MAX_CONCURRENT_BARE_REQUESTS = 128
 const WARM_UPS = 8
 /** Of 5 000 pods, a tenth begins to hang and a tenth refuses connections. */
 const FAN_OUT = { answering: 4_000, hanging: 500, refusing: 500 } as const
@@ -229,7 +229,7 @@ async function postToEach(
       await answer.body.dump()
     }
   }
-  await Promise.all(Array.from({ length: BARE_AT_ONCE }, postOneByOne))
+  await Promise.all(Array.from({ length: MAX_CONCURRENT_BARE_REQUESTS }, postOneByOne))
   const { answers } = await arrived
   const seconds = (performance.now() - start) / 1_000
   const { user, system } = process.cpuUsage(own)
@@ -253,7 +253,7 @@ async function* measureDeadPods(running: Running): AsyncGenerator<Result> {
   const spent: Pick<Sent, 'cpu'>[] = []
   let isRight = true
   for (let round = -1; round < rounds; round += 1) {
-    await forgetFailures(pod)
+    await deleteFailures(pod)
     const committed: number[] = []
     let began = 0
     const { answers, left, cpu } = await send(running, expected, async () => {
@@ -298,7 +298,7 @@ async function* measureDeadPods(running: Running): AsyncGenerator<Result> {
 }
 
 /** All pods have answered before, as far as this pod knows. */
-async function forgetFailures({ db }: OpenPod): Promise<void> {
+async function deleteFailures({ db }: OpenPod): Promise<void> {
   await db('deliveries').delete()
   await db('pods').update({ failures: 0, nextTryAt: null, offlineSince: null, lastSuccessAt: new Date() })
 }

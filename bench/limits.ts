@@ -11,7 +11,7 @@ import { makeSigned } from './signed.js'
 
 const CONNECTIONS = 64
 const MILLISECONDS = 1_000
-const EVALS_AT_ONCE = 64
+const MAX_CONCURRENT_EVALS = 64
 
 /** Baselines of this machine: the other benches are compared with them, and they have no target of their own. */
 export async function* benchLimits({ rounds }: BenchOptions): AsyncGenerator<Result> {
@@ -61,9 +61,11 @@ async function evalsPerSecond(redisUrl: string): Promise<number> {
   const start = performance.now()
   let done = 0
   while (performance.now() - start < MILLISECONDS / 2) {
-    const evals = Array.from({ length: EVALS_AT_ONCE }, () => redis.eval(`return redis.call('INCR', KEYS[1])`, 1, 'n'))
+    const evals = Array.from({ length: MAX_CONCURRENT_EVALS }, () =>
+      redis.eval(`return redis.call('INCR', KEYS[1])`, 1, 'n'),
+    )
     await Promise.all(evals)
-    done += EVALS_AT_ONCE
+    done += MAX_CONCURRENT_EVALS
   }
   const seconds = (performance.now() - start) / 1_000
   redis.disconnect()
@@ -71,7 +73,7 @@ async function evalsPerSecond(redisUrl: string): Promise<number> {
 }
 
 async function barePost(rounds: number): Promise<Result> {
-  const { child, port } = await startProcess('./bare-door', process.env)
+  const { child, port } = await startProcess('./bare-route', process.env)
   const loader = openLoader()
   const bodies = ['x'.repeat(2_200)]
   const task = { port, path: '/receive/public', connections: CONNECTIONS, bodies, milliseconds: MILLISECONDS }

@@ -19,7 +19,7 @@ import { processorTimesOf, timePerMessage } from './processor-time.js'
 const BITS = 4096
 const WRITERS = 4
 /** As many as a worker takes in at once. */
-const OPENED_AT_ONCE = 256
+const OPENED_ENVELOPE_BATCH_SIZE = 256
 const REPEAT_EVERY = 20
 /**
  * Sizes of batches, and how many messages by tens: those that come alone take longer. Of the largest there are as many rows as the
@@ -71,8 +71,8 @@ export async function* benchPersist({ rounds }: BenchOptions): AsyncGenerator<Re
 async function openAll(pod: OpenPod, { messages }: InboundCorpus): Promise<Arrivals> {
   const acceptedAt = new Date()
   const arrivals: Arrival<ReceivableEntity>[] = []
-  for (let opened = 0; opened < messages.length; opened += OPENED_AT_ONCE) {
-    const part = messages.slice(opened, opened + OPENED_AT_ONCE)
+  for (let opened = 0; opened < messages.length; opened += OPENED_ENVELOPE_BATCH_SIZE) {
+    const part = messages.slice(opened, opened + OPENED_ENVELOPE_BATCH_SIZE)
     const { ready } = await openEnvelopes(
       pod,
       part.map(({ envelope }) => ({ envelope, acceptedAt })),

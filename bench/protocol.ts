@@ -1,7 +1,7 @@
 import { constants, privateDecrypt, randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
-import { openEncryptedEnvelope } from '../src/protocol/envelopes/encrypted-envelope.js'
+import { decryptEnvelope } from '../src/protocol/envelopes/encrypted-envelope.js'
 import { type VerifiedEnvelope, verifyEnvelope } from '../src/protocol/envelopes/verify-envelope.js'
 import { openCryptoPool } from '../workers/threads/crypto-pool.js'
 import { type BenchOptions, median, type Result, spreadOf } from './bench.js'
@@ -25,12 +25,12 @@ export async function* benchProtocol({ rounds }: BenchOptions): AsyncGenerator<R
 /** As many as one thread gets at a time. */
 const BATCH = 64
 /** A burst of them fills a batch of a worker; these take as long as hundreds of public ones. */
-const PRIVATE_AT_ONCE = 8
+const PRIVATE_MESSAGE_BATCH_SIZE = 8
 /** Each thread compiles for itself, and is at its full speed only after some ten thousand messages. */
 const TRIPS_BEFORE = 100
 const THREADS = availableParallelism()
 /** By each thread that does nothing else. */
-const VERIFIED_AT_ONCE = 200
+const VERIFICATION_BATCH_SIZE = 200
 const receivedAt = new Date()
 
 interface Subject {
@@ -51,11 +51,11 @@ function subjectsOf(corpus: Corpus, bits: number): readonly Subject[] {
   const isUsual = bits === 4096
   const { verifyOnce } = makeSigned(bits)
   const open = (envelope: string) => verifyEnvelope(envelope, keys, receivedAt)
-  const takeCoatOff = (encrypted: string) => openEncryptedEnvelope(encrypted, recipientKey) ?? ''
+  const takeCoatOff = (encrypted: string) => decryptEnvelope(encrypted, recipientKey) ?? ''
   const verifyTimes = (times: number) => () => {
     for (let done = 0; done < times; done++) verifyOnce()
   }
-  const few = privateMessages.slice(0, PRIVATE_AT_ONCE)
+  const few = privateMessages.slice(0, PRIVATE_MESSAGE_BATCH_SIZE)
   const wrapped = Buffer.concat([Buffer.alloc(1), randomBytes(bits / 8 - 1)])
 
   return [
@@ -113,7 +113,7 @@ async function measureThreads(
         ...(bits === 4096 && { floor: FLOORS.unenvelopInThreads }),
         messages: messages.length,
         open,
-        limitMessages: (THREADS * VERIFIED_AT_ONCE) / signaturesOfMessage,
+        limitMessages: (THREADS * VERIFICATION_BATCH_SIZE) / signaturesOfMessage,
         limit: verifiers.verify,
       },
       rounds,
@@ -128,7 +128,7 @@ async function measureThreads(
 function openVerifiers(bits: number) {
   const filename = new URL('./verify-thread.js', import.meta.url).href
   const pool = new Piscina({ filename, minThreads: THREADS, maxThreads: THREADS })
-  const task: Verifications = { bits, times: VERIFIED_AT_ONCE }
+  const task: Verifications = { bits, times: VERIFICATION_BATCH_SIZE }
   return {
     verify: () => Promise.all(Array.from({ length: THREADS }, () => pool.run(task))),
     close: () => pool.destroy(),

@@ -16,6 +16,6 @@ export function withActorOptions(command: Command): Command {
     .option('--reason <text>', 'the reason, for the audit log')
 }
 
-export async function actorOf(pod: Pick<Pod, 'db'>, { as }: ActorOptions, power: Power): Promise<Actor> {
+export async function findActor(pod: Pick<Pod, 'db'>, { as }: ActorOptions, power: Power): Promise<Actor> {
   return as === undefined ? COMMAND_ACTOR : findActorByName(pod, as, power)
 }

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { type EntityJson, entityToJson } from '../src/protocol/entities/entity-json.js'
 import { isRelayable } from '../src/protocol/entities/registry.js'
-import { openEncryptedEnvelope } from '../src/protocol/envelopes/encrypted-envelope.js'
+import { decryptEnvelope } from '../src/protocol/envelopes/encrypted-envelope.js'
 import { peekEnvelope } from '../src/protocol/envelopes/magic-envelope.js'
 import { faultOfArrival } from '../src/protocol/envelopes/sender-rules.js'
 import {
@@ -49,7 +49,7 @@ export function examineEnvelope(
 ): Examined {
   // A private message is a JSON object, a public one XML.
   if (!text.trimStart().startsWith('{')) return examineOpen(text, 'public', keys, undefined, now)
-  const envelope = recipient && openEncryptedEnvelope(text, recipient.key)
+  const envelope = recipient && decryptEnvelope(text, recipient.key)
   if (envelope !== undefined) return examineOpen(envelope, 'private', keys, recipient, now)
   const reason = recipient ? `${recipient.address} cannot decrypt it` : 'it is encrypted, and no recipient was named'
   return refused('private', undefined, 'DecryptionFailed', reason)

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { JobQueues } from '../src/jobs/queues/job-queues.js'
 
 const PATIENCE = 3_000
-const LOOK_EVERY = 50
+const POLL_INTERVAL_MS = 50
 
 /** Waits for the connection to Redis, which opens in the background. False: the queue is unavailable. */
 export async function queueAnswers(jobs: Pick<JobQueues, 'counts'>): Promise<boolean> {
@@ -13,7 +13,7 @@ export async function queueAnswers(jobs: Pick<JobQueues, 'counts'>): Promise<boo
       return true
     } catch {
       if (performance.now() > deadline) return false
-      await pause(LOOK_EVERY)
+      await pause(POLL_INTERVAL_MS)
     }
   }
 }

@@ -1,10 +1,10 @@
 import querystring from 'node:querystring'
 import { InvalidArgumentError } from 'commander'
-import { homeUrlOf, podHostOf } from '../src/federation/discovery/pod-location.js'
+import { parseHomeUrl, parsePodHost } from '../src/federation/discovery/pod-location.js'
 import { fetchableKind } from '../src/federation/outbound/serve-entity.js'
 import type { WantedEntity } from '../src/jobs/definitions.js'
 import type { PodHost } from '../src/persistence/models/pod.js'
-import { addressOf } from '../src/protocol/address.js'
+import { parseAddress } from '../src/protocol/address.js'
 import { isUrl } from '../src/protocol/is-url.js'
 import { readLinks } from '../src/protocol/mentions.js'
 import { isGuid } from '../src/protocol/values.js'
@@ -24,7 +24,7 @@ export type ProbeTarget =
 /** Parses typed or pasted text. */
 export function readNamed(text: string): Named {
   const alone = /^(?:web\+)?diaspora:\/\/([^/]+)$/.exec(text)?.[1]
-  const address = addressOf(alone ?? text)
+  const address = parseAddress(alone ?? text)
   if (address !== undefined) return { kind: 'person', address, text }
   const [link] = readLinks(text)
   if (link !== undefined) {
@@ -42,20 +42,20 @@ export function readNamed(text: string): Named {
 }
 
 export function readAddress(text: string): string {
-  const address = addressOf(text)
+  const address = parseAddress(text)
   if (address === undefined) throw new InvalidArgumentError('It must be an address like alice@pod.example.')
   return address
 }
 
 /** An address stands for its pod. */
 export function readFrom(text: string): string {
-  const from = addressOf(text) ?? hostOf(text)
+  const from = parseAddress(text) ?? hostOf(text)
   if (from === undefined) throw new InvalidArgumentError('It must be the host of a pod, or the address of a person.')
   return from
 }
 
 export function readProbeTarget(text: string): ProbeTarget {
-  const address = addressOf(text)
+  const address = parseAddress(text)
   if (address !== undefined) return { kind: 'person', address }
   const host = hostOf(text)
   if (host !== undefined) return { kind: 'pod', origin: `https://${host}` }
@@ -65,9 +65,9 @@ export function readProbeTarget(text: string): ProbeTarget {
 /** The location of a pod, given by host, URL or address of a person. */
 export function readPodHost(text: string): PodHost {
   const target = readProbeTarget(text)
-  const url = target.kind === 'person' ? homeUrlOf(target.address) : new URL(target.origin)
+  const url = target.kind === 'person' ? parseHomeUrl(target.address) : new URL(target.origin)
   if (url === undefined) throw new InvalidArgumentError('Its host is none of the web.')
-  return podHostOf(url)
+  return parsePodHost(url)
 }
 
 /** Parses `pod.example`, `pod.example:3000` or `https://pod.example/path`. */

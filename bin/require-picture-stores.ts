@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { listProcesses } from '../src/persistence/operations/processes.js'
-import { type PictureStores, pictureStoresOf } from '../src/persistence/photos/open-pictures.js'
+import { listPictureStores, type PictureStores } from '../src/persistence/photos/open-pictures.js'
 import type { Pod } from '../src/pod/pod.js'
 import { CommandError } from './command-error.js'
 
 /** Refuses a command whose settings name other stores of pictures than those of a running process of the pod. */
 export async function requirePictureStores({ db, config }: Pick<Pod, 'db' | 'config'>): Promise<void> {
-  const own = pictureStoresOf(config)
+  const own = listPictureStores(config)
   for (const { kind, pid, host, facts } of await listProcesses(db)) {
     if (facts.pictures === undefined || isDeepStrictEqual(facts.pictures, own)) continue
     throw new CommandError(

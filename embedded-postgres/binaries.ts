@@ -17,11 +17,11 @@ interface Link {
   readonly target: string
 }
 
-export function programOf(binaries: Binaries, name: 'postgres' | 'initdb'): string {
+export function programPath(binaries: Binaries, name: 'postgres' | 'initdb'): string {
   return join(binaries.folder, 'bin', process.platform === 'win32' ? `${name}.exe` : name)
 }
 
-export function majorOf(binaries: Binaries): string {
+export function readMajorVersion(binaries: Binaries): string {
   return binaries.version.replace(/\..*/, '')
 }
 

@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { hasCode, messageOf } from '../src/errors/thrown.js'
-import { type Binaries, majorOf, programOf } from './binaries.js'
+import { type Binaries, programPath, readMajorVersion } from './binaries.js'
 import { EmbeddedPostgresError } from './errors.js'
 import { ownerFor, type RunAs, run } from './run-as.js'
 
@@ -78,7 +78,7 @@ export async function createCluster(
     if (owner) for (const path of [draft, passwordFile]) await chown(path, owner.uid, owner.gid)
     await run(
       runAs,
-      programOf(binaries, 'initdb'),
+      programPath(binaries, 'initdb'),
       initdbArguments(folder, passwordFile, options.fast),
       INITDB_LIMIT_MS,
     )
@@ -101,9 +101,9 @@ export async function createCluster(
 /** Throws if another major version of PostgreSQL made the data; PostgreSQL would report it only in its log. */
 export async function checkVersion(cluster: Cluster, binaries: Binaries): Promise<void> {
   const version = (await readFile(join(cluster.folder, 'PG_VERSION'), 'utf8').catch(() => 'unknown')).trim()
-  if (version === majorOf(binaries)) return
+  if (version === readMajorVersion(binaries)) return
   throw new EmbeddedPostgresError(
-    `The database in ${cluster.folder} was made by PostgreSQL ${version}, and this pod brings PostgreSQL ${majorOf(binaries)}: ` +
+    `The database in ${cluster.folder} was made by PostgreSQL ${version}, and this pod brings PostgreSQL ${readMajorVersion(binaries)}: ` +
       'start it with the version of the pod that made it and move the data from there, or set DATABASE_URL or another DATA_DIR.',
   )
 }

@@ -5,7 +5,7 @@ import { EmbeddedPostgresError, ServerOwnedError } from './errors.js'
 import { findRunning, launch, type Running, type ServerOptions } from './launch.js'
 import { refuseMovedDatabase } from './moved.js'
 import { findPostmaster } from './postmaster.js'
-import { applicationLogin, prepareDatabase, superuserUrl, urlOf } from './roles.js'
+import { applicationLogin, buildUrl, prepareDatabase, superuserUrl } from './roles.js'
 import { acquireOwnerLock, openSession, waitForServerEnd } from './session.js'
 import { stopServer } from './stop.js'
 
@@ -54,7 +54,7 @@ export async function findRunningEmbeddedPostgres(dataDir: string): Promise<Runn
   const login = applicationLogin(cluster)
   const session = await openSession(cluster, () => findPostmaster(cluster), login)
   await session?.client.end()
-  return session && { url: urlOf(login, session.port), pid: postmaster.pid }
+  return session && { url: buildUrl(login, session.port), pid: postmaster.pid }
 }
 
 /**
@@ -87,7 +87,7 @@ function ownedServer(running: Running, dataDir: string): EmbeddedServer {
       })
   })
   return {
-    url: urlOf(applicationLogin(cluster), session.port),
+    url: buildUrl(applicationLogin(cluster), session.port),
     superuserUrl: superuserUrl(cluster, session.port),
     pid,
     startedHere,

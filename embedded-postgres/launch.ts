@@ -5,7 +5,7 @@ import { mkdir, open, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { messageOf } from '../src/errors/thrown.js'
-import { type Binaries, copyBinaries, findBinaries, linkLibraries, programOf } from './binaries.js'
+import { type Binaries, copyBinaries, findBinaries, linkLibraries, programPath } from './binaries.js'
 import { type Cluster, changeClusterOwner, checkVersion, createCluster, findPostgresCluster } from './cluster.js'
 import { EmbeddedPostgresError } from './errors.js'
 import { choosePort, disownStalePid, findPostmaster } from './postmaster.js'
@@ -103,7 +103,7 @@ async function startOnce(
 ): Promise<Running | undefined> {
   await disownStalePid(cluster)
   const port = options.port ?? (await choosePort(cluster))
-  const child = spawnAs(site.runAs, programOf(site.binaries, 'postgres'), serverArguments(cluster, port, options), {
+  const child = spawnAs(site.runAs, programPath(site.binaries, 'postgres'), serverArguments(cluster, port, options), {
     // A process group of its own: Ctrl-C must not stop the database before the other processes.
     detached: true,
     stdio: ['ignore', log, log],

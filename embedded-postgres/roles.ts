@@ -26,12 +26,12 @@ export function applicationLogin(cluster: Cluster): Login {
   return { user: APPLICATION_ROLE, password, database: DATABASE }
 }
 
-export function urlOf({ user, password, database }: Login, port: number): string {
+export function buildUrl({ user, password, database }: Login, port: number): string {
   return `postgres://${user}:${password}@127.0.0.1:${port}/${database}`
 }
 
 export function superuserUrl(cluster: Cluster, port: number): string {
-  return urlOf(superuserLogin(cluster, DATABASE), port)
+  return buildUrl(superuserLogin(cluster, DATABASE), port)
 }
 
 /**

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type Binaries, programOf } from './binaries.js'
+import { type Binaries, programPath } from './binaries.js'
 
 interface User {
   readonly uid: number
@@ -30,7 +30,7 @@ export async function chooseRunAs(binaries: Binaries, home: string): Promise<Run
   let failure: unknown
   for (const candidate of isRoot() ? await candidatesOfRoot(home) : await candidatesOfUser()) {
     try {
-      await run(candidate, programOf(binaries, 'postgres'), ['--version'])
+      await run(candidate, programPath(binaries, 'postgres'), ['--version'])
       if (candidate.kind !== 'myself') await run(candidate, 'test', ['-x', home])
       return candidate
     } catch (error) {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { StartError } from '../src/errors/start-error.js'
-import { openSecrets, readSecretKey } from '../src/pod/secrets.js'
+import { createSecrets, readSecretKey } from '../src/pod/secrets.js'
 
 let dataDir: string
 beforeEach(async () => {
@@ -51,7 +51,7 @@ describe('the secret key', () => {
 })
 
 describe('a sealed secret', () => {
-  const secrets = openSecrets(Buffer.alloc(32, 1))
+  const secrets = createSecrets(Buffer.alloc(32, 1))
 
   it('opens with the same key, and differs each time', () => {
     const sealed = secrets.seal('-----BEGIN PRIVATE KEY-----\nä', 'user 1')
@@ -63,7 +63,7 @@ describe('a sealed secret', () => {
   it('does not open with another key, or when one bit has changed', () => {
     const sealed = secrets.seal('private', 'user 1')
 
-    expect(() => openSecrets(Buffer.alloc(32, 2)).unseal(sealed, 'user 1')).toThrow()
+    expect(() => createSecrets(Buffer.alloc(32, 2)).unseal(sealed, 'user 1')).toThrow()
     for (const index of sealed.keys()) {
       const changed = Buffer.from(sealed)
       changed[index] = (changed[index] ?? 0) ^ 1

@@ -27,7 +27,7 @@ const waitSeconds = new Histogram({
 })
 
 /** A job whose data Redis has evicted has no time: it is not counted. */
-export function noteJobWait(queue: QueueName, ms: number): void {
+export function recordJobWait(queue: QueueName, ms: number): void {
   if (!Number.isNaN(ms)) waitSeconds.observe({ queue }, Math.max(0, ms) / 1_000)
 }
 

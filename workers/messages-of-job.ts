@@ -3,7 +3,7 @@ import type { Job } from 'bullmq'
 import type { InboundMessage } from '../src/federation/inbound/batch.js'
 import { type AnyJob, type DataOf, receivePrivateJob, receivePublicJob } from '../src/jobs/definitions.js'
 import { groupCommit } from '../src/jobs/group-commit.js'
-import { findMessageRows, type MessageRow, outboxIdOf } from '../src/jobs/outbox/outbox.js'
+import { findMessageRows, type MessageRow, readOutboxId } from '../src/jobs/outbox/outbox.js'
 import type { ResumedMessage } from '../src/jobs/waiting/resume-messages.js'
 import type { Pod } from '../src/pod/pod.js'
 
@@ -19,7 +19,7 @@ const READING = { atOnce: 2, items: 256 }
 export function messageReader({ db }: Pick<Pod, 'db'>): (job: Job) => Promise<readonly InboundMessage[]> {
   const readRows = groupCommit(READING, (ids: readonly number[]) => findMessageRows(db, ids))
   return async (job) => {
-    const outboxId = outboxIdOf(job.data)
+    const outboxId = readOutboxId(job.data)
     if (outboxId === undefined) return messagesIn(job)
     const row = (await readRows([outboxId])).find(({ id }) => id === outboxId)
     return row === undefined ? [] : [messageOfRow(row)]

@@ -1,7 +1,7 @@
 import type { Job } from 'bullmq'
 import type { QueueName } from '../src/jobs/queues/queue-names.js'
 import type { RunningJob } from '../src/persistence/operations/processes.js'
-import { countJob, noteJobWait } from './job-metrics.js'
+import { countJob, recordJobWait } from './job-metrics.js'
 
 /** Counts what this process runs, for the metrics and for the end of the process. */
 export interface RunCounters {
@@ -39,7 +39,7 @@ export function openRunCounters(): RunCounters {
 
   return {
     async runJob(queue, job, run) {
-      noteJobWait(queue, Date.now() - (job.timestamp + job.delay))
+      recordJobWait(queue, Date.now() - (job.timestamp + job.delay))
       await runAndCount({ queue, name: job.name, attempt: job.attemptsMade + 1 }, () => run(job))
     },
     async runDirectly(queue, name, run) {

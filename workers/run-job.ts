@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
 import { inSpan } from '../src/jobs/operations/in-span.js'
-import { AlreadyDone, type JobContext, type LoadedJob, loadJob, outboxIdOf } from '../src/jobs/outbox/outbox.js'
+import { AlreadyDone, type JobContext, type LoadedJob, loadJob, readOutboxId } from '../src/jobs/outbox/outbox.js'
 import { giveUpOutboxRow } from '../src/jobs/waiting/resume-messages.js'
 import { failOperationOfJob } from '../src/persistence/operations/operations.js'
 import type { Pod, SpanOptions } from '../src/pod/pod.js'
@@ -114,7 +114,7 @@ export async function endOfFailure(pod: Pod, job: Job, failure: unknown): Promis
   if (isDead || fault === 'internal') log.error({ err: error, fault, dead: isDead }, 'job failed')
   else log.info({ fault, reason: error instanceof Error ? error.message : undefined }, 'job failed, will be retried')
 
-  const outboxId = outboxIdOf(job.data)
+  const outboxId = readOutboxId(job.data)
   if (isDead && outboxId !== undefined) {
     // Without the mark the sweeper adds the job again, which does no harm.
     const failed = { id: job.id, attempts: job.attemptsMade + 1 }

@@ -1,6 +1,6 @@
 import type { RunningWorkers, WorkersHealth } from './start-workers.js'
 
-const LOOK_EVERY = 10_000
+const POLL_INTERVAL_MS = 10_000
 const STUCK_AFTER = 120_000
 
 export interface WatchdogTimes {
@@ -16,7 +16,7 @@ export interface WatchdogTimes {
 export function startWatchdog(
   workers: Pick<RunningWorkers, 'unresponsive' | 'health'>,
   end: (health: WorkersHealth) => void,
-  { every, after }: WatchdogTimes = { every: LOOK_EVERY, after: STUCK_AFTER },
+  { every, after }: WatchdogTimes = { every: POLL_INTERVAL_MS, after: STUCK_AFTER },
 ): { stop(): void } {
   let lastHealthyAt = performance.now()
   const timer = setInterval(async () => {

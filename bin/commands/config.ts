@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { settingsOf, WHEN_NOT_SET } from '../../src/config/shown-settings.js'
+import { listShownSettings, WHEN_NOT_SET } from '../../src/config/shown-settings.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { readCommandConfig } from '../read-command-config.js'
 
@@ -10,7 +10,7 @@ export function configCommand(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod config --json')
     .action(async (options: OutputOptions) => {
-      const shown = settingsOf(await readCommandConfig(process.env))
+      const shown = listShownSettings(await readCommandConfig(process.env))
       const rows = Object.entries(shown).map(([name, value]) => [name, String(value ?? WHEN_NOT_SET[name] ?? '')])
       print(options, shown, table(rows))
     })

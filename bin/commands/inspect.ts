@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { fetchEntity } from '../../src/federation/discovery/fetch-entity.js'
 import type { InboundMessage, WaitingMessage } from '../../src/federation/inbound/batch.js'
-import { fetchableOf, isFetchable, splitEntityKey } from '../../src/jobs/waiting/entity-key.js'
+import { isFetchable, splitEntityKey, toFetchable } from '../../src/jobs/waiting/entity-key.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { entityToJson } from '../../src/protocol/entities/entity-json.js'
@@ -75,7 +75,7 @@ async function fetchMissing(
   try {
     if (kind === 'person') await discoverPerson(pod, name, { again: true })
     else if (isFetchable(kind)) {
-      const wanted = { ...fetchableOf(kind), guid: name, from: fetchFrom, orFrom: fallbackFetchFrom, author, depth: 0 }
+      const wanted = { ...toFetchable(kind), guid: name, from: fetchFrom, orFrom: fallbackFetchFrom, author, depth: 0 }
       await fetchEntity(pod, wanted, { again: true })
     } else return `The ${kind} ${name} cannot be fetched; its author must send it.`
     return `The ${kind} ${name} was fetched and saved.`

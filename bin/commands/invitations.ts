@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { createInvitation } from '../../src/domain/accounts/invitations.js'
 import { inviteByStaff, listInvitations, recallInvitation } from '../../src/domain/moderation/sign-ups/invitations.js'
 import { presentInvitation } from '../../src/web/presenters/invitations.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
+import { type ActorOptions, findActor, withActorOptions } from '../actor-options.js'
 import { CommandError } from '../command-error.js'
 import { readCount, readEnd, readLifetime } from '../options.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
@@ -52,7 +52,7 @@ export function invitationCommands(program: Command): void {
 
 async function list(options: ActorOptions): Promise<void> {
   const found = await withPod(async (pod) =>
-    listInvitations(pod, await actorOf(pod, options, 'moderation'), { limit: LISTED }),
+    listInvitations(pod, await findActor(pod, options, 'moderation'), { limit: LISTED }),
   )
   const rows = found.items.map((each) => [
     String(each.id),
@@ -75,7 +75,7 @@ interface CreateOptions extends ActorOptions {
 
 async function create({ uses, until, note, reason, ...options }: CreateOptions): Promise<void> {
   const { invitation, url } = await withPod(async (pod) =>
-    inviteByStaff(pod, await actorOf(pod, options, 'moderation'), { uses, until, note }, { reason }),
+    inviteByStaff(pod, await findActor(pod, options, 'moderation'), { uses, until, note }, { reason }),
   )
   print(options, { ...presentInvitation(invitation), url }, [
     url,
@@ -85,7 +85,7 @@ async function create({ uses, until, note, reason, ...options }: CreateOptions):
 
 async function recall(id: number, { reason, ...options }: ActorOptions): Promise<void> {
   const { changed, invitation } = await withPod(async (pod) =>
-    recallInvitation(pod, await actorOf(pod, options, 'moderation'), id, { reason }),
+    recallInvitation(pod, await findActor(pod, options, 'moderation'), id, { reason }),
   )
   print(options, { changed, ...presentInvitation(invitation) }, [
     changed ? `Invitation ${id} is recalled.` : `Invitation ${id} was recalled before.`,

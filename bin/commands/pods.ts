@@ -6,10 +6,10 @@ import { probeKnownPod } from '../../src/federation/discovery/pod-checks.js'
 import { isThisPod } from '../../src/federation/discovery/pod-location.js'
 import { Pod as OtherPod, type PodHost } from '../../src/persistence/models/pod.js'
 import { type KnownPod, type KnownPodFilter, listKnownPods } from '../../src/persistence/outbound/known-pods.js'
-import { podStateOf } from '../../src/persistence/outbound/pod-state.js'
+import { toPodState } from '../../src/persistence/outbound/pod-state.js'
 import type { Pod } from '../../src/pod/pod.js'
-import { addressHostOf } from '../../src/protocol/address.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
+import { formatAddressHost } from '../../src/protocol/address.js'
+import { type ActorOptions, findActor, withActorOptions } from '../actor-options.js'
 import { CommandError } from '../command-error.js'
 import { readEnd } from '../options.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
@@ -86,8 +86,8 @@ export function podsCommands(program: Command): void {
 async function list({ state, ...options }: ListOptions): Promise<void> {
   const pods = await withPod(({ db }) => listKnownPods(db, state === undefined ? {} : { state }))
   const rows = pods.map((pod) => [
-    addressHostOf(pod),
-    podStateOf(pod, new Date()),
+    formatAddressHost(pod),
+    toPodState(pod, new Date()),
     pod.status,
     pod.software ?? '-',
     String(pod.people),
@@ -121,9 +121,9 @@ async function probe(place: PodHost, options: OutputOptions): Promise<void> {
   const found = await withPod(async (pod) => {
     const other = await known(pod, place)
     if (other.blockedAt !== null)
-      throw new CommandError(`${addressHostOf(place)} is blocked; no requests are sent to it.`)
+      throw new CommandError(`${formatAddressHost(place)} is blocked; no requests are sent to it.`)
     if (!(await probeKnownPod(pod, other))) {
-      throw new CommandError(`${addressHostOf(place)} is not a usable address of a pod.`)
+      throw new CommandError(`${formatAddressHost(place)} is not a usable address of a pod.`)
     }
     return known(pod, place)
   })
@@ -142,17 +142,17 @@ async function block(place: PodHost, { purge, yes, reason, ...options }: BlockOp
     const [pod] = await withPod(({ db }) => listKnownPods(db, { place }))
     const people = pod?.people ?? 0
     throw new CommandError(
-      `This would delete ${people === 1 ? '1 person' : `${people} people`} of ${addressHostOf(place)} with all that came from them, and cannot be undone: add --yes to do it.`,
+      `This would delete ${people === 1 ? '1 person' : `${people} people`} of ${formatAddressHost(place)} with all that came from them, and cannot be undone: add --yes to do it.`,
     )
   }
   const changed = await withPod(async (pod) => {
-    if (isThisPod(pod.config, place)) throw new CommandError(`${addressHostOf(place)} is this pod.`)
+    if (isThisPod(pod.config, place)) throw new CommandError(`${formatAddressHost(place)} is this pod.`)
     await queueAnswers(pod.jobs)
     // The row is there before the rule, so that `show` finds the pod.
     const { id } = await pod.db.transaction((transaction) =>
       OtherPod.findOrInsert(transaction, { ...place, ssl: false }),
     )
-    await blockHost(pod, await actorOf(pod, options, 'moderation'), place, { reason })
+    await blockHost(pod, await findActor(pod, options, 'moderation'), place, { reason })
     if (purge) await purgePod(pod, id)
     return known(pod, place)
   })
@@ -163,7 +163,7 @@ async function unblock(place: PodHost, { reason, ...options }: ActorOptions): Pr
   const changed = await withPod(async (pod) => {
     await known(pod, place)
     await queueAnswers(pod.jobs)
-    await unblockHost(pod, await actorOf(pod, options, 'moderation'), place, { reason })
+    await unblockHost(pod, await findActor(pod, options, 'moderation'), place, { reason })
     return known(pod, place)
   })
   printPod(changed, options)
@@ -173,7 +173,7 @@ async function change(place: PodHost, { reason, ...options }: ActorOptions, acti
   const changed = await withPod(async (pod) => {
     const { id, host, port } = await known(pod, place)
     await queueAnswers(pod.jobs) // what follows may enqueue deliveries
-    await changePod(pod, await actorOf(pod, options, 'administration'), action, { id, host, port, reason })
+    await changePod(pod, await findActor(pod, options, 'administration'), action, { id, host, port, reason })
     return known(pod, place)
   })
   printPod(changed, options)
@@ -187,7 +187,7 @@ async function changePause(place: PodHost, { reason, ...options }: ActorOptions,
   const changed = await withPod(async (pod) => {
     const other = await known(pod, place)
     await queueAnswers(pod.jobs)
-    await run(pod, await actorOf(pod, options, 'administration'), other, { reason })
+    await run(pod, await findActor(pod, options, 'administration'), other, { reason })
     return known(pod, place)
   })
   printPod(changed, options)
@@ -195,7 +195,7 @@ async function changePause(place: PodHost, { reason, ...options }: ActorOptions,
 
 async function known({ db }: Pod, place: PodHost): Promise<KnownPod> {
   const [pod] = await listKnownPods(db, { place })
-  if (pod === undefined) throw new CommandError(`There is no known pod at ${addressHostOf(place)}.`)
+  if (pod === undefined) throw new CommandError(`There is no known pod at ${formatAddressHost(place)}.`)
   return pod
 }
 
@@ -210,8 +210,8 @@ function linesOf(pod: KnownPod): readonly string[] {
 
 function present(pod: KnownPod) {
   return {
-    pod: addressHostOf(pod),
-    state: podStateOf(pod, new Date()),
+    pod: formatAddressHost(pod),
+    state: toPodState(pod, new Date()),
     status: pod.status,
     last_error: pod.lastError,
     software: pod.software,

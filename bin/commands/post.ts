@@ -5,7 +5,7 @@ import {
   findDeliveryReports,
   type MissingDelivery,
 } from '../../src/persistence/outbound/delivery-report.js'
-import { addressHostOf } from '../../src/protocol/address.js'
+import { formatAddressHost } from '../../src/protocol/address.js'
 import { presentDeliveryReport } from '../../src/web/presenters/deliveries.js'
 import { CommandError } from '../command-error.js'
 import { type OutputOptions, print, printable, table } from '../output.js'
@@ -57,5 +57,5 @@ function line(delivery: MissingDelivery): string[] {
 }
 
 function targetOf({ host, port, person }: MissingDelivery): string {
-  return person ?? addressHostOf({ host, port })
+  return person ?? formatAddressHost({ host, port })
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type OutputOptions, print } from '../output.js'
 import { processFile } from '../process-file.js'
-import { type RunningPod, screenOf } from '../start/screen.js'
+import { type RunningPod, renderScreen } from '../start/screen.js'
 import { listenForStop } from '../start/stop-request.js'
 
 export function runCommands(program: Command): void {
@@ -44,7 +44,7 @@ async function start(options: OutputOptions): Promise<void> {
     import('../start/start-pod.js'),
   ])
   await startPod(readConfig(process.env), stop, (pod) => {
-    print(options, summaryOf(pod), screenOf(pod, process.stdout.isTTY === true && !process.env['NO_COLOR']))
+    print(options, summaryOf(pod), renderScreen(pod, process.stdout.isTTY === true && !process.env['NO_COLOR']))
   })
 }
 

@@ -7,7 +7,7 @@ import {
 } from '../../src/domain/accounts/sign-ups/open-sign-up.js'
 import { endUnattended } from '../../src/domain/accounts/sign-ups/unattended.js'
 import type { PendingSignUp } from '../../src/persistence/accounts/pending-sign-ups.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
+import { type ActorOptions, findActor, withActorOptions } from '../actor-options.js'
 import { readCount } from '../options.js'
 import { print, printable, table } from '../output.js'
 import { withPod } from '../with-pod.js'
@@ -73,7 +73,7 @@ function present({ id, username, email, confirmedAt, language, reason, network, 
 
 async function list(options: ActorOptions): Promise<void> {
   const { items } = await withPod(async (pod) =>
-    listSignUps(pod, await actorOf(pod, options, 'moderation'), { limit: LISTED }),
+    listSignUps(pod, await findActor(pod, options, 'moderation'), { limit: LISTED }),
   )
   const waiting = items.map(present)
   const rows = waiting.map(({ id, username, email, confirmed, created_at }) => [
@@ -87,7 +87,7 @@ async function list(options: ActorOptions): Promise<void> {
 }
 
 async function show(id: number, options: ActorOptions): Promise<void> {
-  const found = await withPod(async (pod) => readSignUp(pod, await actorOf(pod, options, 'moderation'), id))
+  const found = await withPod(async (pod) => readSignUp(pod, await findActor(pod, options, 'moderation'), id))
   const shown = present(found)
   print(
     options,
@@ -99,7 +99,7 @@ async function show(id: number, options: ActorOptions): Promise<void> {
 async function approve(id: number, options: ActorOptions): Promise<void> {
   const { reason } = options
   const { opened } = await withPod(async (pod) =>
-    approveSignUp(pod, await actorOf(pod, options, 'moderation'), id, { reason }),
+    approveSignUp(pod, await findActor(pod, options, 'moderation'), id, { reason }),
   )
   const line = opened ? 'The account is open.' : 'The account opens when its e-mail address is confirmed.'
   print(options, { id, opened }, [line])
@@ -107,13 +107,13 @@ async function approve(id: number, options: ActorOptions): Promise<void> {
 
 async function reject(id: number, options: ActorOptions & { readonly message?: string }): Promise<void> {
   const { reason, message: answer } = options
-  await withPod(async (pod) => rejectSignUp(pod, await actorOf(pod, options, 'moderation'), id, { reason, answer }))
+  await withPod(async (pod) => rejectSignUp(pod, await findActor(pod, options, 'moderation'), id, { reason, answer }))
   print(options, { id, rejected: true }, ['The sign-up is rejected.'])
 }
 
 async function attend(options: ActorOptions): Promise<void> {
   const { changed } = await withPod(async (pod) =>
-    endUnattended(pod, await actorOf(pod, options, 'administration'), { reason: options.reason }),
+    endUnattended(pod, await findActor(pod, options, 'administration'), { reason: options.reason }),
   )
   print(options, { changed }, [
     changed ? 'People can sign up without a decision again.' : 'Sign-ups did not wait because of UNATTENDED_DAYS.',

@@ -15,7 +15,7 @@ import { queueAnswers } from '../queue-answers.js'
 import { watchScreen } from '../watch-screen.js'
 import { withPod } from '../with-pod.js'
 
-const LOOK_EVERY = 200
+const POLL_INTERVAL_MS = 200
 const DEFAULT_TIMEOUT_SECONDS = 60
 const WATCH_EVERY_SECONDS = 2
 
@@ -47,7 +47,7 @@ async function status(options: OutputOptions & { watch?: boolean; interval: numb
     past: await readRecentActivity(pod),
     backup: await readBackupFigures(pod.db),
   }))
-  print(options, { ...facts, lately: past, backup }, [
+  print(options, { ...facts, lately: presentActivity(past), backup }, [
     ...describe(facts, past),
     ...table([['last backup', backup.age === null ? 'never' : `${age(backup.age)} ago`]]),
     '',
@@ -68,11 +68,20 @@ async function watch({ interval: seconds, json }: OutputOptions & { readonly int
         const at = new Date().toISOString()
         return {
           lines: [`${at}  ${rates}`, '', ...describe(facts, past), '', ...describePast(past)],
-          summary: json ? JSON.stringify({ at, ...facts, lately: past }) : `${at}  ${workIn(facts)}, ${rates}`,
+          summary: json
+            ? JSON.stringify({ at, ...facts, lately: presentActivity(past) })
+            : `${at}  ${workIn(facts)}, ${rates}`,
         }
       })
     }),
   )
+}
+
+/** The activity as `--json` prints it: the names of these fields do not change. */
+function presentActivity({ perMinute, received, inboundResults, deliveryAttempts }: RecentActivity) {
+  const { stored, ignored, rejected, waiting, dead } = inboundResults
+  const takenIn = { stored, passedOver: ignored, wrong: rejected, waited: waiting, dead }
+  return { perMinute, received, takenIn, tries: deliveryAttempts }
 }
 
 /** Counters of the last hour at a time; the difference of two is a rate. */
@@ -111,7 +120,7 @@ async function waitIdle(options: OutputOptions & { timeout: number }): Promise<v
     const deadline = performance.now() + seconds * 1_000
     while (!(await nothingLeft(pod))) {
       if (performance.now() >= deadline) throw new CommandError(whatIsLeft(await factsOf(pod), seconds))
-      await pause(LOOK_EVERY)
+      await pause(POLL_INTERVAL_MS)
     }
   })
   print(options, { idle: true }, ['Nothing is left to do.'])

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { checkPictures, movePictures } from '../../src/domain/photos/move-pictures.js'
-import { openPicturesOf } from '../../src/persistence/photos/open-pictures.js'
+import { openPictureStorageOfKind } from '../../src/persistence/photos/open-pictures.js'
 import { CommandError } from '../command-error.js'
 import { interruptible } from '../interruptible.js'
 import { type OutputOptions, print } from '../output.js'
@@ -69,10 +69,10 @@ async function move({ to, dryRun = false, deleteSource = false, ...options }: Mo
         )
       }
       await requirePictureStores(pod)
-      await openPicturesOf(config, to).check()
+      await openPictureStorageOfKind(config, to).check()
       return movePictures(db, {
-        from: openPicturesOf(config, from),
-        to: openPicturesOf(config, to),
+        from: openPictureStorageOfKind(config, from),
+        to: openPictureStorageOfKind(config, to),
         dryRun,
         deleteSource,
         signal,

@@ -6,7 +6,7 @@ import { type Config, readConfig } from '../../src/config/config.js'
 import { verifyPassword } from '../../src/domain/accounts/passwords/verify-password.js'
 import { withSessionLock } from '../../src/persistence/database/session-lock.js'
 import { User, UserSecrets } from '../../src/persistence/models/user.js'
-import { openSecrets, readSecretKey } from '../../src/pod/secrets.js'
+import { createSecrets, readSecretKey } from '../../src/pod/secrets.js'
 import { closeUnfinishedAccounts } from '../../src/take-over/close-unfinished-accounts.js'
 import type { PreflightReport } from '../../src/take-over/preflight/preflight.js'
 import { readStatus } from '../../src/take-over/status.js'
@@ -301,7 +301,7 @@ async function showStatus(config: Config, given: GivenOptions): Promise<void> {
 /** Proves before the switch that passwords and pepper fit. */
 async function checkPassword(config: Config, given: GivenOptions, username: string): Promise<void> {
   const password = (await text(process.stdin)).replace(/\r?\n$/, '')
-  const secrets = openSecrets(await readSecretKey(config))
+  const secrets = createSecrets(await readSecretKey(config))
   const isRight = await withDatabase(config, async (db) => {
     const user = await User.byUsername(db, username.toLowerCase())
     if (user === undefined)
@@ -320,7 +320,7 @@ async function withTarget<Result>(
   given: GivenOptions,
   run: (target: TakeOverTarget, options: TakeOverOptions) => Promise<Result>,
 ): Promise<Result> {
-  const secrets = openSecrets(await readSecretKey(config))
+  const secrets = createSecrets(await readSecretKey(config))
   return withOptions(given, (options) =>
     withDatabase(config, (db, url) =>
       withSessionLock(db, 'take-over', { signal: options.signal, refuse: refuseSecondRun }, (signal) =>

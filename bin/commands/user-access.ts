@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import {
-  endSessionsOf,
-  findFactorsOf,
-  listSessionsOf,
-  removeFactorsOf,
+  endSessionsByOperator,
+  findFactorsByOperator,
+  listSessionsByOperator,
+  removeFactorsByOperator,
 } from '../../src/domain/accounts/operator/operator-changes.js'
 import { type OutputOptions, print, table } from '../output.js'
 import { withPod } from '../with-pod.js'
@@ -33,11 +33,11 @@ async function sessions(
   { endAll, apps: applications = false, ...options }: OutputOptions & { endAll?: boolean; apps?: boolean },
 ): Promise<void> {
   if (endAll) {
-    await withPod((pod) => endSessionsOf(pod, username, { applications }))
+    await withPod((pod) => endSessionsByOperator(pod, username, { applications }))
     const ended = applications ? 'All sessions and the access of all applications' : 'All sessions'
     return print(options, { username, ended: true, applications }, [`${ended} of ${username} have ended.`])
   }
-  const found = await withPod((pod) => listSessionsOf(pod, username))
+  const found = await withPod((pod) => listSessionsByOperator(pod, username))
   const rows = found.map(({ browser, network, beganAt, lastUsedAt }) => ({
     ...{ browser, network, began_at: beganAt.toISOString(), last_used_at: lastUsedAt.toISOString() },
   }))
@@ -49,12 +49,12 @@ async function sessions(
 
 async function twoFactor(username: string, { off, ...options }: OutputOptions & { off?: boolean }): Promise<void> {
   if (off) {
-    await withPod((pod) => removeFactorsOf(pod, username))
+    await withPod((pod) => removeFactorsByOperator(pod, username))
     return print(options, { username, removed: true }, [
       `${username} has no second factor any more. All sessions in browsers have ended.`,
     ])
   }
-  const { totp, passkeys, recoveryCodesLeft } = await withPod((pod) => findFactorsOf(pod, username))
+  const { totp, passkeys, recoveryCodesLeft } = await withPod((pod) => findFactorsByOperator(pod, username))
   print(options, { username, totp, passkeys, recovery_codes_left: recoveryCodesLeft }, [
     `authenticator app: ${totp ? 'on' : 'off'}; passkeys: ${passkeys}; unused recovery codes: ${recoveryCodesLeft}`,
   ])

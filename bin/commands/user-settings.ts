@@ -1,6 +1,9 @@
 import { Ajv } from 'ajv'
 import type { Command } from 'commander'
-import { changeSettingsOf, findSettingsOf } from '../../src/domain/accounts/operator/operator-changes.js'
+import {
+  changeSettingsByOperator,
+  findSettingsByOperator,
+} from '../../src/domain/accounts/operator/operator-changes.js'
 import { cancelClosingByOperator, closeByOperator, closeNowByOperator } from '../../src/domain/accounts/own-closing.js'
 import { presentSettings } from '../../src/web/presenters/settings.js'
 import { readSettingsChange, SettingsChanges, UserSettings } from '../../src/web/schemas/settings.js'
@@ -31,9 +34,9 @@ export function userSettingsCommands(user: Command): void {
 async function settings(username: string, changes: readonly string[], options: OutputOptions): Promise<void> {
   const body = readChanges(changes)
   const shown = await withPod(async (pod) => {
-    if (changes.length > 0) await changeSettingsOf(pod, username, readSettingsChange(body), Object.keys(body))
+    if (changes.length > 0) await changeSettingsByOperator(pod, username, readSettingsChange(body), Object.keys(body))
     const mailAvailable = pod.config.mail !== undefined
-    return presentSettings(await findSettingsOf(pod, username), { showsEmail: true, mailAvailable })
+    return presentSettings(await findSettingsByOperator(pod, username), { showsEmail: true, mailAvailable })
   })
   const { mail_kinds: kinds, ...others } = shown
   const ofKinds = Object.entries(kinds).map(([kind, delivery]) => [`mail_kinds.${kind}`, delivery] as const)

@@ -14,7 +14,7 @@ import { findEmail, setEmail } from '../../src/domain/accounts/change-email.js'
 import { createResetLink } from '../../src/domain/accounts/passwords/password-reset.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { changeRole as setRole } from '../../src/domain/moderation/change-role.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../actor-options.js'
+import { type ActorOptions, findActor, withActorOptions } from '../actor-options.js'
 import { CommandError } from '../command-error.js'
 import { readCount } from '../options.js'
 import { type OutputOptions, print, table } from '../output.js'
@@ -182,7 +182,7 @@ async function changeRole(username: string, role: RoleChoice, options: ActorOpti
     const account = await findUser(pod, username)
     if (account === undefined) throw new CommandError(`There is no local account named ${username}.`)
     if (account.closedAt !== null) throw new CommandError(`The account ${username} is closed.`)
-    const actor = await actorOf(pod, options, 'administration')
+    const actor = await findActor(pod, options, 'administration')
     await setRole(pod, actor, account.guid, { role, reason, confirm: account.username })
   })
   print(options, { username, role }, [role === 'none' ? `${username} has no role.` : `${username} is ${role} now.`])

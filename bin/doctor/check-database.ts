@@ -8,7 +8,7 @@ import { findNewerRelease } from '../../src/domain/operations/newer-release.js'
 import { QUEUE_POOLS } from '../../src/jobs/queues/postgres-store.js'
 import { migrationStatus, WEB_LIMITS, WORKER_LIMITS } from '../../src/persistence/database/database.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
-import { openSecrets, readSecretKey } from '../../src/pod/secrets.js'
+import { createSecrets, readSecretKey } from '../../src/pod/secrets.js'
 import { hostAndPort } from '../database-trouble.js'
 
 const OLDEST_VERSION = 140_000
@@ -155,7 +155,7 @@ async function checkSealedKeys(db: Knex, config: Config): Promise<CheckResult> {
   const found = await UserSecrets.query(db).orderBy('userId', 'desc').first()
   if (found === undefined) return checkPassed('sealed keys', 'There are no accounts yet.')
   try {
-    unsealPrivateKey(openSecrets(await readSecretKey(config)), found)
+    unsealPrivateKey(createSecrets(await readSecretKey(config)), found)
     return checkPassed('sealed keys', 'The secret key opens the private keys of the accounts.')
   } catch {
     return checkFailure(

@@ -1,6 +1,6 @@
 import { type CheckResult, checkFailure, checkPassed } from '../../src/domain/operations/check-result.js'
 import { savePodCheck } from '../../src/federation/discovery/pod-info.js'
-import { podHostOf } from '../../src/federation/discovery/pod-location.js'
+import { parsePodHost } from '../../src/federation/discovery/pod-location.js'
 import { Person } from '../../src/persistence/models/person.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
@@ -38,7 +38,7 @@ async function comparedWithKnown(
 /** Checks a pod; the result is stored if one of its people is known. */
 export async function examinePod(pod: Pod, origin: string): Promise<readonly CheckResult[]> {
   const { check, findings } = await probePod(pod, origin)
-  const noted = await savePodCheck(pod.db, podHostOf(new URL(origin)), check, pod.now())
+  const noted = await savePodCheck(pod.db, parsePodHost(new URL(origin)), check, pod.now())
   return noted === undefined
     ? findings
     : [...findings, checkPassed('noted', `The pod is known here; it is listed as ${noted.status} from now on.`)]

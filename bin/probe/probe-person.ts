@@ -7,7 +7,7 @@ import {
 } from '../../src/domain/operations/check-result.js'
 import { messageOf } from '../../src/errors/thrown.js'
 import { jrdTypes, webFingerUrl } from '../../src/federation/discovery/discover-person.js'
-import { homeUrlOf } from '../../src/federation/discovery/pod-location.js'
+import { parseHomeUrl } from '../../src/federation/discovery/pod-location.js'
 import { profileImageUrl } from '../../src/federation/discovery/profile-image.js'
 import { splitAddress } from '../../src/protocol/address.js'
 import { readHcard, readWebFinger } from '../../src/protocol/discovery/discovery-documents.js'
@@ -29,7 +29,7 @@ const NETWORK_REL = 'http://joindiaspora.com/seed_location'
 
 /** Performs the discovery of a person step by step and reports each step. */
 export async function probePerson(pod: ProbePod, address: string): Promise<ProbedPerson> {
-  const home = homeUrlOf(address)
+  const home = parseHomeUrl(address)
   if (home === undefined) return { findings: [checkFailure('address', `${address} names no host of the web.`)] }
   const result = await sendRequest(pod, webFingerUrl(home, address), jrdTypes)
   if ('fault' in result) return { findings: [checkFailure('webfinger', result.fault)] }

@@ -17,7 +17,7 @@ export interface RunningPod {
 }
 
 /** The screen of `pod start` when all processes are ready. */
-export function screenOf(pod: RunningPod, colours: boolean): readonly string[] {
+export function renderScreen(pod: RunningPod, colours: boolean): readonly string[] {
   const { config, web, worker, warnings } = pod
   const bold = (text: string) => (colours ? styleText('bold', text) : text)
   const yellow = (text: string) => (colours ? styleText('yellow', text) : text)

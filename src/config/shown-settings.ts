@@ -127,7 +127,7 @@ const shownAs: { readonly [Key in keyof Config]: (value: Config[Key]) => Shown }
 }
 
 /** The settings in force, without secrets. */
-export function settingsOf(config: Config): Shown {
+export function listShownSettings(config: Config): Shown {
   const show = <Key extends keyof Config>(key: Key) => shownAs[key](config[key])
   return Object.assign({}, ...(Object.keys(shownAs) as (keyof Config)[]).map(show)) // its keys are those of Config
 }

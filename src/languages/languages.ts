@@ -11,6 +11,6 @@ export function languageName(language: string): string {
 
 const RIGHT_TO_LEFT = new Set(['ar', 'arc', 'ckb', 'dv', 'fa', 'he', 'ps', 'sd', 'ug', 'ur', 'yi'])
 
-export function directionOf(language: string): 'ltr' | 'rtl' {
+export function textDirection(language: string): 'ltr' | 'rtl' {
   return RIGHT_TO_LEFT.has(language.split('-')[0] ?? '') ? 'rtl' : 'ltr'
 }

@@ -8,7 +8,7 @@ import { ENGLISH } from './en/catalogue.js'
 import { SPANISH } from './es/catalogue.js'
 import { FRENCH } from './fr/catalogue.js'
 import { LANGUAGES, type Language } from './languages.js'
-import { type Translate, translatorOf } from './translate.js'
+import { createTranslator, type Translate } from './translate.js'
 
 /** The languages of a pod: those of the project, and those of the operator. */
 export interface Locales {
@@ -25,7 +25,7 @@ export const CATALOGUES: Readonly<Record<Language, Readonly<Record<string, strin
 }
 
 /** English, for what has no reader with a language. */
-export const inEnglish: Translate = translatorOf('en', ENGLISH)
+export const inEnglish: Translate = createTranslator('en', ENGLISH)
 
 export interface LocaleSettings {
   readonly defaultLanguage: string
@@ -41,7 +41,7 @@ export function openLocales({ defaultLanguage, localesDir }: LocaleSettings): Lo
     languages.map((language) => {
       const base = LANGUAGES.find((known) => known === language)
       const catalogue = { ...ENGLISH, ...(base && CATALOGUES[base]), ...added[language] }
-      return [language, translatorOf(language, catalogue)]
+      return [language, createTranslator(language, catalogue)]
     }),
   )
   const fallback = translators.get(defaultLanguage) ?? inEnglish

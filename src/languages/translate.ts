@@ -37,7 +37,7 @@ export interface Translate {
 }
 
 /** Messages are compiled when they are first used, and kept. */
-export function translatorOf(language: string, catalogue: Readonly<Record<string, string>>): Translate {
+export function createTranslator(language: string, catalogue: Readonly<Record<string, string>>): Translate {
   const compiled = new Map<MessageId, IntlMessageFormat>()
 
   function message(id: MessageId): IntlMessageFormat {

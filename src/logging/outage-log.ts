@@ -18,9 +18,9 @@ export interface OutageLog {
   close(): void
 }
 
-const CHECK_EVERY = 1_000
+const CHECK_INTERVAL_MS = 1_000
 
-export function openOutageLog({ name, log, answers, checkEvery = CHECK_EVERY }: WatchedService): OutageLog {
+export function openOutageLog({ name, log, answers, checkEvery = CHECK_INTERVAL_MS }: WatchedService): OutageLog {
   const closing = new AbortController()
   let check: Promise<boolean> | undefined
 

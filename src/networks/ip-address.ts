@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js'
 export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6
 
 /** The address in its usual spelling, also of one mapped into IPv6; null: the text is none. */
-export function plainAddressOf(text: string): string | null {
+export function parsePlainAddress(text: string): string | null {
   return parseIpAddress(text)?.toString() ?? null
 }
 

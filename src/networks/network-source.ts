@@ -9,7 +9,7 @@ export function networkOfAddress(ip: string): string {
 }
 
 /** The /48 of an IPv6 address: the largest network that one customer usually gets. Undefined for IPv4. */
-export function siteOf(ip: string): string | undefined {
+export function siteOfNetwork(ip: string): string | undefined {
   const address = parseIpAddress(ip)
   return address instanceof ipaddr.IPv6 ? `${firstGroups(address, 3)}/48` : undefined
 }
@@ -28,7 +28,7 @@ function firstGroups({ parts }: ipaddr.IPv6, count: number): string {
 }
 
 /** The network that pages show instead of an address: the /24 of an IPv4 address, the /48 of an IPv6 address. */
-export function shownNetworkOf(ip: string): string {
+export function formatNetwork(ip: string): string {
   const address = parseIpAddress(ip)
   if (address === undefined) return ''
   return address instanceof ipaddr.IPv6

@@ -22,7 +22,7 @@ export function readTrustProxy(text: string, faults: string[]): boolean | string
 }
 
 /** Returns whether an address is a proxy by TRUST_PROXY. A connection over a Unix socket always comes from a proxy. */
-export function openTrustedProxies(trustProxy: boolean | string): (address: string | undefined) => boolean {
+export function parseTrustedProxies(trustProxy: boolean | string): (address: string | undefined) => boolean {
   if (typeof trustProxy === 'boolean') return (address) => trustProxy || address === undefined
   const trusted = trustProxy.split(',').flatMap((item) => parseNetworks(item.trim()) ?? [])
   return (text) => {
@@ -41,7 +41,7 @@ export function readNetworkList(name: string, text: string, faults: string[]): s
 }
 
 /** Returns whether an address is in one of the networks; an empty list has every address. */
-export function openNetworkList(list: string): (address: string) => boolean {
+export function parseNetworkList(list: string): (address: string) => boolean {
   if (list === '') return () => true
   const networks = list.split(',').flatMap((item) => parseNetworks(item.trim()) ?? [])
   return (text) => {

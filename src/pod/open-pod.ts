@@ -35,7 +35,7 @@ import { type CountedPictures, countFailures } from '../persistence/photos/count
 import { openPictureStorage } from '../persistence/photos/open-pictures.js'
 import { openMailExchanges } from './mail-exchanges.js'
 import type { Pod, PodCrypto, Secrets } from './pod.js'
-import { openSecrets, readSecretKey } from './secrets.js'
+import { createSecrets, readSecretKey } from './secrets.js'
 
 export interface OpenPod extends Pod {
   readonly pictures: CountedPictures
@@ -62,7 +62,7 @@ export async function openPod(config: Config, kind: ProcessKind, dependencies: P
   const log = dependencies.log ?? openLog(config, kind)
   const databaseUrl = await databaseUrlOf(config)
   const locales = openOperatorLocales(config)
-  const secrets = openSecrets(await readSecretKey(config))
+  const secrets = createSecrets(await readSecretKey(config))
   const db = openDatabase({ url: databaseUrl, applicationName: `pod ${kind}`, ...limitsOf(config, kind) })
   const outages = openOutageLog({ name: 'database', log, answers: () => isDatabaseReachable(db, ANSWERED_WITHIN) })
   let isOpen = false

@@ -36,7 +36,7 @@ export async function hasSecretKey({ secretKey, dataDir }: Pick<Config, 'secretK
   )
 }
 
-export function openSecrets(key: Buffer): Secrets {
+export function createSecrets(key: Buffer): Secrets {
   function open(sealed: Buffer, owner: SecretOwner | undefined): string {
     const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES))
     if (owner !== undefined) decipher.setAAD(Buffer.from(owner))

@@ -27,7 +27,7 @@ export function splitAddress(text: string): Address | undefined {
 }
 
 /** Normalises an address from user input or a link (`acct:Alice@Pod.example`). */
-export function addressOf(text: string): string | undefined {
+export function parseAddress(text: string): string | undefined {
   const address = text
     .trim()
     .replace(/^acct:/i, '')
@@ -36,6 +36,6 @@ export function addressOf(text: string): string | undefined {
 }
 
 /** The host of an address: with the port if it is not the default one. */
-export function addressHostOf({ host, port }: { readonly host: string; readonly port: number }): string {
+export function formatAddressHost({ host, port }: { readonly host: string; readonly port: number }): string {
   return port === 443 ? host : `${host}:${port}`
 }

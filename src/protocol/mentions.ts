@@ -1,4 +1,4 @@
-import { addressOf, isAddress } from './address.js'
+import { isAddress, parseAddress } from './address.js'
 import { isGuid } from './values.js'
 
 /** A person named in a text as `@{alice@pod.example}` or `@{Alice; alice@pod.example}`. */
@@ -93,7 +93,7 @@ function mentionIn(section: string): (Mention & { readonly start: number }) | un
 }
 
 function addressAt(section: string, start: number): string | undefined {
-  return section.length - start > longestAddress ? undefined : addressOf(section.slice(start))
+  return section.length - start > longestAddress ? undefined : parseAddress(section.slice(start))
 }
 
 // UTF-16 units of 255 code points.

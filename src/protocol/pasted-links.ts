@@ -1,4 +1,4 @@
-import { addressOf } from './address.js'
+import { parseAddress } from './address.js'
 import { isUrl } from './is-url.js'
 import { type EntityLink, readLinks } from './mentions.js'
 import { isGuid } from './values.js'
@@ -44,6 +44,6 @@ function readPageAddress(text: string): PastedLink | undefined {
 }
 
 function toPerson(text: string): PastedLink | undefined {
-  const address = addressOf(text)
+  const address = parseAddress(text)
   return address === undefined ? undefined : { to: 'person', address }
 }

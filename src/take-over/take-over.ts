@@ -9,9 +9,9 @@ import { migrate, migrationStatus, openUnlimitedSession } from '../persistence/d
 import { listPodProcesses } from '../persistence/operations/restore-target.js'
 import {
   beginStep,
+  deleteTakeOver,
   endStep,
   findTakeOver,
-  forgetTakeOver,
   insertPepper,
   isOpened,
 } from '../persistence/operations/take-over-state.js'
@@ -138,7 +138,7 @@ export async function abortTakeOver({ db }: Pick<TakeOverTarget, 'db'>): Promise
     await session.query(`delete from signing_keys where kid = 'default'`)
     await dropStaging(session)
   })
-  await forgetTakeOver(db)
+  await deleteTakeOver(db)
 }
 
 /** Drops the staging tables of a pod that is open. */

@@ -8,7 +8,7 @@ import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { RECEIVE_LIMITS } from '../../src/jobs/inbound/limits.js'
 import { openPacking } from '../../src/jobs/inbound/pack-messages.js'
 import { WRITE_LIMITS } from '../../src/web/api/limits.js'
-import { openRateLimit, openRateLimitOf } from '../../src/web/limits/rate-limit.js'
+import { openKeyedRateLimit, openRateLimit } from '../../src/web/limits/rate-limit.js'
 import { OIDC_LIMITS } from '../../src/web/oidc/limits.js'
 import { openWrongPasswords } from '../../src/web/oidc/wrong-passwords.js'
 import { buildApp } from '../../src/web/server/app.js'
@@ -199,7 +199,7 @@ describe('S82: memory that unknown clients can fill', () => {
 
   it('of people who write has an end', () => {
     const { users } = WRITE_LIMITS
-    const limit = openRateLimitOf<number>({ limit: 'pages', times: 1, perSeconds: 3_600, sources: users, now })
+    const limit = openKeyedRateLimit<number>({ limit: 'pages', times: 1, perSeconds: 3_600, sources: users, now })
     for (let person = 0; person <= users; person += 1) limit(person)
 
     expect(() => limit(users)).toThrow()

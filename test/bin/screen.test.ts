@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { screenOf } from '../../bin/start/screen.js'
+import { renderScreen } from '../../bin/start/screen.js'
 import { readConfig } from '../../src/config/config.js'
 
 /** The lines of the start screen about commands, for these settings. */
@@ -7,7 +7,7 @@ function commandLinesWith(settings: Record<string, string>): readonly string[] {
   const config = readConfig(settings)
   const web = { address: 'http://127.0.0.1:5700', admin: null, pid: 1 }
   const worker = { address: null, admin: null, pid: 1 }
-  const lines = screenOf({ config, databaseUrl: '', databasePid: 1, web, worker, warnings: [] }, false)
+  const lines = renderScreen({ config, databaseUrl: '', databasePid: 1, web, worker, warnings: [] }, false)
   return lines.filter((line) => / (user create|seed) /.test(line)).map((line) => line.trim().replace(/ +/g, ' '))
 }
 

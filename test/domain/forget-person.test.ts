@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { findRemotePerson, forgetPerson } from '../../src/domain/moderation/forget-person.js'
+import { deleteRemotePerson, findRemotePerson } from '../../src/domain/moderation/forget-person.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { discoverPerson } from '../../src/federation/discovery/discover-person.js'
 import { commentBy, likeBy, pollWith, postBy, voteBy } from '../support/federation/entities.js'
@@ -53,7 +53,7 @@ it('forgetting a person deletes all that came from them, corrects counts, and to
 
   const person = await findRemotePerson(pod, quin.address)
   expect(person.rows).toMatchObject({ posts: 1, comments: 1, likes: 1, votes: 1, conversations: 1, contacts: 1 })
-  await forgetPerson(pod, person)
+  await deleteRemotePerson(pod, person)
 
   expect(await pod.db('people').where({ address: quin.address })).toEqual([])
   expect(await pod.rows('posts', 'comments', 'likes', 'poll_participations', 'conversations', 'contacts')).toEqual([
@@ -79,7 +79,7 @@ it('a forgotten person frees the guid for the proven person whose pod names it',
   }
   expect(await pod.db('people').where({ guid: victim.guid }).pluck('address')).toEqual([thief.address])
 
-  await forgetPerson(pod, await findRemotePerson(pod, thief.address))
+  await deleteRemotePerson(pod, await findRemotePerson(pod, thief.address))
 
   expect(await pod.db('people').where({ guid: victim.guid }).pluck('address')).toEqual([victim.address])
   expect(await pod.db('posts').join('people', 'people.id', 'authorId').where({ address: victim.address })).toHaveLength(

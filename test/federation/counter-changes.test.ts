@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { newGuid } from '../../src/domain/new-guid.js'
 import type { Signer } from '../../src/federation/inbound/find-signers.js'
-import { counterChangesOf } from '../../src/federation/inbound/store/counter-changes.js'
+import { countChanges } from '../../src/federation/inbound/store/counter-changes.js'
 import { commentBy } from '../support/federation/entities.js'
 import { startFakePods } from '../support/federation/fake-pods.js'
 
@@ -19,6 +19,6 @@ it('a comment lifts its post by the time of its arrival, not by its own', async 
   } as const
   const now = new Date('2026-01-02T03:04:05Z')
 
-  expect(counterChangesOf([{ id: 1, arrival }], now).posts).toMatchObject([{ guid: entity.parent_guid, latest: now }])
+  expect(countChanges([{ id: 1, arrival }], now).posts).toMatchObject([{ guid: entity.parent_guid, latest: now }])
   await fakePods.close()
 })

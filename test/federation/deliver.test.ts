@@ -12,7 +12,7 @@ import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
 import { giveUpDeliveries } from '../../src/persistence/outbound/due-deliveries.js'
 import type { PodCrypto } from '../../src/pod/pod.js'
 import type { Entity } from '../../src/protocol/entities/registry.js'
-import { openEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
+import { decryptEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { openRecordedLog } from '../support/assertions/recorded-log.js'
@@ -188,9 +188,9 @@ describe('a private delivery', () => {
     const { envelope } = await OutboundMessage.query(pod.db)
       .findOne({ senderId: ann.id, public: false })
       .throwIfNotFound()
-    expect(openEncryptedEnvelope(forBob?.body ?? '', bob.privateKey)).toBe(envelope)
-    expect(openEncryptedEnvelope(forEve?.body ?? '', eve.privateKey)).toBe(envelope)
-    expect(openEncryptedEnvelope(forEve?.body ?? '', bob.privateKey)).toBeUndefined()
+    expect(decryptEnvelope(forBob?.body ?? '', bob.privateKey)).toBe(envelope)
+    expect(decryptEnvelope(forEve?.body ?? '', eve.privateKey)).toBe(envelope)
+    expect(decryptEnvelope(forEve?.body ?? '', bob.privateKey)).toBeUndefined()
   })
 
   it('is encrypted once: every retry sends the same bytes', async () => {

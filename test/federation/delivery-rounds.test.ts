@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { deliver } from '../../src/federation/outbound/deliver.js'
 import { DELIVERY_LIMITS, type DeliveryLimits } from '../../src/federation/outbound/limits.js'
-import { sharedDeliveryOf } from '../../src/federation/outbound/shared-delivery.js'
+import { getSharedDelivery } from '../../src/federation/outbound/shared-delivery.js'
 import { statementsDuring } from '../support/assertions/statement-count.js'
 import { postBy } from '../support/federation/entities.js'
 import { addRecordingPod, type RecordingPod, writeMessage } from '../support/federation/recording-pod.js'
@@ -145,7 +145,7 @@ it('two runs for the same pods send each delivery once', async () => {
 
 it('pods that get no slot within the time of a run are enqueued again', async () => {
   const pods = await podsWithDeliveries(2)
-  const { slots } = sharedDeliveryOf(pod.db)
+  const { slots } = getSharedDelivery(pod.db)
   const { signal } = new AbortController()
   const releases = await Promise.all(
     Array.from({ length: DELIVERY_LIMITS.podsAtOnce }, () => slots.acquire(signal, pods)),

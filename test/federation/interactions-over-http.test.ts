@@ -6,7 +6,7 @@ import { Comment } from '../../src/persistence/models/comment.js'
 import { Person } from '../../src/persistence/models/person.js'
 import { Post } from '../../src/persistence/models/post.js'
 import type { RemotePods } from '../../src/pod/pod.js'
-import { openEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
+import { decryptEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { peekEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { readPublicKey } from '../../src/protocol/signatures/rsa.js'
@@ -264,7 +264,7 @@ describe.each(queueBackends)('interactions and posts from other pods, with the q
 
     const [body, ...more] = delivered.get(`q.example/receive/users/${quin.guid}`) ?? []
     expect(more).toEqual([])
-    const envelope = openEncryptedEnvelope(body ?? '', quin.privateKey)
+    const envelope = decryptEnvelope(body ?? '', quin.privateKey)
     expect(await read(envelope ?? '')).toMatchObject({
       sender: addressOf(ann),
       entity: { type: 'participation', author: addressOf(ann), parent_guid: post.guid },

@@ -4,8 +4,8 @@ import {
   assessPod,
   type DeliveryOutcome,
   deliveryOutcomeOfError,
-  failureOf,
   retrySeconds,
+  toFailedDelivery,
 } from '../../src/federation/outbound/pod-health.js'
 import { RemotePodError } from '../../src/federation/remote-pod/remote-pod-error.js'
 
@@ -66,42 +66,50 @@ describe('assessPod', () => {
   })
 })
 
-describe('failureOf', () => {
-  const fate = (outcome: DeliveryOutcome, attempts: number, record = 'post') =>
-    failureOf(outcome, { record, attempts }, DELIVERY_LIMITS)
+describe('toFailedDelivery', () => {
+  const failureAfter = (outcome: DeliveryOutcome, attempts: number, record = 'post') =>
+    toFailedDelivery(outcome, { record, attempts }, DELIVERY_LIMITS)
 
   it('is none of what arrived, and of what was not tried', () => {
-    expect([fate(arrived, 0), fate(untried, 0)]).toEqual([undefined, undefined])
+    expect([failureAfter(arrived, 0), failureAfter(untried, 0)]).toEqual([undefined, undefined])
   })
 
   it('leaves the time to the pod when it is away, and keeps its own when it alone was refused', () => {
-    expect(fate(away, 0)).toMatchObject({ seconds: undefined, dead: false })
-    expect(fate(refused, 0)).toMatchObject({ seconds: expect.any(Number), dead: false })
+    expect(failureAfter(away, 0)).toMatchObject({ seconds: undefined, isFinal: false })
+    expect(failureAfter(refused, 0)).toMatchObject({ seconds: expect.any(Number), isFinal: false })
   })
 
   it('ends after ten tries, of a contact after twenty', () => {
-    expect([8, 9].map((attempts) => fate(refused, attempts)?.isFinal)).toEqual([false, true])
-    expect([9, 18, 19].map((attempts) => fate(refused, attempts, 'contact')?.isFinal)).toEqual([false, false, true])
+    expect([8, 9].map((attempts) => failureAfter(refused, attempts)?.isFinal)).toEqual([false, true])
+    expect([9, 18, 19].map((attempts) => failureAfter(refused, attempts, 'contact')?.isFinal)).toEqual([
+      false,
+      false,
+      true,
+    ])
   })
 
   it('is no try while the pod is away, however often', () => {
-    expect([0, 9, 50].map((attempts) => fate(away, attempts))).toMatchObject(
-      [0, 9, 50].map(() => ({ counts: false, seconds: undefined, dead: false })),
+    expect([0, 9, 50].map((attempts) => failureAfter(away, attempts))).toMatchObject(
+      [0, 9, 50].map(() => ({ countsAsAttempt: false, seconds: undefined, isFinal: false })),
     )
   })
 
   it('puts a delivery aside over which the pod may stumble, and gives none up for that', () => {
     const crashed: DeliveryOutcome = { ...away, fault: 'overloaded', status: 500 }
-    expect(fate(crashed, 8)).toMatchObject({ counts: true, seconds: undefined, dead: false })
-    expect(fate(crashed, 9)).toMatchObject({ counts: true, seconds: expect.any(Number), dead: false })
-    expect(fate(crashed, 50)).toMatchObject({ dead: false })
+    expect(failureAfter(crashed, 8)).toMatchObject({ countsAsAttempt: true, seconds: undefined, isFinal: false })
+    expect(failureAfter(crashed, 9)).toMatchObject({
+      countsAsAttempt: true,
+      seconds: expect.any(Number),
+      isFinal: false,
+    })
+    expect(failureAfter(crashed, 50)).toMatchObject({ isFinal: false })
   })
 
   it('ends at once where no try can help', () => {
     const forbidden: DeliveryOutcome = { kind: 'forbidden', fault: 'not_allowed', reason: 'private' }
-    expect(fate(forbidden, 0)).toMatchObject({ dead: true })
-    expect(fate({ kind: 'unsealed', fault: 'no_key' }, 0)).toMatchObject({ dead: true })
-    expect(fate({ kind: 'unsealed', fault: 'internal' }, 0)).toMatchObject({ dead: false })
+    expect(failureAfter(forbidden, 0)).toMatchObject({ isFinal: true })
+    expect(failureAfter({ kind: 'unsealed', fault: 'no_key' }, 0)).toMatchObject({ isFinal: true })
+    expect(failureAfter({ kind: 'unsealed', fault: 'internal' }, 0)).toMatchObject({ isFinal: false })
   })
 })
 

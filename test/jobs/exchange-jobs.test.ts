@@ -38,7 +38,7 @@ afterEach(async () => {
 function open() {
   const query = vi.spyOn(pool, 'query')
   const rests: FetchedQueueState[] = []
-  const empty = { beginLook: () => (rest: FetchedQueueState) => void rests.push(rest) }
+  const empty = { beginFetch: () => (rest: FetchedQueueState) => void rests.push(rest) }
   const finish = openJobExchange({ pool, queue: 'notify', lock: LOCK, worker: 'somebody', empty })
   return { query, finish, rests }
 }

@@ -52,9 +52,9 @@ describe('persisted counters of the processes', () => {
 
     expect((await readRecentActivity(pod)).inboundResults).toEqual({
       stored: 10,
-      passedOver: 0,
-      wrong: { InvalidSender: 3 },
-      waited: { NotFetchable: 4 },
+      ignored: 0,
+      rejected: { InvalidSender: 3 },
+      waiting: { NotFetchable: 4 },
       dead: {},
     })
   })

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { chooseLanguage } from '../../src/languages/choose-language.js'
 import { findMessageFault } from '../../src/languages/compare-messages.js'
 import { ENGLISH } from '../../src/languages/en/catalogue.js'
-import { directionOf, LANGUAGES, languageName } from '../../src/languages/languages.js'
+import { LANGUAGES, languageName, textDirection } from '../../src/languages/languages.js'
 import { CATALOGUES, openLocales } from '../../src/languages/locales.js'
 
 describe('the catalogue', () => {
@@ -81,7 +81,7 @@ describe('the language', () => {
 
   it('has its own name and direction', () => {
     expect(LANGUAGES.map(languageName)).toEqual(['English', 'Deutsch', 'Français', 'Español'])
-    expect([directionOf('fr'), directionOf('ar-EG')]).toEqual(['ltr', 'rtl'])
+    expect([textDirection('fr'), textDirection('ar-EG')]).toEqual(['ltr', 'rtl'])
   })
 })
 

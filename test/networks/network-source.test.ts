@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { networkOfAddress, siteOf, siteOfSource } from '../../src/networks/network-source.js'
+import { networkOfAddress, siteOfNetwork, siteOfSource } from '../../src/networks/network-source.js'
 
 it.each([
   ['203.0.113.1', '203.0.113.1', undefined],
@@ -10,5 +10,5 @@ it.each([
   ['2001:0DB8:0001:0002:0:0:0:3', '2001:db8:1:2', '2001:db8:1/48'],
   ['fe80::1%eth0', 'fe80:0:0:0', 'fe80:0:0/48'],
 ])('of the address %s the source is %s and the site is %s', (ip, source, site) => {
-  expect([networkOfAddress(ip), siteOf(ip), siteOfSource(networkOfAddress(ip))]).toEqual([source, site, site])
+  expect([networkOfAddress(ip), siteOfNetwork(ip), siteOfSource(networkOfAddress(ip))]).toEqual([source, site, site])
 })

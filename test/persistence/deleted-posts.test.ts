@@ -3,13 +3,13 @@ import { newGuid } from '../../src/domain/new-guid.js'
 import { findRetractionTargets } from '../../src/persistence/inbound/retraction-targets.js'
 import type { Post } from '../../src/persistence/models/post.js'
 import { emptyPeople } from '../../src/persistence/people/empty-people.js'
-import { purgeDeletedPosts, ROWS_AT_ONCE } from '../../src/persistence/posts/delete-posts.js'
+import { purgeDeletedPosts, ROW_BATCH_SIZE } from '../../src/persistence/posts/delete-posts.js'
 import { destroyEntities } from '../../src/persistence/posts/destroy-entities.js'
 import { addPost } from '../support/databases/rows.js'
 import type { RemotePerson } from '../support/people/remote-people.js'
 import { type FederationPod, openFederationPod } from '../support/pods/federation-pod.js'
 
-const MANY = ROWS_AT_ONCE + 1
+const MANY = ROW_BATCH_SIZE + 1
 const TABLES_BELOW = ['comments', 'likes', 'participations', 'poll_participations', 'polls'] as const
 
 let pod: FederationPod
@@ -64,7 +64,7 @@ describe('a post with more rows under it than one transaction deletes', () => {
   it('is hidden at once, and purged later in chunks', async () => {
     const post = await addPost(pod, quin)
     const reshare = await addPost(pod, remy, { type: 'Reshare', text: '', rootId: post.id })
-    const [comment = ''] = await addComments(post, 2 * ROWS_AT_ONCE + 1)
+    const [comment = ''] = await addComments(post, 2 * ROW_BATCH_SIZE + 1)
 
     const destroyed = await destroyPost(post)
 
@@ -132,7 +132,7 @@ describe('a post with more rows under it than one transaction deletes', () => {
 
 it('a post with as many rows under it as one transaction deletes is deleted at once', async () => {
   const post = await addPost(pod, quin)
-  await addComments(post, ROWS_AT_ONCE)
+  await addComments(post, ROW_BATCH_SIZE)
 
   await destroyPost(post)
 

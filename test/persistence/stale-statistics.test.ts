@@ -213,13 +213,13 @@ async function settleOneDelivery(): Promise<unknown> {
   const refusal = {
     status: 400,
     fault: 'refused',
-    counts: true,
+    countsAsAttempt: true,
     seconds: 60,
-    dead: false,
+    isFinal: false,
     encryptedEnvelope: undefined,
   }
   const failed = [{ ...refusal, id: second.id }]
-  const settlement = {
+  const results = {
     podId,
     owner,
     milliseconds: 60_000,
@@ -228,7 +228,7 @@ async function settleOneDelivery(): Promise<unknown> {
     redirects: 3,
     hasAnswered: true,
   }
-  await recordDeliveryResults(workerDb, [{ ...settlement, podHealth: { kind: 'available' } }])
+  await recordDeliveryResults(workerDb, [{ ...results, podHealth: { kind: 'available' } }])
   return releasePod(workerDb, podId, owner)
 }
 

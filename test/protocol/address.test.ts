@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { addressOf, isAddress, splitAddress } from '../../src/protocol/address.js'
+import { isAddress, parseAddress, splitAddress } from '../../src/protocol/address.js'
 
 describe('an address', () => {
   it.each([
@@ -48,9 +48,9 @@ describe('an address', () => {
   })
 
   it('is found in what people type', () => {
-    expect(addressOf(' acct:Alice@Pod.example\n')).toBe('alice@pod.example')
-    expect(addressOf('ACCT:alice@pod.example')).toBe('alice@pod.example')
-    expect(addressOf('acct:acct:alice@pod.example')).toBeUndefined()
-    expect(addressOf('https://pod.example/u/alice')).toBeUndefined()
+    expect(parseAddress(' acct:Alice@Pod.example\n')).toBe('alice@pod.example')
+    expect(parseAddress('ACCT:alice@pod.example')).toBe('alice@pod.example')
+    expect(parseAddress('acct:acct:alice@pod.example')).toBeUndefined()
+    expect(parseAddress('https://pod.example/u/alice')).toBeUndefined()
   })
 })

@@ -3,14 +3,14 @@ import { isAddress } from '../../src/protocol/address.js'
 import { entityFromJson } from '../../src/protocol/entities/entity-json.js'
 import { isEntityJson } from '../../src/protocol/entities/entity-schema.js'
 import { type Entity, isRelayable, writeEntity } from '../../src/protocol/entities/registry.js'
-import { elementsOf } from '../../src/protocol/entities/relayable-elements.js'
+import { listElements } from '../../src/protocol/entities/relayable-elements.js'
 import {
   readMagicEnvelope,
   sealMagicEnvelope,
   verifyMagicEnvelope,
 } from '../../src/protocol/envelopes/magic-envelope.js'
 import { readLinks } from '../../src/protocol/mentions.js'
-import { migrationOf, signMigration } from '../../src/protocol/signatures/migration-signature.js'
+import { readMigration, signMigration } from '../../src/protocol/signatures/migration-signature.js'
 import { signedText, signRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 import { isBirthday, isGuid, readFlag, readInteger, readTimestamp, writeTimestamp } from '../../src/protocol/values.js'
 import { readXml } from '../../src/protocol/xml/xml.js'
@@ -71,13 +71,13 @@ function checkSent(vector: SendVector, keys: VectorKeys): void {
 
 function signed(entity: Entity, vector: SendVector, keys: VectorKeys): Entity {
   if (entity.type === 'account_migration') {
-    const { from, to, witness } = migrationOf(entity)
+    const { from, to, witness } = readMigration(entity)
     equal(`AccountMigration:${from}:${to}`, vector.signed_text)
     return { ...entity, signature: signMigration({ from, to }, keys.of(witness).privateKey) }
   }
   if (!isRelayable(entity)) return entity
 
-  equal(signedText(elementsOf(entity)), vector.signed_text)
+  equal(signedText(listElements(entity)), vector.signed_text)
   if (vector.author_signature === undefined) return entity
   const signature = signRelayable(entity, keys.of(entity.author).privateKey)
   equal(signature, vector.author_signature)

@@ -1,7 +1,7 @@
 import { createCipheriv, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
+import { decryptEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { decryptWithPrivateKey, encryptWithPublicKey } from '../../src/protocol/signatures/rsa.js'
 import { readKeys } from './vector-keys.js'
 import { readVectors } from './vectors.js'
@@ -33,7 +33,7 @@ function encrypt(text: Buffer, padding?: Buffer): Buffer {
 }
 
 function open(encryptedEnvelope: unknown, recipientKey: KeyObject = privateKey): string | undefined {
-  return openEncryptedEnvelope(
+  return decryptEnvelope(
     typeof encryptedEnvelope === 'string' ? encryptedEnvelope : JSON.stringify(encryptedEnvelope),
     recipientKey,
   )

@@ -4,7 +4,7 @@ import { readHcard, readWebFinger } from '../../src/protocol/discovery/discovery
 import { entityFromJson, entityToJson } from '../../src/protocol/entities/entity-json.js'
 import { isEntityJson } from '../../src/protocol/entities/entity-schema.js'
 import { readEntity, writeEntity } from '../../src/protocol/entities/registry.js'
-import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
+import { decryptEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { peekEnvelope, readMagicEnvelope, sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
@@ -126,7 +126,7 @@ function readCoat(corpus: Corpus, random: Chance): RunResult {
     random.oneOf(corpus.encryptedEnvelopes),
     random,
   )
-  const envelope = openEncryptedEnvelope(encryptedEnvelope, corpus.keyPair.privateKey)
+  const envelope = decryptEnvelope(encryptedEnvelope, corpus.keyPair.privateKey)
   return { opened: envelope !== undefined && open(corpus, envelope) }
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { readEntity } from '../../src/protocol/entities/registry.js'
-import { openEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
+import { decryptEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
 import { readXml } from '../../src/protocol/xml/xml.js'
@@ -35,7 +35,7 @@ it('random text opens and decrypts no envelope', () => {
         state: 'rejected',
         fault: 'InvalidEnvelope',
       })
-      expect(openEncryptedEnvelope(text, recipient)).toBeUndefined()
+      expect(decryptEnvelope(text, recipient)).toBeUndefined()
     }),
     { numRuns: 1_000 },
   )

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { addressOf } from '../../src/protocol/address.js'
+import { parseAddress } from '../../src/protocol/address.js'
 import { readLinks, readMentions, readTags } from '../../src/protocol/mentions.js'
 
 const guid = '74906d59ce6025a98b7d4c253fae8c80'
@@ -75,7 +75,7 @@ it('finds the mentions that the pattern of the network finds', () => {
       fc.array(pieces, { maxLength: 14 }).map((parts) => parts.join('')),
       (text) => {
         const expected = [...text.matchAll(mentionPattern)].map(([, , id]) => id)
-        const addresses = expected.map((id) => addressOf(id ?? '')).filter((address) => address !== undefined)
+        const addresses = expected.map((id) => parseAddress(id ?? '')).filter((address) => address !== undefined)
         expect(readMentions(text).map(({ address }) => address)).toEqual(addresses)
       },
     ),

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { AccountMigrationEntity } from '../../src/protocol/entities/people.js'
-import { migrationOf, signMigration, verifyMigration } from '../../src/protocol/signatures/migration-signature.js'
+import { readMigration, signMigration, verifyMigration } from '../../src/protocol/signatures/migration-signature.js'
 
 const oldKey = generateKeyPairSync('rsa', { modulusLength: 1_024 })
 const newKey = generateKeyPairSync('rsa', { modulusLength: 1_024 })
@@ -14,8 +14,8 @@ function migration(author: string, signature?: string): AccountMigrationEntity {
 }
 
 it('has the identity that does not send it as its witness', () => {
-  expect(migrationOf(migration(from))).toEqual({ from, to, witness: to })
-  expect(migrationOf(migration(to))).toEqual({ from, to, witness: from })
+  expect(readMigration(migration(from))).toEqual({ from, to, witness: to })
+  expect(readMigration(migration(to))).toEqual({ from, to, witness: from })
 })
 
 it('is proven by the signature of the witness over both identities, the old one first', () => {

@@ -1,4 +1,4 @@
-import { openEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
+import { decryptEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { readMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { type VerifiedEnvelope, verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { ProtocolError } from '../../src/protocol/errors.js'
@@ -25,7 +25,7 @@ export function openVector(envelope: string, keys: VectorKeys): OpenVector {
 }
 
 export function openPrivateVector(input: string, recipient: string, keys: VectorKeys): OpenVector {
-  const envelope = openEncryptedEnvelope(input, keys.of(recipient).privateKey)
+  const envelope = decryptEnvelope(input, keys.of(recipient).privateKey)
   if (envelope === undefined) throw new ProtocolError('DecryptionFailed', 'not readable')
   return openVector(envelope, keys)
 }

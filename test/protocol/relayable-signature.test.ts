@@ -2,7 +2,7 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type ReceivedEntity, readEntity, writeEntity } from '../../src/protocol/entities/registry.js'
-import { elementsOf } from '../../src/protocol/entities/relayable-elements.js'
+import { listElements } from '../../src/protocol/entities/relayable-elements.js'
 import type { Elements, Relayable } from '../../src/protocol/entities/relayables.js'
 import { signedText, signRelayable, verifyRelayable } from '../../src/protocol/signatures/relayable-signature.js'
 import { cleanText, readXml, writeXml } from '../../src/protocol/xml/xml.js'
@@ -40,7 +40,7 @@ describe('what the author of a relayable signs', () => {
   it('is the text of all elements in the order they were sent, joined by semicolons', () => {
     const comment = read('comment', [['mood', 'a;b'], ...[...elements].reverse(), ['empty', '']], 'x')
 
-    expect(signedText(elementsOf(comment))).toBe(
+    expect(signedText(listElements(comment))).toBe(
       'a;b;2024-05-06T07:08:09Z;  one; two\r\n;fedcba9876543210;0123456789abcdef;alma@meadow.example;',
     )
   })
@@ -48,7 +48,7 @@ describe('what the author of a relayable signs', () => {
   it('leaves out every element with "signature" in its name, and all but the first of equal names', () => {
     const sent: Elements = [['parent_author_signature', 'p'], ...elements, ['text', 'later'], ['my_signature_x', 'q']]
 
-    expect(elementsOf(read('comment', sent, 'x'))).toEqual(elements)
+    expect(listElements(read('comment', sent, 'x'))).toEqual(elements)
   })
 
   it('is for our own in the order of the table, with the characters that others will see', () => {
@@ -56,11 +56,17 @@ describe('what the author of a relayable signs', () => {
     const common = { author: 'alma@meadow.example', guid: '0123456789abcdef', parent_guid: 'fedcba9876543210' }
 
     const comment = { type: 'comment', ...common, text, created_at: receivedAt } as const
-    expect(elementsOf(comment).map(([name]) => name)).toEqual(['author', 'guid', 'parent_guid', 'text', 'created_at'])
-    expect(elementsOf(comment)[3]).toEqual(['text', 'a\ufffdb'])
+    expect(listElements(comment).map(([name]) => name)).toEqual(['author', 'guid', 'parent_guid', 'text', 'created_at'])
+    expect(listElements(comment)[3]).toEqual(['text', 'a\ufffdb'])
 
     const like = { type: 'like', ...common, parent_type: 'Post', positive: true } as const
-    expect(elementsOf(like).map(([name]) => name)).toEqual(['author', 'guid', 'parent_guid', 'parent_type', 'positive'])
+    expect(listElements(like).map(([name]) => name)).toEqual([
+      'author',
+      'guid',
+      'parent_guid',
+      'parent_type',
+      'positive',
+    ])
   })
 })
 
@@ -119,7 +125,7 @@ describe('the signature of the author', () => {
     const sent = fc
       .tuple(arbitraryRelayable, foreignElements)
       .chain(([relayable, foreign]) =>
-        fc.tuple(fc.constant(relayable), shuffled([...elementsOf(relayable), ...foreign])),
+        fc.tuple(fc.constant(relayable), shuffled([...listElements(relayable), ...foreign])),
       )
     fc.assert(
       fc.property(sent, ([relayable, all]) => {
@@ -128,7 +134,7 @@ describe('the signature of the author', () => {
         expect(verifyRelayable(received, author.publicKey)).toBe(true)
 
         const relayed = readRelayable(writeEntity(received))
-        expect(elementsOf(relayed)).toEqual(texts)
+        expect(listElements(relayed)).toEqual(texts)
         expect(relayed.author_signature).toBe(received.author_signature)
         expect(verifyRelayable(relayed, author.publicKey)).toBe(true)
       }),

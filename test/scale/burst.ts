@@ -21,7 +21,7 @@ const PEOPLE = 8
 const LANES = 16
 const AGAIN_AFTER = 250
 const ACCEPTED_WITHIN = 90_000
-const WRITE_EVERY = 250
+const WRITE_INTERVAL_MS = 250
 
 /**
  * Sends signed messages to both web processes of a pod, as fast as they are answered, while clients write; checks at the end
@@ -59,7 +59,7 @@ export async function sendBurst(
   async function keepWriting(): Promise<void> {
     while (!isOver) {
       await write(podUnderFaults.alice)
-      await pause(WRITE_EVERY)
+      await pause(WRITE_INTERVAL_MS)
     }
   }
 

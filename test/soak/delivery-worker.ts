@@ -13,7 +13,7 @@ import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
 import { type DeliveryInstructions, REFUSING_PORT } from './delivery-instructions.js'
 
 const CLOSED_PORT = 1
-const SAY_EVERY = 250
+const REPORT_INTERVAL_MS = 250
 
 const { environment, othersPort, threads, limits }: DeliveryInstructions = JSON.parse(process.argv[2] ?? '{}')
 const log = pino({ level: 'warn' }, { write: (line) => void process.send?.({ said: JSON.parse(line) }) })
@@ -44,4 +44,4 @@ startWorkers(pod, {
   timing: { lock: 2_000, stalledCheck: 500, backoff: () => 500 },
 })
 process.send?.({ ready: true })
-setInterval(() => process.send?.({ megabytes: process.memoryUsage().rss / 2 ** 20 }), SAY_EVERY)
+setInterval(() => process.send?.({ megabytes: process.memoryUsage().rss / 2 ** 20 }), REPORT_INTERVAL_MS)

@@ -21,7 +21,7 @@ export interface Root {
 
 const AGAIN_AFTER = 250
 const LANES = 32
-const LOOK_EVERY = 50
+const POLL_INTERVAL_MS = 50
 const createdAt = new Date('2025-05-06T07:08:09Z')
 
 /** The post that all comments refer to. */
@@ -111,7 +111,7 @@ export function watchArrivals({ db }: Pod) {
   }
   async function lookAgainAndAgain(): Promise<void> {
     while (!isOver) {
-      const next = pause(LOOK_EVERY)
+      const next = pause(POLL_INTERVAL_MS)
       if (waiting.size > 0) await look()
       await next
     }

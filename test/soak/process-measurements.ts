@@ -17,7 +17,7 @@ export interface VitalSigns {
   readonly figures: Readonly<Record<string, number>>
 }
 
-const LOOK_EVERY = 5_000
+const POLL_INTERVAL_MS = 5_000
 const MEGABYTE = 2 ** 20
 
 /** Measures every few seconds; discards measurements during a change of phase. */
@@ -36,7 +36,7 @@ export function startWatch(mixedLoadPod: MixedLoadPod) {
   async function lookAgainAndAgain(): Promise<void> {
     while (!over.signal.aborted) {
       await look()
-      await pause(LOOK_EVERY, undefined, { signal: over.signal }).catch(() => {})
+      await pause(POLL_INTERVAL_MS, undefined, { signal: over.signal }).catch(() => {})
     }
   }
   const watch = {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-const LOOK_EVERY = 100
+const POLL_INTERVAL_MS = 100
 
 /** Polls until the condition is true; an attempt that throws, for example during an outage, is repeated. */
 export async function until(what: string, within: number, ask: () => Promise<boolean>): Promise<void> {
@@ -12,6 +12,6 @@ export async function until(what: string, within: number, ask: () => Promise<boo
       if (Date.now() > end) throw error
     }
     if (Date.now() > end) throw new Error(`after ${within} ms there is still not: ${what}`)
-    await pause(LOOK_EVERY)
+    await pause(POLL_INTERVAL_MS)
   }
 }

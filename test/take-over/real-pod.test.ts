@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config/config.js'
 import { DIASPORA_PEPPER } from '../../src/domain/accounts/passwords/bcrypt-password.js'
 import { signIn } from '../../src/domain/accounts/sign-in.js'
-import { openSecrets, readSecretKey } from '../../src/pod/secrets.js'
+import { createSecrets, readSecretKey } from '../../src/pod/secrets.js'
 import { rehearse, switchOver, type TakeOverOptions, type TakeOverTarget } from '../../src/take-over/take-over.js'
 import { type OpenDatabase, openEmptyDatabase } from '../support/databases/test-database.js'
 import { buildPod } from '../support/pods/build-pod.js'
@@ -48,7 +48,7 @@ describe.runIf(fixtures !== '')('the database of a real diaspora* pod', () => {
       db: database.db,
       url: database.url,
       config,
-      secrets: openSecrets(await readSecretKey(config)),
+      secrets: createSecrets(await readSecretKey(config)),
     }
     const options: TakeOverOptions = {
       ...{

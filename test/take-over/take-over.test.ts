@@ -12,7 +12,7 @@ import { DIASPORA_PEPPER } from '../../src/domain/accounts/passwords/bcrypt-pass
 import { signIn } from '../../src/domain/accounts/sign-in.js'
 import { withSessionLock } from '../../src/persistence/database/session-lock.js'
 import { openPod } from '../../src/pod/open-pod.js'
-import { openSecrets, readSecretKey } from '../../src/pod/secrets.js'
+import { createSecrets, readSecretKey } from '../../src/pod/secrets.js'
 import { closeUnfinishedAccounts } from '../../src/take-over/close-unfinished-accounts.js'
 import { findDirtyRows } from '../../src/take-over/preflight/findings.js'
 import { openSource } from '../../src/take-over/source/open-source.js'
@@ -63,7 +63,7 @@ beforeAll(async () => {
   old = await createOldPod()
   database = await openEmptyDatabase()
   const config = readConfig(environment())
-  target = { db: database.db, url: database.url, config, secrets: openSecrets(await readSecretKey(config)) }
+  target = { db: database.db, url: database.url, config, secrets: createSecrets(await readSecretKey(config)) }
   options = {
     ...{ from: old.url, uploads: join(folder, 'old'), uploadsMode: 'link', oidcKey: oldKey.privateText },
     ...{

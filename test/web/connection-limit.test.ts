@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, Socket } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { openTrustedProxies } from '../../src/networks/trusted-proxies.js'
+import { parseTrustedProxies } from '../../src/networks/trusted-proxies.js'
 import { type ConnectionClosure, limitConnections } from '../../src/web/limits/connection-limit.js'
 import { openHttpServer } from '../../src/web/server/http-server.js'
 import { HTTP_LIMITS, type HttpLimits } from '../../src/web/server/limits.js'
@@ -27,7 +27,7 @@ describe('a server that is short of connections', () => {
     server = openHttpServer(
       serve ?? ((_request, response) => response.end('answer')),
       { ...HTTP_LIMITS, ...limits },
-      { isTrustedProxy: openTrustedProxies(trust), countClosure: (reason) => closures.push(reason) },
+      { isTrustedProxy: parseTrustedProxies(trust), countClosure: (reason) => closures.push(reason) },
     )
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -189,6 +189,6 @@ describe('a trusted proxy', () => {
     [false, '127.0.0.1', false],
     [false, undefined, true],
   ])('with TRUST_PROXY %s and the address %s: %s', (trust, address, isTrusted) => {
-    expect(openTrustedProxies(trust)(address)).toBe(isTrusted)
+    expect(parseTrustedProxies(trust)(address)).toBe(isTrusted)
   })
 })

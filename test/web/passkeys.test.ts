@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { relyingPartyOf } from '../../src/domain/accounts/factors/relying-party.js'
-import { sectionsOf } from '../../src/web/settings/sections.js'
+import { findRelyingParty } from '../../src/domain/accounts/factors/relying-party.js'
+import { listSections } from '../../src/web/settings/sections.js'
 import { violationsOn } from '../support/browser/axe.js'
 import { findChromium, launchChromium } from '../support/browser/chromium.js'
 import type { TestBrowser } from '../support/browser/scriptless-browser.js'
@@ -290,7 +290,7 @@ describe('the page of passkeys', () => {
     ['https://192.0.2.1', undefined],
     ['https://[2001:db8::1]', undefined],
   ])('belongs to %s with the relying party %s', (url, id) => {
-    expect(relyingPartyOf({ config: { ...pod.pod.config, url } })?.id).toBe(id)
+    expect(findRelyingParty({ config: { ...pod.pod.config, url } })?.id).toBe(id)
   })
 
   it('does not exist, and no page has a script, on a pod without a host name', async () => {
@@ -341,7 +341,7 @@ describe.each(findChromium() === undefined ? [] : ['with an authenticator'])('Ch
     await page.getByLabel('Password').fill('the password of adm')
     await page.getByRole('button', { name: 'Sign in' }).click()
     const others = ['/users/confirm_access', '/settings/two_factor/set_up']
-    for (const path of [...sectionsOf(pod.pod).map((section) => section.path), ...others]) {
+    for (const path of [...listSections(pod.pod).map((section) => section.path), ...others]) {
       await page.goto(path)
       await check(path)
     }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { openRateLimit, openRateLimitOf } from '../../src/web/limits/rate-limit.js'
+import { openKeyedRateLimit, openRateLimit } from '../../src/web/limits/rate-limit.js'
 
 const now = () => new Date()
 
@@ -45,7 +45,7 @@ describe('a rate limit of network addresses', () => {
 })
 
 it('a request that is taken back displaces no other source', () => {
-  const limit = openRateLimitOf<string>({ limit: 'pages', times: 1, perSeconds: 300, sources: 100, now })
+  const limit = openKeyedRateLimit<string>({ limit: 'pages', times: 1, perSeconds: 300, sources: 100, now })
   limit('first')
   for (let source = 0; source < 1_000; source += 1) limit(`source ${source}`)()
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Mention } from '../../src/protocol/mentions.js'
-import { shortened, summaryOf, titleOf } from '../../src/web/text/plain-text.js'
+import { buildSummary, buildTitle, shortened } from '../../src/web/text/plain-text.js'
 import { type Names, writeHtml } from '../../src/web/text/write-html.js'
 
 const guid = '0123456789abcdef'
@@ -258,7 +258,7 @@ describe('a text without its marks', () => {
     ['@{Ann; ann@p.example} and @{bob@q.example}', 'Ann and bob@q.example'],
     ['', ''],
   ])('%j is %j', (text, expected) => {
-    expect(summaryOf(text)).toBe(expected)
+    expect(buildSummary(text)).toBe(expected)
   })
 
   it.each([
@@ -290,29 +290,29 @@ describe('a text without its marks', () => {
     ['🍵'.repeat(71), `${'🍵'.repeat(67)}...`],
     ['🍵'.repeat(70), '🍵'.repeat(70)],
   ])('has a title: %j', (text, expected) => {
-    expect(titleOf(text)).toBe(expected)
+    expect(buildTitle(text)).toBe(expected)
   })
 
   it('uses the given names of mentioned people in its title', () => {
     const nameOf = ({ address, name }: Mention) => name ?? (address === 'ann@p.example' ? 'Ann' : address)
 
-    expect(titleOf('## For @{ann@p.example}', nameOf)).toBe('For Ann')
-    expect(titleOf('*@{ann@p.example}*, @{Annie; ann@p.example} and @{b@p.example}', nameOf)).toBe(
+    expect(buildTitle('## For @{ann@p.example}', nameOf)).toBe('For Ann')
+    expect(buildTitle('*@{ann@p.example}*, @{Annie; ann@p.example} and @{b@p.example}', nameOf)).toBe(
       'Ann, Annie and b@p.example',
     )
   })
 
   it('resolves a reference defined at its end', () => {
-    expect(titleOf(`[ref][1] ${'x'.repeat(2_000)}\n\n[1]: http://e.com`)).toBe(`ref ${'x'.repeat(63)}...`)
+    expect(buildTitle(`[ref][1] ${'x'.repeat(2_000)}\n\n[1]: http://e.com`)).toBe(`ref ${'x'.repeat(63)}...`)
   })
 
   it('is not cut in the middle of a sign', () => {
-    expect(titleOf(`x ${' '.repeat(1_997)}🍵`)).toBe('x')
-    expect(titleOf(`${'\n'.repeat(3_000)}tea`)).toBe('tea')
+    expect(buildTitle(`x ${' '.repeat(1_997)}🍵`)).toBe('x')
+    expect(buildTitle(`${'\n'.repeat(3_000)}tea`)).toBe('tea')
   })
 
   it('has none where there is nothing to read', () => {
-    expect(titleOf(' \n')).toBeUndefined()
+    expect(buildTitle(' \n')).toBeUndefined()
     expect(shortened('abc', 3)).toBe('abc')
   })
 })

@@ -6,7 +6,7 @@ import {
   recordDeliveryLatency,
   registerDeliveryMetrics,
 } from '../../src/federation/outbound/delivery-metrics.js'
-import { countJob, noteJobWait, registerJobMetrics } from '../../workers/job-metrics.js'
+import { countJob, recordJobWait, registerJobMetrics } from '../../workers/job-metrics.js'
 
 it('a worker reports the duration of jobs and the age of messages at commit and of deliveries at arrival', async () => {
   const registry = new Registry()
@@ -14,7 +14,7 @@ it('a worker reports the duration of jobs and the age of messages at commit and 
   const minuteAgo = new Date(Date.now() - 60_500)
 
   countJob('maintenance', 'done', 2_000)
-  noteJobWait('maintenance', 3_000)
+  recordJobWait('maintenance', 3_000)
   recordDelivery('outbound', { kind: 'arrived' }, 250)
   recordDeliveryLatency({ isPublic: false, writtenAt: minuteAgo })
   const none = { stored: 1, waiting: [], rejected: [], ignored: [], givenUp: [] }

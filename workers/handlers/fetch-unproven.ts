@@ -6,7 +6,7 @@ import type { discoverSignersJob, Handlers, lookUpLinkedJob, lookUpPersonJob } f
 import type { JobContext } from '../../src/jobs/outbox/outbox.js'
 import type { Pod } from '../../src/pod/pod.js'
 import type { ProtocolFault } from '../../src/protocol/errors.js'
-import { hostOf, runOnce, runWithinLimit } from './fetch.js'
+import { readHost, runOnce, runWithinLimit } from './fetch.js'
 
 type UnprovenJob = typeof discoverSignersJob | typeof lookUpPersonJob | typeof lookUpLinkedJob
 
@@ -38,6 +38,6 @@ const lookupsOfHost = new Map<string, number>()
 async function withLimits(from: string, fault: ProtocolFault, work: () => Promise<unknown>): Promise<void> {
   const { atOnce, atOnceOfHost } = ANONYMOUS_LOOKUP_LIMITS
   await runWithinLimit(allLookups, atOnce, 'all hosts', fault, () =>
-    runWithinLimit(lookupsOfHost, atOnceOfHost, hostOf(from), fault, work),
+    runWithinLimit(lookupsOfHost, atOnceOfHost, readHost(from), fault, work),
   )
 }

@@ -36,7 +36,7 @@ const again = { again: true }
 export const fetchHandlers: Handlers<FetchJob, Pod, JobContext> = {
   async 'discover-person'(pod, work) {
     const { address } = work.data
-    const host = hostOf(address)
+    const host = readHost(address)
     await waitForPausedPod(pod, work, host)
     await runInHostShare(pod, host, 'DiscoveryFailed', (within) =>
       discoverPerson(pod, address, { ...again, ...within }),
@@ -44,40 +44,40 @@ export const fetchHandlers: Handlers<FetchJob, Pod, JobContext> = {
   },
 
   async 'fetch-entity'(pod, work) {
-    const host = hostOf(work.data.from)
+    const host = readHost(work.data.from)
     await waitForPausedPod(pod, work, host)
     await runInHostShare(pod, host, 'NotFetchable', () => fetchEntity(pod, work.data, again))
   },
 
   'discover-mentioned': (pod, work) =>
-    runInHalfHostShare(pod, hostOf(work.data.address), 'DiscoveryFailed', () =>
+    runInHalfHostShare(pod, readHost(work.data.address), 'DiscoveryFailed', () =>
       runOnce(pod, () => discoverMentioned(pod, work)),
     ),
 
   'discover-searched': (pod, { data: { address } }) =>
     runOnce(pod, () =>
-      runWithinLimit(jobsOfHost, hostShare(pod), hostOf(address), 'DiscoveryFailed', async () =>
+      runWithinLimit(jobsOfHost, hostShare(pod), readHost(address), 'DiscoveryFailed', async () =>
         enqueueFirstStream(pod, await discoverPerson(pod, address)),
       ),
     ),
 
   async 'fetch-stream'(pod, work) {
     const { address } = work.data
-    const host = hostOf(address)
+    const host = readHost(address)
     await waitForPausedPod(pod, work, host)
     await runInHalfHostShare(pod, host, 'NotFetchable', () => runOnce(pod, () => fetchPersonStream(pod, address)))
   },
 
   async 'fetch-linked'(pod, work) {
     const { data } = work
-    const host = hostOf(data.from)
+    const host = readHost(data.from)
     await waitForPausedPod(pod, work, host)
     await runInHalfHostShare(pod, host, 'NotFetchable', () => runOnce(pod, () => fetchEntity(pod, data)))
   },
 }
 
 /** Job data names an address or a host. */
-export function hostOf(from: string): string {
+export function readHost(from: string): string {
   return splitAddress(from)?.host ?? from
 }
 

@@ -40,11 +40,11 @@ import { purgeDeletedPosts } from '../../src/persistence/posts/delete-posts.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { runPeriodically } from '../run-periodically.js'
 
-const ROWS_AT_ONCE = 1_000
+const ROW_BATCH_SIZE = 1_000
 /** Time that one job spends on rows with a retention setting. Its deadline is 45 s; the next job continues. */
 const SCHEDULED_PRUNE_MS = 20_000
 /** PostgreSQL loses no schedule, and each check costs a request for each of them. */
-const LOOK_AFTER_EVERY = { redis: 10_000, postgresql: 60_000 }
+const MAINTENANCE_INTERVAL_MS = { redis: 10_000, postgresql: 60_000 }
 
 export const maintenanceSchedules: readonly Schedule[] = [
   { job: pruneJob, every: 600_000 },
@@ -140,17 +140,17 @@ const expiredRows = {
 
 /** Deletes in small batches, so that other transactions do not wait long for its locks. */
 export async function prune(pod: Pod): Promise<void> {
-  let givenUp = ROWS_AT_ONCE
-  while (givenUp === ROWS_AT_ONCE) givenUp = await giveUpDeliveries(pod.db, ROWS_AT_ONCE)
+  let givenUp = ROW_BATCH_SIZE
+  while (givenUp === ROW_BATCH_SIZE) givenUp = await giveUpDeliveries(pod.db, ROW_BATCH_SIZE)
   for (const [category, rows] of Object.entries(await continuePrune(pod, SCHEDULED_PRUNE_MS))) {
     if (rows > 0) pod.log.info({ category, rows }, 'old rows deleted')
   }
   for (const [table, isExpired] of Object.entries(expiredRows)) {
-    let deleted = ROWS_AT_ONCE
-    while (deleted === ROWS_AT_ONCE) {
+    let deleted = ROW_BATCH_SIZE
+    while (deleted === ROW_BATCH_SIZE) {
       const deleteChunk = `
         delete from ${table}
-        where ctid = any(array(select ctid from ${table} where ${isExpired} limit ${ROWS_AT_ONCE}))`
+        where ctid = any(array(select ctid from ${table} where ${isExpired} limit ${ROW_BATCH_SIZE}))`
       deleted = (await pod.db.raw(deleteChunk)).rowCount
       if (deleted > 0) pod.log.info({ table, rows: deleted }, 'expired rows deleted')
     }
@@ -194,7 +194,7 @@ async function notifyContactsOfBirthdays(pod: Pod): Promise<void> {
 /** Restores the schedules that an emptied Redis has lost. It has lost the jobs as well, so every outbox row is due then. */
 export function startSchedules(pod: Pod): { stop(): Promise<void> } {
   const looking = runPeriodically(
-    LOOK_AFTER_EVERY[pod.config.redisUrl === undefined ? 'postgresql' : 'redis'],
+    MAINTENANCE_INTERVAL_MS[pod.config.redisUrl === undefined ? 'postgresql' : 'redis'],
     async () => {
       try {
         if (await pod.jobs.keepSchedules('maintenance', maintenanceSchedules)) await sweepAllNow(pod.db)

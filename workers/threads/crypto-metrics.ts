@@ -23,7 +23,7 @@ const waitSeconds = new Histogram({
   registers: [],
 })
 
-export function noteCryptoTask(task: string, ms: number): void {
+export function recordCryptoTask(task: string, ms: number): void {
   taskSeconds.observe({ task }, ms / 1_000)
 }
 

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { Piscina } from 'piscina'
 import type { PodCrypto, ReceivedEnvelope } from '../../src/pod/pod.js'
 import type { VerifiedEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
-import { type CryptoLoad, noteCryptoTask, watchWaits } from './crypto-metrics.js'
+import { type CryptoLoad, recordCryptoTask, watchWaits } from './crypto-metrics.js'
 import type * as tasks from './crypto-thread.js'
 import { openEnvelopes } from './crypto-thread.js'
 import { inParts } from './in-parts.js'
@@ -85,7 +85,7 @@ export function openCryptoPool(
     } finally {
       unfinished -= 1
       endTask()
-      noteCryptoTask(name, performance.now() - began)
+      recordCryptoTask(name, performance.now() - began)
     }
   }
 
@@ -143,6 +143,6 @@ function isOneSmall(messages: readonly ReceivedEnvelope[]): boolean {
 function openHere(task: Parameters<typeof openEnvelopes>[0]): readonly VerifiedEnvelope[] {
   const began = performance.now()
   const opened = openEnvelopes(task)
-  noteCryptoTask('openEnvelopes', performance.now() - began)
+  recordCryptoTask('openEnvelopes', performance.now() - began)
   return opened
 }

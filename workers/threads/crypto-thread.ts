@@ -12,7 +12,7 @@ import {
   readDocument as read,
 } from '../../src/protocol/discovery/documents.js'
 import type { Relayable } from '../../src/protocol/entities/relayables.js'
-import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
+import { decryptEnvelope, writeEncryptedEnvelope } from '../../src/protocol/envelopes/encrypted-envelope.js'
 import { sealMagicEnvelope } from '../../src/protocol/envelopes/magic-envelope.js'
 import { type KnownKeys, type VerifiedEnvelope, verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { signMigration as signMove } from '../../src/protocol/signatures/migration-signature.js'
@@ -39,7 +39,7 @@ export function openEnvelopes(task: {
 export function openEncryptedEnvelopes(task: {
   readonly messages: readonly ReceivedEncryptedEnvelope[]
 }): (string | undefined)[] {
-  return task.messages.map(({ encrypted, recipientKey }) => openEncryptedEnvelope(encrypted, recipientKey))
+  return task.messages.map(({ encrypted, recipientKey }) => decryptEnvelope(encrypted, recipientKey))
 }
 
 export function signRelayable(task: { readonly relayable: Relayable; readonly key: KeyObject }): string {

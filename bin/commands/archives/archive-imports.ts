@@ -7,7 +7,7 @@ import { COMMAND_ACTOR } from '../../../src/domain/moderation/actor.js'
 import { csvLine } from '../../../src/domain/moderation/csv.js'
 import { beginImport, findImportOfFile } from '../../../src/federation/archives/imports/begin-import.js'
 import { type ArchiveReport, checkArchive } from '../../../src/federation/archives/imports/check-archive.js'
-import { importingUserOf, runImport } from '../../../src/federation/archives/imports/run-import.js'
+import { runImport, toImportingUser } from '../../../src/federation/archives/imports/run-import.js'
 import type { ImportingUser } from '../../../src/federation/archives/owner.js'
 import { deleteSpool, spoolArchive } from '../../../src/federation/archives/reading/spool-archive.js'
 import {
@@ -18,7 +18,7 @@ import {
 import { findImport, type Import, listItemOutcomes } from '../../../src/persistence/archives/imports.js'
 import { User } from '../../../src/persistence/models/user.js'
 import type { Pod } from '../../../src/pod/pod.js'
-import { addressOf } from '../../../src/protocol/address.js'
+import { parseAddress } from '../../../src/protocol/address.js'
 import { ArchiveError } from '../../../src/protocol/archives/archive-fault.js'
 import { presentImport } from '../../../src/web/presenters/imports.js'
 import { makeImportedPicture } from '../../../workers/handlers/make-imported-picture.js'
@@ -114,7 +114,7 @@ const NO_ACCOUNT: ImportingUser = { userId: 0, personId: 0, username: '', addres
 
 async function importFile(file: string, options: ImportCommandOptions): Promise<void> {
   await requireFiles(file, options.photos)
-  const moveFrom = options.move === undefined ? undefined : addressOf(options.move)
+  const moveFrom = options.move === undefined ? undefined : parseAddress(options.move)
   if (options.move !== undefined && moveFrom === undefined) {
     throw new CommandError(`${options.move} is no network ID: --move takes the old one, such as alice@old.example.`)
   }
@@ -220,7 +220,7 @@ async function requireUser(pod: Pod, username: string): Promise<ImportingUser> {
   const user = await User.byUsername(pod.db, username)
   if (user === undefined || user.closedAt !== null)
     throw new CommandError(`There is no local account named ${username}.`)
-  return importingUserOf(user)
+  return toImportingUser(user)
 }
 
 async function requireFiles(...files: readonly (string | undefined)[]): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { listModerationActions, undoAction } from '../../../src/domain/moderation/actions.js'
 import { presentAction } from '../../../src/web/presenters/moderation.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
 import { readCount } from '../../options.js'
 import { print, printable, table } from '../../output.js'
 import { queueAnswers } from '../../queue-answers.js'
@@ -37,7 +37,7 @@ export function actionCommands(program: Command): void {
 
 async function list({ target, inForce, limit, ...options }: ListOptions): Promise<void> {
   const actions = await withPod(async (pod) => {
-    const actor = await actorOf(pod, options, 'moderation')
+    const actor = await findActor(pod, options, 'moderation')
     const { items } = await listModerationActions(pod, actor, { target, inForce }, { limit })
     return items.map(presentAction)
   })
@@ -55,7 +55,7 @@ async function list({ target, inForce, limit, ...options }: ListOptions): Promis
 async function undo(id: number, { reason, ...options }: ActorOptions): Promise<void> {
   const { changed } = await withPod(async (pod) => {
     await queueAnswers(pod.jobs)
-    return undoAction(pod, await actorOf(pod, options, 'moderation'), id, { reason })
+    return undoAction(pod, await findActor(pod, options, 'moderation'), id, { reason })
   })
   print(options, { id, changed }, [changed ? `Action ${id} was undone.` : `Action ${id} was undone before.`])
 }

@@ -8,7 +8,7 @@ import {
   presentWholeCluster,
   readCleanParts,
 } from '../../../src/web/presenters/clusters.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount } from '../../options.js'
 import { print, printable, table } from '../../output.js'
@@ -77,7 +77,7 @@ async function list({
   ...options
 }: ActorOptions & { readonly state?: readonly ClusterRow['state'][] }): Promise<void> {
   const clusters = await withPod(async (pod) => {
-    const actor = await actorOf(pod, options, 'moderation')
+    const actor = await findActor(pod, options, 'moderation')
     return (await listSpamClusters(pod, actor, { states: state }, { limit: CLUSTERS_SHOWN })).items.map(presentCluster)
   })
   const rows = clusters.map(({ id, state: now, kind, items, authors, pods, label }) => {
@@ -99,7 +99,7 @@ async function list({
 
 async function show(id: number, options: ActorOptions): Promise<void> {
   const shown = await withPod(async (pod) =>
-    presentWholeCluster(await readCluster(pod, await actorOf(pod, options, 'moderation'), id)),
+    presentWholeCluster(await readCluster(pod, await findActor(pod, options, 'moderation'), id)),
   )
   const { newest_items: items, busiest_authors: authors } = shown
   print(options, shown, [
@@ -122,7 +122,7 @@ async function clean(id: number, { dryRun, yes, ...options }: CleanOptions): Pro
     throw new CommandError(`Add --yes to clean cluster ${id}, or --dry-run to see what would change.`)
   const done = await withPod(async (pod) => {
     await queueAnswers(pod.jobs)
-    const actor = await actorOf(pod, options, 'moderation')
+    const actor = await findActor(pod, options, 'moderation')
     const preview = await previewCleaning(pod, actor, id, parts)
     if (dryRun) return preview
     const confirmed = { ...parts, confirm: String(preview.remove) }
@@ -139,7 +139,7 @@ async function clean(id: number, { dryRun, yes, ...options }: CleanOptions): Pro
 
 async function dismiss(id: number, options: ActorOptions): Promise<void> {
   const { changed } = await withPod(async (pod) =>
-    dismissCluster(pod, await actorOf(pod, options, 'moderation'), id, options),
+    dismissCluster(pod, await findActor(pod, options, 'moderation'), id, options),
   )
   print(options, { id, changed }, [`Cluster ${id} is dismissed.`])
 }

@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander'
-import { undoActionsOf } from '../../../src/domain/moderation/actions.js'
+import { undoActionsOnTarget } from '../../../src/domain/moderation/actions.js'
 import type { Actor } from '../../../src/domain/moderation/actor.js'
 import type { ContentTarget } from '../../../src/domain/moderation/find-content.js'
 import { hideContent } from '../../../src/domain/moderation/hide-content.js'
@@ -8,7 +8,7 @@ import type { ActionOptions } from '../../../src/domain/moderation/record-action
 import { purgeContent, removeContent } from '../../../src/domain/moderation/remove-content.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { presentContent } from '../../../src/web/presenters/moderation.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { print, printable, table } from '../../output.js'
 import { queueAnswers } from '../../queue-answers.js'
@@ -63,14 +63,14 @@ export function contentCommands(program: Command): void {
 }
 
 const undo: Run = (pod, actor, { type, guid }, options) =>
-  undoActionsOf(pod, actor, { type, guid, kinds: ['hide', 'remove'] }, options)
+  undoActionsOnTarget(pod, actor, { type, guid, kinds: ['hide', 'remove'] }, options)
 
 async function show(type: ContentTarget['type'], guid: string, options: ContentOptions): Promise<void> {
   const target = { type, guid }
   const shown = await withPod(async (pod) =>
     presentContent(
       target,
-      await readRecordedContent(pod, await actorOf(pod, options, 'moderation'), target),
+      await readRecordedContent(pod, await findActor(pod, options, 'moderation'), target),
       pod.config,
     ),
   )
@@ -92,7 +92,7 @@ async function act(
 ): Promise<void> {
   const { changed, retracted } = await withPod(async (pod) => {
     await queueAnswers(pod.jobs)
-    return run(pod, await actorOf(pod, options, 'moderation'), { type, guid }, { reason })
+    return run(pod, await findActor(pod, options, 'moderation'), { type, guid }, { reason })
   })
   const where = retracted === undefined ? '' : retracted ? ', a retraction is sent' : ', from this pod only'
   print(options, { type, guid, changed, ...(retracted !== undefined && { retracted }) }, [

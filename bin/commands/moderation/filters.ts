@@ -20,7 +20,7 @@ import {
   type FilterRule,
 } from '../../../src/persistence/moderation/filters.js'
 import { presentDryRun, presentFilter } from '../../../src/web/presenters/filters.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount } from '../../options.js'
 import { print, printable, table } from '../../output.js'
@@ -132,7 +132,7 @@ function newFilterOf(kind: string, value: string, options: RuleOptions): NewFilt
 
 async function list(options: ActorOptions): Promise<void> {
   const filters = await withPod(async (pod) => {
-    const actor = await actorOf(pod, options, 'moderation')
+    const actor = await findActor(pod, options, 'moderation')
     return (await listModerationFilters(pod, actor, { limit: FILTERS_SHOWN })).items.map(presentFilter)
   })
   const rows = filters.map(({ id, kind, value, action, state, hits_30_days: hits }) => {
@@ -152,7 +152,7 @@ async function add(kind: string, value: string, options: RuleOptions): Promise<v
 async function test(kind: string, value: string, options: RuleOptions & { readonly days: number }): Promise<void> {
   const filter = newFilterOf(kind, value, options)
   const result = await withPod(async (pod) =>
-    presentDryRun(await dryRunFilter(pod, await actorOf(pod, options, 'moderation'), filter, options)),
+    presentDryRun(await dryRunFilter(pod, await findActor(pod, options, 'moderation'), filter, options)),
   )
   const { hits, authors, pods, followed, samples, scanned_from: from, complete } = result
   print(options, result, [
@@ -169,7 +169,7 @@ async function apply(
   { yes, days, ...options }: ActorOptions & { readonly days: number; readonly yes?: boolean },
 ): Promise<void> {
   const { changed, hits, complete } = await withPod(async (pod) => {
-    const actor = await actorOf(pod, options, 'moderation')
+    const actor = await findActor(pod, options, 'moderation')
     const run = (confirm?: string) => applyFilter(pod, actor, id, { ...options, days, confirm })
     return run().catch((error: unknown) => {
       if (!yes || !(error instanceof Refusal) || error.reason !== 'confirmation_needed') throw error
@@ -184,11 +184,11 @@ async function apply(
 
 type Change = (
   pod: Parameters<Parameters<typeof withPod>[0]>[0],
-  actor: Awaited<ReturnType<typeof actorOf>>,
+  actor: Awaited<ReturnType<typeof findActor>>,
 ) => Promise<FilterOutcome>
 
 async function change(options: ActorOptions, run: Change): Promise<void> {
-  const { changed, filter } = await withPod(async (pod) => run(pod, await actorOf(pod, options, 'moderation')))
+  const { changed, filter } = await withPod(async (pod) => run(pod, await findActor(pod, options, 'moderation')))
   const { id, kind, value, action, state } = filter
   print(options, { changed, filter: presentFilter(filter) }, [
     printable(`Filter ${id} (${kind}: ${value}, ${action}, ${state}) ${changed ? 'changed' : 'is unchanged'}.`),

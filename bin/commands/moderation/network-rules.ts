@@ -17,7 +17,7 @@ import {
   type NetworkRuleTable,
 } from '../../../src/persistence/moderation/network-rules.js'
 import { presentIpRule, presentListedDomain, presentMailRule } from '../../../src/web/presenters/network-rules.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
 import { readCount, readEnd } from '../../options.js'
 import { print, printable, table } from '../../output.js'
 import { withPod } from '../../with-pod.js'
@@ -94,7 +94,7 @@ function addChangeCommands(rules: Command, of: NetworkRuleTable, severities: rea
 async function listMail(options: ActorOptions): Promise<void> {
   const { listed, items } = await withPod(async (pod) => ({
     listed: pod.config.emailDomainBlocklist,
-    ...(await listRulesForSignUps(pod, await actorOf(pod, options, 'moderation'), 'mail_rules', {
+    ...(await listRulesForSignUps(pod, await findActor(pod, options, 'moderation'), 'mail_rules', {
       limit: RULES_SHOWN,
     })),
   }))
@@ -107,7 +107,7 @@ async function listMail(options: ActorOptions): Promise<void> {
 
 async function listIp(options: ActorOptions): Promise<void> {
   const { items } = await withPod(async (pod) =>
-    listRulesForSignUps(pod, await actorOf(pod, options, 'moderation'), 'ip_rules', { limit: RULES_SHOWN }),
+    listRulesForSignUps(pod, await findActor(pod, options, 'moderation'), 'ip_rules', { limit: RULES_SHOWN }),
   )
   printRules(options, items.map(presentIpRule), items.map(rowOf))
 }
@@ -129,7 +129,12 @@ async function addMail(value: string, options: RuleOptions<MailRule['severity']>
   const { severity, comment, until, reason } = options
   const kind = value.includes('@') ? ('email' as const) : ('domain' as const)
   const { changed, rule } = await withPod(async (pod) =>
-    addMailRule(pod, await actorOf(pod, options, 'moderation'), { kind, value, severity, comment, until }, { reason }),
+    addMailRule(
+      pod,
+      await findActor(pod, options, 'moderation'),
+      { kind, value, severity, comment, until },
+      { reason },
+    ),
   )
   printRule(options, changed, rule)
 }
@@ -137,7 +142,7 @@ async function addMail(value: string, options: RuleOptions<MailRule['severity']>
 async function addIp(cidr: string, options: RuleOptions<IpRule['severity']>): Promise<void> {
   const { severity = 'sign_up_approval', comment, until, reason } = options
   const { changed, rule } = await withPod(async (pod) =>
-    addIpRule(pod, await actorOf(pod, options, 'moderation'), { cidr, severity, comment, until }, { reason }),
+    addIpRule(pod, await findActor(pod, options, 'moderation'), { cidr, severity, comment, until }, { reason }),
   )
   printRule(options, changed, rule)
 }
@@ -149,7 +154,14 @@ async function change<Table extends NetworkRuleTable>(
 ): Promise<void> {
   const { severity, comment, until, reason } = options
   const { changed, rule } = await withPod(async (pod) =>
-    changeNetworkRule(pod, await actorOf(pod, options, 'moderation'), of, id, { severity, comment, until }, { reason }),
+    changeNetworkRule(
+      pod,
+      await findActor(pod, options, 'moderation'),
+      of,
+      id,
+      { severity, comment, until },
+      { reason },
+    ),
   )
   printRule(options, changed, rule)
 }
@@ -157,7 +169,7 @@ async function change<Table extends NetworkRuleTable>(
 async function remove(of: NetworkRuleTable, id: number, options: ActorOptions): Promise<void> {
   const { reason } = options
   const { rule } = await withPod(async (pod) =>
-    removeNetworkRule(pod, await actorOf(pod, options, 'moderation'), of, id, { reason }),
+    removeNetworkRule(pod, await findActor(pod, options, 'moderation'), of, id, { reason }),
   )
   print(options, { changed: true, id }, [printable(`The rule for ${labelOfRule(rule)} is removed.`)])
 }

@@ -1,12 +1,12 @@
 import { type Command, Option } from 'commander'
-import { undoActionsOf } from '../../../src/domain/moderation/actions.js'
+import { undoActionsOnTarget } from '../../../src/domain/moderation/actions.js'
 import type { Actor } from '../../../src/domain/moderation/actor.js'
 import { endSessionsAsModerator } from '../../../src/domain/moderation/end-sessions.js'
-import { findRemotePerson, forgetPerson } from '../../../src/domain/moderation/forget-person.js'
+import { deleteRemotePerson, findRemotePerson } from '../../../src/domain/moderation/forget-person.js'
 import { clearProfile } from '../../../src/domain/moderation/people/clear-profile.js'
 import { closePerson } from '../../../src/domain/moderation/people/close-person.js'
 import { hideContentOfPerson, removeContentOfPerson } from '../../../src/domain/moderation/people/content-of-person.js'
-import { notePerson } from '../../../src/domain/moderation/people/note-person.js'
+import { addPersonNote } from '../../../src/domain/moderation/people/note-person.js'
 import { purgePerson } from '../../../src/domain/moderation/people/purge-person.js'
 import { warnPerson } from '../../../src/domain/moderation/people/warn-person.js'
 import { findPersonGuid, listPeople, readPerson } from '../../../src/domain/moderation/people.js'
@@ -15,7 +15,7 @@ import { suspendAccount } from '../../../src/domain/moderation/restrict-user.js'
 import type { PersonState } from '../../../src/persistence/moderation/people-records.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { presentPersonRecord, presentWholePersonRecord } from '../../../src/web/presenters/moderation.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount } from '../../options.js'
 import { type OutputOptions, print, printable, table } from '../../output.js'
@@ -95,7 +95,7 @@ export function moderatedPeopleCommands(program: Command): void {
   const clear: Run = (pod, actor, { guid, options: { reason } }) => clearProfile(pod, actor, guid, { reason })
   command('clear-profile', 'Removes the picture and all texts of a local profile.').action(act(clear, 'cleared'))
 
-  const note: Run = (pod, actor, { guid, options: { text = '' } }) => notePerson(pod, actor, guid, { text })
+  const note: Run = (pod, actor, { guid, options: { text = '' } }) => addPersonNote(pod, actor, guid, { text })
   command('note', 'Adds a note about a person for other moderators.')
     .requiredOption('--text <text>', 'the note')
     .action(act(note, 'noted'))
@@ -122,7 +122,7 @@ export function moderatedPeopleCommands(program: Command): void {
   command('end-sessions', 'Ends sessions, tokens and live streams of a local account.').action(act(end, 'signed out'))
 
   const undo: Run = (pod, actor, { guid, options: { reason } }) =>
-    undoActionsOf(
+    undoActionsOnTarget(
       pod,
       actor,
       { type: 'person', guid, kinds: ['silence', 'block', 'lock', 'close', 'hide_content', 'remove_content'] },
@@ -185,7 +185,7 @@ function readEnd(text: string): Date {
 
 async function list({ q: text, state, limit, ...options }: ListOptions): Promise<void> {
   const people = await withPod(async (pod) => {
-    const { items } = await listPeople(pod, await actorOf(pod, options, 'moderation'), { text, state }, { limit })
+    const { items } = await listPeople(pod, await findActor(pod, options, 'moderation'), { text, state }, { limit })
     return items.map((record) => presentPersonRecord(record, pod.config))
   })
   const rows = people.map((person) => [person.network_id, person.state, person.role, person.first_seen_at])
@@ -197,7 +197,7 @@ async function list({ q: text, state, limit, ...options }: ListOptions): Promise
 
 async function show(name: string, options: PersonOptions): Promise<void> {
   const person = await withPod(async (pod) => {
-    const actor = await actorOf(pod, options, 'moderation')
+    const actor = await findActor(pod, options, 'moderation')
     return presentWholePersonRecord(await readPerson(pod, actor, (await findPersonGuid(pod, name)).guid), pod.config)
   })
   const facts = [
@@ -215,7 +215,7 @@ async function show(name: string, options: PersonOptions): Promise<void> {
 
 async function showPreview(name: string, options: PersonOptions): Promise<void> {
   const preview = await withPod(async (pod) => {
-    const actor = await actorOf(pod, options, 'moderation')
+    const actor = await findActor(pod, options, 'moderation')
     return previewBlock(pod, actor, (await findPersonGuid(pod, name)).guid)
   })
   print(options, preview, table(Object.entries(preview).map(([kind, count]) => [kind, String(count)])).map(printable))
@@ -226,7 +226,7 @@ function act(run: Run, done: string) {
     const { changed } = await withPod(async (pod) => {
       await queueAnswers(pod.jobs)
       const person = await findPersonGuid(pod, name)
-      return run(pod, await actorOf(pod, options, 'moderation'), { ...person, options })
+      return run(pod, await findActor(pod, options, 'moderation'), { ...person, options })
     })
     print(options, { person: name, changed }, [`${name} was ${done}${changed ? '' : ' before: nothing has changed'}.`])
   }
@@ -239,7 +239,7 @@ interface ForgetOptions extends OutputOptions {
 async function forget(address: string, options: ForgetOptions): Promise<void> {
   const person = await withPod(async (pod) => {
     const found = await findRemotePerson(pod, address)
-    if (options.yes) await forgetPerson(pod, found)
+    if (options.yes) await deleteRemotePerson(pod, found)
     return found
   })
   const { guid, rows } = person

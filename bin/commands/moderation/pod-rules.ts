@@ -21,14 +21,14 @@ import type { ImportMode } from '../../../src/persistence/moderation/pod-rule-im
 import type { PodRule } from '../../../src/persistence/moderation/pod-rules.js'
 import { presentOperation } from '../../../src/web/presenters/operations.js'
 import { presentImport, presentPodRule } from '../../../src/web/presenters/pod-rules.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount, readEnd } from '../../options.js'
 import { print, printable, table } from '../../output.js'
 import { queueAnswers } from '../../queue-answers.js'
 import { withPod } from '../../with-pod.js'
 
-const RULES_AT_ONCE = 1_000
+const RULE_BATCH_SIZE = 1_000
 
 export function podRuleCommands(pods: Command): void {
   withActorOptions(pods.command('set'))
@@ -105,7 +105,7 @@ interface ImportOptions extends ActorOptions {
 async function importRules(file: string, { mode, yes, reason, ...options }: ImportOptions): Promise<void> {
   const csv = await readFile(file, 'utf8')
   const { plan, operation } = await withPod(async (pod) => {
-    const actor = await actorOf(pod, options, 'administration')
+    const actor = await findActor(pod, options, 'administration')
     const planned = presentImport(await planImport(pod, actor, { csv, mode }))
     if (!yes) return { plan: planned, operation: undefined }
     await queueAnswers(pod.jobs)
@@ -127,7 +127,7 @@ async function undoImportOf(id: number, { yes, reason, ...options }: Omit<Import
   if (!yes) throw new CommandError(`This takes back the rules of import ${id} that are unchanged since: add --yes.`)
   const operation = await withPod(async (pod) => {
     await queueAnswers(pod.jobs)
-    const actor = await actorOf(pod, options, 'administration')
+    const actor = await findActor(pod, options, 'administration')
     const { rows } = await readImport(pod, actor, id)
     const confirm = String(rows.filter(({ chosen }) => chosen).length)
     return undoImport(pod, actor, id, { reason, confirm })
@@ -136,7 +136,7 @@ async function undoImportOf(id: number, { yes, reason, ...options }: Omit<Import
 }
 
 async function exportRules(options: ActorOptions): Promise<void> {
-  const csv = await withPod(async (pod) => exportPodRules(pod, await actorOf(pod, options, 'moderation')))
+  const csv = await withPod(async (pod) => exportPodRules(pod, await findActor(pod, options, 'moderation')))
   if (options.json) print(options, { csv }, [])
   else process.stdout.write(csv)
 }
@@ -158,7 +158,7 @@ async function set(
   if (dryRun) return preview(text, { ...options, ...(exact && { exact }) })
   const { rule, changed } = await withPod(async (pod) => {
     await queueAnswers(pod.jobs)
-    const actor = await actorOf(pod, options, 'moderation')
+    const actor = await findActor(pod, options, 'moderation')
     const confirm = yes ? await storedDomain(pod, actor, domain) : undefined
     return setPodRule(pod, actor, { ...domain, state, until: until ?? null, publicComment }, { reason, confirm })
   }).catch((error) => {
@@ -181,15 +181,15 @@ async function storedDomain(
 async function unset(text: string, { reason, ...options }: ActorOptions): Promise<void> {
   const { changed } = await withPod(async (pod) => {
     await queueAnswers(pod.jobs)
-    return unsetPodRule(pod, await actorOf(pod, options, 'moderation'), readDomain(text), { reason })
+    return unsetPodRule(pod, await findActor(pod, options, 'moderation'), readDomain(text), { reason })
   })
   print(options, { changed }, [changed ? 'The rule is deleted.' : 'There is no such rule.'])
 }
 
 async function rules({ state, ...options }: ActorOptions & { readonly state?: PodRule['state'] }): Promise<void> {
   const found = await withPod(async (pod) => {
-    const actor = await actorOf(pod, options, 'moderation')
-    return listRules(pod, actor, { state }, { limit: RULES_AT_ONCE })
+    const actor = await findActor(pod, options, 'moderation')
+    return listRules(pod, actor, { state }, { limit: RULE_BATCH_SIZE })
   })
   const rows = found.items.map((rule) => [
     nameOfRule(rule),
@@ -200,7 +200,7 @@ async function rules({ state, ...options }: ActorOptions & { readonly state?: Po
   ])
   print(options, found.items.map(presentPodRule), [
     ...table([['domain', 'state', 'subdomains', 'until', 'reason'], ...rows]).map(printable),
-    found.hasOlder ? `the newest ${RULES_AT_ONCE} rules` : rows.length === 1 ? '1 rule' : `${rows.length} rules`,
+    found.hasOlder ? `the newest ${RULE_BATCH_SIZE} rules` : rows.length === 1 ? '1 rule' : `${rows.length} rules`,
   ])
 }
 
@@ -210,7 +210,7 @@ async function preview(
 ): Promise<void> {
   const counted = previewDetails(
     await withPod(async (pod) => {
-      const actor = await actorOf(pod, options, 'moderation')
+      const actor = await findActor(pod, options, 'moderation')
       return previewPodRule(pod, actor, { ...readDomain(text), subdomains: !exact })
     }),
   )

@@ -2,9 +2,9 @@ import { type Command, Option } from 'commander'
 import type { Actor } from '../../../src/domain/moderation/actor.js'
 import { listModerationCases, readModerationCase } from '../../../src/domain/moderation/cases.js'
 import {
+  addCaseNote,
   type CaseChange,
   dismissCase,
-  noteCase,
   releaseCase,
   reopenCase,
   resolveCase,
@@ -14,7 +14,7 @@ import { forwardCase } from '../../../src/domain/moderation/forward-case.js'
 import type { CaseState } from '../../../src/persistence/moderation/cases.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { presentListedCase, presentWholeCase } from '../../../src/web/presenters/moderation.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
 import { readCount } from '../../options.js'
 import { print, printable, table } from '../../output.js'
 import { withPod } from '../../with-pod.js'
@@ -71,7 +71,7 @@ export function reportCommands(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod reports note 7 "The author was warned last week."')
     .action((id: number, text: string, options: ActorOptions) =>
-      change(id, options, (pod, actor) => noteCase(pod, actor, id, { text })),
+      change(id, options, (pod, actor) => addCaseNote(pod, actor, id, { text })),
     )
 
   withActorOptions(reports.command('forward'))
@@ -95,7 +95,7 @@ export function reportCommands(program: Command): void {
 
 async function list({ state, limit, ...options }: ListOptions): Promise<void> {
   const cases = await withPod(async (pod) => {
-    const actor = await actorOf(pod, options, 'moderation')
+    const actor = await findActor(pod, options, 'moderation')
     const { items } = await listModerationCases(pod, actor, { states: state }, { offset: 0, limit })
     return items.map((each) => presentListedCase(each, pod.config))
   })
@@ -115,7 +115,7 @@ async function list({ state, limit, ...options }: ListOptions): Promise<void> {
 
 async function show(id: number, options: ActorOptions): Promise<void> {
   const shown = await withPod(async (pod) =>
-    presentWholeCase(await readModerationCase(pod, await actorOf(pod, options, 'moderation'), id), pod.config),
+    presentWholeCase(await readModerationCase(pod, await findActor(pod, options, 'moderation'), id), pod.config),
   )
   const { target, reports, history } = shown
   const facts = [
@@ -138,7 +138,7 @@ async function forward(
 ): Promise<void> {
   const { includeReason, via } = options
   const { text, podmin, canConverse, mailto, sent } = await withPod(async (pod) =>
-    forwardCase(pod, await actorOf(pod, options, 'moderation'), id, { includeReason, via }),
+    forwardCase(pod, await findActor(pod, options, 'moderation'), id, { includeReason, via }),
   )
   print(options, { text, ways: { podmin, conversation: canConverse, mailto }, sent }, [
     ...text.split('\n').map(printable),
@@ -150,7 +150,7 @@ async function forward(
 
 async function change(id: number, options: ChangeOptions, run: Change): Promise<void> {
   const { changed, case: after } = await withPod(async (pod) =>
-    run(pod, await actorOf(pod, options, 'moderation'), id, options),
+    run(pod, await findActor(pod, options, 'moderation'), id, options),
   )
   print(options, { id, changed, state: after.state }, [`Case ${id} is ${after.state}.`])
 }

@@ -6,7 +6,7 @@ import { DEAD_LETTER_GROUPS, type DeadLetterGroup } from '../../../src/jobs/dead
 import { listDeadLetters } from '../../../src/jobs/dead-letters/find-dead-letters.js'
 import { QUEUES, type QueueName } from '../../../src/jobs/queues/queue-names.js'
 import type { Pod } from '../../../src/pod/pod.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount, readTime } from '../../options.js'
 import { type OutputOptions, print, printable, table } from '../../output.js'
@@ -102,7 +102,7 @@ async function list({
 
 async function group(by: DeadLetterGroup, options: FilterOptions): Promise<void> {
   const groups = await withQueue(async (pod) =>
-    groupDeadLetters(pod, await actorOf(pod, options, 'administration'), filterOf(undefined, options), by),
+    groupDeadLetters(pod, await findActor(pod, options, 'administration'), filterOf(undefined, options), by),
   )
   print(
     options,
@@ -113,7 +113,7 @@ async function group(by: DeadLetterGroup, options: FilterOptions): Promise<void>
 
 async function show(id: string, options: OutputOptions & ActorOptions & { payload?: boolean }): Promise<void> {
   const read = options.payload ? readDeadLetterPayload : readDeadLetterDetails
-  const deadLetter = await withQueue(async (pod) => read(pod, await actorOf(pod, options, 'administration'), id))
+  const deadLetter = await withQueue(async (pod) => read(pod, await findActor(pod, options, 'administration'), id))
   const { data, recipientGuid, bytes, digest, entityXml, stack } = deadLetter
   const details = { recipient_guid: recipientGuid, bytes, digest, entity_xml: entityXml }
   print(options, { ...present(deadLetter), data, ...details, stack }, [
@@ -128,7 +128,7 @@ async function show(id: string, options: OutputOptions & ActorOptions & { payloa
 async function replay(id: string | undefined, options: FilterOptions, command: Command): Promise<void> {
   const filter = chosen(id, options, command)
   const replayed = await withQueue(async (pod) =>
-    replayAudited(pod, await actorOf(pod, options, 'administration'), changeOf(filter, options)),
+    replayAudited(pod, await findActor(pod, options, 'administration'), changeOf(filter, options)),
   )
   if (id !== undefined && replayed === 0) throw new CommandError(`There is no dead letter ${id}.`)
   print(options, { replayed }, [`${replayed} ${replayed === 1 ? 'dead letter' : 'dead letters'} replayed.`])
@@ -142,7 +142,7 @@ async function drop(
   const filter = chosen(id, options, command)
   if (!options.yes) throw new CommandError('Deleted dead letters cannot be replayed: add --yes to confirm.')
   const dropped = await withQueue(async (pod) =>
-    dropAudited(pod, await actorOf(pod, options, 'administration'), changeOf(filter, options)),
+    dropAudited(pod, await findActor(pod, options, 'administration'), changeOf(filter, options)),
   )
   if (id !== undefined && dropped === 0) throw new CommandError(`There is no dead letter ${id}.`)
   print(options, { dropped }, [`${dropped} ${dropped === 1 ? 'dead letter' : 'dead letters'} deleted.`])

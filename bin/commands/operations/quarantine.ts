@@ -9,7 +9,7 @@ import {
 } from '../../../src/domain/operations/quarantine.js'
 import { countQuarantined } from '../../../src/persistence/inbound/quarantine.js'
 import { presentQuarantined } from '../../../src/web/presenters/operations.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount } from '../../options.js'
 import { print, printable, table } from '../../output.js'
@@ -65,7 +65,7 @@ function withFilter(command: Command): Command {
 
 async function list({ fault, host, limit, ...options }: FilterOptions & { limit: number }): Promise<void> {
   const { items } = await withPod(async (pod) =>
-    listQuarantine(pod, await actorOf(pod, options, 'administration'), { fault, host }, { limit }),
+    listQuarantine(pod, await findActor(pod, options, 'administration'), { fault, host }, { limit }),
   )
   const rows = items.map(({ id, receivedAt, fault: why, author, source, times, result, state }) => [
     ...[String(id), receivedAt.toISOString(), why, author ?? source ?? '-', String(times), result ?? state],
@@ -79,13 +79,13 @@ async function list({ fault, host, limit, ...options }: FilterOptions & { limit:
 async function show(id: number, { payload, ...options }: ShowOptions): Promise<void> {
   if (payload) {
     const text = await withPod(async (pod) =>
-      readQuarantinedPayload(pod, await actorOf(pod, options, 'administration'), id),
+      readQuarantinedPayload(pod, await findActor(pod, options, 'administration'), id),
     )
     print(options, { payload: text }, [text])
     return
   }
   const message = presentQuarantined(
-    await withPod(async (pod) => readQuarantined(pod, await actorOf(pod, options, 'administration'), id)),
+    await withPod(async (pod) => readQuarantined(pod, await findActor(pod, options, 'administration'), id)),
   )
   const rows = Object.entries(message).map(([name, value]) => [name.replaceAll('_', ' '), String(value ?? '-')])
   print(options, message, table(rows).map(printable))
@@ -94,7 +94,7 @@ async function show(id: number, { payload, ...options }: ShowOptions): Promise<v
 async function replay(id: number | undefined, options: FilterOptions, command: Command): Promise<void> {
   const change = chosen(id, options, command)
   const count = await withPod(async (pod) =>
-    replayQuarantine(pod, await actorOf(pod, options, 'administration'), change),
+    replayQuarantine(pod, await findActor(pod, options, 'administration'), change),
   )
   print(options, { replayed: count }, [`${count} ${count === 1 ? 'message' : 'messages'} replayed.`])
 }
@@ -102,7 +102,7 @@ async function replay(id: number | undefined, options: FilterOptions, command: C
 async function release(id: number | undefined, options: FilterOptions, command: Command): Promise<void> {
   const change = chosen(id, options, command)
   const count = await withPod(async (pod) =>
-    releaseQuarantine(pod, await actorOf(pod, options, 'administration'), change),
+    releaseQuarantine(pod, await findActor(pod, options, 'administration'), change),
   )
   print(options, { released: count }, [`${count} ${count === 1 ? 'message' : 'messages'} released.`])
 }
@@ -117,7 +117,7 @@ async function drop(
   const count = await withPod(async (pod) => {
     const { reason: _, ...filter } = change
     const confirm = String(await countQuarantined(pod.db, filter))
-    return dropQuarantine(pod, await actorOf(pod, options, 'administration'), { ...change, confirm })
+    return dropQuarantine(pod, await findActor(pod, options, 'administration'), { ...change, confirm })
   })
   print(options, { dropped: count }, [`${count} ${count === 1 ? 'message' : 'messages'} deleted.`])
 }

@@ -16,7 +16,7 @@ import { JOB_STATES, type JobState } from '../../../src/jobs/queues/inspect-queu
 import { QUEUES, type QueueName } from '../../../src/jobs/queues/queue-names.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { presentQueue, presentQueueJob } from '../../../src/web/presenters/operations.js'
-import { type ActorOptions, actorOf, withActorOptions } from '../../actor-options.js'
+import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
 import { CommandError } from '../../command-error.js'
 import { readCount, readTime } from '../../options.js'
 import { type OutputOptions, print, printable, table } from '../../output.js'
@@ -117,7 +117,7 @@ async function change(name: string, { yes, ...options }: ChangeOptions, run: Cha
   const queue = queueNamed(name)
   const { result, after } = await withPod(async (pod) => {
     await queueAnswers(pod.jobs)
-    const actor = await actorOf(pod, options, 'administration')
+    const actor = await findActor(pod, options, 'administration')
     const { reason, until, name: job } = options
     const chosen = { reason, until, ...(job !== undefined && { name: job }), ...(yes && { confirm: queue }) }
     return { result: await run(pod, actor, queue, chosen), after: await findQueue(pod, queue) }

@@ -5,7 +5,7 @@ import { sendSignal } from '../../jobs/signals.js'
 import { deleteUnusedCodes } from '../../persistence/accounts/issued-tokens.js'
 import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { isNamePending, lockUsername } from '../../persistence/accounts/pending-sign-ups.js'
-import { endExportsOf } from '../../persistence/archives/exports.js'
+import { endExportsOfUser } from '../../persistence/archives/exports.js'
 import { isUniqueViolation } from '../../persistence/database/errors.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Authorization } from '../../persistence/models/access-token.js'
@@ -156,7 +156,7 @@ export async function resetPassword(
   const passwordHash = await hash(password, ARGON2)
   await changeOpenUser(pod, username, async (transaction, user) => {
     await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash })
-    await endExportsOf(transaction, user.id)
+    await endExportsOfUser(transaction, user.id)
     await deleteSessions(transaction, personOf(user).address)
     if (keepsApplications) await deleteUnusedCodes(transaction, user.id)
     else await deleteAuthorizations(transaction, user.id)
@@ -184,7 +184,7 @@ export async function endAllAccess(
 ): Promise<void> {
   await deleteSessions(transaction, address)
   await deleteAuthorizations(transaction, userId)
-  await endExportsOf(transaction, userId)
+  await endExportsOfUser(transaction, userId)
 }
 
 /** Deletes the authorizations of a user, with their codes and tokens, and ends live streams. */
@@ -222,7 +222,7 @@ export async function closeNow(
   await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash: null })
   await deleteAuthorizations(transaction, user.id)
   await deleteSessions(transaction, personOf(user).address)
-  await endExportsOf(transaction, user.id)
+  await endExportsOfUser(transaction, user.id)
   await removeFactors(transaction, user.id)
   await transaction('browser_sessions').where({ userId: user.id }).delete()
   await emptyPeople(transaction, [user.personId], closedAt)

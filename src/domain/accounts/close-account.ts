@@ -78,16 +78,16 @@ export async function closeDueAccounts(pod: Pick<Pod, 'db' | 'jobs' | 'now'>): P
     .where('closeAt', '<=', pod.now())
     .whereNull('closedAt')
     .orderBy('closeAt')
-    .limit(CLOSED_AT_ONCE)
+    .limit(CLOSING_BATCH_SIZE)
     .select('username')
   for (const { username } of due) await inTransaction(pod, (transaction) => startDueClosing(pod, transaction, username))
   return due.length
 }
 
 const KIND = 'account.close'
-const CLOSED_AT_ONCE = 100
+const CLOSING_BATCH_SIZE = 100
 /** Each takes some ten statements. */
-const RETRACTED_AT_ONCE = 50
+const RETRACTION_BATCH_SIZE = 50
 
 /** Retracts comments, then posts, and closes the account at the end. */
 export const closingOperation: Readonly<Record<string, OperationWork>> = {
@@ -128,13 +128,13 @@ async function retractNext(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction
     .where({ authorId: personId })
     .whereExists(Post.query(transaction).whereColumn('posts.id', 'comments.postId').whereNotNull('posts.authorId'))
     .orderBy('id')
-    .limit(RETRACTED_AT_ONCE)
+    .limit(RETRACTION_BATCH_SIZE)
   for (const comment of comments) {
     const post = await Post.query(transaction).findById(comment.postId).withGraphFetched('author').throwIfNotFound()
     await retractEntity(pod, transaction, await newCommentRetraction(transaction, comment, post, personId))
   }
   if (comments.length > 0) return comments.length
-  const posts = await Post.query(transaction).where({ authorId: personId }).orderBy('id').limit(RETRACTED_AT_ONCE)
+  const posts = await Post.query(transaction).where({ authorId: personId }).orderBy('id').limit(RETRACTION_BATCH_SIZE)
   for (const post of posts) await retractEntity(pod, transaction, newPostRetraction(post, personId))
   return posts.length
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { raw } from 'objection'
-import { plainAddressOf } from '../../networks/ip-address.js'
-import { shownNetworkOf } from '../../networks/network-source.js'
+import { parsePlainAddress } from '../../networks/ip-address.js'
+import { formatNetwork } from '../../networks/network-source.js'
 import { secondsUntilSignUp } from '../../persistence/accounts/invitation-records.js'
 import { Invitation } from '../../persistence/models/invitation.js'
 import { User } from '../../persistence/models/user.js'
@@ -82,8 +82,8 @@ export async function signUp(
       .patch({
         signedUpAt: raw(`date_trunc('milliseconds', now())`),
         unconfirmedEmail: email,
-        signUpIp: plainAddressOf(ip),
-        signUpNetwork: shownNetworkOf(ip),
+        signUpIp: parsePlainAddress(ip),
+        signUpNetwork: formatNetwork(ip),
       })
     if (email !== null) {
       await enqueueMails(pod, transaction, [

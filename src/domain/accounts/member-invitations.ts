@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import {
   countOpenInvitations,
-  findInvitationOf,
+  findInvitationByInviter,
   type InvitationRecord,
-  listInvitationsOf,
+  listInvitationsByInviter,
 } from '../../persistence/accounts/invitation-records.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Invitation } from '../../persistence/models/invitation.js'
@@ -46,7 +46,7 @@ export async function listOwnInvitations(
   { db }: Pick<Pod, 'db'>,
   { userId }: InvitingUser,
 ): Promise<readonly InvitationRecord[]> {
-  return listInvitationsOf(db, userId)
+  return listInvitationsByInviter(db, userId)
 }
 
 /** Recalls an invitation: its link works no more. */
@@ -97,7 +97,7 @@ async function requireMayInvite(pod: Pick<Pod, 'now' | 'config'>, db: Knex, user
 }
 
 async function requireOwn(db: Knex, userId: number, id: number): Promise<InvitationRecord> {
-  const found = await findInvitationOf(db, userId, id)
+  const found = await findInvitationByInviter(db, userId, id)
   if (found === undefined) throw new Refusal('invitation_not_found', 'You have no invitation with this number.')
   return found
 }

@@ -9,7 +9,7 @@ import { ACCOUNT_LIMITS } from './limits.js'
 export async function loadPrivateKey(pod: Pick<Pod, 'db' | 'secrets'>, personId: number): Promise<KeyObject> {
   const kept = await UserSecrets.findByPerson(pod.db, personId)
   if (kept === undefined) throw new Error(`Person ${personId} has no private key on this pod.`)
-  return openPrivateKey(pod.secrets, `user ${kept.userId}`, kept.sealedPrivateKey)
+  return decryptPrivateKey(pod.secrets, `user ${kept.userId}`, kept.sealedPrivateKey)
 }
 
 /**
@@ -19,7 +19,7 @@ export async function loadPrivateKey(pod: Pick<Pod, 'db' | 'secrets'>, personId:
 const opened = new LRUCache<string, KeyObject>({ max: ACCOUNT_LIMITS.privateKeysKept })
 
 /** Opens a sealed private key on the calling thread. Callers pass the key to the crypto threads. */
-export function openPrivateKey(secrets: Pod['secrets'], owner: SecretOwner, sealed: Buffer): KeyObject {
+export function decryptPrivateKey(secrets: Pod['secrets'], owner: SecretOwner, sealed: Buffer): KeyObject {
   const name = `${owner} ${sealed.toString('base64')}`
   const key = opened.get(name) ?? readPrivateKey(secrets.unseal(sealed, owner))
   if (key === undefined) throw new Error(`The private key of ${owner} cannot be parsed.`)
@@ -35,7 +35,7 @@ export function unsealPrivateKey(
   return bound ? secrets.unseal(sealedPrivateKey, `user ${userId}`) : secrets.unsealUnbound(sealedPrivateKey)
 }
 
-const KEYS_AT_ONCE = 200
+const KEY_BATCH_SIZE = 200
 
 /**
  * Seals private keys of an earlier version again, bound to their users; returns how many. It runs at start, because `loadPrivateKey`
@@ -47,7 +47,7 @@ export async function bindPrivateKeys({ db, secrets }: Pick<Pod, 'db' | 'secrets
       const rows = await UserSecrets.query(transaction)
         .where({ bound: false })
         .orderBy('userId')
-        .limit(KEYS_AT_ONCE)
+        .limit(KEY_BATCH_SIZE)
         .forUpdate()
       for (const { userId, sealedPrivateKey } of rows) {
         const owner = `user ${userId}` as const
@@ -57,6 +57,6 @@ export async function bindPrivateKeys({ db, secrets }: Pick<Pod, 'db' | 'secrets
       return rows.length
     })
     bound += count
-    if (count < KEYS_AT_ONCE) return bound
+    if (count < KEY_BATCH_SIZE) return bound
   }
 }

@@ -5,7 +5,7 @@ import {
   endBrowserSession,
   listBrowserSessions,
 } from '../../persistence/accounts/browser-sessions.js'
-import { noteKnownBrowser } from '../../persistence/accounts/known-browsers.js'
+import { recordKnownBrowser } from '../../persistence/accounts/known-browsers.js'
 import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Authorization } from '../../persistence/models/access-token.js'
@@ -20,7 +20,7 @@ export async function listSessions({ db }: Pick<Pod, 'db'>, userId: number): Pro
 }
 
 /** Notes a sign-in. A mail reports it if the browser is new to the account, except the first browser of all. */
-export async function noteSignIn(
+export async function recordSignIn(
   pod: Pick<Pod, 'db' | 'now' | 'jobs' | 'config' | 'claimedKey'>,
   address: string,
   browserId: string,
@@ -34,7 +34,10 @@ export async function noteSignIn(
       .first()
     if (user === undefined) return
     const browser = { userId: user.id, browserHash: hashToken(`${user.id} ${browserId}`) }
-    const isNew = await noteKnownBrowser(transaction, browser, { at: pod.now(), days: ACCOUNT_LIMITS.knownBrowserDays })
+    const isNew = await recordKnownBrowser(transaction, browser, {
+      at: pod.now(),
+      days: ACCOUNT_LIMITS.knownBrowserDays,
+    })
     if (isNew) await enqueueAccountMail(pod, transaction, 'new_sign_in', user.id)
   })
 }

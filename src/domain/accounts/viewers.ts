@@ -33,7 +33,7 @@ export interface ViewerLookup {
 /** Groups simultaneous lookups into one statement. Nothing is cached, so that a revocation takes effect at once. */
 export function openViewerLookup({ db }: Pick<Pod, 'db'>): ViewerLookup {
   const ask = groupCommit(
-    { atOnce: Number.POSITIVE_INFINITY, items: TOKENS_AT_ONCE },
+    { atOnce: Number.POSITIVE_INFINITY, items: TOKEN_BATCH_SIZE },
     async (tokens: readonly string[]) => {
       const each = [...new Set(tokens)]
       const holders = await AccessToken.findHoldersByHashes(db, each.map(hashToken))
@@ -48,7 +48,7 @@ export function openViewerLookup({ db }: Pick<Pod, 'db'>): ViewerLookup {
   }
 }
 
-const TOKENS_AT_ONCE = 100
+const TOKEN_BATCH_SIZE = 100
 
 /** As `ViewerLookup.find`, for a single token. */
 export async function findViewer(pod: Pick<Pod, 'db'>, token: string): Promise<Viewer | undefined> {

@@ -5,12 +5,12 @@ import {
   exportFile,
   findExpiredExports,
   findExport,
-  findExportsOf,
+  findExportsOfUser,
   findRecentExports,
   insertExport,
   markDeleted,
   markExpired,
-  noteDownload,
+  updateDownload,
 } from '../../persistence/archives/exports.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { Person } from '../../persistence/models/person.js'
@@ -60,7 +60,7 @@ export async function requestExport(
 }
 
 export async function listExports({ db }: Pick<Pod, 'db'>, { userId }: Viewer): Promise<readonly Export[]> {
-  return findExportsOf(db, userId)
+  return findExportsOfUser(db, userId)
 }
 
 export async function readExport({ db }: Pick<Pod, 'db'>, { userId }: Viewer, uid: string): Promise<Export> {
@@ -90,7 +90,7 @@ export async function recordDownload(
   via: 'api' | 'console',
 ): Promise<void> {
   await inTransaction(pod, async (transaction) => {
-    if (!(await noteDownload(transaction, id, pod.now()))) return
+    if (!(await updateDownload(transaction, id, pod.now()))) return
     const person = await Person.query(transaction).findById(viewer.personId).throwIfNotFound()
     const entry = {
       actor: { guid: person.guid, name: person.address, role: 'member' as const },
@@ -123,11 +123,11 @@ export function requireCopy({ kind }: Pick<Export, 'kind'>): void {
   throw new Refusal<ExportRefusal>('page_only', 'The archive with the private key is on the page only.')
 }
 
-const EXPIRED_AT_ONCE = 100
+const EXPIRED_EXPORT_BATCH_SIZE = 100
 
 /** Deletes the files whose time is over. */
 export async function deleteExpiredExports(pod: Pick<Pod, 'db' | 'now' | 'pictures'>): Promise<void> {
-  const expired = await findExpiredExports(pod.db, pod.now(), EXPIRED_AT_ONCE)
+  const expired = await findExpiredExports(pod.db, pod.now(), EXPIRED_EXPORT_BATCH_SIZE)
   if (expired.length === 0) return
   await pod.pictures.deleteExports(expired.map(exportFile))
   await markExpired(

@@ -1,4 +1,4 @@
-import { findImport, findImportsOf, type Import } from '../../persistence/archives/imports.js'
+import { findImport, findImportsOfUser, type Import } from '../../persistence/archives/imports.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { Refusal } from '../refusals.js'
@@ -9,7 +9,7 @@ type ImportRefusal = 'import_not_found'
 
 /** The imports of the viewer, the newest first. */
 export async function listImports({ db }: Pick<Pod, 'db'>, { userId }: Viewer): Promise<readonly Import[]> {
-  return findImportsOf(db, userId)
+  return findImportsOfUser(db, userId)
 }
 
 export async function readImport({ db }: Pick<Pod, 'db'>, { userId }: Viewer, uid: string): Promise<Import> {

@@ -1,4 +1,4 @@
-import { inTransaction, traceOf } from '../../persistence/database/transactions.js'
+import { findTrace, inTransaction } from '../../persistence/database/transactions.js'
 import {
   findListedComment,
   type ListedComment,
@@ -82,7 +82,7 @@ export async function createComment(
         text,
         createdAt,
         postCreatedAt: post.createdAt,
-        traceId: traceOf(transaction),
+        traceId: findTrace(transaction),
         ...signature,
       })
       .returning('*')

@@ -1,5 +1,5 @@
 import { isUniqueViolation } from '../../persistence/database/errors.js'
-import { inTransaction, traceOf } from '../../persistence/database/transactions.js'
+import { findTrace, inTransaction } from '../../persistence/database/transactions.js'
 import { type ListedReaction, listReactions } from '../../persistence/interactions/list-reactions.js'
 import { Comment } from '../../persistence/models/comment.js'
 import { Like } from '../../persistence/models/like.js'
@@ -60,7 +60,7 @@ export async function createLike(
           authorId: viewer.personId,
           ...(comment ? { commentId: comment.id } : { postId: post.id, postCreatedAt: post.createdAt }),
           createdAt: pod.now(),
-          traceId: traceOf(transaction),
+          traceId: findTrace(transaction),
           ...signature,
         })
         .returning('*')

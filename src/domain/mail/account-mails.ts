@@ -32,7 +32,7 @@ const PAGES: Readonly<Partial<Record<AccountMailKind, string>>> = {
 }
 
 /** Seconds after which a mail is of no use any more; undefined: it is sent as long as attempts remain. */
-export function lifetimeOf(kind: AccountMailKind): number | undefined {
+export function linkLifetime(kind: AccountMailKind): number | undefined {
   const purpose = TOKEN_MAILS[kind]?.purpose
   if (purpose !== undefined) return TOKEN_HOURS[purpose] * 3_600
   return undefined

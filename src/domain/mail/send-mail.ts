@@ -17,13 +17,13 @@ import {
 } from '../../persistence/mail/transport-state.js'
 import type { Pod } from '../../pod/pod.js'
 import { Refusal } from '../refusals.js'
-import { lifetimeOf } from './account-mails.js'
+import { linkLifetime } from './account-mails.js'
 import { bounceAddress } from './bounces.js'
 import { type ComposedMail, composeMail } from './compose-mail.js'
 import { MAIL_LIMITS } from './limits.js'
 import { isAccountMail } from './mail-kinds.js'
 import { sendMessage } from './smtp/send-message.js'
-import { faultOf, type SmtpFault } from './smtp/smtp-faults.js'
+import { readSmtpFault, type SmtpFault } from './smtp/smtp-faults.js'
 
 type MailWork = JobContext & { readonly data: MailData }
 
@@ -56,7 +56,7 @@ export async function sendMail(pod: Pod, work: MailWork): Promise<void> {
   }
   const thrown = await attempt(pod, data, mail)
   if (thrown === undefined) return finishSent(pod, work)
-  const fault = faultOf(thrown)
+  const fault = readSmtpFault(thrown)
   pod.log.info({ mail: data.mailId, kind: data.kind, code: fault.code, fault: fault.fault }, 'mail not sent')
   await handleFault(pod, work, fault, attempts.attempts)
 }
@@ -120,6 +120,6 @@ async function handleFault(pod: Pod, work: MailWork, fault: SmtpFault, attempts:
 
 /** Seconds. */
 function lifetime({ kind }: MailData): number {
-  const ofKind = isAccountMail(kind) ? lifetimeOf(kind) : undefined
+  const ofKind = isAccountMail(kind) ? linkLifetime(kind) : undefined
   return ofKind ?? MAIL_LIMITS.waitingDays * 86_400
 }

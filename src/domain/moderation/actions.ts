@@ -91,7 +91,7 @@ export async function undoAction(
 }
 
 /** Undoes the actions of some kinds that are in force for a target. */
-export async function undoActionsOf(
+export async function undoActionsOnTarget(
   pod: UndoPod,
   actor: Actor,
   { type, guid, kinds }: { readonly type: string; readonly guid: string; readonly kinds: readonly string[] },
@@ -106,14 +106,14 @@ export async function undoActionsOf(
   return { changed }
 }
 
-const ENDED_AT_ONCE = 100
+const ENDED_ACTION_BATCH_SIZE = 100
 
 /**
  * Undoes actions whose time is over, in the name of the pod. Returns how many. An action that a later one has overtaken, such as the
  * hiding of purged content, has no undo any more; any other failure is repeated at the next run.
  */
 export async function endTemporaryActions(pod: UndoPod): Promise<number> {
-  const ids = await findEndedActions(pod.db, pod.now(), ENDED_AT_ONCE)
+  const ids = await findEndedActions(pod.db, pod.now(), ENDED_ACTION_BATCH_SIZE)
   let ended = 0
   for (const id of ids) {
     try {

@@ -99,7 +99,7 @@ export function findLastReport({ db }: Pick<Pod, 'db'>, actor: Actor): Promise<D
   return findLastReportTime(db, hiddenAuthorForActor(actor))
 }
 
-const CASES_AT_ONCE = 1_000
+const CASE_BATCH_SIZE = 1_000
 const DAY_MS = 86_400_000
 /** What is left of a closed case after its text. */
 const CASE_DAYS = 365
@@ -108,8 +108,8 @@ const CASE_DAYS = 365
 export async function eraseOldEvidence({ db, config, now }: Pick<Pod, 'db' | 'config' | 'now'>): Promise<void> {
   const daysAgo = (days: number) => new Date(now().getTime() - days * DAY_MS)
   const until = { textsBefore: daysAgo(config.reportEvidenceDays), casesBefore: daysAgo(CASE_DAYS) }
-  for (let erased = CASES_AT_ONCE; erased === CASES_AT_ONCE; ) {
-    erased = await eraseEvidence(db, { ...until, limit: CASES_AT_ONCE })
+  for (let erased = CASE_BATCH_SIZE; erased === CASE_BATCH_SIZE; ) {
+    erased = await eraseEvidence(db, { ...until, limit: CASE_BATCH_SIZE })
   }
 }
 

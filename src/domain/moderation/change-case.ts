@@ -57,7 +57,7 @@ export function releaseCase(pod: ChangePod, actor: Actor, id: number, { reason }
 }
 
 /** Adds a note for other moderators. */
-export function noteCase(
+export function addCaseNote(
   pod: ChangePod,
   actor: Actor,
   id: number,

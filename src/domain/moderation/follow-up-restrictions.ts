@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { enqueueJobs, newDispatchJob } from '../../jobs/outbox/outbox.js'
-import { changeContentOf, findContentChange } from '../../persistence/moderation/person-content.js'
+import { changeContentOfPerson, findContentChange } from '../../persistence/moderation/person-content.js'
 import type { RestrictionChange } from '../../persistence/moderation/restrictions.js'
 import type { Pod } from '../../pod/pod.js'
 import { continueOperation, type OperationWork } from '../operations/long-operations.js'
@@ -43,7 +43,7 @@ export const contentOperation: Readonly<Record<string, OperationWork>> = {
       for (;;) {
         const personId = await findContentChange(transaction)
         if (personId === undefined) return { done: 0, skipped: 0 }
-        const done = await changeContentOf(transaction, personId, MODERATION_LIMITS.rowsOfChunk)
+        const done = await changeContentOfPerson(transaction, personId, MODERATION_LIMITS.rowsOfChunk)
         if (done > 0) return { done, skipped: 0 }
       }
     },

@@ -21,6 +21,6 @@ export async function findRemotePerson({ db }: Pick<Pod, 'db'>, address: string)
 }
 
 /** Deletes a person of another pod and all that came from them. Another discovery makes them known again, with a new key. */
-export async function forgetPerson({ db, now }: Pick<Pod, 'db' | 'now'>, { id }: RemotePerson): Promise<void> {
+export async function deleteRemotePerson({ db, now }: Pick<Pod, 'db' | 'now'>, { id }: RemotePerson): Promise<void> {
   await deletePerson(db, id, now())
 }

@@ -7,7 +7,7 @@ import { type ListedPod, listPodPage, type PodListFilter } from '../../persisten
 import { type KnownPod, listKnownPods } from '../../persistence/outbound/known-pods.js'
 import type { OffsetPage } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
-import { addressHostOf } from '../../protocol/address.js'
+import { formatAddressHost } from '../../protocol/address.js'
 import type { Power } from '../accounts/role-powers.js'
 import { type Actor, requirePower } from '../moderation/actor.js'
 import { blockHost, unblockHost } from '../moderation/pods/pod-rules.js'
@@ -89,7 +89,7 @@ export async function pausePod(
   if (end.getTime() <= now || end.getTime() > now + MOST_PAUSE_MS) {
     throw new Refusal('until_invalid', 'A pause ends within 14 days.')
   }
-  const target = { type: 'pod', label: addressHostOf({ host, port }) }
+  const target = { type: 'pod', label: formatAddressHost({ host, port }) }
   return recordOperatorChange(pod, actor, { action: 'pod.pause', target, reason }, async (transaction) => {
     const paused = OtherPod.query(transaction).findById(id)
     const changed = await paused.whereRaw('paused_until is distinct from ?', [end]).patch({ pausedUntil: end })
@@ -106,7 +106,7 @@ export async function resumePod(
 ): Promise<boolean> {
   requirePower(actor, 'administration')
   const reason = requireReason(options)
-  const target = { type: 'pod', label: addressHostOf({ host, port }) }
+  const target = { type: 'pod', label: formatAddressHost({ host, port }) }
   return recordOperatorChange(pod, actor, { action: 'pod.resume', target, reason }, async (transaction) => {
     const paused = OtherPod.query(transaction).findById(id).where('pausedUntil', '>', pod.now())
     if ((await paused.patch({ pausedUntil: null })) === 0) return undefined
@@ -128,6 +128,6 @@ export async function changePod(
   requirePower(actor, power)
   const reason = requireReason(options)
   await run(pod, id)
-  const target = { type: 'pod', label: addressHostOf({ host, port }) }
+  const target = { type: 'pod', label: formatAddressHost({ host, port }) }
   await recordOperatorChange(pod, actor, { action: `pod.${action}`, target, reason })
 }

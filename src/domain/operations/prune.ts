@@ -11,7 +11,7 @@ import { deleteRows, previewRows, type RowCategory } from '../../persistence/ret
 import type { Pod } from '../../pod/pod.js'
 
 /** Rows of one transaction. */
-const ROWS_AT_ONCE = 500
+const ROW_BATCH_SIZE = 500
 /** Rows that one statement of a preview reads. */
 const PREVIEW_ROWS = 2_000
 /** The removal rests so many times as long as it works: it is busy for a fifth of the time. */
@@ -111,7 +111,7 @@ async function pruneOldPosts(
   let report = emptyReport(options)
   for (let after = start; report.rows < limit && !signal.aborted; ) {
     const began = performance.now()
-    const rows = Math.min(ROWS_AT_ONCE, limit - report.rows)
+    const rows = Math.min(ROW_BATCH_SIZE, limit - report.rows)
     const chunk = await prunePosts(db, retention, after, rows)
     await onRead?.(chunk.lastId)
     report = addChunk(report, chunk)
@@ -128,7 +128,7 @@ async function pruneRows({ db }: PrunedPod, options: PruneOptions, category: Row
   let removed = 0
   while (removed < limit && !signal.aborted) {
     const began = performance.now()
-    const rows = await deleteRows(db, category, days, Math.min(ROWS_AT_ONCE, limit - removed))
+    const rows = await deleteRows(db, category, days, Math.min(ROW_BATCH_SIZE, limit - removed))
     removed += rows
     options.report?.(removed)
     if (rows === 0) break

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { enqueueDeliveriesAfterCommit } from '../../jobs/outbox/enqueue-deliveries.js'
-import { traceOf } from '../../persistence/database/transactions.js'
+import { findTrace } from '../../persistence/database/transactions.js'
 import { deleteCreations, type RecordKey } from '../../persistence/outbound/cancel-deliveries.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from '../../persistence/outbound/delivery-priority.js'
 import {
@@ -76,7 +76,7 @@ export async function enqueueRelays(
 }
 
 function rowOf<Message extends OutgoingMessage>(transaction: Knex.Transaction, message: Message) {
-  const { priority = DELIVERY_PRIORITY.own, trace = traceOf(transaction) } = message
+  const { priority = DELIVERY_PRIORITY.own, trace = findTrace(transaction) } = message
   return { ...message, priority, trace, entity: writeEntity(message.entity) }
 }
 

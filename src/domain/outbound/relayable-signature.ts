@@ -2,7 +2,7 @@ import type { Comment } from '../../persistence/models/comment.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Post } from '../../persistence/models/post.js'
 import type { Pod } from '../../pod/pod.js'
-import { elementsOf } from '../../protocol/entities/relayable-elements.js'
+import { listElements } from '../../protocol/entities/relayable-elements.js'
 import type { Relayable } from '../../protocol/entities/relayables.js'
 import { loadPrivateKey } from '../accounts/private-keys.js'
 import type { Viewer } from '../accounts/viewers.js'
@@ -23,5 +23,5 @@ export async function signRelayable(
   const author = await Person.query(pod.db).findById(viewer.personId).throwIfNotFound()
   const entity = entityBy(author.address)
   const key = await loadPrivateKey(pod, author.id)
-  return { authorSignature: await pod.crypto.signRelayable(entity, key), signedElements: elementsOf(entity) }
+  return { authorSignature: await pod.crypto.signRelayable(entity, key), signedElements: listElements(entity) }
 }

@@ -1,6 +1,6 @@
 import { Pod as RemotePod } from '../../persistence/models/pod.js'
 import type { Pod } from '../../pod/pod.js'
-import { addressOf, splitAddress } from '../../protocol/address.js'
+import { parseAddress, splitAddress } from '../../protocol/address.js'
 import { isUrl } from '../../protocol/is-url.js'
 
 /** Pages on which members follow a person, by the software of their pod; `{address}` is the person's address. */
@@ -39,7 +39,7 @@ function hostOf(entered: string): string | undefined {
     .replace(/^https?:\/\//, '')
     .replace(/\/.*$/s, '')
     .replace(/^@/, '')
-  const address = addressOf(text.includes('@') ? text : `someone@${text}`)
+  const address = parseAddress(text.includes('@') ? text : `someone@${text}`)
   const host = address && splitAddress(address)?.host
   return host?.includes('.') || host?.startsWith('localhost') ? host : undefined
 }

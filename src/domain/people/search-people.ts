@@ -2,7 +2,7 @@ import type { ListedPerson } from '../../persistence/contacts/list-contacts.js'
 import { type ContactFilter, searchPeopleByName, searchPeopleByTag } from '../../persistence/people/people-search.js'
 import type { OffsetPage, Page } from '../../persistence/sql/keyset-page.js'
 import type { Pod } from '../../pod/pod.js'
-import { addressOf } from '../../protocol/address.js'
+import { parseAddress } from '../../protocol/address.js'
 import type { Viewer } from '../accounts/viewers.js'
 import { requireAspects } from '../contacts/aspects.js'
 import { normaliseTagName } from '../posts/tags.js'
@@ -36,7 +36,7 @@ export async function searchPeople(
   const text = search.nameOrAddress.trim()
   if ([...text].length < SEARCH_LIMITS.shortest) return EMPTY_PAGE
   const words = text.split(/\s+/)
-  const beginning = addressOf(text) ?? text
+  const beginning = parseAddress(text) ?? text
   const contactsToo = viewer.scopes.has('contacts:read')
   return searchPeopleByName(pod.db, { userId, filters, words, beginning, contactsToo }, page)
 }

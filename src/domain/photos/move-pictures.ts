@@ -5,8 +5,8 @@ import type { PictureStorage } from '../../persistence/photos/picture-storage.js
 import { Refusal } from '../refusals.js'
 import { orphanedFiles } from './orphaned-files.js'
 
-const AT_ONCE = 8
-const PHOTOS_AT_ONCE = 500
+const MAX_CONCURRENT_COPIES = 8
+const PHOTO_BATCH_SIZE = 500
 
 interface MoveOptions {
   readonly from: PictureStorage
@@ -46,10 +46,10 @@ async function copyPictures({ from, to, dryRun, deleteSource, signal, report }: 
     const listed = await from.list(after)
     const last = listed.at(-1)
     if (last === undefined) return counts
-    for (let first = 0; first < listed.length; first += AT_ONCE) {
+    for (let first = 0; first < listed.length; first += MAX_CONCURRENT_COPIES) {
       signal.throwIfAborted()
       await Promise.all(
-        listed.slice(first, first + AT_ONCE).map(async ({ name, bytes }) => {
+        listed.slice(first, first + MAX_CONCURRENT_COPIES).map(async ({ name, bytes }) => {
           const outcome = (await isPresent(name, bytes)) ? 'present' : await copy(name)
           counts[outcome] += 1
           if (deleteSource && !dryRun && outcome !== 'gone') await from.delete([name])
@@ -102,10 +102,12 @@ export async function checkPictures(db: Knex, pictures: PictureStorage, signal: 
       .whereNull('remotePath')
       .where('id', '>', after)
       .orderBy('id')
-      .limit(PHOTOS_AT_ONCE)
+      .limit(PHOTO_BATCH_SIZE)
       .select('id', 'name')
-    for (let first = 0; first < rows.length; first += AT_ONCE) {
-      const found = await Promise.all(rows.slice(first, first + AT_ONCE).map(({ name }) => pictures.find(name)))
+    for (let first = 0; first < rows.length; first += MAX_CONCURRENT_COPIES) {
+      const found = await Promise.all(
+        rows.slice(first, first + MAX_CONCURRENT_COPIES).map(({ name }) => pictures.find(name)),
+      )
       found.forEach((facts, index) => {
         if (facts === undefined) missing.push(rows[first + index]?.name ?? '')
       })

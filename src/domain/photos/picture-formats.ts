@@ -19,6 +19,6 @@ export function detectPictureFormat(head: Buffer): PictureFormat | undefined {
   return names.find((name) => formats[name].begins(text))
 }
 
-export function fileExtensionOf(format: PictureFormat): string {
+export function fileExtensionForFormat(format: PictureFormat): string {
   return formats[format].ending
 }

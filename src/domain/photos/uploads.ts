@@ -13,7 +13,7 @@ import { newGuid } from '../new-guid.js'
 import { Refusal } from '../refusals.js'
 import { PHOTO_LIMITS } from './limits.js'
 import { readAltText } from './photos.js'
-import { detectPictureFormat, FORMAT_HEAD_BYTES, fileExtensionOf } from './picture-formats.js'
+import { detectPictureFormat, FORMAT_HEAD_BYTES, fileExtensionForFormat } from './picture-formats.js'
 
 export interface NewPhoto {
   /** Name in the folder of uploads. The file is deleted there in any case. */
@@ -77,7 +77,7 @@ async function enqueueUpload(
       const upload = {
         guid: newGuid(),
         file,
-        name: `${newGuid()}.${fileExtensionOf(format)}`,
+        name: `${newGuid()}.${fileExtensionForFormat(format)}`,
         userId,
         use,
         aspectIds,

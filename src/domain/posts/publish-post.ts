@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { inTransaction, traceOf } from '../../persistence/database/transactions.js'
+import { findTrace, inTransaction } from '../../persistence/database/transactions.js'
 import { Mention } from '../../persistence/models/mention.js'
 import { Photo } from '../../persistence/models/photo.js'
 import { Poll } from '../../persistence/models/poll.js'
@@ -68,7 +68,7 @@ export async function publishPost(pod: Pod, viewer: Viewer, input: NewPost): Pro
         text,
         createdAt: pod.now(),
         interactedAt: pod.now(),
-        traceId: traceOf(transaction),
+        traceId: findTrace(transaction),
       })
       .returning('*')
     await Photo.attachToPost(transaction, photos, post)

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { isUniqueViolation } from '../../persistence/database/errors.js'
-import { inTransaction, traceOf } from '../../persistence/database/transactions.js'
+import { findTrace, inTransaction } from '../../persistence/database/transactions.js'
 import { type ListedReaction, listReactions } from '../../persistence/interactions/list-reactions.js'
 import { Participation } from '../../persistence/models/participation.js'
 import { Person } from '../../persistence/models/person.js'
@@ -57,7 +57,7 @@ async function insertReshare(pod: Pod, transaction: Knex.Transaction, viewer: Vi
       rootId: root.id,
       createdAt: pod.now(),
       interactedAt: pod.now(),
-      traceId: traceOf(transaction),
+      traceId: findTrace(transaction),
     })
     .returning('*')
   await addActivityEntries(transaction, reshare.id, [viewer.personId])

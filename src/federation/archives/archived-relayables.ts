@@ -9,7 +9,7 @@ import { storeSignature } from '../../persistence/archives/kept-signatures.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
 import { type EntityJson, entityToJson } from '../../protocol/entities/entity-json.js'
-import { elementsOf } from '../../protocol/entities/relayable-elements.js'
+import { listElements } from '../../protocol/entities/relayable-elements.js'
 import type { Relayable } from '../../protocol/entities/relayables.js'
 import { commentEntities, likeEntities, voteEntities } from '../outbound/relayable-entities.js'
 
@@ -120,7 +120,7 @@ async function signMissing<Entity extends Relayable>(
       const key = personId === undefined ? undefined : await loadPrivateKey(source, personId).catch(() => undefined)
       if (key === undefined) continue
       const signature = await source.crypto.signRelayable(entity, key)
-      const elements = elementsOf(entity)
+      const elements = listElements(entity)
       await storeSignature(source.db, TABLES[kind], entity.guid, { signature, elements })
       signed.push({ ...entity, author_signature: signature, elements })
     }

@@ -9,7 +9,7 @@ import {
   type Export,
   failDeadExports,
   failExport,
-  noteExportProgress,
+  recordExportProgress,
 } from '../../persistence/archives/exports.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import { User } from '../../persistence/models/user.js'
@@ -18,7 +18,7 @@ import { type ExportProgress, exportToFile } from './export-archive.js'
 
 const DAY_MS = 24 * 60 * 60 * 1_000
 /** Milliseconds between two notes of the progress. */
-const NOTE_EVERY = 2_000
+const PROGRESS_INTERVAL_MS = 2_000
 
 const CLAIM = { deadAfterSeconds: ARCHIVE_LIMITS.exportWorkerSeconds, attempts: ARCHIVE_LIMITS.exportAttempts }
 
@@ -75,10 +75,10 @@ function keepNoting(pod: Pick<Pod, 'db' | 'log'>, id: number) {
   const unwanted = new AbortController()
   let latest: ExportProgress = { section: 'profile', done: 0 }
   const note = async () => {
-    const isWanted = await noteExportProgress(pod.db, id, latest).catch(() => true) // an outage has its own log lines
+    const isWanted = await recordExportProgress(pod.db, id, latest).catch(() => true) // an outage has its own log lines
     if (!isWanted) unwanted.abort()
   }
-  const timer = setInterval(() => void note(), NOTE_EVERY)
+  const timer = setInterval(() => void note(), PROGRESS_INTERVAL_MS)
   return {
     unwanted: unwanted.signal,
     report(progress: ExportProgress) {

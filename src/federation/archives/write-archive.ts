@@ -21,7 +21,7 @@ import type { Pod } from '../../pod/pod.js'
 import { entityToJson } from '../../protocol/entities/entity-json.js'
 import { podOrigin } from '../discovery/pod-origin.js'
 import { profileEntity } from '../outbound/person-entities.js'
-import { photoEntityOf, postEntities } from '../outbound/post-entities.js'
+import { buildPhotoEntity, postEntities } from '../outbound/post-entities.js'
 import { streamedArray, streamedObject, writeObject } from './archive-format.js'
 import { archiveOthersRelayables, archiveOwnRelayables } from './archived-relayables.js'
 
@@ -42,7 +42,7 @@ export interface ArchiveOptions {
 /** Rows that are read at once. */
 const PAGE = 500
 /** Posts whose comments and likes are read at once. */
-const POSTS_AT_ONCE = 100
+const POST_BATCH_SIZE = 100
 
 const RELAYABLE_KINDS: readonly ArchivedRelayableKind[] = ['comment', 'like', 'likeOfComment', 'vote']
 
@@ -116,7 +116,7 @@ class ArchiveSections {
     const { personId } = this.#owner
     return this.#section('others_relayables', async function* (this: ArchiveSections) {
       for await (const posts of archivedPostIds(this.#source.db, this.#postsQuery())) {
-        for (const chunk of inChunks(posts, POSTS_AT_ONCE)) {
+        for (const chunk of inChunks(posts, POST_BATCH_SIZE)) {
           const query = { postIds: chunk.map(({ id }) => id), personId, limit: PAGE }
           yield* archiveOthersRelayables(this.#source, query, (count) => this.#options.countLeftOut?.(count))
         }
@@ -179,7 +179,7 @@ class ArchiveSections {
       const picture = (await profileEntity(this.#source, personId))?.image_url
       for await (const page of archivedPhotos(this.#source.db, { authorId: personId, postId: null }, PAGE)) {
         yield page.map((photo) => ({
-          ...entityToJson(photoEntityOf(this.#source, photo, { author: address, postGuid: undefined })),
+          ...entityToJson(buildPhotoEntity(this.#source, photo, { author: address, postGuid: undefined })),
           ...(picture?.endsWith(photo.name) && { profile_photo: true }),
         }))
       }

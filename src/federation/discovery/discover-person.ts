@@ -1,7 +1,7 @@
 import { Person } from '../../persistence/models/person.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
 import type { Pod, RemotePods } from '../../pod/pod.js'
-import { addressOf } from '../../protocol/address.js'
+import { parseAddress } from '../../protocol/address.js'
 import type { PersonLinks } from '../../protocol/discovery/discovery-documents.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { isUrl } from '../../protocol/is-url.js'
@@ -9,7 +9,7 @@ import { stateByOwner } from '../../throttling/state-by-owner.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { DISCOVERY_LIMITS } from './limits.js'
-import { homeUrlOf, isSamePodHost, isThisPod, podHostOf } from './pod-location.js'
+import { isSamePodHost, isThisPod, parseHomeUrl, parsePodHost } from './pod-location.js'
 import { readRemoteDocument } from './read-document.js'
 import { savePerson } from './save-person.js'
 import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
@@ -28,13 +28,13 @@ export interface DiscoverOptions {
  * the reason, and nothing is stored.
  */
 export async function discoverPerson(pod: Pod, text: string, options: DiscoverOptions = {}): Promise<Person> {
-  const address = addressOf(text)
-  const home = address === undefined ? undefined : homeUrlOf(address)
+  const address = parseAddress(text)
+  const home = address === undefined ? undefined : parseHomeUrl(address)
   if (address === undefined || home === undefined) throw failed('this is not an address')
 
   const known = await Person.byAddress(pod.db, address)
   if (known?.podId === null) return known
-  if (isThisPod(pod.config, podHostOf(home))) throw failed(`there is no local account ${address}`)
+  if (isThisPod(pod.config, parsePodHost(home))) throw failed(`there is no local account ${address}`)
   if (known !== undefined && !isStale(known, pod.now(), options)) return known
   try {
     return await lookupsOf(pod).run(
@@ -59,7 +59,7 @@ export async function discoverProfile(
   { within = REMOTE_LIMITS.exchangeMs }: Pick<DiscoverOptions, 'within'> = {},
 ): Promise<Person> {
   const home = isUrl(`https://${host}/`) ? new URL(`https://${host}/`) : undefined
-  if (home === undefined || isThisPod(pod.config, podHostOf(home))) throw failed(`${host} is not another pod`)
+  if (home === undefined || isThisPod(pod.config, parsePodHost(home))) throw failed(`${host} is not another pod`)
   await refuseBlocked(pod, home)
   const until = performance.now() + within
   const html = await requestText(pod, `${home.origin}/hcard/users/${encodeURIComponent(guid)}`, 'text/html', until)
@@ -93,7 +93,7 @@ async function lookUp(pod: Pod, address: string, home: URL, { within, isKnown }:
   const claimed = await requestWebFinger(pod, home, address, until)
   const links = isKnown ? claimed : await confirmPod(pod, { address, home, claimed, until })
   const podUrl = new URL(links.podUrl)
-  if (isThisPod(pod.config, podHostOf(podUrl))) throw failed(`${address} claims to be on this pod`)
+  if (isThisPod(pod.config, parsePodHost(podUrl))) throw failed(`${address} claims to be on this pod`)
   await refuseBlocked(pod, podUrl)
   const html = await requestText(pod, links.hcardUrl, 'text/html', until)
   const hcard = await readRemoteDocument(pod, { type: 'hcard', text: html })
@@ -113,10 +113,11 @@ interface ClaimedPod {
  */
 async function confirmPod(pod: Pod, { address, home, claimed, until }: ClaimedPod): Promise<PersonLinks> {
   const podUrl = new URL(claimed.podUrl)
-  if (isSamePodHost(podHostOf(home), podHostOf(podUrl)) || isThisPod(pod.config, podHostOf(podUrl))) return claimed
+  if (isSamePodHost(parsePodHost(home), parsePodHost(podUrl)) || isThisPod(pod.config, parsePodHost(podUrl)))
+    return claimed
   await refuseBlocked(pod, podUrl)
   const confirmed = await requestWebFinger(pod, podUrl, address, until)
-  if (isSamePodHost(podHostOf(podUrl), podHostOf(new URL(confirmed.podUrl)))) return confirmed
+  if (isSamePodHost(parsePodHost(podUrl), parsePodHost(new URL(confirmed.podUrl)))) return confirmed
   throw failed(`${podUrl.host} does not confirm that ${address} is on it`)
 }
 
@@ -133,7 +134,7 @@ export function webFingerUrl(home: URL, address: string): string {
 }
 
 async function refuseBlocked(pod: Pod, url: URL): Promise<void> {
-  if (await OtherPod.isBlocked(pod.db, podHostOf(url))) throw failed(`${url.host} is blocked by the operator`)
+  if (await OtherPod.isBlocked(pod.db, parsePodHost(url))) throw failed(`${url.host} is blocked by the operator`)
 }
 
 async function requestText({ remote }: Pod, url: string, accept: string, until: number): Promise<string> {

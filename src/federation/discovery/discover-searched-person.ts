@@ -4,7 +4,7 @@ import { discoverSearchedJob } from '../../jobs/definitions.js'
 import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { Person } from '../../persistence/models/person.js'
 import type { Pod } from '../../pod/pod.js'
-import { addressOf } from '../../protocol/address.js'
+import { parseAddress } from '../../protocol/address.js'
 import { enqueueFirstStream } from './fetch-person-stream.js'
 import { isRemoteAddress } from './pod-location.js'
 
@@ -13,7 +13,7 @@ import { isRemoteAddress } from './pod-location.js'
  * later result appears in the next search.
  */
 export async function discoverSearchedPerson(pod: Pod, text: string): Promise<void> {
-  const address = addressOf(text)
+  const address = parseAddress(text)
   if (address === undefined || !isRemoteAddress(pod, address)) return
   const known = await Person.byAddress(pod.db, address)
   try {

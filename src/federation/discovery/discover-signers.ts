@@ -63,13 +63,13 @@ const hostFaults: ReadonlySet<RemoteFault> = new Set(['dns', 'net', 'timeout', '
 
 async function postpone(pod: Pod, addresses: readonly string[], tries: number): Promise<void> {
   const givenUp = await postponeLookups(pod.db, addresses, tries)
-  for (let done = 0; done < givenUp.length; done += GIVEN_UP_AT_ONCE) {
-    await giveUpLookups(pod, givenUp.slice(done, done + GIVEN_UP_AT_ONCE))
+  for (let done = 0; done < givenUp.length; done += GIVEN_UP_LOOKUP_BATCH_SIZE) {
+    await giveUpLookups(pod, givenUp.slice(done, done + GIVEN_UP_LOOKUP_BATCH_SIZE))
   }
 }
 
 /** Each address takes a lock, and the lock table of the server has some thousand places for all sessions. */
-const GIVEN_UP_AT_ONCE = 100
+const GIVEN_UP_LOOKUP_BATCH_SIZE = 100
 
 async function giveUpLookups(pod: Pod, addresses: readonly string[]): Promise<void> {
   await pod.db.transaction(async (transaction) => {

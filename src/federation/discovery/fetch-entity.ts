@@ -1,6 +1,6 @@
 import type { QueryBuilder } from 'objection'
 import type { WantedEntity } from '../../jobs/definitions.js'
-import { fetchableOf, isFetchable, splitEntityKey } from '../../jobs/waiting/entity-key.js'
+import { isFetchable, splitEntityKey, toFetchable } from '../../jobs/waiting/entity-key.js'
 import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { retryAfterLockTimeout } from '../../persistence/database/transactions.js'
 import { Person } from '../../persistence/models/person.js'
@@ -18,8 +18,8 @@ import { receiveBatch } from '../inbound/receive-batch.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { discoverPerson } from './discover-person.js'
-import { fetchesLeftOf, textOf } from './linked-entities.js'
-import { isThisPod, podHostOf, requestOriginOf } from './pod-location.js'
+import { countRemainingFetches, readLinkedText } from './linked-entities.js'
+import { buildRequestOrigin, isThisPod, parsePodHost } from './pod-location.js'
 import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
 
 export interface FetchOptions {
@@ -103,7 +103,7 @@ async function fetchOriginOf(pod: Pod, from: string, chain: FetchChain): Promise
   if (isAddress(from)) {
     const person = await findOrDiscoverPerson(pod, from, chain)
     if (!person.pod) throw notFetchable(`${from} is a local person, and there is no such entity`)
-    const origin = requestOriginOf(person.pod)
+    const origin = buildRequestOrigin(person.pod)
     if (origin === undefined || person.pod.blockedAt !== null)
       throw notFetchable(`the pod of ${from} is blocked or has no valid host`)
     return origin
@@ -111,8 +111,8 @@ async function fetchOriginOf(pod: Pod, from: string, chain: FetchChain): Promise
   const url = isUrl(`https://${from}/`) ? new URL(`https://${from}/`) : undefined
   if (
     url === undefined ||
-    isThisPod(pod.config, podHostOf(url)) ||
-    (await OtherPod.isBlocked(pod.db, podHostOf(url)))
+    isThisPod(pod.config, parsePodHost(url)) ||
+    (await OtherPod.isBlocked(pod.db, parsePodHost(url)))
   ) {
     throw notFetchable(`${from} is this pod, a blocked pod or not a valid host`)
   }
@@ -172,7 +172,7 @@ async function receiveWithReferences(
 /** Fetches a missing reference. Returns the number of fetches that the message may still cause. */
 async function fetchMissing(pod: Pod, missing: WaitingMessage, chain: FetchChain): Promise<number> {
   const { message, waitsFor, fetchFrom, fallbackFetchFrom, arrival } = missing
-  const fetchesLeft = fetchesLeftOf(message)
+  const fetchesLeft = countRemainingFetches(message)
   const [kind, name] = splitEntityKey(waitsFor)
   if (fetchFrom === undefined) throw notFetchable(`no pod is known that may have ${waitsFor}`)
   if (kind === 'person') {
@@ -188,9 +188,9 @@ async function fetchMissing(pod: Pod, missing: WaitingMessage, chain: FetchChain
   if (fetchesLeft < 1) throw notFetchable(`${waitsFor} exceeds the number of fetches that one message may cause`)
   const depth = (message.wanted?.depth ?? 0) + 1
   // Half of the fetches are kept for the links in the text of the message. A reshare has no text, so it keeps none.
-  const kept = arrival === undefined || textOf(arrival.entity) === '' ? 0 : Math.floor((fetchesLeft - 1) / 2)
+  const kept = arrival === undefined || readLinkedText(arrival.entity) === '' ? 0 : Math.floor((fetchesLeft - 1) / 2)
   const wanted = {
-    ...fetchableOf(kind),
+    ...toFetchable(kind),
     guid: name,
     from: fetchFrom,
     orFrom: fallbackFetchFrom,

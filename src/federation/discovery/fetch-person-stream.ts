@@ -8,7 +8,7 @@ import { ProtocolError } from '../../protocol/errors.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { fetchEntity } from './fetch-entity.js'
-import { requestOriginOf } from './pod-location.js'
+import { buildRequestOrigin } from './pod-location.js'
 import { readRemoteDocument } from './read-document.js'
 
 type StreamOwner = Pick<Person, 'address' | 'podId' | 'closedAt' | 'streamFetchedAt'>
@@ -36,7 +36,7 @@ export async function fetchPersonStream(
 ): Promise<number> {
   const person = await Person.byAddress(pod.db, address)
   if (person?.pod == null || person.closedAt !== null || person.pod.blockedAt !== null) return 0
-  const origin = requestOriginOf(person.pod)
+  const origin = buildRequestOrigin(person.pod)
   if (origin === undefined) return 0
   // Marked first: of two jobs for one person only one fetches, and a failing pod is not requested again.
   const { id } = person

@@ -66,13 +66,13 @@ function fetchableLinksOf(pod: Pod, { text, depth, fetchesLeft }: TextWithLinks)
  * Number of fetches that the text of a message may still cause. Each time the message has waited, half of the rest went to the
  * fetch of the missing reference (`fetchesLeftAfter`).
  */
-export function fetchesLeftOf({ wanted, resumed }: Pick<InboundMessage, 'wanted' | 'resumed'>): number {
+export function countRemainingFetches({ wanted, resumed }: Pick<InboundMessage, 'wanted' | 'resumed'>): number {
   if (wanted === undefined) return fetchesLeftAfter(resumed?.times ?? 0)
   return wanted.fetchesLeft ?? (wanted.depth === 0 ? REFERENCE_LIMITS.fetchesOfMessage - 1 : 0)
 }
 
 /** The text of an entity; empty if its type has none. */
-export function textOf(entity: Entity): string {
+export function readLinkedText(entity: Entity): string {
   switch (entity.type) {
     case 'status_message':
     case 'comment':

@@ -4,11 +4,11 @@ import { checkPodJob } from '../../jobs/definitions.js'
 import { Pod as OtherPod, type PodHost } from '../../persistence/models/pod.js'
 import { findPodsToCheck } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
-import { addressHostOf } from '../../protocol/address.js'
+import { formatAddressHost } from '../../protocol/address.js'
 import { DELIVERY_LIMITS } from '../outbound/limits.js'
 import { isLocalOverload } from '../remote-pod/remote-pod-error.js'
 import { checkPod, savePodCheck } from './pod-info.js'
-import { requestOriginOf } from './pod-location.js'
+import { buildRequestOrigin } from './pod-location.js'
 
 /** Enqueues the daily check of each pod, and an earlier one for offline pods that have sent a message. */
 export async function enqueuePodChecks({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): Promise<void> {
@@ -19,7 +19,7 @@ export async function enqueuePodChecks({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): 
 
 /** Checks a pod now and saves the result, on request of an operator. False: the pod has no usable address. */
 export async function probeKnownPod(pod: Pod, other: PodHost): Promise<boolean> {
-  const origin = requestOriginOf({ ...other, ssl: true })
+  const origin = buildRequestOrigin({ ...other, ssl: true })
   if (origin === undefined) return false
   await savePodCheck(pod.db, other, await checkPod(pod, origin), pod.now())
   return true
@@ -54,12 +54,12 @@ export async function checkKnownPod(pod: Pod, podId: number): Promise<void> {
     .patch({ checkedAt: pod.now() })
     .returning('*')
     .first()
-  const origin = other === undefined ? undefined : requestOriginOf(other)
+  const origin = other === undefined ? undefined : buildRequestOrigin(other)
   if (other === undefined || origin === undefined) return
   try {
     const noted = await savePodCheck(pod.db, other, await checkPod(pod, origin), pod.now())
     const isBack = other.offlineSince !== null && noted?.offlineSince === null
-    if (isBack) pod.log.info({ pod: addressHostOf(other) }, 'pod reachable again')
+    if (isBack) pod.log.info({ pod: formatAddressHost(other) }, 'pod reachable again')
   } catch (error) {
     if (!isLocalOverload(error)) throw error
   }

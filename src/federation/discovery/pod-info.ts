@@ -7,7 +7,7 @@ import type { Pod, RemoteAnswer } from '../../pod/pod.js'
 import type { NodeInfo } from '../../protocol/discovery/node-info.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { isUrl } from '../../protocol/is-url.js'
-import { podStatusOf } from '../outbound/pod-health.js'
+import { toPodStatus } from '../outbound/pod-health.js'
 import { REMOTE_LIMITS } from '../remote-pod/limits.js'
 import { RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { DISCOVERY_LIMITS } from './limits.js'
@@ -108,7 +108,7 @@ function expectSuccess(answer: RemoteAnswer): RemoteAnswer {
 
 function statusOf(error: unknown): PodCheck['status'] {
   if (!(error instanceof RemotePodError) || error.fault === 'busy') throw error
-  return podStatusOf(error.fault)
+  return toPodStatus(error.fault)
 }
 
 function isLocalFault(error: unknown): boolean {

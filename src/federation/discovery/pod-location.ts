@@ -5,25 +5,25 @@ import { isUrl } from '../../protocol/is-url.js'
 import { podOrigin } from './pod-origin.js'
 
 /** Host and port of a pod. Port 443 stands for both default ports. */
-export function podHostOf(url: URL): PodHost {
+export function parsePodHost(url: URL): PodHost {
   const port = url.port === '' || url.port === '80' ? 443 : Number(url.port)
   return { host: url.hostname, port }
 }
 
 /** The URL of the host in an address, where WebFinger starts; undefined: not a valid host. */
-export function homeUrlOf(address: string): URL | undefined {
+export function parseHomeUrl(address: string): URL | undefined {
   const host = splitAddress(address)?.host
   return host !== undefined && isUrl(`https://${host}/`) ? new URL(`https://${host}/`) : undefined
 }
 
 /** The origin for requests to a pod: https first, also if only http has been seen. Undefined: not a valid host. */
-export function requestOriginOf(pod: Pick<OtherPod, 'host' | 'port' | 'ssl'>): string | undefined {
+export function buildRequestOrigin(pod: Pick<OtherPod, 'host' | 'port' | 'ssl'>): string | undefined {
   return podOrigin({ ...pod, ssl: true })
 }
 
 /** True for the host of this pod, which must not send requests to itself. */
 export function isThisPod({ url }: Pick<Config, 'url'>, place: PodHost): boolean {
-  return isSamePodHost(podHostOf(new URL(url)), place)
+  return isSamePodHost(parsePodHost(new URL(url)), place)
 }
 
 /** Compares hosts, without regard to `www.`. */
@@ -33,13 +33,13 @@ export function isSamePodHost(one: PodHost, other: PodHost): boolean {
 
 /** True for an address with a valid host other than this pod. */
 export function isRemoteAddress({ config }: { readonly config: Pick<Config, 'url'> }, address: string): boolean {
-  const home = homeUrlOf(address)
-  return home !== undefined && !isThisPod(config, podHostOf(home))
+  const home = parseHomeUrl(address)
+  return home !== undefined && !isThisPod(config, parsePodHost(home))
 }
 
 /** The same for the host of a page. */
 export function isOtherHost({ config }: { readonly config: Pick<Config, 'url'> }, host: string): boolean {
-  return isUrl(`https://${host}/`) && !isThisPod(config, podHostOf(new URL(`https://${host}/`)))
+  return isUrl(`https://${host}/`) && !isThisPod(config, parsePodHost(new URL(`https://${host}/`)))
 }
 
 function withoutWww(host: string): string {

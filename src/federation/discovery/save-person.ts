@@ -12,7 +12,7 @@ import type { Pod } from '../../pod/pod.js'
 import type { Hcard } from '../../protocol/discovery/discovery-documents.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { readPublicKey } from '../../protocol/signatures/rsa.js'
-import { podHostOf } from './pod-location.js'
+import { parsePodHost } from './pod-location.js'
 import { profileImageUrl } from './profile-image.js'
 
 /** The result of a discovery. */
@@ -51,7 +51,7 @@ async function save(pod: Pod, transaction: Knex.Transaction, found: DiscoveredPe
     const guids = await findFreeGuid(transaction, found)
     const publicKey = readKey(found)
     const { id: podId } = await OtherPod.findOrInsert(transaction, {
-      ...podHostOf(podUrl),
+      ...parsePodHost(podUrl),
       ssl: podUrl.protocol === 'https:',
     })
     const identity = { ...guids, address, publicKey, podId, refreshedAt: began }

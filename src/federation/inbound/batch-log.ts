@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import type { IgnoredMessage, InboundMessage, RejectedMessage } from './batch.js'
-import { type BatchEnds, countEnds, queueOf } from './receive-metrics.js'
+import { type BatchEnds, countEnds, queueLabel } from './receive-metrics.js'
 
 /** One line for each message that was rejected or ignored. */
 export function logRejectedAndIgnored(
@@ -38,7 +38,7 @@ export function logBatch(log: Logger, messages: readonly InboundMessage[], ends:
   const counts = Object.entries(countEnds(messages, ends)).filter(([, count]) => count > 0)
   const traces = messages.slice(0, TRACES_OF_LINE).flatMap(({ trace }) => trace ?? [])
   log.info(
-    { queue: queueOf(first), messages: messages.length, ...Object.fromEntries(counts), ms: Math.round(ms), traces },
+    { queue: queueLabel(first), messages: messages.length, ...Object.fromEntries(counts), ms: Math.round(ms), traces },
     'inbound batch processed',
   )
 }

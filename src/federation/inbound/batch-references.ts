@@ -6,13 +6,13 @@ import type { ReceivableEntity } from '../../protocol/entities/registry.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
 import {
-  conversationGuidsOf,
   groupGuidsByKind,
   isInteraction,
+  listConversationGuids,
+  listParents,
+  listParts,
+  listRetractionTargets,
   type PartReference,
-  parentsOf,
-  partsOf,
-  retractionTargetsOf,
   targetTypesOf,
 } from './entity-references.js'
 
@@ -45,16 +45,16 @@ export async function findBatchReferences(
   { db }: Pick<Pod, 'db'>,
   entities: readonly ReceivableEntity[],
 ): Promise<BatchReferences> {
-  const parts = entities.flatMap(partsOf).map(({ guid }) => guid)
-  const parents = entities.flatMap(parentsOf)
+  const parts = entities.flatMap(listParts).map(({ guid }) => guid)
+  const parents = entities.flatMap(listParents)
   const known = await findPostReferences(db, {
     ...groupGuidsByKind(parents),
     parts,
     deleted: [...entities.flatMap(tombstoneGuidsOf), ...parts, ...parents.map(({ guid }) => guid)],
     authors: entities.flatMap((entity) => (isInteraction(entity) ? [entity.author] : [])),
   })
-  const targets = await findRetractionTargets(db, entities.flatMap(retractionTargetsOf))
-  const conversations = await findConversations(db, entities.flatMap(conversationGuidsOf))
+  const targets = await findRetractionTargets(db, entities.flatMap(listRetractionTargets))
+  const conversations = await findConversations(db, entities.flatMap(listConversationGuids))
   return {
     roots: new Map(known.roots.map((root) => [`${root.kind} ${root.guid}`, root])),
     targets: new Map(targets),
@@ -78,19 +78,19 @@ function tombstoneGuidsOf(entity: ReceivableEntity): readonly string[] {
  */
 export function hasUnreadableParent(entity: ReceivableEntity, { roots }: BatchReferences): boolean {
   if (!isInteraction(entity)) return false
-  const [parent] = parentsOf(entity)
+  const [parent] = listParents(entity)
   const readers = parent && roots.get(`${parent.kind} ${parent.guid}`)?.readers
   return Array.isArray(readers) && !readers.includes(entity.author)
 }
 
 /** The references of one entity; a missing one is undefined. */
-export function referencesOf(entity: ReceivableEntity, batch: BatchReferences): References {
+export function findReferences(entity: ReceivableEntity, batch: BatchReferences): References {
   const { roots, targets, conversations, reshares } = batch
   const [parent] = hasUnreadableParent(entity, batch)
     ? []
-    : parentsOf(entity).filter(({ guid }) => entity.type !== 'reshare' || !reshares.has(guid))
-  const [target] = retractionTargetsOf(entity)
-  const [conversation] = conversationGuidsOf(entity)
+    : listParents(entity).filter(({ guid }) => entity.type !== 'reshare' || !reshares.has(guid))
+  const [target] = listRetractionTargets(entity)
+  const [conversation] = listConversationGuids(entity)
   return {
     root: parent && roots.get(`${parent.kind} ${parent.guid}`),
     target: target && targets.get(`${target.type} ${target.guid}`),
@@ -111,7 +111,7 @@ export function addEntityOfBatch(entity: ReceivableEntity, { root }: References,
     if (!hasRetractions) return
     for (const type of types) if (!targets.has(`${type} ${guid}`)) targets.set(`${type} ${guid}`, target)
   }
-  for (const { type, guid } of partsOf(entity)) partAuthors.set(`${type} ${guid}`, entity.author)
+  for (const { type, guid } of listParts(entity)) partAuthors.set(`${type} ${guid}`, entity.author)
   switch (entity.type) {
     case 'status_message': {
       const post = { author: entity.author, local: false, public: entity.public }

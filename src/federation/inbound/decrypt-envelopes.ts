@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { openPrivateKey } from '../../domain/accounts/private-keys.js'
+import { decryptPrivateKey } from '../../domain/accounts/private-keys.js'
 import { findRecipients } from '../../persistence/inbound/find-recipients.js'
 import type { Pod } from '../../pod/pod.js'
 import type { InboundMessage, InboundRecipient, RejectedMessage } from './batch.js'
@@ -74,7 +74,7 @@ async function findRecipientKeys(
         recipient.guid,
         {
           recipient,
-          key: sealed === null ? undefined : openPrivateKey(pod.secrets, `user ${recipient.userId}`, sealed),
+          key: sealed === null ? undefined : decryptPrivateKey(pod.secrets, `user ${recipient.userId}`, sealed),
         },
       ]
     }),

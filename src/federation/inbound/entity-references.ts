@@ -11,7 +11,7 @@ export type ParentReference = Pick<ReferencedPost, 'kind' | 'guid'>
 export type PartReference = Pick<ReferencedPart, 'type' | 'guid'>
 
 /** The parent of an entity: none or one. */
-export function parentsOf(entity: ReceivableEntity): readonly ParentReference[] {
+export function listParents(entity: ReceivableEntity): readonly ParentReference[] {
   switch (entity.type) {
     case 'comment':
     case 'participation':
@@ -45,7 +45,7 @@ export function groupGuidsByKind(
 }
 
 /** The target of a retraction: none or one. */
-export function retractionTargetsOf(
+export function listRetractionTargets(
   entity: ReceivableEntity,
 ): readonly { readonly type: TargetType; readonly guid: string }[] {
   return entity.type === 'retraction' ? [{ type: entity.target_type, guid: entity.target_guid }] : []
@@ -83,12 +83,12 @@ export const targetTypesOf = {
 } as const satisfies { readonly [Type in ReceivableEntity['type']]?: readonly TargetType[] }
 
 /** The conversation of a message: none or one. */
-export function conversationGuidsOf(entity: ReceivableEntity): readonly string[] {
+export function listConversationGuids(entity: ReceivableEntity): readonly string[] {
   return entity.type === 'message' ? [entity.conversation_guid] : []
 }
 
 /** The photos and the poll of a post. */
-export function partsOf(entity: ReceivableEntity): readonly PartReference[] {
+export function listParts(entity: ReceivableEntity): readonly PartReference[] {
   if (entity.type !== 'status_message') return []
   const { photos, poll } = entity
   return [...photos, ...(poll === undefined ? [] : [poll])]

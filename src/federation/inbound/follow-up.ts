@@ -3,7 +3,7 @@ import { newAnnouncementJobs } from '../../domain/notifications/announcements.js
 import { participateJob } from '../../jobs/definitions.js'
 import { enqueueJobs, type NewJob, newJob } from '../../jobs/outbox/outbox.js'
 import type { Pod } from '../../pod/pod.js'
-import { enqueueLinkedFetches, fetchesLeftOf, textOf } from '../discovery/linked-entities.js'
+import { countRemainingFetches, enqueueLinkedFetches, readLinkedText } from '../discovery/linked-entities.js'
 import { hasOpenAccount } from '../outbound/participation-signer.js'
 import type { StoredRecord } from './batch.js'
 import { enqueueMentionedLookups } from './mentioned-people.js'
@@ -23,9 +23,9 @@ export async function followUp(
     pod,
     transaction,
     records.map(({ arrival: { entity, message } }) => ({
-      text: textOf(entity),
+      text: readLinkedText(entity),
       depth: message.wanted?.depth ?? 0,
-      fetchesLeft: fetchesLeftOf(message),
+      fetchesLeft: countRemainingFetches(message),
     })),
   )
   const posts = await publicPostsForLocalUsers(pod, transaction, records)

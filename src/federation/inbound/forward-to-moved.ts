@@ -7,7 +7,7 @@ import type { Pod } from '../../pod/pod.js'
 import type { ReceivableEntity, ReceivedEntity } from '../../protocol/entities/registry.js'
 import { answerWithClosingEntity } from './answer-closed-accounts.js'
 import type { Arrival, RejectedMessage } from './batch.js'
-import { groupGuidsByKind, parentsOf } from './entity-references.js'
+import { groupGuidsByKind, listParents } from './entity-references.js'
 
 /** For so long a pod may not know that the author of a post has moved away. */
 const FORWARDED_DAYS = 400
@@ -25,7 +25,7 @@ export async function forwardToMovedAuthors(
   if (late.length === 0) return
   const { roots } = await findPostReferences(
     transaction,
-    groupGuidsByKind(late.flatMap(({ entity }) => parentsOf(entity))),
+    groupGuidsByKind(late.flatMap(({ entity }) => listParents(entity))),
   )
   const moves = await findMovedFromHere(
     transaction,
@@ -33,7 +33,7 @@ export async function forwardToMovedAuthors(
     FORWARDED_DAYS,
   )
   for (const { entity, sender, message } of late) {
-    const [parent] = parentsOf(entity)
+    const [parent] = listParents(entity)
     const root = roots.find((known) => known.kind === parent?.kind && known.guid === parent.guid)
     const move = moves.find(({ newestId }) => newestId === root?.authorId)
     if (move === undefined || root?.public !== true) continue

@@ -4,7 +4,7 @@ import type { Pod } from '../../pod/pod.js'
 import { isRelayable, type ReceivableEntity, type ReceivedEntity } from '../../protocol/entities/registry.js'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import type { InnerSignature, VerifiedEnvelope } from '../../protocol/envelopes/verify-envelope.js'
-import { homeUrlOf, podHostOf } from '../discovery/pod-location.js'
+import { parseHomeUrl, parsePodHost } from '../discovery/pod-location.js'
 import type { Arrival, IgnoredMessage, InboundMessage, RejectedMessage, StepResult, WaitingMessage } from './batch.js'
 import { type DecryptedMessage, decryptEnvelopes } from './decrypt-envelopes.js'
 import { findSigners, type Signer } from './find-signers.js'
@@ -82,8 +82,8 @@ async function findPeopleOfBlockedPods(
 ): Promise<ReadonlySet<string>> {
   const unknown = new Set([...opened].flatMap((result) => (result.state === 'needs_key' ? [result.of] : [])))
   const locations = [...unknown].flatMap((address) => {
-    const home = homeUrlOf(address)
-    return home === undefined ? [] : [{ address, ...podHostOf(home) }]
+    const home = parseHomeUrl(address)
+    return home === undefined ? [] : [{ address, ...parsePodHost(home) }]
   })
   return new Set(await OtherPod.findBlockedAddresses(db, locations))
 }

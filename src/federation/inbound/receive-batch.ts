@@ -18,7 +18,7 @@ import { forwardToMovedAuthors } from './forward-to-moved.js'
 import { ignoreNewlyBlocked } from './newly-blocked.js'
 import { openEnvelopes } from './open-envelopes.js'
 import { quarantineRejected, recordReplays } from './quarantine.js'
-import { type BatchEnds, countBatch, queueOf, timeStep } from './receive-metrics.js'
+import { type BatchEnds, countBatch, queueLabel, timeStep } from './receive-metrics.js'
 import { recordNotificationsAndActivity } from './record-notifications.js'
 import { resolveReferences } from './resolve-references.js'
 import { retractIgnoredRelayables } from './retract-ignored-relayables.js'
@@ -93,7 +93,7 @@ function describeBatch(
   const [first] = messages
   const [fault] = rejected
   return {
-    ...(first && { queue: queueOf(first) }),
+    ...(first && { queue: queueLabel(first) }),
     ...(fault && { fault: fault.fault }),
     ...{
       messages: messages.length,

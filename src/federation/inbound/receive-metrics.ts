@@ -66,7 +66,7 @@ export async function timeStep<Result>(
 export function countBatch(messages: readonly InboundMessage[], ends: BatchEnds): void {
   const [first] = messages
   if (first === undefined) return
-  const queue = queueOf(first)
+  const queue = queueLabel(first)
   batchSizes.observe(messages.length)
   const now = Date.now()
   for (const { acceptedAt, wanted, recipientGuid } of messages) {
@@ -100,7 +100,7 @@ export function countEnds(
   return { ...counts, repeated: messages.length - ended }
 }
 
-export function queueOf({ wanted, recipientGuid }: InboundMessage): string {
+export function queueLabel({ wanted, recipientGuid }: InboundMessage): string {
   if (wanted !== undefined) return 'fetch'
   return recipientGuid === undefined ? 'inbound' : 'inbound-private'
 }

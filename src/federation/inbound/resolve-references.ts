@@ -9,11 +9,11 @@ import {
   addEntityOfBatch,
   type BatchReferences,
   findBatchReferences,
+  findReferences,
   hasUnreadableParent,
   isPartOfOtherAuthor,
-  referencesOf,
 } from './batch-references.js'
-import { parentsOf, retractedKey } from './entity-references.js'
+import { listParents, retractedKey } from './entity-references.js'
 import { isWebUrl } from './store/photo-values.js'
 import { hasDeletedParent, isPhotoRetracted, isRetracted } from './tombstones.js'
 
@@ -68,7 +68,7 @@ function resolve(
   const { message, sender, signer, author, signature, firstSigned, recipient } = arrival
   const whole = withoutUnusablePhotos(arrival.entity, batch)
   const entity = withoutPartsOfOtherAuthors(whole, batch)
-  const references = referencesOf(entity, batch)
+  const references = findReferences(entity, batch)
   return {
     message,
     sender,
@@ -129,7 +129,7 @@ function unknownReferenceOf(
     if (references.conversation !== undefined) return undefined
     return { waitsFor: `conversation:${entity.conversation_guid}`, fault: 'ConversationNotFound' }
   }
-  const [parent] = parentsOf(entity)
+  const [parent] = listParents(entity)
   if (parent === undefined || references.root !== undefined) return undefined
   const fetchFrom = (entity.type === 'reshare' ? entity.root_author : undefined) ?? entity.author
   if (hostOf(fetchFrom) === config.host) return undefined // an unknown local entity has been deleted

@@ -7,7 +7,7 @@ import type { Pod } from '../../pod/pod.js'
 import type { ReceivableEntity, ReceivedEntity } from '../../protocol/entities/registry.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
 import type { RejectedMessage } from './batch.js'
-import { groupGuidsByKind, parentsOf } from './entity-references.js'
+import { groupGuidsByKind, listParents } from './entity-references.js'
 
 type Relayable = Extract<ReceivableEntity, { readonly type: keyof typeof targetTypes }>
 
@@ -28,14 +28,14 @@ export async function retractIgnoredRelayables(
 ): Promise<void> {
   const ignored = rejected.flatMap(({ fault, arrival }) => (fault === 'AuthorIgnored' ? relayableIn(arrival) : []))
   if (ignored.length === 0) return
-  const { roots } = await findPostReferences(transaction, groupGuidsByKind(ignored.flatMap(parentsOf)))
+  const { roots } = await findPostReferences(transaction, groupGuidsByKind(ignored.flatMap(listParents)))
   const authors = await Person.byAddresses(
     transaction,
     ignored.map(({ author }) => author),
   )
   for (const relayable of ignored) {
     const { type, guid, author: address } = relayable
-    const [parent] = parentsOf(relayable)
+    const [parent] = listParents(relayable)
     const root = roots.find((known) => known.kind === parent?.kind && known.guid === parent.guid)
     const author = authors.find((person) => person.address === address)
     if (root === undefined || !root.local || author === undefined) continue

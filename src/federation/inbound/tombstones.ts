@@ -4,7 +4,7 @@ import type { TargetType } from '../../protocol/entities/retraction.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
 import type { Arrival } from './batch.js'
 import { type BatchReferences, hasUnreadableParent } from './batch-references.js'
-import { type ParentReference, parentsOf, targetTypesOf } from './entity-references.js'
+import { listParents, type ParentReference, targetTypesOf } from './entity-references.js'
 
 type SignedEntity = Pick<Arrival<ReceivableEntity>, 'entity' | 'sender'>
 
@@ -51,7 +51,7 @@ export function hasDeletedParent(
 ): boolean {
   const { tombstones, localTombstones } = batch
   if (tombstones.size === 0 || hasUnreadableParent(entity, batch)) return false
-  return parentsOf(entity).some(({ kind, guid }) =>
+  return listParents(entity).some(({ kind, guid }) =>
     targetTypesOfParent[kind].some((type) => {
       const isDeletedHere = localTombstones.has(`${type} ${guid}`)
       if (root === undefined) return isDeletedHere || tombstones.has(`${type} ${guid} ${sender}`)

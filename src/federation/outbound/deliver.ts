@@ -5,14 +5,14 @@ import { type DuePod, enqueueDeliveries } from '../../jobs/outbox/enqueue-delive
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import { type DueDelivery, type PodHealthChange, releasePod } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
-import { addressHostOf } from '../../protocol/address.js'
+import { formatAddressHost } from '../../protocol/address.js'
 import type { DeliveryQueue } from './delivery-metrics.js'
 import { type DeliveryAttempt, hasResponse, type LeasedDelivery, sendDeliveries } from './delivery-round.js'
 import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.js'
 import { participateInNext } from './participate.js'
-import { assessPod, failureOf } from './pod-health.js'
+import { assessPod, toFailedDelivery } from './pod-health.js'
 import { sealDeliveries } from './seal-deliveries.js'
-import { sharedDeliveryOf } from './shared-delivery.js'
+import { getSharedDelivery } from './shared-delivery.js'
 
 interface DeliverOptions {
   /** The slots of `outbound` are for pods that have proven to respond. */
@@ -36,7 +36,7 @@ export async function deliver(pod: Pod, podIds: readonly number[], options: Deli
   setMaxListeners(0, signal) // each exchange adds one
   const limits = { ...DELIVERY_LIMITS, ...options.limits }
   const run = { ...options, limits, until: performance.now() + limits.drainMs }
-  const { slots } = sharedDeliveryOf(pod.db)
+  const { slots } = getSharedDelivery(pod.db)
   const left: DuePod[] = []
   async function deliverInSlot(podId: number): Promise<void> {
     const release = queue === 'outbound' ? await slots.acquire(signal, run) : await slots.untilUncontended(signal)
@@ -66,7 +66,7 @@ interface RunOptions extends DeliverOptions {
 async function deliverToPod(pod: Pod, podId: number, { queue, signal, limits, until }: RunOptions): Promise<void> {
   const owner = randomUUID()
   const request = { podId, owner, milliseconds: limits.leaseMs, onlyProven: queue === 'outbound' }
-  const lease = await sharedDeliveryOf(pod.db).lease(request)
+  const lease = await getSharedDelivery(pod.db).lease(request)
   if (lease === undefined) return
   if (!lease.isLeased) return enqueueDeliveries(pod, [{ podId, proven: false }])
   const arrived: string[] = []
@@ -89,7 +89,7 @@ async function deliverToPod(pod: Pod, podId: number, { queue, signal, limits, un
 /** Adds the posts whose participations have arrived. */
 async function deliverInOrder(leased: LeasedDelivery, until: number, participatedIn: string[]): Promise<DrainResult> {
   const { pod, other, limits } = leased
-  const { findDue, noteOwnRound, isOwnRoundRecent } = sharedDeliveryOf(pod.db)
+  const { findDue, recordOwnRound, isOwnRoundRecent } = getSharedDelivery(pod.db)
   let { failures } = other
   let hasResponded = false
   while (performance.now() < until) {
@@ -101,7 +101,7 @@ async function deliverInOrder(leased: LeasedDelivery, until: number, participate
       pod,
       due.filter(({ held }) => !held),
     )
-    if (hasOwn(due)) noteOwnRound()
+    if (hasOwn(due)) recordOwnRound()
     const startsUntil = hasOwn(due) ? until : performance.now() + limits.relayRoundMs
     const attempts = await sendDeliveries(leased, sealed, { hasResponded, startsUntil })
     const assessment = assessPod(
@@ -145,13 +145,13 @@ async function saveRound(
   attempts: readonly DeliveryAttempt[],
   assessment: PodHealthChange,
 ): Promise<boolean> {
-  return sharedDeliveryOf(pod.db).record({
+  return getSharedDelivery(pod.db).record({
     podId: other.id,
     owner,
     milliseconds: limits.leaseMs,
     arrived: attempts.filter(({ outcome }) => outcome.kind === 'arrived').map(({ due }) => due.id),
     failed: attempts.flatMap(({ due, outcome, encryptedEnvelope }) => {
-      const failure = failureOf(outcome, due, limits)
+      const failure = toFailedDelivery(outcome, due, limits)
       return failure === undefined ? [] : [{ ...failure, id: due.id, encryptedEnvelope }]
     }),
     podHealth: assessment,
@@ -166,7 +166,7 @@ function logRound({ pod, other, queue }: LeasedDelivery, attempts: readonly Deli
   const counts: Record<string, number> = {}
   for (const { outcome } of attempts) counts[outcome.kind] = (counts[outcome.kind] ?? 0) + 1
   pod.log.info(
-    { pod: addressHostOf(other), lane: queue, deliveries: attempts.length, ...counts, ms: Math.round(ms) },
+    { pod: formatAddressHost(other), lane: queue, deliveries: attempts.length, ...counts, ms: Math.round(ms) },
     'delivery round',
   )
 }
@@ -174,9 +174,9 @@ function logRound({ pod, other, queue }: LeasedDelivery, attempts: readonly Deli
 /** One line when a pod fails for the first time, and one when it responds again. */
 function logPodChange({ pod, other }: LeasedDelivery, assessment: PodHealthChange, failures: number): void {
   if (assessment.kind === 'available' && failures > 0)
-    pod.log.info({ pod: addressHostOf(other) }, 'pod reachable again')
+    pod.log.info({ pod: formatAddressHost(other) }, 'pod reachable again')
   if (assessment.kind === 'away' && failures === 0) {
-    pod.log.info({ pod: addressHostOf(other), reason: assessment.error }, 'the pod does not answer')
+    pod.log.info({ pod: formatAddressHost(other), reason: assessment.error }, 'the pod does not answer')
   }
 }
 

@@ -2,7 +2,7 @@ import { inSpan } from '../../jobs/operations/in-span.js'
 import { countDelivery } from '../../jobs/operations/pod-activity.js'
 import type { DueDelivery, LeasedPod } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
-import { addressHostOf } from '../../protocol/address.js'
+import { formatAddressHost } from '../../protocol/address.js'
 import { podOrigin } from '../discovery/pod-origin.js'
 import { type DeliveryQueue, recordDelivery, recordDeliveryLatency } from './delivery-metrics.js'
 import type { DeliveryLimits } from './limits.js'
@@ -76,7 +76,7 @@ export async function sendDeliveries(
 /** Outcomes that say nothing about the pod are not counted. */
 function countForPod({ pod, other }: LeasedDelivery, { kind }: DeliveryOutcome, ms: number): void {
   if (kind === 'untried' || kind === 'unsealed') return
-  countDelivery(pod.db, addressHostOf(other), { arrived: kind === 'arrived', ms })
+  countDelivery(pod.db, formatAddressHost(other), { arrived: kind === 'arrived', ms })
 }
 
 function sendInSpan(leased: LeasedDelivery, delivery: SealedDelivery, hasResponded: boolean): Promise<DeliveryOutcome> {

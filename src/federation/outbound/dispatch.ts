@@ -6,7 +6,7 @@ import { REFERENCE_LIMITS } from '../../jobs/waiting/limits.js'
 import { inTransaction, setTrace } from '../../persistence/database/transactions.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Entity } from '../../protocol/entities/registry.js'
-import { enqueueLinkedFetches, textOf } from '../discovery/linked-entities.js'
+import { enqueueLinkedFetches, readLinkedText } from '../discovery/linked-entities.js'
 import { isRemoteAddress } from '../discovery/pod-location.js'
 import { planDispatch } from './dispatch-plan.js'
 import { resolveMentions } from './mentioned-recipients.js'
@@ -82,5 +82,5 @@ async function dispatchRecord(pod: Pod, transaction: Knex.Transaction, record: O
 
 /** Empty for a relayed text: its links were fetched when it arrived. */
 function ownTextOf(pod: Pod, entity: Entity): string {
-  return 'author' in entity && isRemoteAddress(pod, entity.author) ? '' : textOf(entity)
+  return 'author' in entity && isRemoteAddress(pod, entity.author) ? '' : readLinkedText(entity)
 }

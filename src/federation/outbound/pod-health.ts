@@ -62,7 +62,7 @@ export function retrySeconds(failures: number, random = Math.random): number {
 }
 
 /** The changes to a delivery after an attempt. Undefined: it arrived, or no request was started. */
-export function failureOf(
+export function toFailedDelivery(
   outcome: DeliveryOutcome,
   { record, attempts }: Pick<DueDelivery, 'record' | 'attempts'>,
   { tries, triesOfContact }: Pick<DeliveryLimits, 'tries' | 'triesOfContact'>,
@@ -104,7 +104,7 @@ export function assessPod(
   if (away !== undefined) {
     const n = Math.min(failures + 1, DELIVERY_LIMITS.podFailures)
     const seconds = Math.max(retrySeconds(n, random), away.retryAfter ?? 0)
-    return { kind: 'away', status: podStatusOf(away.fault), error: away.reason, seconds }
+    return { kind: 'away', status: toPodStatus(away.fault), error: away.reason, seconds }
   }
   if (outcomes.some(({ kind }) => kind === 'arrived')) return { kind: 'available' }
   if (outcomes.some(({ kind }) => kind === 'silent')) return { kind: 'silent' }
@@ -112,7 +112,7 @@ export function assessPod(
   if (refused === undefined) return { kind: 'unknown' }
   const { fault, reason } = refused
   const moved = outcomes.filter((outcome) => outcome.kind === 'refused' && outcome.fault === 'moved').length
-  return { kind: 'refuses', status: podStatusOf(fault), error: reason, moved: fault === 'moved' ? moved : 0 }
+  return { kind: 'refuses', status: toPodStatus(fault), error: reason, moved: fault === 'moved' ? moved : 0 }
 }
 
 const statuses: Readonly<Record<ExchangeFault, Exclude<PodStatus, 'unchecked'>>> = {
@@ -131,6 +131,6 @@ const statuses: Readonly<Record<ExchangeFault, Exclude<PodStatus, 'unchecked'>>>
 }
 
 /** The pod status that a fault leads to. */
-export function podStatusOf(fault: ExchangeFault): Exclude<PodStatus, 'unchecked'> {
+export function toPodStatus(fault: ExchangeFault): Exclude<PodStatus, 'unchecked'> {
   return statuses[fault]
 }

@@ -47,7 +47,7 @@ function statusMessageEntity(pod: Source, post: Post): StatusMessageEntity {
     public: post.public,
     ...(providerDisplayName !== null && { provider_display_name: providerDisplayName }),
     text: post.text,
-    photos: (post.photos ?? []).map((photo) => photoEntityOf(pod, photo, { author, postGuid: post.guid })),
+    photos: (post.photos ?? []).map((photo) => buildPhotoEntity(pod, photo, { author, postGuid: post.guid })),
     ...(location && {
       location: { type: 'location', address: location.address, lat: location.lat, lng: location.lng },
     }),
@@ -66,10 +66,10 @@ function statusMessageEntity(pod: Source, post: Post): StatusMessageEntity {
 /** The entity of a photo that is sent without a post; undefined: it is deleted. */
 export async function photoEntity(pod: Source, guid: string): Promise<PhotoEntity | undefined> {
   const photo = await Photo.query(pod.db).findOne({ guid }).withGraphFetched('[author, post]')
-  return photo && photoEntityOf(pod, photo, { author: addressOf(photo), postGuid: photo.post?.guid })
+  return photo && buildPhotoEntity(pod, photo, { author: addressOf(photo), postGuid: photo.post?.guid })
 }
 
-export function photoEntityOf(
+export function buildPhotoEntity(
   { config }: Pick<Pod, 'config'>,
   photo: Photo,
   { author, postGuid }: { readonly author: string; readonly postGuid: string | undefined },

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { openPrivateKey } from '../../domain/accounts/private-keys.js'
+import { decryptPrivateKey } from '../../domain/accounts/private-keys.js'
 import { type GroupCommitLimits, groupCommit } from '../../jobs/group-commit.js'
 import {
   findSealableMessages,
@@ -89,7 +89,7 @@ function signable(pod: Pod, message: SealableMessage, sealed: Map<number, Sealed
   const { id, entity: payload, address: sender, userId, sealedPrivateKey } = message
   try {
     if (sender === null || sealedPrivateKey === null) throw new Error(`The sender of message ${id} has no private key.`)
-    const key = openPrivateKey(pod.secrets, userId === null ? 'pod account' : `user ${userId}`, sealedPrivateKey)
+    const key = decryptPrivateKey(pod.secrets, userId === null ? 'pod account' : `user ${userId}`, sealedPrivateKey)
     return [{ id, payload, sender, key }]
   } catch (error) {
     sealed.set(id, { error })

@@ -24,7 +24,7 @@ export interface SharedDelivery {
   /** True: more is due, and the lease is extended. */
   record(results: DeliveryResults): Promise<boolean>
   /** Messages of local users are sent. */
-  noteOwnRound(): void
+  recordOwnRound(): void
   /** Messages of local users were sent a short time ago. */
   isOwnRoundRecent(): boolean
 }
@@ -32,7 +32,7 @@ export interface SharedDelivery {
 /** One for each open database, so that all running jobs share it. */
 const sharedByDatabase = stateByOwner<Knex, SharedDelivery>()
 
-export function sharedDeliveryOf(db: Knex): SharedDelivery {
+export function getSharedDelivery(db: Knex): SharedDelivery {
   return sharedByDatabase(db, () => openSharedDelivery(db))
 }
 
@@ -63,7 +63,7 @@ function openSharedDelivery(db: Knex): SharedDelivery {
   let lastOwnRound = Number.NEGATIVE_INFINITY
 
   return {
-    noteOwnRound() {
+    recordOwnRound() {
       lastOwnRound = performance.now()
     },
     isOwnRoundRecent: () => performance.now() - lastOwnRound < DELIVERY_LIMITS.ownRecentMs,

@@ -40,7 +40,7 @@ interface ExchangeOptions {
   /** Milliseconds for which a next job is locked. */
   readonly lock: number
   readonly worker: string | undefined
-  readonly empty: Pick<EmptyQueueState, 'beginLook'>
+  readonly empty: Pick<EmptyQueueState, 'beginFetch'>
 }
 
 /** As many as a worker may run at a time; a second group may start while the first is under way. */

@@ -1,5 +1,5 @@
 import { type DeadDelivery, listDeadDeliveries } from '../../persistence/outbound/dead-deliveries.js'
-import { addressHostOf } from '../../protocol/address.js'
+import { formatAddressHost } from '../../protocol/address.js'
 import type { JobSummary } from '../bullmq/job-summaries.js'
 import { QUEUES, type QueueName } from '../queues/queue-names.js'
 import {
@@ -233,7 +233,7 @@ function deadLetterOfDelivery(delivery: DeadDelivery): FoundDeadLetter {
     trace,
     createdAt,
     failedAt: diedAt,
-    pod: addressHostOf(delivery),
+    pod: formatAddressHost(delivery),
     entity,
     guid,
     deliveryId: id,

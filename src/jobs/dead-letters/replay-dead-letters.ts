@@ -12,10 +12,10 @@ import {
 import { type FoundDeadLetter, findDeadLetters } from './find-dead-letters.js'
 
 /** Dead letters that are read at once, without their payloads. */
-const LETTERS_AT_ONCE = 1_000
+const LETTER_BATCH_SIZE = 1_000
 
 /** Rows that one statement changes or deletes: a payload may have megabytes, in thousands of pieces. */
-const ROWS_AT_ONCE = 100
+const ROW_BATCH_SIZE = 100
 
 /**
  * Runs dead letters again, with all their attempts; returns their number. A job that runs twice has the effect of one run. Dead letters
@@ -24,9 +24,9 @@ const ROWS_AT_ONCE = 100
 export async function replayDeadLetters(pod: DeadLetterPod, filter: DeadLetterFilter = {}): Promise<number> {
   return changeChunks(pod, filter, async (all) => {
     const deadLetters = all.filter(({ isEmpty = false }) => !isEmpty)
-    for (const ids of inChunks(deliveriesAmong(deadLetters), ROWS_AT_ONCE)) await replayDeliveries(pod, ids)
+    for (const ids of inChunks(deliveriesAmong(deadLetters), ROW_BATCH_SIZE)) await replayDeliveries(pod, ids)
     const ofRows = deadLetters.filter(({ outboxId }) => outboxId !== undefined)
-    for (const some of inChunks(ofRows, ROWS_AT_ONCE)) await replayRows(pod, some)
+    for (const some of inChunks(ofRows, ROW_BATCH_SIZE)) await replayRows(pod, some)
     for (const { outboxId, deliveryId, job } of deadLetters) {
       if (outboxId === undefined && deliveryId === undefined && job !== undefined) await replayJob(pod, job)
     }
@@ -37,8 +37,8 @@ export async function replayDeadLetters(pod: DeadLetterPod, filter: DeadLetterFi
 /** Deletes dead letters; returns their number. */
 export async function dropDeadLetters(pod: DeadLetterPod, filter: DeadLetterFilter = {}): Promise<number> {
   return changeChunks(pod, filter, async (deadLetters) => {
-    for (const ids of inChunks(deliveriesAmong(deadLetters), ROWS_AT_ONCE)) await deleteDeadDeliveries(pod.db, ids)
-    for (const ids of inChunks(rowsAmong(deadLetters), ROWS_AT_ONCE)) {
+    for (const ids of inChunks(deliveriesAmong(deadLetters), ROW_BATCH_SIZE)) await deleteDeadDeliveries(pod.db, ids)
+    for (const ids of inChunks(rowsAmong(deadLetters), ROW_BATCH_SIZE)) {
       await pod
         .db('outbox')
         .whereIn('id', [...ids])
@@ -64,11 +64,11 @@ async function changeChunks(
   let changed = 0
   let after: DeadLetterPosition = BEFORE_ALL
   for (;;) {
-    const found = await findDeadLetters(pod, filter, { after, limit: LETTERS_AT_ONCE })
+    const found = await findDeadLetters(pod, filter, { after, limit: LETTER_BATCH_SIZE })
     const chunk = found.filter((each) => compareDeadLetters(each, end) <= 0)
     if (chunk.length > 0) changed += await change(chunk)
     const last = chunk.at(-1)
-    if (last === undefined || chunk.length < LETTERS_AT_ONCE) return changed
+    if (last === undefined || chunk.length < LETTER_BATCH_SIZE) return changed
     after = last
   }
 }
@@ -112,7 +112,7 @@ type FailedJobId = NonNullable<FoundDeadLetter['job']>
 
 async function removeJobs({ jobs }: DeadLetterPod, deadLetters: readonly FoundDeadLetter[]): Promise<void> {
   const failed = deadLetters.flatMap(({ job }) => job ?? [])
-  for (const some of inChunks(failed, ROWS_AT_ONCE)) {
+  for (const some of inChunks(failed, ROW_BATCH_SIZE)) {
     await Promise.all(some.map(({ queue, id }) => jobs.remove(queue, id)))
   }
 }

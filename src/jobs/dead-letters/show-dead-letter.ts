@@ -1,7 +1,7 @@
 import { findDeadDeliveryPayload, listDeadDeliveries } from '../../persistence/outbound/dead-deliveries.js'
-import { addressHostOf } from '../../protocol/address.js'
-import { messagesOf } from '../inbound/accepted-messages.js'
-import { outboxIdOf } from '../outbox/outbox.js'
+import { formatAddressHost } from '../../protocol/address.js'
+import { readAcceptedMessages } from '../inbound/accepted-messages.js'
+import { readOutboxId } from '../outbox/outbox.js'
 import { type DeadLetter, type DeadLetterPod, NUMBERS, pageOfSource } from './dead-letter.js'
 import { findDeadLetters, withoutPlace } from './find-dead-letters.js'
 
@@ -25,7 +25,7 @@ export async function showDeadLetter(pod: DeadLetterPod, id: string): Promise<De
     job && pod.jobs.find(job.queue, job.id),
     deliveryId === undefined ? undefined : contentOfDelivery(pod, deliveryId),
   ])
-  const content = ofRow ?? ofDelivery ?? (failed && outboxIdOf(failed.data) === undefined ? contentOfJob(failed) : {})
+  const content = ofRow ?? ofDelivery ?? (failed && readOutboxId(failed.data) === undefined ? contentOfJob(failed) : {})
   return { ...withoutPlace(deadLetter), ...NO_CONTENT, ...content, stack: failed?.stacktrace?.at(-1) ?? null }
 }
 
@@ -47,13 +47,13 @@ async function contentOfDelivery({ db }: DeadLetterPod, id: number): Promise<Par
   const [[delivery], found] = await Promise.all([listDeadDeliveries(db, { id }, page), findDeadDeliveryPayload(db, id)])
   if (delivery === undefined || found === undefined) return {}
   const { person, record, guid, verb, status } = delivery
-  const data = { pod: addressHostOf(delivery), person, record, guid, verb, status }
+  const data = { pod: formatAddressHost(delivery), person, record, guid, verb, status }
   return { data, payload: found.entity, recipientGuid: found.recipientGuid, isPublic: found.isPublic }
 }
 
 /** A job of messages that was given up has one message. */
-function contentOfJob(job: Parameters<typeof messagesOf>[0]): Partial<Content> {
-  const [message] = messagesOf(job)
+function contentOfJob(job: Parameters<typeof readAcceptedMessages>[0]): Partial<Content> {
+  const [message] = readAcceptedMessages(job)
   if (message === undefined) return { data: job.data }
   const { payload, recipientGuid } = message
   return { data: job.data, payload, recipientGuid, isPublic: recipientGuid === null }

@@ -3,7 +3,7 @@ import type { Knex } from 'knex'
 import type pg from 'pg'
 import { peekEnvelope } from '../../protocol/envelopes/magic-envelope.js'
 import { type DataOf, receivePrivateJob, receivePublicJob } from '../definitions.js'
-import { outboxIdOf } from '../outbox/outbox.js'
+import { readOutboxId } from '../outbox/outbox.js'
 import type { JobQueues } from '../queues/job-queues.js'
 
 /** A message that was answered with 202 and is not stored yet. */
@@ -19,24 +19,24 @@ export interface AcceptedMessage {
 }
 
 const QUEUES = ['inbound', 'inbound-private'] as const
-const JOBS_AT_ONCE = 50
+const JOB_BATCH_SIZE = 50
 
 /** All accepted messages in the queues. Those of outbox rows are not included: the rows have them. */
 export async function* acceptedMessages(jobs: Pick<JobQueues, 'notDone' | 'find'>): AsyncGenerator<AcceptedMessage> {
   for (const queue of QUEUES) {
     const ids = await jobs.notDone(queue)
-    for (let from = 0; from < ids.length; from += JOBS_AT_ONCE) {
-      const found = await Promise.all(ids.slice(from, from + JOBS_AT_ONCE).map((id) => jobs.find(queue, id)))
+    for (let from = 0; from < ids.length; from += JOB_BATCH_SIZE) {
+      const found = await Promise.all(ids.slice(from, from + JOB_BATCH_SIZE).map((id) => jobs.find(queue, id)))
       for (const job of found) {
-        if (job !== undefined) yield* messagesOf(job)
+        if (job !== undefined) yield* readAcceptedMessages(job)
       }
     }
   }
 }
 
 /** The accepted messages of a job; none where an outbox row has them. */
-export function messagesOf({ name, data }: Pick<Job, 'name' | 'data'>): readonly AcceptedMessage[] {
-  if (outboxIdOf(data) !== undefined) return []
+export function readAcceptedMessages({ name, data }: Pick<Job, 'name' | 'data'>): readonly AcceptedMessage[] {
+  if (readOutboxId(data) !== undefined) return []
   if (name === receivePublicJob.name) return publicMessages(data)
   return name === receivePrivateJob.name ? privateMessages(data) : []
 }

@@ -1,10 +1,10 @@
 import type { Job } from 'bullmq'
 import type { Pod } from '../../pod/pod.js'
 import { inChunks } from '../chunks.js'
-import { markFailed, outboxIdOf } from '../outbox/outbox.js'
-import { insertDeadMessages, messagesOf } from './accepted-messages.js'
+import { markFailed, readOutboxId } from '../outbox/outbox.js'
+import { insertDeadMessages, readAcceptedMessages } from './accepted-messages.js'
 
-const JOBS_AT_ONCE = 50
+const JOB_BATCH_SIZE = 50
 const FAULT = 'discarded'
 
 /**
@@ -16,7 +16,7 @@ export async function discardMessages(
   queue: 'inbound' | 'inbound-private',
 ): Promise<number> {
   let discarded = 0
-  for (const ids of inChunks(await jobs.notBegun(queue), JOBS_AT_ONCE)) {
+  for (const ids of inChunks(await jobs.notBegun(queue), JOB_BATCH_SIZE)) {
     const found = await Promise.all(ids.map((id) => jobs.find(queue, id)))
     for (const job of found) if (job !== undefined) discarded += await discardJob(db, job)
   }
@@ -24,14 +24,14 @@ export async function discardMessages(
 }
 
 async function discardJob(db: Pod['db'], job: Job): Promise<number> {
-  const outboxId = outboxIdOf(job.data)
+  const outboxId = readOutboxId(job.data)
   if (outboxId !== undefined) {
     await markFailed(db, outboxId, { fault: FAULT })
     await job.remove().catch(() => {})
     return 1
   }
   // The rows come first: a crash between the two stores a message twice, and storing it again has no effect.
-  const ids = await insertDeadMessages(db, messagesOf(job), FAULT)
+  const ids = await insertDeadMessages(db, readAcceptedMessages(job), FAULT)
   try {
     await job.remove()
     return ids.length

@@ -1,4 +1,4 @@
-import { siteOf } from '../../networks/network-source.js'
+import { siteOfNetwork } from '../../networks/network-source.js'
 import { openWindowCounter } from '../../throttling/rate-counters.js'
 import type { JobQueues } from '../queues/job-queues.js'
 import { type InboundQueueSize, openInboundQueueSize } from './inbound-queue-size.js'
@@ -64,7 +64,7 @@ export function openBacklog(jobs: Pick<JobQueues, 'counts' | 'hasRoom'>, limits:
   let held = 0
 
   function isFast(source: NetworkSource): boolean {
-    const name = siteOf(source.ip ?? '') ?? networkOf(source)
+    const name = siteOfNetwork(source.ip ?? '') ?? networkOf(source)
     return name !== undefined && countInSecond(name).count > limits.messagesTogether
   }
 

@@ -1,4 +1,4 @@
-import { siteOf } from '../../networks/network-source.js'
+import { siteOfNetwork } from '../../networks/network-source.js'
 import type { PackedSize } from './queue-size-estimate.js'
 
 /** The sender of a message; its address is only read when it matters. */
@@ -47,7 +47,7 @@ export function openSourceShares(limits: ShareLimits): SourceShares {
   function countedFor(source: NetworkSource): { readonly own?: Counted; readonly site?: Counted } {
     const name = networkOf(source)
     if (name === undefined) return {}
-    const site = siteOf(source.ip ?? '')
+    const site = siteOfNetwork(source.ip ?? '')
     return {
       own: { name, shares: 1 },
       ...(site !== undefined && { site: { name: site, shares: limits.sharesOfSite } }),

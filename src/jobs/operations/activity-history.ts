@@ -7,7 +7,7 @@ import {
 import type { Pod } from '../../pod/pod.js'
 import { PERSISTED_COUNTERS, PERSISTED_HISTOGRAMS } from './persisted-counters.js'
 import { quantile } from './quantile.js'
-import { boundOf } from './queue-rates.js'
+import { parseBucketBound } from './queue-rates.js'
 
 /** One value for each interval of the last day, the oldest first. */
 export interface ActivityHistory {
@@ -61,7 +61,7 @@ export async function activityHistory({ db, now }: Pick<Pod, 'db' | 'now'>): Pro
           .filter(
             ({ name, labels }) => name === PERSISTED_HISTOGRAMS.wait && String(labels['queue']).startsWith('inbound'),
           )
-          .map(({ labels, count }) => ({ bound: boundOf(labels['le']), count })),
+          .map(({ labels, count }) => ({ bound: parseBucketBound(labels['le']), count })),
         0.95,
       ),
     ),

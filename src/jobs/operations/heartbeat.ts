@@ -3,14 +3,14 @@ import { hostname } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { readSoftware } from '../../config/software.js'
 import {
-  forgetProcess,
+  deleteProcess,
   type PodClock,
   type ProcessFacts,
   type RunningJob,
   recordHeartbeat,
 } from '../../persistence/operations/processes.js'
 import type { RequestedQueueState } from '../../persistence/operations/queue-controls.js'
-import { pictureStoresOf } from '../../persistence/photos/open-pictures.js'
+import { listPictureStores } from '../../persistence/photos/open-pictures.js'
 import type { Pod } from '../../pod/pod.js'
 import { singleFlight } from '../../throttling/single-flight.js'
 import type { JobQueues } from '../queues/job-queues.js'
@@ -55,7 +55,7 @@ export function startHeartbeat(
       busyPercent: Math.round(busy * 100),
       queues,
       jobs: runningJobs().slice(0, JOBS_SHOWN),
-      pictures: pictureStoresOf(config),
+      pictures: listPictureStores(config),
       ...(clock && { podClock: clock }),
     }
   }
@@ -74,7 +74,7 @@ export function startHeartbeat(
     async close() {
       clearInterval(timer)
       await beatNow()
-      await forgetProcess(db, process_.id).catch(() => {})
+      await deleteProcess(db, process_.id).catch(() => {})
     },
   }
 }

@@ -1,7 +1,7 @@
 import type { Job } from 'bullmq'
 import type { Pod } from '../../pod/pod.js'
 import { findPodsOfRows } from '../dead-letters/failed-rows.js'
-import { outboxIdOf } from '../outbox/outbox.js'
+import { readOutboxId } from '../outbox/outbox.js'
 
 /** The jobs that deliver to a pod, or fetch from it. */
 export async function jobsOfPod<Found extends Pick<Job, 'data'>>(
@@ -14,10 +14,10 @@ export async function jobsOfPod<Found extends Pick<Job, 'data'>>(
     .pluck('id')
   const ofRows = await findPodsOfRows(
     db,
-    jobs.flatMap(({ data }) => outboxIdOf(data) ?? []),
+    jobs.flatMap(({ data }) => readOutboxId(data) ?? []),
   )
   return jobs.filter(({ data }) => {
-    const outboxId = outboxIdOf(data)
+    const outboxId = readOutboxId(data)
     if (outboxId !== undefined) return ofRows.get(outboxId) === host
     const { podIds = [], from, address, host: ofJob } = data ?? {}
     const source = from ?? address ?? ofJob

@@ -4,7 +4,7 @@ import { probeJob } from '../definitions.js'
 import { enqueueJob } from '../outbox/outbox.js'
 import type { QueueName } from '../queues/queue-names.js'
 
-const LOOK_EVERY = 50
+const POLL_INTERVAL_MS = 50
 
 /** Sends an empty job through the outbox and each queue; returns the queues on which no worker has run it in time. */
 export async function findUnservedQueues(
@@ -23,7 +23,7 @@ export async function findUnservedQueues(
   const deadline = Date.now() + within
   let left = await stillThere(pod, before)
   while (left.length > 0 && Date.now() < deadline) {
-    await pause(LOOK_EVERY)
+    await pause(POLL_INTERVAL_MS)
     left = await stillThere(pod, before)
   }
   await pod.db('outbox').whereIn('id', before).delete()

@@ -35,11 +35,11 @@ export async function queueRates({ db }: Pick<Pod, 'db'>): Promise<Readonly<Reco
 }
 
 function timesOf(buckets: readonly RecentFigure[]): JobTimes {
-  const counts = buckets.map(({ labels, hour }) => ({ bound: boundOf(labels['le']), count: hour }))
+  const counts = buckets.map(({ labels, hour }) => ({ bound: parseBucketBound(labels['le']), count: hour }))
   return { p50: milliseconds(quantile(counts, 0.5)), p95: milliseconds(quantile(counts, 0.95)) }
 }
 
-export function boundOf(label: unknown): number {
+export function parseBucketBound(label: unknown): number {
   return label === '+Inf' ? Number.POSITIVE_INFINITY : Number(label)
 }
 

@@ -12,7 +12,7 @@ export interface DuePod {
 
 const ENQUEUED_WITHIN = 500
 /** The client builds a bulk request at once, which blocks the event loop: for so many jobs some 40 ms. */
-const ENQUEUED_AT_ONCE = 500
+const ENQUEUE_BATCH_SIZE = 500
 /** Their deliveries share statements. Without a common job name: it would wait for the slowest pod of the job before. */
 const PODS_IN_JOB = 64
 
@@ -58,5 +58,5 @@ async function enqueueForEach(
   options: AddOptions,
 ): Promise<void> {
   const each = ids.map((podId) => ({ data: { podIds: [podId] }, unique: `pod-${podId}` }))
-  for (const chunk of inChunks(each, ENQUEUED_AT_ONCE)) await jobs.enqueueEach(job, chunk, options)
+  for (const chunk of inChunks(each, ENQUEUE_BATCH_SIZE)) await jobs.enqueueEach(job, chunk, options)
 }

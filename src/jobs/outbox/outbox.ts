@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../../persistence/database/database.js'
-import { traceOf } from '../../persistence/database/transactions.js'
+import { findTrace } from '../../persistence/database/transactions.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import { traceDigits } from '../../persistence/sql/trace.js'
 import type { Pod } from '../../pod/pod.js'
@@ -13,7 +13,7 @@ import { afterCommit } from './after-commit.js'
 
 const HAND_OVER_TIMEOUT_MS = 500
 /** The client builds a bulk request at once: some 40 ms for so many jobs. */
-const HANDED_OVER_AT_ONCE = 500
+const HAND_OVER_BATCH_SIZE = 500
 
 /** A job that was handed over and has no worker by then is lost. */
 const SWEPT_AFTER_SECONDS = 5
@@ -122,7 +122,7 @@ export async function enqueueJobs(
   handOver: HandOverOptions = {},
 ): Promise<readonly number[]> {
   if (all.length === 0) return []
-  const trace = traceOf(transaction)
+  const trace = findTrace(transaction)
   const written = await queryPrepared<{ id: number }>(transaction, 'new-outbox-rows', newOutboxRows, [
     all.map(({ job }) => job.queue),
     all.map(({ job }) => job.name),
@@ -161,14 +161,14 @@ const handOverOf = stateByOwner<Pod['jobs'], HandOver>()
 
 /** Rows committed during a hand-over go together in the next one: ten jobs cost PostgreSQL three times as much as one. */
 function openHandOver(jobs: Pod['jobs']): HandOver {
-  return groupCommit({ atOnce: 1, items: HANDED_OVER_AT_ONCE }, (rows: readonly OutboxJob[]) =>
+  return groupCommit({ atOnce: 1, items: HAND_OVER_BATCH_SIZE }, (rows: readonly OutboxJob[]) =>
     jobs.handOver(rows, { within: HAND_OVER_TIMEOUT_MS }),
   )
 }
 
 /** Reads the outbox row of a job; `undefined` when the row is gone, because another worker has done the job. */
 export async function loadJob(db: Knex, data: unknown): Promise<LoadedJob | undefined> {
-  const outboxId = outboxIdOf(data)
+  const outboxId = readOutboxId(data)
   if (outboxId === undefined) {
     return { outboxId, data, payload: undefined, acceptedAt: undefined, finish: doNothing, finishIfOpen: doNothing }
   }
@@ -319,7 +319,7 @@ export async function takeOutboxRows<Data>(
   return rows.filter(({ id }) => taken.has(id))
 }
 
-export function outboxIdOf(data: unknown): number | undefined {
+export function readOutboxId(data: unknown): number | undefined {
   const isRowsJob = typeof data === 'object' && data !== null && 'outboxId' in data
   return isRowsJob && typeof data.outboxId === 'number' ? data.outboxId : undefined
 }

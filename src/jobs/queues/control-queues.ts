@@ -3,7 +3,7 @@ import type { QueueClient } from './queue-client.js'
 import type { QueueName } from './queue-names.js'
 
 /** Jobs that are read at once: each may have a hundred kilobytes. */
-const JOBS_AT_ONCE = 100
+const JOB_BATCH_SIZE = 100
 
 export interface QueueControl {
   /** Workers start no further job of the queue; running ones finish. */
@@ -35,13 +35,13 @@ export function queueControl(client: QueueClient): QueueControl {
       let left = 0
       while (promoted < limit) {
         const page = await client.request(name, (queue) =>
-          queue.getJobs(['delayed'], left, left + JOBS_AT_ONCE - 1, true),
+          queue.getJobs(['delayed'], left, left + JOB_BATCH_SIZE - 1, true),
         )
         const chosen = (await choose(page)).slice(0, limit - promoted)
         const ends = await Promise.allSettled(chosen.map((job) => job.promote())) // one may have begun meanwhile
         promoted += ends.filter(({ status }) => status === 'fulfilled').length
         left += page.length - chosen.length
-        if (page.length < JOBS_AT_ONCE) break
+        if (page.length < JOB_BATCH_SIZE) break
       }
       return promoted
     },

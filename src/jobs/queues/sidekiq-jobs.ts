@@ -12,7 +12,7 @@ export interface SidekiqJobs {
 
 const QUEUES = ['urgent', 'high', 'medium', 'low', 'default'] as const
 const SORTED_SETS = ['schedule', 'retry'] as const
-const AT_ONCE = 1_000
+const BATCH_SIZE = 1_000
 const ALIVE_SECONDS = 60
 
 /** Counts the jobs by reading commands only. */
@@ -23,14 +23,14 @@ export async function countSidekiqJobs(url: string): Promise<SidekiqJobs> {
     await redis.connect()
     const waiting: Record<string, number> = {}
     const count = async (read: (start: number) => Promise<readonly string[]>) => {
-      for (let start = 0; ; start += AT_ONCE) {
+      for (let start = 0; ; start += BATCH_SIZE) {
         const jobs = await read(start)
         for (const job of jobs) waiting[classOf(job)] = (waiting[classOf(job)] ?? 0) + 1
-        if (jobs.length < AT_ONCE) return
+        if (jobs.length < BATCH_SIZE) return
       }
     }
-    for (const queue of QUEUES) await count((start) => redis.lrange(`queue:${queue}`, start, start + AT_ONCE - 1))
-    for (const set of SORTED_SETS) await count((start) => redis.zrange(set, `${start}`, `${start + AT_ONCE - 1}`))
+    for (const queue of QUEUES) await count((start) => redis.lrange(`queue:${queue}`, start, start + BATCH_SIZE - 1))
+    for (const set of SORTED_SETS) await count((start) => redis.zrange(set, `${start}`, `${start + BATCH_SIZE - 1}`))
     return { processes: await countProcesses(redis), waiting, dead: await redis.zcard('dead') }
   } finally {
     redis.disconnect()

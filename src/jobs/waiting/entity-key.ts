@@ -39,7 +39,7 @@ export function isFetchable(kind: string): kind is FetchableKind {
 }
 
 /** The entity to fetch. */
-export function fetchableOf(kind: FetchableKind): Pick<WantedEntity, 'type' | 'isUnreadable'> {
+export function toFetchable(kind: FetchableKind): Pick<WantedEntity, 'type' | 'isUnreadable'> {
   if (!kind.startsWith(UNREADABLE)) return { type: kind as WantedEntity['type'] } // as its type says
   return { type: kind.slice(UNREADABLE.length) as WantedEntity['type'], isUnreadable: true }
 }

@@ -9,7 +9,7 @@ import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
 import { receivePrivateJob, receivePublicJob } from '../definitions.js'
 import { type EntityKey, findStoredEntities } from './entity-key.js'
 import { WAITING_LIMITS } from './limits.js'
-import { type FetchKey, fetchKeyOf, requestMissingEntities } from './request-missing-entities.js'
+import { buildFetchKey, type FetchKey, requestMissingEntities } from './request-missing-entities.js'
 import { raiseCountsAndResume } from './resume-messages.js'
 import { admitUnverified, boundUnverified } from './unverified-messages.js'
 
@@ -80,7 +80,7 @@ async function insertWaiting(
   requested: ReadonlyMap<FetchKey, number>,
 ): Promise<void> {
   if (messages.length === 0) return
-  const keys = messages.map(fetchKeyOf)
+  const keys = messages.map(buildFetchKey)
   await queryPrepared(transaction, 'new-waiting', newWaiting, [
     ...rowsAsColumns(messages, ['waitsFor', 'payload', 'acceptedAt']),
     messages.map(({ recipientGuid }) => (recipientGuid === undefined ? receivePublicJob.name : receivePrivateJob.name)),

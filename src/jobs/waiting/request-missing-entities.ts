@@ -5,7 +5,7 @@ import type { Pod } from '../../pod/pod.js'
 import { splitAddress } from '../../protocol/address.js'
 import { type DataOf, discoverPersonJob, fetchEntityJob, type WantedEntity } from '../definitions.js'
 import { enqueueJobsOfKind } from '../outbox/outbox.js'
-import { type EntityKey, fetchableOf, isFetchable, splitEntityKey } from './entity-key.js'
+import { type EntityKey, isFetchable, splitEntityKey, toFetchable } from './entity-key.js'
 import { REFERENCE_LIMITS } from './limits.js'
 import type { ParkedMessage } from './park-messages.js'
 
@@ -31,7 +31,7 @@ export async function requestMissingEntities(
 ): Promise<ReadonlyMap<FetchKey, number>> {
   const wanted = new Map<FetchKey, ParkedMessage>()
   for (const message of waiting.toReversed()) {
-    const name = fetchKeyOf(message)
+    const name = buildFetchKey(message)
     if (name !== undefined) wanted.set(name, message)
   }
   if (wanted.size === 0) return new Map()
@@ -44,7 +44,7 @@ export async function requestMissingEntities(
     if (kind === 'person') people.set(name, { address: key })
     else if (isFetchable(kind))
       entities.set(name, {
-        ...fetchableOf(kind),
+        ...toFetchable(kind),
         guid: key,
         from: fetchFrom,
         orFrom: fallbackFetchFrom,
@@ -68,7 +68,7 @@ function pairsOf(keys: readonly FetchKey[], rows: readonly number[]): (readonly 
 }
 
 /** By the host of the last source: the sender, who has signed the message, and not a person it only names. */
-export function fetchKeyOf({ waitsFor, fetchFrom, fallbackFetchFrom }: ParkedMessage): FetchKey | undefined {
+export function buildFetchKey({ waitsFor, fetchFrom, fallbackFetchFrom }: ParkedMessage): FetchKey | undefined {
   const at = fallbackFetchFrom ?? fetchFrom
   const [kind] = splitEntityKey(waitsFor)
   if (at === undefined || (kind !== 'person' && !isFetchable(kind))) return undefined

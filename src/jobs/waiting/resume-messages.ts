@@ -11,7 +11,7 @@ import { WAITING_LIMITS } from './limits.js'
 import { giveUpOverdueUnverified } from './unverified-messages.js'
 
 /** Messages that one transaction resumes. */
-const RESUMED_AT_ONCE = 1_000
+const RESUMED_MESSAGE_BATCH_SIZE = 1_000
 
 /** What the outbox row of a resumed message carries beside its body. */
 export interface ResumedMessage {
@@ -48,13 +48,14 @@ export async function raiseCountsAndResume(
   }
   const resumed = await resume(transaction, entityKeys, counts)
   handOverAfter(pod, transaction, resumed)
-  if (resumed.length === RESUMED_AT_ONCE) await enqueueJobsOfKind(pod, transaction, wakeWaitingJob, [{ entityKeys }])
+  if (resumed.length === RESUMED_MESSAGE_BATCH_SIZE)
+    await enqueueJobsOfKind(pod, transaction, wakeWaitingJob, [{ entityKeys }])
 }
 
 /** Turns messages that wait for stored entities into outbox rows, in transactions of bounded size. */
 export async function resumeWaiting(pod: Pick<Pod, 'jobs' | 'db'>, entityKeys: readonly string[]): Promise<void> {
-  let resumed = RESUMED_AT_ONCE
-  while (resumed === RESUMED_AT_ONCE) {
+  let resumed = RESUMED_MESSAGE_BATCH_SIZE
+  while (resumed === RESUMED_MESSAGE_BATCH_SIZE) {
     resumed = await pod.db.transaction(async (transaction) => {
       const rows = await resume(transaction, entityKeys, NO_COUNTS)
       handOverAfter(pod, transaction, rows)
@@ -100,7 +101,7 @@ async function resume(
 ): Promise<readonly OutboxJob[]> {
   const which = `using (
     select waiting.id from unnest(${opaqueParam('$1', 'text[]')}) as entity_key join waiting on waits_for = entity_key
-    order by waiting.id limit ${RESUMED_AT_ONCE}
+    order by waiting.id limit ${RESUMED_MESSAGE_BATCH_SIZE}
   ) as oldest where waiting.id = oldest.id`
   const statement = resumed(which, false, `, ${raiseCountsSteps(2)}`)
   return queryPrepared(transaction, 'resumed', statement, [entityKeys, ...raiseCountsValues(counts)])

@@ -75,7 +75,7 @@ const newLookups = `
   on conflict (address) do nothing`
 
 const ENQUEUED_WITHIN = 500
-const ENQUEUED_AT_ONCE = 500
+const ENQUEUE_BATCH_SIZE = 500
 
 /** Adds one job for each host after the commit; the sweeper adds lost ones. */
 const enqueueSignersAfter = afterCommit<SignerHost>((pod, hosts) =>
@@ -99,8 +99,8 @@ export async function enqueueSigners(
   }
   for (const [priority, some] of byPriority) {
     const each = some.map(({ host }) => ({ data: { host }, unique: `signers-${host}` }))
-    for (let done = 0; done < each.length; done += ENQUEUED_AT_ONCE) {
-      await jobs.enqueueEach(discoverSignersJob, each.slice(done, done + ENQUEUED_AT_ONCE), { ...options, priority })
+    for (let done = 0; done < each.length; done += ENQUEUE_BATCH_SIZE) {
+      await jobs.enqueueEach(discoverSignersJob, each.slice(done, done + ENQUEUE_BATCH_SIZE), { ...options, priority })
     }
   }
 }

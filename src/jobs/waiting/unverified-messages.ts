@@ -131,7 +131,7 @@ export async function giveUpSigners(
     ),
     [entityKeys],
   )
-  noteGivenUp(pod, rows)
+  recordGivenUp(pod, rows)
 }
 
 /** The same for unverified messages that have waited too long. */
@@ -146,7 +146,7 @@ export async function giveUpOverdueUnverified(
     givenUp(`select id from waiting where due_at <= now() and not signed order by due_at limit $1`),
     [limit],
   )
-  noteGivenUp(pod, rows)
+  recordGivenUp(pod, rows)
 }
 
 function givenUp(which: string): string {
@@ -169,7 +169,7 @@ function givenUp(which: string): string {
     select sender_host as host from gone`
 }
 
-function noteGivenUp(pod: WaitingPod, rows: readonly GivenUp[]): void {
+function recordGivenUp(pod: WaitingPod, rows: readonly GivenUp[]): void {
   reportDropped(
     pod,
     rows.map(({ host }) => ({ host, reason: 'signer_not_found' as const })),

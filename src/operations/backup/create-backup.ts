@@ -9,13 +9,13 @@ import { readSecretText } from '../../pod/secrets.js'
 import { withBackupLock } from './backup-lock.js'
 import { removeLeftovers } from './leftovers.js'
 import {
+  backupFolder,
   findManifest,
-  folderOf,
   listBackupIds,
+  listManifestParts,
   type Manifest,
   newBackupId,
   type PictureContent,
-  partsOf,
   writeManifest,
 } from './manifest.js'
 import { createByteCounter, type Part, writePart } from './parts.js'
@@ -74,7 +74,7 @@ async function writeBackup(pod: BackedUpPod, id: string, options: CreateOptions)
     name: string,
     content: AsyncIterable<Uint8Array>,
     onBytes: (bytes: number) => void = () => undefined,
-  ) => writePart({ ...options, onBytes }, `${folderOf(id)}/${name}`, content)
+  ) => writePart({ ...options, onBytes }, `${backupFolder(id)}/${name}`, content)
   const inbound = await write('inbound-messages', jsonLines(acceptedMessages(pod.jobs)))
   const { tables, sequences, photos } = await backUpTables(pod, options, write)
   const secretKey = await write('secret-key', oneText(await readSecretText(pod.config)))
@@ -137,7 +137,7 @@ async function writeReferences(
   id: string,
   { repository, signal, report }: CreateOptions,
 ): Promise<WrittenPictures> {
-  const path = `${folderOf(id)}/pictures.list`
+  const path = `${backupFolder(id)}/pictures.list`
   let count = 0
   const onPicture = () => {
     count += 1
@@ -156,7 +156,7 @@ async function writePictures(
   previous: Manifest | undefined,
   { repository, recipients, signal, report }: CreateOptions,
 ): Promise<WrittenPictures> {
-  const path = `${folderOf(id)}/pictures.list`
+  const path = `${backupFolder(id)}/pictures.list`
   const counted = { count: 0, bytes: 0, bytesNew: 0, missing: 0 }
   const lines = backUpPictures(photos, {
     repository,
@@ -186,7 +186,7 @@ function sizesOf(
   content: Pick<Manifest, 'tables' | 'inbound' | 'secret_key'>,
   pictures: WrittenPictures,
 ): Pick<Manifest, 'bytes' | 'bytes_new'> {
-  const parts = partsOf(content).reduce((sum, { size }) => sum + size, pictures.content.size)
+  const parts = listManifestParts(content).reduce((sum, { size }) => sum + size, pictures.content.size)
   return { bytes: parts + pictures.bytes, bytes_new: parts + pictures.bytesNew }
 }
 

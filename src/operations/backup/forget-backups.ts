@@ -1,6 +1,6 @@
 import { BackupError } from './backup-error.js'
 import { listBackups } from './list-backups.js'
-import { folderOf, type Manifest } from './manifest.js'
+import { backupFolder, type Manifest } from './manifest.js'
 import { readPictureList } from './pictures.js'
 import type { Repository } from './repository.js'
 import { chooseKept, type Retention } from './retention.js'
@@ -45,8 +45,8 @@ export async function forgetBackups(
     for (const id of ids) {
       signal.throwIfAborted()
       // Without its manifest a backup does not exist, so that an interruption leaves no damaged one.
-      await repository.remove(`${folderOf(id)}/manifest.json`)
-      await repository.remove(folderOf(id))
+      await repository.remove(`${backupFolder(id)}/manifest.json`)
+      await repository.remove(backupFolder(id))
     }
   }
   const pictures = await removePictures(repository, remaining, { dryRun, signal })

@@ -1,4 +1,4 @@
-import { folderOf, listBackupIds, parseStartTime } from './manifest.js'
+import { backupFolder, listBackupIds, parseStartTime } from './manifest.js'
 import type { Repository } from './repository.js'
 
 const KEPT_MS = 2 * 86_400_000
@@ -7,6 +7,7 @@ const KEPT_MS = 2 * 86_400_000
 export async function removeLeftovers(repository: Repository, now: Date): Promise<void> {
   for (const id of await listBackupIds(repository)) {
     if (parseStartTime(id).getTime() > now.getTime() - KEPT_MS) continue
-    if ((await repository.size(`${folderOf(id)}/manifest.json`)) === undefined) await repository.remove(folderOf(id))
+    if ((await repository.size(`${backupFolder(id)}/manifest.json`)) === undefined)
+      await repository.remove(backupFolder(id))
   }
 }

@@ -1,4 +1,11 @@
-import { findManifest, folderOf, listBackupIds, type Manifest, parseStartTime, partsOf } from './manifest.js'
+import {
+  backupFolder,
+  findManifest,
+  listBackupIds,
+  listManifestParts,
+  type Manifest,
+  parseStartTime,
+} from './manifest.js'
 import type { Repository } from './repository.js'
 
 export interface ListedBackup {
@@ -25,7 +32,7 @@ export async function listBackups(repository: Repository): Promise<readonly List
 }
 
 async function isComplete(repository: Repository, manifest: Manifest): Promise<boolean> {
-  for (const { path, size } of [...partsOf(manifest), manifest.pictures]) {
+  for (const { path, size } of [...listManifestParts(manifest), manifest.pictures]) {
     if ((await repository.size(path)) !== size) return false
   }
   return true
@@ -39,7 +46,7 @@ export async function findNewestVerified(repository: Repository): Promise<Date |
   return undefined
 }
 
-const verificationPath = (id: string) => `${folderOf(id)}/verified`
+const verificationPath = (id: string) => `${backupFolder(id)}/verified`
 
 export async function recordVerification(repository: Repository, id: string, now: Date): Promise<void> {
   await repository.write(verificationPath(id), [Buffer.from(`${now.toISOString()}\n`)])

@@ -66,7 +66,7 @@ export function parseStartTime(id: string): Date {
   return new Date(id.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z.*$/, '$1-$2-$3T$4:$5:$6Z'))
 }
 
-export function folderOf(id: string): string {
+export function backupFolder(id: string): string {
   return `${FOLDER}/${id}`
 }
 
@@ -76,7 +76,7 @@ export async function listBackupIds(repository: Repository): Promise<readonly st
 }
 
 function manifestPath(id: string): string {
-  return `${folderOf(id)}/manifest.json`
+  return `${backupFolder(id)}/manifest.json`
 }
 
 export async function writeManifest(repository: Repository, manifest: Manifest): Promise<void> {
@@ -127,7 +127,7 @@ function checksumOf(manifest: Manifest): string {
 }
 
 /** All parts with rows or texts; pictures are listed in a file of their own. */
-export function partsOf({
+export function listManifestParts({
   tables,
   inbound,
   secret_key,

@@ -3,7 +3,7 @@ import { listPhotoFiles } from '../../domain/photos/photos.js'
 import type { PictureStorage } from '../../persistence/photos/picture-storage.js'
 import { encryptFor } from './encryption.js'
 import type { Repository } from './repository.js'
-import { linesOf } from './rows.js'
+import { splitLines } from './rows.js'
 
 /** A line of the list of pictures, in order of the photos. */
 export interface PictureEntry {
@@ -30,7 +30,7 @@ interface Options {
   readonly signal: AbortSignal
 }
 
-const AT_ONCE = 4
+const MAX_CONCURRENT_READS = 4
 
 /**
  * Where a picture is stored. The name is hashed, because it is the only protection of a private picture on the pod. A backup for
@@ -112,15 +112,15 @@ async function inGroups<Item, Result>(
   run: (item: Item) => Promise<Result>,
 ): Promise<readonly Result[]> {
   const results: Result[] = []
-  for (let from = 0; from < items.length; from += AT_ONCE) {
-    results.push(...(await Promise.all(items.slice(from, from + AT_ONCE).map(run))))
+  for (let from = 0; from < items.length; from += MAX_CONCURRENT_READS) {
+    results.push(...(await Promise.all(items.slice(from, from + MAX_CONCURRENT_READS).map(run))))
   }
   return results
 }
 
 /** Reads a list of pictures. */
 export async function* readPictureList(content: AsyncIterable<Uint8Array>): AsyncGenerator<PictureEntry> {
-  for await (const line of linesOf(content)) {
+  for await (const line of splitLines(content)) {
     const [id = '', path = '', size = '', sha256 = ''] = line.split(' ')
     yield { photoId: Number(id), path, size: Number(size), sha256 }
   }

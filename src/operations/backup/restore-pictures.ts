@@ -7,7 +7,7 @@ import type { Manifest } from './manifest.js'
 import { type PictureEntry, picturePath, previousPictures, readPictureList } from './pictures.js'
 import type { RestoreOptions } from './restore-backup.js'
 
-const PHOTOS_AT_ONCE = 500
+const PHOTO_BATCH_SIZE = 500
 
 interface Photo {
   readonly id: number
@@ -49,7 +49,7 @@ export async function restorePictures(
 async function nextPhotos(session: pg.Client, after: number): Promise<readonly Photo[]> {
   const { rows } = await session.query<Photo>(
     'select id, name from photos where remote_path is null and id > $1 order by id limit $2',
-    [after, PHOTOS_AT_ONCE],
+    [after, PHOTO_BATCH_SIZE],
   )
   return rows
 }

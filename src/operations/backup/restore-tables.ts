@@ -7,9 +7,9 @@ import { BackupError } from './backup-error.js'
 import type { Manifest, TableContent } from './manifest.js'
 import { readPart } from './parts.js'
 import type { RestoreOptions } from './restore-backup.js'
-import { linesOf } from './rows.js'
+import { splitLines } from './rows.js'
 
-const MESSAGES_AT_ONCE = 50
+const MESSAGE_BATCH_SIZE = 50
 
 /** Loads all rows in the transaction of the session. Returns the number of accepted messages. */
 export async function restoreTables(session: pg.Client, manifest: Manifest, options: RestoreOptions): Promise<number> {
@@ -89,10 +89,10 @@ async function restoreMessages(session: pg.Client, manifest: Manifest, options: 
   let count = 0
   await readPart(options, manifest.inbound, async (content) => {
     let group: AcceptedMessage[] = []
-    for await (const line of linesOf(content)) {
+    for await (const line of splitLines(content)) {
       group.push(JSON.parse(line))
       count += 1
-      if (group.length < MESSAGES_AT_ONCE) continue
+      if (group.length < MESSAGE_BATCH_SIZE) continue
       await insertAcceptedMessages(session, group)
       group = []
     }

@@ -50,7 +50,7 @@ export function countRows(chunk: Uint8Array): number {
 }
 
 /** The lines of a text, without their line feeds. */
-export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+export async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let rest = ''
   const decoder = new TextDecoder()
   for await (const chunk of chunks) {

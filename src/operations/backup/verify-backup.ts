@@ -1,7 +1,7 @@
 import { messageOf } from '../../errors/thrown.js'
 import { BackupError } from './backup-error.js'
 import { decryptWith } from './encryption.js'
-import { type Manifest, partsOf } from './manifest.js'
+import { listManifestParts, type Manifest } from './manifest.js'
 import { createByteCounter, type Part, readPart } from './parts.js'
 import { readPictureList } from './pictures.js'
 import type { ReportProgress } from './progress.js'
@@ -33,7 +33,7 @@ export async function verifyBackup(manifest: Manifest, options: VerifyOptions): 
   }
   const isOpened = options.identities !== undefined || manifest.recipients.length === 0
 
-  for (const part of partsOf(manifest)) {
+  for (const part of listManifestParts(manifest)) {
     await check(part.size, () => (isOpened ? openPart(part, options) : checkFile(part, options)))
   }
   await check(manifest.pictures.size, () => checkFile(manifest.pictures, options))

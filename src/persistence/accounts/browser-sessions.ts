@@ -23,7 +23,7 @@ export interface BrowserSession {
 }
 
 /** Notes the use of a session: its first one, each sign-in in it, and otherwise at most one in five minutes; of a sign-in the address too. */
-export async function noteSessionUse(db: Knex, { amr, ...use }: SessionUse): Promise<void> {
+export async function updateSessionUse(db: Knex, { amr, ...use }: SessionUse): Promise<void> {
   await db.raw(
     `with noted as (
      insert into browser_sessions (uid, user_id, began_at, last_used_at, authenticated_at, acr, amr, network, browser)
@@ -95,6 +95,6 @@ export async function countAttempt(
 }
 
 /** Subtracts an attempt that was right. */
-export async function forgetAttempt(db: Knex, uid: string): Promise<void> {
+export async function deleteAttempt(db: Knex, uid: string): Promise<void> {
   await db('browser_sessions').where({ uid }).where('wrongProofs', '>', 0).decrement('wrongProofs', 1)
 }

@@ -18,13 +18,17 @@ export async function findInvitation(db: Knex, id: number): Promise<InvitationRe
 }
 
 /** The invitations of a member, newest first. */
-export async function listInvitationsOf(db: Knex, inviterId: number): Promise<readonly InvitationRecord[]> {
+export async function listInvitationsByInviter(db: Knex, inviterId: number): Promise<readonly InvitationRecord[]> {
   return selectRecords(db).where({ inviterId }).orderBy('id', 'desc').limit(INVITATIONS_SHOWN)
 }
 
 const INVITATIONS_SHOWN = 100
 
-export async function findInvitationOf(db: Knex, inviterId: number, id: number): Promise<InvitationRecord | undefined> {
+export async function findInvitationByInviter(
+  db: Knex,
+  inviterId: number,
+  id: number,
+): Promise<InvitationRecord | undefined> {
   return selectRecords(db).where({ inviterId, id }).first()
 }
 

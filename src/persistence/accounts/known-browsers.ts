@@ -9,7 +9,7 @@ export interface BrowserOfUser {
  * Notes a sign-in in a browser, and forgets browsers without one for `days`. Returns whether the browser is new to the user while
  * others are known. The caller has locked the user.
  */
-export async function noteKnownBrowser(
+export async function recordKnownBrowser(
   transaction: Knex.Transaction,
   { userId, browserHash }: BrowserOfUser,
   { at, days }: { readonly at: Date; readonly days: number },

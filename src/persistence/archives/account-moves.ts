@@ -16,7 +16,7 @@ export interface AccountMove {
 }
 
 /** The person to whom an address has moved; undefined: it has not. */
-export async function findMoveOf(
+export async function findMoveOfPerson(
   db: Knex,
   oldAddress: string,
 ): Promise<{ readonly id: number; readonly newPersonId: number } | undefined> {

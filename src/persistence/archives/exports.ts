@@ -40,7 +40,7 @@ export async function insertExport(
 }
 
 /** The newest first. */
-export async function findExportsOf(db: Knex, userId: number): Promise<readonly Export[]> {
+export async function findExportsOfUser(db: Knex, userId: number): Promise<readonly Export[]> {
   return db('exports').where({ userId, deleted: false }).orderBy('id', 'desc').limit(LISTED)
 }
 
@@ -64,7 +64,7 @@ export async function findRecentExports(
 }
 
 /** Notes a download; false: there was one within the last hour. */
-export async function noteDownload(db: Knex, id: number, at: Date): Promise<boolean> {
+export async function updateDownload(db: Knex, id: number, at: Date): Promise<boolean> {
   const { rowCount } = await db.raw(
     `update exports set downloaded_at = :at
      where id = :id and (downloaded_at is null or downloaded_at < :at::timestamptz - interval '1 hour')`,
@@ -111,7 +111,7 @@ export async function failDeadExports(
 }
 
 /** Notes how far an export is; false: it is no longer wanted. */
-export async function noteExportProgress(
+export async function recordExportProgress(
   db: Knex,
   id: number,
   { section, done }: { readonly section: string; readonly done: number },
@@ -158,7 +158,7 @@ export async function markExpired(db: Knex, ids: readonly number[]): Promise<voi
 }
 
 /** Ends all exports of a user at once: the files are removed with those whose time is over. */
-export async function endExportsOf(transaction: Knex.Transaction, userId: number): Promise<void> {
+export async function endExportsOfUser(transaction: Knex.Transaction, userId: number): Promise<void> {
   await transaction('exports').where({ userId, state: 'ready' }).update({ expiresAt: transaction.fn.now() })
   await transaction('exports').where({ userId }).whereIn('state', ['waiting', 'running']).update({ deleted: true })
 }

@@ -79,7 +79,7 @@ export async function insertImport(transaction: Knex.Transaction, row: NewImport
   return made
 }
 
-export async function findImportsOf(db: Knex, userId: number): Promise<readonly Import[]> {
+export async function findImportsOfUser(db: Knex, userId: number): Promise<readonly Import[]> {
   return db('imports').where({ userId }).orderBy('id', 'desc').limit(LISTED)
 }
 
@@ -116,7 +116,7 @@ export async function claimImport(
 }
 
 /** Records a heartbeat of the worker; false: the import is to stop. */
-export async function noteImportAlive(db: Knex, id: number): Promise<boolean> {
+export async function recordImportHeartbeat(db: Knex, id: number): Promise<boolean> {
   const changed = await db('imports').where({ id, state: 'running' }).update({ aliveAt: db.fn.now() })
   return changed > 0
 }
@@ -171,7 +171,7 @@ export async function saveImportProgress(
 }
 
 /** The key of the old account is not needed once the move is signed. */
-export async function forgetImportKey(transaction: Knex.Transaction, id: number): Promise<void> {
+export async function deleteImportKey(transaction: Knex.Transaction, id: number): Promise<void> {
   await transaction('imports').where({ id }).update({ sealedKey: null })
 }
 

@@ -58,9 +58,9 @@ export function setTrace(transaction: Knex.Transaction, trace: string | undefine
 }
 
 /** The trace of the transaction, or of the one around it; null: it has none. */
-export function traceOf(transaction: Knex.Transaction): string | null {
+export function findTrace(transaction: Knex.Transaction): string | null {
   const { parentTransaction } = transaction
-  return traces.get(transaction) ?? (parentTransaction ? traceOf(parentTransaction) : null)
+  return traces.get(transaction) ?? (parentTransaction ? findTrace(parentTransaction) : null)
 }
 
 /** Repeats work after a lock timeout: data of another pod that is already here is not fetched again because of a local delay. */

@@ -54,7 +54,7 @@ export interface AuditEntry {
 }
 
 const FIRST_HASH = Buffer.alloc(32)
-const ENTRIES_AT_ONCE = 1_000
+const ENTRY_BATCH_SIZE = 1_000
 
 /**
  * Appends an entry to the audit log in the transaction of the action. The advisory lock gives the entries one order; it is held until
@@ -131,10 +131,10 @@ export async function* readAuditLog(db: Knex): AsyncGenerator<AuditEntry> {
     const entries: readonly AuditEntry[] = await db('audit_entries')
       .where('id', '>', last)
       .orderBy('id')
-      .limit(ENTRIES_AT_ONCE)
+      .limit(ENTRY_BATCH_SIZE)
     yield* entries
     const next = entries.at(-1)?.id
-    if (next === undefined || entries.length < ENTRIES_AT_ONCE) return
+    if (next === undefined || entries.length < ENTRY_BATCH_SIZE) return
     last = next
   }
 }

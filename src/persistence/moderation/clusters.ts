@@ -113,7 +113,7 @@ export interface NewClusterItem {
   readonly contentId: number
 }
 
-export function contentIdsOf(items: readonly Pick<NewClusterItem, 'type' | 'contentId'>[]): ContentIds {
+export function groupContentIds(items: readonly Pick<NewClusterItem, 'type' | 'contentId'>[]): ContentIds {
   const idsOf = (wanted: NewClusterItem['type']) =>
     items.flatMap(({ type, contentId }) => (type === wanted ? [contentId] : []))
   return { postIds: idsOf('post'), commentIds: idsOf('comment') }

@@ -101,7 +101,7 @@ const PURGED = [
 ] as const satisfies readonly { kind: DestructibleKind; table: string; type: string | undefined }[]
 
 /** Deletes the contacts with a person. Returns the users who shared with them. */
-export async function deleteContactsOf(
+export async function deleteContactsOfPerson(
   transaction: Knex.Transaction,
   personId: number,
 ): Promise<readonly { readonly userId: number; readonly ownPersonId: number }[]> {

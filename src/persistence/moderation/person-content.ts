@@ -22,7 +22,7 @@ interface ContentRow {
 }
 
 /** Notes that the block of these people has begun or ended. The caller has locked the people. */
-export async function noteContentChanges(transaction: Knex.Transaction, personIds: readonly number[]): Promise<void> {
+export async function recordContentChanges(transaction: Knex.Transaction, personIds: readonly number[]): Promise<void> {
   if (personIds.length === 0) return
   await transaction.raw(
     `insert into person_content_changes (person_id) select unnest(cast(? as bigint[])) order by 1
@@ -41,7 +41,11 @@ export async function findContentChange(db: Knex): Promise<number | undefined> {
  * Hides or shows the next rows of a person, as their restriction says now. Returns the number of rows that were read; fewer than the
  * limit: nothing is left.
  */
-export async function changeContentOf(transaction: Knex.Transaction, personId: number, limit: number): Promise<number> {
+export async function changeContentOfPerson(
+  transaction: Knex.Transaction,
+  personId: number,
+  limit: number,
+): Promise<number> {
   const person = await transaction('people').where({ id: personId }).forNoKeyUpdate().first('restriction')
   const isBlocked = person?.restriction === 'block'
   let position: ContentPosition | undefined = await transaction('person_content_changes')

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { changeContentOf, noteContentChanges } from './person-content.js'
+import { changeContentOfPerson, recordContentChanges } from './person-content.js'
 import { deactivateContacts, deleteLostContacts } from './user-notices.js'
 
 export type RestrictionKind = 'silence' | 'block'
@@ -97,7 +97,7 @@ async function updateStrictest(
 }
 
 /** Posts, comments and likes that are changed in the transaction of the restriction itself. */
-const ROWS_AT_ONCE = 1_000
+const ROW_BATCH_SIZE = 1_000
 
 async function followRestrictions(
   transaction: Knex.Transaction,
@@ -111,9 +111,9 @@ async function followRestrictions(
   const blocked = people.blocked.map(({ id }) => id)
   const unblocked = people.unblocked.map(({ id }) => id)
   const changed = [...blocked, ...unblocked].toSorted((one, other) => one - other)
-  await noteContentChanges(transaction, changed)
-  let left = ROWS_AT_ONCE
-  for (const id of changed) if (left > 0) left -= await changeContentOf(transaction, id, left)
+  await recordContentChanges(transaction, changed)
+  let left = ROW_BATCH_SIZE
+  for (const id of changed) if (left > 0) left -= await changeContentOfPerson(transaction, id, left)
   if (blocked.length > 0) await deactivateContacts(transaction, blocked, people)
   if (unblocked.length === 0) return { resumed: [], isContentLeft: left === 0 }
   await deleteLostContacts(transaction, unblocked)

@@ -13,7 +13,7 @@ export interface Announcement {
 }
 
 /** Maximum number of announcements per read, because their subjects must fit into memory. */
-export const ANNOUNCEMENTS_AT_ONCE = 100
+export const ANNOUNCEMENT_BATCH_SIZE = 100
 
 /** New rows by their ids. */
 export interface AnnouncedRows {
@@ -179,13 +179,13 @@ const selectRange = `
 
 const columns = `id, kind, subject_id as "subjectId", user_id as "userId"`
 
-const selectAfter = `select ${columns} from announcements where id > $1 order by id limit ${ANNOUNCEMENTS_AT_ONCE}`
+const selectAfter = `select ${columns} from announcements where id > $1 order by id limit ${ANNOUNCEMENT_BATCH_SIZE}`
 
 /** Two index scans: a single one over all users would read announcements of other users too. */
 const selectOfUser = `
   select * from (
-    (select ${columns} from announcements where user_id = $1 and id > $2 and id <= $3 order by id limit ${ANNOUNCEMENTS_AT_ONCE})
+    (select ${columns} from announcements where user_id = $1 and id > $2 and id <= $3 order by id limit ${ANNOUNCEMENT_BATCH_SIZE})
     union all
-    (select ${columns} from announcements where user_id is null and id > $2 and id <= $3 order by id limit ${ANNOUNCEMENTS_AT_ONCE})
+    (select ${columns} from announcements where user_id is null and id > $2 and id <= $3 order by id limit ${ANNOUNCEMENT_BATCH_SIZE})
   ) as either
-  order by id limit ${ANNOUNCEMENTS_AT_ONCE}`
+  order by id limit ${ANNOUNCEMENT_BATCH_SIZE}`

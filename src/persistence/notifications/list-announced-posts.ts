@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { type ListedPost, listPosts, type ViewerIds } from '../posts/list-posts.js'
-import { ANNOUNCEMENTS_AT_ONCE } from './announcements.js'
+import { ANNOUNCEMENT_BATCH_SIZE } from './announcements.js'
 
 /** Lists posts by ids. The caller has checked that they are in the reader's main stream. */
 export function listAnnouncedPosts(
@@ -9,5 +9,10 @@ export function listAnnouncedPosts(
   ids: readonly number[],
 ): Promise<readonly ListedPost[]> {
   const selectPosts = (columns: string) => `select ${columns} from posts where posts.id = any($3::bigint[])`
-  return listPosts(db, reader, { name: 'announced-posts', maxRows: ANNOUNCEMENTS_AT_ONCE, selectPosts, values: [ids] })
+  return listPosts(db, reader, {
+    name: 'announced-posts',
+    maxRows: ANNOUNCEMENT_BATCH_SIZE,
+    selectPosts,
+    values: [ids],
+  })
 }

@@ -52,7 +52,7 @@ export async function recordHeartbeat(
   return queryPrepared(db, 'heartbeat', heartbeat, [id, kind, host, pid, version, startedAt, JSON.stringify(facts)])
 }
 
-export async function forgetProcess(db: Knex, id: string): Promise<void> {
+export async function deleteProcess(db: Knex, id: string): Promise<void> {
   await db('processes').where({ id }).delete()
 }
 

@@ -57,6 +57,6 @@ export async function insertPepper(db: Knex, sealedPepper: Buffer): Promise<void
   await db('take_over').update({ sealedPepper })
 }
 
-export async function forgetTakeOver(db: Knex): Promise<void> {
+export async function deleteTakeOver(db: Knex): Promise<void> {
   await db('take_over').delete()
 }

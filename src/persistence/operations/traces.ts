@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { addressHostOf } from '../../protocol/address.js'
+import { formatAddressHost } from '../../protocol/address.js'
 
 /** A row that has a trace, or belongs to one that has. */
 export interface TraceStep {
@@ -37,7 +37,7 @@ export async function findTraceSteps(db: Knex, trace: string): Promise<readonly 
   const { rows } = await db.raw(steps, { trace })
   return rows.map(
     ({ host, port, ...step }: Omit<TraceStep, 'pod'> & { readonly host: string | null; port: number }) => {
-      return { ...step, pod: host === null ? null : addressHostOf({ host, port }) }
+      return { ...step, pod: host === null ? null : formatAddressHost({ host, port }) }
     },
   )
 }

@@ -6,7 +6,7 @@ export type PodState = 'blocked' | 'paused' | 'asleep' | 'away' | 'proven' | 'un
 export type PodStateFields = Pick<KnownPod, 'blockedAt' | 'pausedUntil' | 'asleep' | 'nextTryAt' | 'proven'>
 
 /** The state of a pod for deliveries, in one word: the first one that fits. */
-export function podStateOf({ blockedAt, pausedUntil, asleep, nextTryAt, proven }: PodStateFields, now: Date): PodState {
+export function toPodState({ blockedAt, pausedUntil, asleep, nextTryAt, proven }: PodStateFields, now: Date): PodState {
   if (blockedAt !== null) return 'blocked'
   if (pausedUntil !== null && pausedUntil > now) return 'paused'
   if (asleep) return 'asleep'

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { inTransaction } from '../database/transactions.js'
-import { purgeDeletedPosts, ROWS_AT_ONCE } from '../posts/delete-posts.js'
+import { purgeDeletedPosts, ROW_BATCH_SIZE } from '../posts/delete-posts.js'
 import { type DestructibleKind, destroyEntities } from '../posts/destroy-entities.js'
 import { emptyPeople } from './empty-people.js'
 import { restoreOwnGuids } from './person-guids.js'
@@ -50,8 +50,8 @@ export async function deletePerson(db: Knex, personId: number, now: Date): Promi
   await inTransaction({ db }, (transaction) => emptyPeople(transaction, [personId], now))
   await purgeDeletedPosts(db)
   for (const [kind, table] of recordsOfAuthor) await destroyAll(db, kind, table, personId)
-  for (let count = ROWS_AT_ONCE; count === ROWS_AT_ONCE; ) {
-    count = await db('messages').whereRaw(oldestMessages, [personId, ROWS_AT_ONCE]).del()
+  for (let count = ROW_BATCH_SIZE; count === ROW_BATCH_SIZE; ) {
+    count = await db('messages').whereRaw(oldestMessages, [personId, ROW_BATCH_SIZE]).del()
   }
   await inTransaction({ db }, async (transaction) => {
     await transaction.raw(`delete from account_migrations where old_person_id = :id or new_person_id = :id`, {
@@ -71,9 +71,9 @@ export async function deletePerson(db: Knex, personId: number, now: Date): Promi
 const oldestMessages = 'id = any(array(select id from messages where author_id = ? order by id limit ?))'
 
 async function destroyAll(db: Knex, kind: DestructibleKind, table: string, authorId: number): Promise<void> {
-  for (let count = ROWS_AT_ONCE; count === ROWS_AT_ONCE; ) {
+  for (let count = ROW_BATCH_SIZE; count === ROW_BATCH_SIZE; ) {
     count = await inTransaction({ db }, async (transaction) => {
-      const ids: number[] = await transaction(table).where({ authorId }).orderBy('id').limit(ROWS_AT_ONCE).pluck('id')
+      const ids: number[] = await transaction(table).where({ authorId }).orderBy('id').limit(ROW_BATCH_SIZE).pluck('id')
       await destroyEntities(transaction, kind, ids)
       return ids.length
     })

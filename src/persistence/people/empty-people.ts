@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 import { deleteCreations } from '../outbound/cancel-deliveries.js'
-import { ROWS_AT_ONCE, softDeletePosts } from '../posts/delete-posts.js'
+import { ROW_BATCH_SIZE, softDeletePosts } from '../posts/delete-posts.js'
 import { destroyEntities } from '../posts/destroy-entities.js'
 
 /** Posts that one statement destroys, with everything below them, within the time limit of a statement. */
-const POSTS_AT_ONCE = 500
+const POST_BATCH_SIZE = 500
 
 /**
  * Closes people and deletes their posts, photos, contacts, profile, conversation memberships and, for local users, all user data. Their
@@ -22,16 +22,16 @@ export async function emptyPeople(
   for (const statement of deleteData) await transaction.raw(statement, { ids })
 }
 
-/** Destroys the posts. Above `ROWS_AT_ONCE` they are only soft-deleted, and purged later. */
+/** Destroys the posts. Above `ROW_BATCH_SIZE` they are only soft-deleted, and purged later. */
 async function destroyPosts(transaction: Knex.Transaction, authorIds: readonly number[]): Promise<void> {
   const posts: number[] = await transaction('posts').whereIn('authorId', authorIds).orderBy('id').pluck('id')
-  if (posts.length > ROWS_AT_ONCE) {
+  if (posts.length > ROW_BATCH_SIZE) {
     const destroyed = await softDeletePosts(transaction, posts)
     await deleteCreations(transaction, destroyed)
     return
   }
-  for (let done = 0; done < posts.length; done += POSTS_AT_ONCE) {
-    const destroyed = await destroyEntities(transaction, 'post', posts.slice(done, done + POSTS_AT_ONCE))
+  for (let done = 0; done < posts.length; done += POST_BATCH_SIZE) {
+    const destroyed = await destroyEntities(transaction, 'post', posts.slice(done, done + POST_BATCH_SIZE))
     await deleteCreations(transaction, destroyed)
   }
 }

@@ -53,7 +53,7 @@ export async function movePerson(
 }
 
 /** Makes what a local person has written, liked or subscribed to appear in the person's own streams. */
-export async function refreshStreamsOf(transaction: Knex.Transaction, personId: number): Promise<void> {
+export async function refreshStreamsOfPerson(transaction: Knex.Transaction, personId: number): Promise<void> {
   for (const statement of refreshCopies) await transaction.raw(statement, { to: personId })
 }
 

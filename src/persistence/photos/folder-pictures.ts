@@ -18,7 +18,7 @@ import {
 } from './picture-files.js'
 import type { PictureFacts, PictureStorage } from './picture-storage.js'
 
-const LISTED_AT_ONCE = 500
+const LIST_BATCH_SIZE = 500
 
 /** Pictures in a folder that web and worker processes share. */
 export function openFolderPictures(uploadsDir: string): PictureStorage {
@@ -71,7 +71,7 @@ export function openFolderPictures(uploadsDir: string): PictureStorage {
       const next = names
         .filter((name) => name > after)
         .sort()
-        .slice(0, LISTED_AT_ONCE)
+        .slice(0, LIST_BATCH_SIZE)
       const found = await Promise.all(next.map((name) => stat(join(folder, name)).catch(() => undefined)))
       return next.flatMap((name, index) => {
         const { size: bytes, mtime: modifiedAt } = found[index] ?? {}

@@ -20,7 +20,7 @@ export interface PictureStores {
   readonly bucket: string | null
 }
 
-export function pictureStoresOf({ storage, uploadsFallback, s3 }: StorageSettings): PictureStores {
+export function listPictureStores({ storage, uploadsFallback, s3 }: StorageSettings): PictureStores {
   const isS3Used = storage === 's3' || uploadsFallback === 's3'
   const bucket = isS3Used && s3 !== undefined ? `${s3.endpoint ?? s3.region}/${s3.bucket}/${s3.prefix}` : null
   return { store: storage, fallback: uploadsFallback ?? null, bucket }
@@ -29,13 +29,16 @@ export function pictureStoresOf({ storage, uploadsFallback, s3 }: StorageSetting
 /** Opens the store of the settings; while pictures move, together with the one before. */
 export function openPictureStorage(settings: StorageSettings): PictureStorage {
   const { storage, uploadsFallback } = settings
-  const target = openPicturesOf(settings, storage)
+  const target = openPictureStorageOfKind(settings, storage)
   if (uploadsFallback === undefined || uploadsFallback === storage) return target
-  return openMovingPictures(target, openPicturesOf(settings, uploadsFallback))
+  return openMovingPictures(target, openPictureStorageOfKind(settings, uploadsFallback))
 }
 
 /** Opens one store, whichever the settings use. */
-export function openPicturesOf({ uploadsDir, s3 }: StorageSettings, kind: PictureStorage['kind']): PictureStorage {
+export function openPictureStorageOfKind(
+  { uploadsDir, s3 }: StorageSettings,
+  kind: PictureStorage['kind'],
+): PictureStorage {
   if (kind === 'folder') return openFolderPictures(uploadsDir)
   if (s3 === undefined) throw new Error('The settings name no S3 store.')
   return openS3Pictures(openS3Client(s3))

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { deleteCreations } from '../outbound/cancel-deliveries.js'
 
 /** Rows under one post that are still deleted in the transaction of a retraction, and rows that one later transaction deletes. */
-export const ROWS_AT_ONCE = 1_000
+export const ROW_BATCH_SIZE = 1_000
 
 /**
  * A deleted post or photo. A reshare is a reason for its author to participate in the root: `participatedPostId` is that root, and
@@ -45,7 +45,7 @@ export async function softDeletePosts(
 /** Deletes soft-deleted posts and everything below them, in transactions of bounded size. Returns the number of posts. */
 export async function purgeDeletedPosts(db: Knex): Promise<number> {
   for (let purged = 0; ; ) {
-    const ids: number[] = await db('posts').whereNull('authorId').orderBy('id').limit(ROWS_AT_ONCE).pluck('id')
+    const ids: number[] = await db('posts').whereNull('authorId').orderBy('id').limit(ROW_BATCH_SIZE).pluck('id')
     if (ids.length === 0) return purged
     await purgeComments(db, ids)
     for (const [record, statement] of Object.entries(deleteBelow)) await deleteInChunks(db, record, statement, ids)
@@ -57,7 +57,7 @@ export async function purgeDeletedPosts(db: Knex): Promise<number> {
 /** Deletes the likes of a chunk of comments first: a comment may have any number, and they would be deleted in its transaction. */
 async function purgeComments(db: Knex, postIds: readonly number[]): Promise<void> {
   for (;;) {
-    const ids: number[] = await db('comments').whereIn('postId', postIds).limit(ROWS_AT_ONCE).pluck('id')
+    const ids: number[] = await db('comments').whereIn('postId', postIds).limit(ROW_BATCH_SIZE).pluck('id')
     if (ids.length === 0) return
     await deleteInChunks(db, 'like', deleteLikesOfComments, ids)
     await deleteInChunks(db, 'comment', deleteComments, ids)
@@ -66,10 +66,10 @@ async function purgeComments(db: Knex, postIds: readonly number[]): Promise<void
 
 /** Runs a statement that deletes a limited number of rows until none are left. Undelivered messages that create these rows are deleted. */
 async function deleteInChunks(db: Knex, record: string, statement: string, of: number | number[]): Promise<void> {
-  let deleted = ROWS_AT_ONCE
-  while (deleted === ROWS_AT_ONCE) {
+  let deleted = ROW_BATCH_SIZE
+  while (deleted === ROW_BATCH_SIZE) {
     deleted = await db.transaction(async (transaction) => {
-      const { rows }: { rows: readonly { guid: string }[] } = await transaction.raw(statement, [of, ROWS_AT_ONCE])
+      const { rows }: { rows: readonly { guid: string }[] } = await transaction.raw(statement, [of, ROW_BATCH_SIZE])
       await deleteCreations(
         transaction,
         rows.map(({ guid }) => ({ record, guid })),
@@ -97,7 +97,7 @@ const deleteBelow = {
 
 /** The condition that a table has more rows than the limit. */
 function hasMany(from: string): string {
-  return `(select count(*) from (select from ${from} limit ${ROWS_AT_ONCE + 1}) as first_rows) > ${ROWS_AT_ONCE}`
+  return `(select count(*) from (select from ${from} limit ${ROW_BATCH_SIZE + 1}) as first_rows) > ${ROW_BATCH_SIZE}`
 }
 
 const selectLargePosts = `

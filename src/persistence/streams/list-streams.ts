@@ -20,7 +20,7 @@ import { READER_USER_ID, type Visibility } from '../posts/visibility.js'
 import { type KeysetClauseBuilder, keysetClausesFor, type Page, type TimePage, toPage } from '../sql/keyset-page.js'
 import { selectFirstPosts } from '../sql/merged-scan.js'
 import { opaqueParam } from '../sql/opaque-param.js'
-import { type PageWindow, pageWindowsOf } from './page-windows.js'
+import { getPageWindows, type PageWindow } from './page-windows.js'
 import {
   type PeopleStream,
   peopleStream,
@@ -102,7 +102,7 @@ async function listStreamPage(
     return toPage(await listPosts(db, reader, wholeStreamQuery(query, stream)), page)
   }
 
-  const windows = pageWindowsOf(db)
+  const windows = getPageWindows(db)
   const streamPage = { userId: reader.userId, stream: `${stream.name} ${query.visibility} ${stream.values}`, page }
   const window = windows.find(streamPage)
   const windowPosts = window && (await listPosts(db, reader, windowQuery(query, stream, window)))

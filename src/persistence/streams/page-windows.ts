@@ -44,7 +44,7 @@ export interface PageWindowCache {
 }
 
 /** One cache per database handle. */
-export function pageWindowsOf(db: Knex): PageWindowCache {
+export function getPageWindows(db: Knex): PageWindowCache {
   return cacheByHandle(db, createPageWindowCache)
 }
 

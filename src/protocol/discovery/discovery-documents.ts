@@ -2,7 +2,7 @@ import { splitAddress } from '../address.js'
 import { ProtocolError } from '../errors.js'
 import { escapeHtml } from '../escape-html.js'
 import { isUrl } from '../is-url.js'
-import { memberOf } from '../json-member.js'
+import { readMember } from '../json-member.js'
 import { readPublicKey } from '../signatures/rsa.js'
 import { isAcceptedName, isGuid, isUrlWithHost, isUrlWithHostAndPath, isUrlWithPath } from '../values.js'
 import { cleanText } from '../xml/xml.js'
@@ -41,15 +41,15 @@ const podRel = 'http://joindiaspora.com/seed_location'
 /** Throws `DiscoveryFailed` unless the document describes this address and links to its pod and hCard. */
 export function readWebFinger(json: string, address: string): PersonLinks {
   const document = parseJson(json)
-  const subject = memberOf(document, 'subject')
+  const subject = readMember(document, 'subject')
   const isAbout = typeof subject === 'string' && subject.replace(/^acct:/i, '').toLowerCase() === address
   if (!isAbout) throw new ProtocolError('DiscoveryFailed', `the WebFinger document is not about ${address}`)
-  const links = memberOf(document, 'links')
+  const links = readMember(document, 'links')
   const hrefOf = (rel: string) => {
     const link: unknown = Array.isArray(links)
-      ? links.find((candidate) => memberOf(candidate, 'rel') === rel)
+      ? links.find((candidate) => readMember(candidate, 'rel') === rel)
       : undefined
-    const href = memberOf(link, 'href')
+    const href = readMember(link, 'href')
     return typeof href === 'string' ? href : undefined
   }
 

@@ -1,5 +1,5 @@
 import { ProtocolError } from '../errors.js'
-import { memberOf } from '../json-member.js'
+import { readMember } from '../json-member.js'
 
 /** The software that a pod reports. */
 export interface NodeInfo {
@@ -17,11 +17,11 @@ const versions = ['2.1', '2.0', '1.0'] as const
 
 /** The link to the newest readable NodeInfo document. Throws `ValidationError` if there is none. */
 export function readNodeInfoLink(json: string): string {
-  const links = memberOf(parse(json), 'links')
+  const links = readMember(parse(json), 'links')
   const all: readonly unknown[] = Array.isArray(links) ? links : []
   for (const version of versions) {
-    const href = memberOf(
-      all.find((link) => memberOf(link, 'rel') === schema + version),
+    const href = readMember(
+      all.find((link) => readMember(link, 'rel') === schema + version),
       'href',
     )
     if (typeof href === 'string') return href
@@ -32,14 +32,14 @@ export function readNodeInfoLink(json: string): string {
 /** Throws `ValidationError` unless the document names software, version and protocols. */
 export function readNodeInfo(json: string): NodeInfo {
   const document = parse(json)
-  const software = memberOf(document, 'software')
-  const name = memberOf(software, 'name')
-  const version = memberOf(software, 'version')
+  const software = readMember(document, 'software')
+  const name = readMember(software, 'name')
+  const version = readMember(software, 'version')
   if (typeof name !== 'string' || !/^[a-z0-9-]{1,64}$/.test(name)) throw invalid('the software has no usable name')
   if (typeof version !== 'string' || version === '' || version.length > 255)
     throw invalid('the software has no version')
-  const adminAccount = adminAccountOf(memberOf(memberOf(document, 'metadata'), 'adminAccount'))
-  return { software: name, version, protocols: protocolsOf(memberOf(document, 'protocols')), adminAccount }
+  const adminAccount = adminAccountOf(readMember(readMember(document, 'metadata'), 'adminAccount'))
+  return { software: name, version, protocols: protocolsOf(readMember(document, 'protocols')), adminAccount }
 }
 
 function adminAccountOf(account: unknown): string | null {
@@ -52,7 +52,7 @@ function adminAccountOf(account: unknown): string | null {
 function protocolsOf(protocols: unknown): readonly string[] {
   const lists = Array.isArray(protocols)
     ? [protocols]
-    : [memberOf(protocols, 'inbound'), memberOf(protocols, 'outbound')]
+    : [readMember(protocols, 'inbound'), readMember(protocols, 'outbound')]
   const names = lists.flatMap((list) => (Array.isArray(list) ? list : []))
   if (names.length === 0) throw invalid('no protocols are named')
   return [...new Set(names.filter((name) => typeof name === 'string'))]

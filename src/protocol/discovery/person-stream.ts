@@ -1,5 +1,5 @@
 import { ProtocolError } from '../errors.js'
-import { memberOf } from '../json-member.js'
+import { readMember } from '../json-member.js'
 import { isGuid } from '../values.js'
 
 /** The guids of this person's public posts in the stream of their pod, newest first. */
@@ -7,9 +7,9 @@ export function readPersonStream(json: string, personGuid: string, limit: number
   const items = parseJson(json)
   if (!Array.isArray(items)) throw new ProtocolError('NotFetchable', 'the stream is no list')
   const guids = items.flatMap((item: unknown) => {
-    const guid = memberOf(item, 'guid')
-    const isOwn = memberOf(memberOf(item, 'author'), 'guid') === personGuid
-    return isOwn && memberOf(item, 'public') === true && typeof guid === 'string' && isGuid(guid) ? [guid] : []
+    const guid = readMember(item, 'guid')
+    const isOwn = readMember(readMember(item, 'author'), 'guid') === personGuid
+    return isOwn && readMember(item, 'public') === true && typeof guid === 'string' && isGuid(guid) ? [guid] : []
   })
   return [...new Set(guids)].slice(0, limit)
 }

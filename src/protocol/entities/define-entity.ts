@@ -56,7 +56,7 @@ export function defineEntity<Name extends string, P extends Properties>(
 }
 
 /** The property with a name from outside; `Object.hasOwn` keeps out names such as `toString`. */
-export function propertyOf(definition: EntityDefinition, name: string): Property<unknown> | undefined {
+export function findProperty(definition: EntityDefinition, name: string): Property<unknown> | undefined {
   return Object.hasOwn(definition.properties, name) ? definition.properties[name] : undefined
 }
 
@@ -78,16 +78,16 @@ export function readProperties<Definition extends EntityDefinition>(
 
 /** The entity as an XML element, properties in the order of the table. */
 export function writeProperties(definition: EntityDefinition, entity: object): XmlNode {
-  return { name: definition.name, content: nodesOf(definition, entity) }
+  return { name: definition.name, content: buildNodes(definition, entity) }
 }
 
-export function nodesOf(definition: EntityDefinition, entity: object): XmlNode[] {
+export function buildNodes(definition: EntityDefinition, entity: object): XmlNode[] {
   const values = new Map<string, unknown>(Object.entries(entity))
   return Object.entries(definition.properties).flatMap(([name, property]) => property.nodes(values.get(name), name))
 }
 
 /** The values of an entity in JSON; properties without value are left out. */
-export function jsonOf(definition: EntityDefinition, entity: object): Record<string, Json> {
+export function buildJson(definition: EntityDefinition, entity: object): Record<string, Json> {
   const values = new Map<string, unknown>(Object.entries(entity))
   const data: Record<string, Json> = {}
   for (const [name, property] of Object.entries(definition.properties)) {

@@ -1,16 +1,16 @@
 import { ProtocolError } from '../errors.js'
 import { cleanText } from '../xml/xml.js'
 import {
+  buildJson,
   type EntityDefinition,
+  findProperty,
   type Json,
   type JsonKind,
-  jsonOf,
   type PropertySource,
-  propertyOf,
   readProperties,
 } from './define-entity.js'
 import { definitions, type Entity, isRelayable } from './registry.js'
-import { elementsOf, signedElements } from './relayable-elements.js'
+import { listElements, signedElements } from './relayable-elements.js'
 import { type Elements, type Relayable, relayables } from './relayables.js'
 
 /** The JSON form of an entity, for archives and tests; it is never sent to other pods. */
@@ -31,10 +31,10 @@ const elementName = new RegExp(String.raw`^[${nameStart}][${nameStart}.0-9\xB7\u
 const definitionByName = new Map<string, EntityDefinition>(Object.entries(definitions))
 
 export function entityToJson(entity: Entity): EntityJson {
-  const known = jsonOf(definitions[entity.type], entity)
+  const known = buildJson(definitions[entity.type], entity)
   if (!isRelayable(entity)) return { entity_type: entity.type, entity_data: known }
 
-  const elements = elementsOf(entity)
+  const elements = listElements(entity)
   const data = Object.fromEntries<Json>(elements.map(([name, text]) => [name, unknownValue(entity.type, name, text)]))
   return {
     entity_type: entity.type,
@@ -99,7 +99,7 @@ function readOrder(entity: Relayable, order: unknown, data: Readonly<Record<stri
 }
 
 function unknownValue(type: Entity['type'], name: string, text: string): Json {
-  return propertyOf(definitions[type], name) === undefined ? text : null
+  return findProperty(definitions[type], name) === undefined ? text : null
 }
 
 function isScalar(value: unknown): value is string | number | boolean | null {

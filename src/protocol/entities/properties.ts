@@ -1,9 +1,9 @@
 import { ProtocolError } from '../errors.js'
 import {
+  buildJson,
   type EntityDefinition,
   type EntityOf,
   type Json,
-  jsonOf,
   type Property,
   type PropertySource,
   readProperties,
@@ -111,7 +111,7 @@ function jsonValue<Value>(type: ValueType<Value>, value: Value): Json {
 }
 
 function nestedJson(definition: EntityDefinition, entity: object): Json {
-  return { entity_type: definition.name, entity_data: jsonOf(definition, entity) }
+  return { entity_type: definition.name, entity_data: buildJson(definition, entity) }
 }
 
 function canonical<Value>(type: ValueType<Value>, raw: string): string {

@@ -26,7 +26,7 @@ export function writeEncryptedEnvelope(envelope: string, recipientKey: KeyObject
  * Decrypts an envelope. `undefined`: cannot be decrypted; the reason is never given (rsa.ts). The resulting text is not verified
  * yet and may be no envelope.
  */
-export function openEncryptedEnvelope(encryptedEnvelope: string, recipientKey: KeyObject): string | undefined {
+export function decryptEnvelope(encryptedEnvelope: string, recipientKey: KeyObject): string | undefined {
   const { aes_key: wrapped, encrypted_magic_envelope: encrypted } = readJsonObject(encryptedEnvelope) ?? {}
   const wrappedBytes = readMember(wrapped)
   const encryptedBytes = readMember(encrypted)

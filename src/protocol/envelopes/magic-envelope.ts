@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { addressOf, isAddress } from '../address.js'
+import { isAddress, parseAddress } from '../address.js'
 import { decodeBase64url, encodeBase64url } from '../base64.js'
 import { ProtocolError, type ProtocolFault } from '../errors.js'
 import { signRsaSha256, verifyRsaSha256 } from '../signatures/rsa.js'
@@ -59,8 +59,8 @@ export function peekEnvelope(source: string): {
   // The author is the first element of nearly all payloads: decoding the beginning is usually enough.
   const author = authorIn(source, dataBeginning) ?? authorIn(source, longData)
   return {
-    sender: addressOf(Buffer.from(keyId ?? '', 'base64url').toString()),
-    author: addressOf(author ?? ''),
+    sender: parseAddress(Buffer.from(keyId ?? '', 'base64url').toString()),
+    author: parseAddress(author ?? ''),
   }
 }
 

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { isRelayable, type ReceivedEntity, readEntity } from '../entities/registry.js'
 import { ProtocolError, type ProtocolFault } from '../errors.js'
-import { migrationOf, verifyMigration } from '../signatures/migration-signature.js'
+import { readMigration, verifyMigration } from '../signatures/migration-signature.js'
 import { verifyRelayable } from '../signatures/relayable-signature.js'
 import { readXml } from '../xml/xml.js'
 import { readMagicEnvelope, verifyMagicEnvelope } from './magic-envelope.js'
@@ -59,7 +59,7 @@ function verifyAndRead(text: string, keys: KnownKeys, receivedAt: Date): Verifie
 
 /** The author of the inner signature; `undefined`: there is none. */
 function signerOf(entity: ReceivedEntity): string | undefined {
-  if (entity.type === 'account_migration') return entity.signature ? migrationOf(entity).witness : undefined
+  if (entity.type === 'account_migration') return entity.signature ? readMigration(entity).witness : undefined
   return isRelayable(entity) && entity.author_signature ? entity.author : undefined
 }
 

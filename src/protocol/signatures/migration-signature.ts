@@ -10,7 +10,7 @@ export interface Migration {
   readonly witness: string
 }
 
-export function migrationOf({ author, profile, old_identity }: AccountMigrationEntity): Migration {
+export function readMigration({ author, profile, old_identity }: AccountMigrationEntity): Migration {
   const to = profile.author
   return { from: old_identity, to, witness: author === to ? old_identity : to }
 }
@@ -22,7 +22,7 @@ export function signMigration({ from, to }: Pick<Migration, 'from' | 'to'>, key:
 
 export function verifyMigration(migration: AccountMigrationEntity, witnessKey: KeyObject): boolean {
   const signature = decodeBase64(migration.signature ?? '')
-  const { from, to } = migrationOf(migration)
+  const { from, to } = readMigration(migration)
   return signature !== undefined && verifyRsaSha256(Buffer.from(migrationText(from, to)), witnessKey, signature)
 }
 

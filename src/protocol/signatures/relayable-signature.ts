@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { decodeBase64 } from '../base64.js'
-import { propertyOf } from '../entities/define-entity.js'
-import { elementsOf } from '../entities/relayable-elements.js'
+import { findProperty } from '../entities/define-entity.js'
+import { listElements } from '../entities/relayable-elements.js'
 import { type Elements, type Relayable, relayables } from '../entities/relayables.js'
 import { signRsaSha256, verifyRsaSha256 } from './rsa.js'
 
@@ -11,7 +11,7 @@ export function signedText(elements: Elements): string {
 }
 
 export function signRelayable(relayable: Relayable, key: KeyObject): string {
-  return signRsaSha256(Buffer.from(signedText(elementsOf(relayable))), key).toString('base64')
+  return signRsaSha256(Buffer.from(signedText(listElements(relayable))), key).toString('base64')
 }
 
 /**
@@ -22,7 +22,7 @@ export function verifyRelayable(relayable: Relayable, key: KeyObject): boolean {
   const signature = decodeBase64(relayable.author_signature ?? '')
   if (signature === undefined) return false
 
-  const received = signedText(elementsOf(relayable))
+  const received = signedText(listElements(relayable))
   if (verifyRsaSha256(Buffer.from(received), key, signature)) return true
   const canonical = signedText(canonicalElements(relayable))
   return canonical !== received && verifyRsaSha256(Buffer.from(canonical), key, signature)
@@ -30,5 +30,8 @@ export function verifyRelayable(relayable: Relayable, key: KeyObject): boolean {
 
 function canonicalElements(relayable: Relayable): Elements {
   const definition = relayables[relayable.type]
-  return elementsOf(relayable).map(([name, text]) => [name, propertyOf(definition, name)?.canonical?.(text) ?? text])
+  return listElements(relayable).map(([name, text]) => [
+    name,
+    findProperty(definition, name)?.canonical?.(text) ?? text,
+  ])
 }

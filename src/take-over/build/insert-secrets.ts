@@ -3,7 +3,7 @@ import type { Secrets } from '../../pod/pod.js'
 import { readYaml } from '../staging/read-yaml.js'
 
 /** Users of one statement. */
-const AT_ONCE = 500
+const BATCH_SIZE = 500
 
 interface StagedSecrets {
   readonly id: number
@@ -20,7 +20,7 @@ interface StagedSecrets {
  */
 export async function insertSecrets(session: pg.Client, secrets: Secrets): Promise<void> {
   for (let after = 0; ; ) {
-    const { rows } = await session.query<StagedSecrets>(selectSecrets, [after, AT_ONCE])
+    const { rows } = await session.query<StagedSecrets>(selectSecrets, [after, BATCH_SIZE])
     const last = rows.at(-1)
     if (last === undefined) return
     after = last.id

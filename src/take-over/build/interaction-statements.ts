@@ -101,7 +101,7 @@ const comments: readonly string[] = [
 ]
 
 /** Notes rows whose post or comment, or whose person, is not there, and second rows of the same pair. */
-function noteSkippedPairs(
+function insertSkippedPairs(
   table: string,
   { target, person }: { readonly target: string; readonly person: string },
 ): string {
@@ -122,7 +122,7 @@ function noteSkippedPairs(
 }
 
 const likes: readonly string[] = [
-  noteSkippedPairs('likes', { target: 'target', person: 'author_id' }),
+  insertSkippedPairs('likes', { target: 'target', person: 'author_id' }),
   `insert into likes (
      id, guid, author_id, post_id, comment_id, positive, author_signature, signed_elements, created_at, post_created_at
    ) overriding system value
@@ -251,7 +251,7 @@ const tags: readonly string[] = [
 ]
 
 const mentions: readonly string[] = [
-  noteSkippedPairs('mentions', { target: 'mentions_container', person: 'person_id' }),
+  insertSkippedPairs('mentions', { target: 'mentions_container', person: 'person_id' }),
   `insert into mentions (id, person_id, post_id, comment_id, created_at) overriding system value
    select source.id, map.new_id, posts.id, comments.id, posts.created_at
    from take_over.mentions as source

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { Secrets } from '../../pod/pod.js'
 import { isPair } from '../preflight/key-pairs.js'
 
-const AT_ONCE = 200
+const BATCH_SIZE = 200
 
 interface StoredKey {
   readonly id: number
@@ -17,7 +17,7 @@ export async function lockBrokenKeys(session: pg.Client, secrets: Secrets): Prom
     const { rows } = await session.query<StoredKey>(
       `select users.id::float as id, sealed_private_key as sealed, people.public_key as "publicKey"
        from users join user_secrets on user_secrets.user_id = users.id join people on people.id = users.person_id
-       where users.id > $1 and users.closed_at is null order by users.id limit ${AT_ONCE}`,
+       where users.id > $1 and users.closed_at is null order by users.id limit ${BATCH_SIZE}`,
       [after],
     )
     const broken = rows.filter(
@@ -28,7 +28,7 @@ export async function lockBrokenKeys(session: pg.Client, secrets: Secrets): Prom
       [broken.map(({ id }) => id)],
     )
     locked += broken.length
-    if (rows.length < AT_ONCE) return locked
+    if (rows.length < BATCH_SIZE) return locked
     after = rows.at(-1)?.id ?? after
   }
 }

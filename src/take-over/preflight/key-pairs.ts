@@ -20,14 +20,14 @@ interface KeyRow {
   readonly isClosed: boolean
 }
 
-const AT_ONCE = 200
+const BATCH_SIZE = 200
 
 /** Compares the keys of all accounts. A closed account needs its key too, to answer pods that still write to it. */
 export async function checkKeyPairs(source: Source): Promise<KeyPairs> {
   const broken: BrokenKey[] = []
   let checked = 0
   for (let after = 0; ; ) {
-    const rows = await source.query<KeyRow>(selectKeys, [after, AT_ONCE])
+    const rows = await source.query<KeyRow>(selectKeys, [after, BATCH_SIZE])
     const last = rows.at(-1)
     if (last === undefined) return { checked, broken }
     after = last.id

@@ -16,7 +16,7 @@ const OWNERS: Readonly<Record<string, (id: number) => SecretOwner>> = {
 const UNREADABLE = 'false'
 
 /** The columns that are parsed, sealed or hashed before they reach the staging tables. */
-export function changesOf(table: SourceTable, secrets: Secrets): RowChanges {
+export function createRowChanges(table: SourceTable, secrets: Secrets): RowChanges {
   const names = Object.keys(table.columns)
   const fields = new Map<number, ChangeField>()
   for (const [index, name] of names.entries()) {

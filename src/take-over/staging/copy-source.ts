@@ -7,14 +7,14 @@ import { copyIn } from '../../persistence/database/copy.js'
 import type { Secrets } from '../../pod/pod.js'
 import type { BlockMark, KeyRange, ReadBlock, Source } from '../source/source.js'
 import { SOURCE_TABLES, type SourceTable } from '../source/source-tables.js'
-import { changesOf } from './changed-columns.js'
+import { createRowChanges } from './changed-columns.js'
 import { changeRows } from './copy-text.js'
-import { createStaging, listStagedBlocks, markBlock, noteSourceTable, stagingTable } from './staging-tables.js'
+import { createStaging, listStagedBlocks, markBlock, recordSourceTable, stagingTable } from './staging-tables.js'
 
 /** Rows of a block. */
 const BLOCK_ROWS = 10_000
 /** Their boundaries are listed by one statement. */
-const BLOCKS_AT_ONCE = 100
+const BLOCK_BATCH_SIZE = 100
 
 export interface CopyOptions {
   readonly secrets: Secrets
@@ -55,7 +55,7 @@ export async function copySource(lanes: readonly [CopyLane, ...CopyLane[]], opti
   for (const table of SOURCE_TABLES) {
     const { rows } = await source.countRows(table.name)
     total += rows
-    await noteSourceTable(target, { name: table.name, rows, lastKey: await source.lastKey(table) })
+    await recordSourceTable(target, { name: table.name, rows, lastKey: await source.lastKey(table) })
   }
   const began = performance.now()
   const done = { compared: 0, copied: 0 }
@@ -77,7 +77,7 @@ async function* listTasks(source: Source, target: pg.Client, table: SourceTable)
   const staged = await listStagedBlocks(target, table)
   yield staged.map(({ rows, fingerprint, ...block }) => ({ table, block, known: { rows, fingerprint } }))
   for (let after = staged.at(-1)?.upTo ?? -1; ; ) {
-    const ends = await source.listBlockEnds(table, after, { rows: BLOCK_ROWS, blocks: BLOCKS_AT_ONCE })
+    const ends = await source.listBlockEnds(table, after, { rows: BLOCK_ROWS, blocks: BLOCK_BATCH_SIZE })
     if (ends.length === 0) return
     const starts = [after, ...ends]
     yield ends.map((upTo, index) => ({ table, block: { after: starts[index] ?? after, upTo }, known: undefined }))
@@ -132,7 +132,7 @@ async function replaceBlock(
   { secrets, signal, needsRepair }: CopyOptions & { readonly needsRepair: boolean },
 ): Promise<void> {
   if (openLines === undefined) return
-  const changes = changesOf(table, secrets)
+  const changes = createRowChanges(table, secrets)
   const changed = needsRepair || changes.fields.size > 0 ? changeRows(changes) : undefined
   const columns = Object.keys(table.columns).map((name) => `"${name}"`)
   await target.query('begin')

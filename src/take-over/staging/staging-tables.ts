@@ -72,7 +72,7 @@ export async function markBlock(
   )
 }
 
-export async function noteSourceTable(
+export async function recordSourceTable(
   session: Session,
   table: { readonly name: string; readonly rows: number; readonly lastKey: number },
 ): Promise<void> {

@@ -11,7 +11,7 @@ export interface FileCount {
   readonly missing: number
 }
 
-const AT_ONCE = 1_000
+const BATCH_SIZE = 1_000
 
 /** The folder of pictures in the folder `uploads` of the old pod. */
 export function picturesFolder(uploads: string): string {
@@ -31,7 +31,7 @@ export async function countFiles(source: Source, uploads: string, host: string):
   let photos = 0
   let missing = 0
   for (let after = 0; ; ) {
-    const rows = await source.query<{ id: number; name: string }>(selectLocalPhotos, [after, AT_ONCE, host])
+    const rows = await source.query<{ id: number; name: string }>(selectLocalPhotos, [after, BATCH_SIZE, host])
     const last = rows.at(-1)
     if (last === undefined) return { files, photos, missing }
     after = last.id

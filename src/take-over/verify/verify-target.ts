@@ -42,7 +42,7 @@ export interface VerifyOptions {
 }
 
 const EXAMPLES = 20
-const KEYS_AT_ONCE = 200
+const KEY_BATCH_SIZE = 200
 const SIGNATURES = 1_000
 
 /** Compares the target with the staging tables, by statements of its own. Nothing is changed. */
@@ -110,7 +110,7 @@ async function checkKeys(
   let checked = 0
   for (let after = 0; ; ) {
     signal.throwIfAborted()
-    const { rows } = await session.query<SealedKey>(selectKeys, [after, KEYS_AT_ONCE])
+    const { rows } = await session.query<SealedKey>(selectKeys, [after, KEY_BATCH_SIZE])
     const last = rows.at(-1)
     if (last === undefined) break
     after = last.id

@@ -102,7 +102,7 @@ function checkScopes(realm: string, viewer: Viewer, scopes: readonly Scope[]): v
 export type KnownRoute = Pick<RouteOptions, 'method' | 'url' | 'config'>
 
 /** Prevents the start if a route declares no access: such a route would be open to everyone. */
-export function checkAccessOf(routes: readonly KnownRoute[]): void {
+export function checkRouteAccess(routes: readonly KnownRoute[]): void {
   const undeclared = routes.filter(
     ({ config = {} }) => !config.scopes && !config.public && !config.power && !config.member,
   )

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Knex } from 'knex'
 import { isRead } from '../limits/write-limit.js'
-import { namesTag, weakTagOf } from '../server/entity-tags.js'
+import { buildWeakTag, namesTag } from '../server/entity-tags.js'
 import { RequestFault } from '../server/request-faults.js'
 
 /** A single object of an API: its row, and its representation as the GET of its path answers it. */
@@ -60,7 +60,7 @@ export function addConditionalWrites(app: FastifyInstance, objects: ConditionalO
   })
 }
 
-const tagOf = (object: unknown) => weakTagOf(JSON.stringify(object))
+const tagOf = (object: unknown) => buildWeakTag(JSON.stringify(object))
 
 function pathBelow({ prefix }: FastifyInstance, url = ''): string {
   return url.slice(prefix.length)

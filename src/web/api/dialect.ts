@@ -18,6 +18,6 @@ export function dialectContext(
   return { addresses: config, dialect }
 }
 
-export function dialectOf({ server, viewer }: FastifyRequest): DialectContext {
+export function readDialect({ server, viewer }: FastifyRequest): DialectContext {
   return dialectContext(server.pod.config, viewer)
 }

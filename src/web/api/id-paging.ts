@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { IdPage, IdPageResult } from '../../persistence/sql/id-page.js'
 import { type CursorQuery, readCursor } from './cursor-paging.js'
-import { openLinks, sendLinks } from './page-links.js'
+import { createPageLinks, sendLinks } from './page-links.js'
 
 export function readIdPaging(query: CursorQuery): IdPage {
   const { limit, groups } = readCursor(query, /^([ba])([0-9]{1,15})$/)
@@ -18,7 +18,7 @@ export function linkIdPages(
 ): void {
   const [first, last] = [items[0], items.at(-1)]
   if (first === undefined || last === undefined) return
-  const linkTo = openLinks(request)
+  const linkTo = createPageLinks(request)
   sendLinks(reply, {
     next: hasOlder ? linkTo({ cursor: `b${last.id}` }) : undefined,
     previous: hasNewer ? linkTo({ cursor: `a${first.id}` }) : undefined,

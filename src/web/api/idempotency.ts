@@ -10,7 +10,7 @@ import {
   storeAnswer,
 } from '../../persistence/accounts/idempotency-keys.js'
 import type { Pod } from '../../pod/pod.js'
-import { pathOf } from '../server/paths.js'
+import { stripQuery } from '../server/paths.js'
 import { RequestFault } from '../server/request-faults.js'
 import { hashUpload, type UploadHash } from '../uploads/upload-hash.js'
 
@@ -114,7 +114,7 @@ function ownerOf({ headers, viewer }: FastifyRequest): KeyOwner {
 function hashRequest(request: FastifyRequest): Buffer {
   const { method, url, query, body, uploadHash } = request
   const fields = uploadHash === undefined ? withoutToken(body ?? {}, request) : 'parts'
-  const content = [method, pathOf(url), Object.entries(Object(query)).filter(isNoToken), fields]
+  const content = [method, stripQuery(url), Object.entries(Object(query)).filter(isNoToken), fields]
   return createHash('sha256').update(canonicalJson(content)).digest()
 }
 

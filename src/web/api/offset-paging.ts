@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { OffsetPage } from '../../persistence/sql/keyset-page.js'
 import { type CursorQuery, readCursor } from './cursor-paging.js'
-import { openLinks, sendLinks } from './page-links.js'
+import { createPageLinks, sendLinks } from './page-links.js'
 
 export function readOffsetPaging(query: CursorQuery): OffsetPage {
   const { limit, groups } = readCursor(query, /^o([0-9]{1,9})$/)
@@ -15,7 +15,7 @@ export function linkOffsetPages(
   { offset, limit }: OffsetPage,
   { more }: { readonly more: boolean },
 ): void {
-  const linkTo = openLinks(request)
+  const linkTo = createPageLinks(request)
   sendLinks(reply, {
     next: more ? linkTo({ cursor: `o${offset + limit}` }) : undefined,
     previous: offset > 0 ? linkTo({ cursor: `o${Math.max(0, offset - limit)}` }) : undefined,

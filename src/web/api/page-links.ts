@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { pathOf } from '../server/paths.js'
+import { stripQuery } from '../server/paths.js'
 
 type Changes = Readonly<Record<string, string | number | undefined>>
 
 /** Builds URLs of the same request with other parameters. The query is encoded, so that no value can end the link. */
-export function openLinks({ url, server }: FastifyRequest): (changes: Changes) => string {
-  const path = pathOf(url)
+export function createPageLinks({ url, server }: FastifyRequest): (changes: Changes) => string {
+  const path = stripQuery(url)
   const [query = ''] = url.slice(path.length).split('#', 1)
   const address = new URL(path, server.pod.config.url).href
   return (changes) => {

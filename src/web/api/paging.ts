@@ -9,7 +9,7 @@ import {
   type TimePage,
 } from '../../persistence/sql/keyset-page.js'
 import { readTime } from '../schemas/times.js'
-import { openLinks, sendLinks } from './page-links.js'
+import { createPageLinks, sendLinks } from './page-links.js'
 
 const DEFAULT_ITEMS = 15
 const MOST_ITEMS = 100
@@ -100,7 +100,7 @@ export function linkTimePages<Item extends { readonly id: number; readonly creat
   if (first === undefined || last === undefined) return
   const [nextSide, previousSide] =
     pageOrder(page, order) === 'newest first' ? (['before', 'after'] as const) : (['after', 'before'] as const)
-  const linkTo = openLinks(request)
+  const linkTo = createPageLinks(request)
   const link = (side: 'before' | 'after', item: Item) => {
     const { time, id } = keyOf(item)
     return linkTo({
@@ -127,7 +127,7 @@ export function linkIndexPages(
 ): void {
   const page = offset / limit + 1
   if (!more && page === 1) return
-  const linkTo = openLinks(request)
+  const linkTo = createPageLinks(request)
   sendLinks(reply, {
     next: more ? linkTo({ page: page + 1 }) : undefined,
     previous: page > 1 ? linkTo({ page: page - 1 }) : undefined,

@@ -3,10 +3,10 @@ import { lacksStaffFactor } from '../../domain/accounts/factors/second-factor.js
 import { hasPower } from '../../domain/accounts/role-powers.js'
 import { type AccountWithRole, findAccountWithRole } from '../../domain/accounts/staff.js'
 import { type Actor, actorOfAccount } from '../../domain/moderation/actor.js'
-import { openNetworkList } from '../../networks/trusted-proxies.js'
+import { parseNetworkList } from '../../networks/trusted-proxies.js'
 import type { Role } from '../../persistence/models/user.js'
 import { isUrl } from '../../protocol/is-url.js'
-import { type Browser, browserOf, type SignedInSession } from '../oidc/browser.js'
+import { type Browser, readBrowser, type SignedInSession } from '../oidc/browser.js'
 import { formText } from '../oidc/form-text.js'
 import { OIDC_PATHS } from '../oidc/paths.js'
 import { RequestFault } from '../server/request-faults.js'
@@ -43,7 +43,7 @@ interface ConsoleAccess {
  */
 export function addConsoleAccess(app: FastifyInstance): void {
   const { pod } = app
-  const isAllowedNetwork = openNetworkList(pod.config.consoleNetworks)
+  const isAllowedNetwork = parseNetworkList(pod.config.consoleNetworks)
 
   app.decorateRequest('consoleAccess', undefined)
   app.decorateRequest('console', {
@@ -58,7 +58,7 @@ export function addConsoleAccess(app: FastifyInstance): void {
     const { power } = request.routeOptions.config
     if (power === undefined) return
     if (!isAllowedNetwork(request.ip)) throw nothingHere()
-    const browser = await browserOf(app, request, reply)
+    const browser = await readBrowser(app, request, reply)
     const session = await browser.signedIn()
     const account = session && (await findAccountWithRole(pod, { 'person.address': session.address }))
     if (session === undefined || account === undefined) return reply.redirect(signInPath(request), 303)

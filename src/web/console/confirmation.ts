@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formText } from '../oidc/form-text.js'
 import { html, type Markup } from '../pages/markup.js'
-import { pathOf } from '../server/paths.js'
+import { stripQuery } from '../server/paths.js'
 import { sendConsolePage } from './console-page.js'
 import { confirmField } from './form-parts.js'
 import { keptFields } from './kept-fields.js'
@@ -30,7 +30,7 @@ export function sendConfirmationPage(
     status: isWrong ? 422 : 200,
     content: html`<section class="card"><p>Nothing has been changed yet.</p>
 ${preview}
-${isWrong && html`<p class="alert" role="alert" id="confirm-error">The <a href="#confirm">text</a> does not match.</p>\n`}<form class="entry" method="post" action="${pathOf(request.url)}">
+${isWrong && html`<p class="alert" role="alert" id="confirm-error">The <a href="#confirm">text</a> does not match.</p>\n`}<form class="entry" method="post" action="${stripQuery(request.url)}">
 ${keptFields(request.body, ['confirm', 'current_password'])}${confirmField(label, isWrong ? 'wrong' : undefined)}<button class="danger">${title}</button></form></section>`,
   })
 }

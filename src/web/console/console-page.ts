@@ -4,9 +4,9 @@ import { OIDC_PATHS } from '../oidc/paths.js'
 import { ICON_PATH } from '../pages/html.js'
 import { html, type Markup, trusted } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
-import { pathOf } from '../server/paths.js'
+import { stripQuery } from '../server/paths.js'
 import { CONSOLE_POLICY, CONSOLE_STYLE } from './console-style.js'
-import { noticeOf } from './notices.js'
+import { findNotice } from './notices.js'
 import { CONSOLE_SECTIONS, type ConsoleSection } from './paths.js'
 
 export interface ConsolePage {
@@ -25,7 +25,7 @@ export function sendConsolePage(
 ): FastifyReply {
   const { podName } = request.server.pod.config
   const { staff, formToken } = request.console
-  const notice = noticeOf(queryText(request, 'notice'))
+  const notice = findNotice(queryText(request, 'notice'))
   const groups = ['Moderation', 'Operation'] as const
   const sections = CONSOLE_SECTIONS.filter(({ power }) => hasPower(staff.role, power))
   const page = html`<!doctype html>
@@ -44,7 +44,7 @@ export function sendConsolePage(
 <form method="post" action="${OIDC_PATHS.signOut}"><input type="hidden" name="form" value="${formToken.page}"><span class="small"><bdi>${staff.username}</bdi>, ${staff.role}</span>
 <button class="quiet">Sign out</button></form></header>
 <nav class="sections" aria-label="Console">
-${groups.map((group) => groupOf(group, sections, pathOf(request.url)))}</nav>
+${groups.map((group) => groupOf(group, sections, stripQuery(request.url)))}</nav>
 <main id="content" tabindex="-1">
 <h1>${title}</h1>
 ${notice === undefined ? '' : html`<p class="notice" role="status">${notice}</p>\n`}${content}

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { policyOf } from '../pages/html.js'
+import { formatPolicy } from '../pages/html.js'
 import { PAGE_STYLE } from '../pages/page-style.js'
 
 const OWN_STYLE = `
@@ -87,7 +87,7 @@ const OWN_STYLE = `
 export const CONSOLE_STYLE = PAGE_STYLE + OWN_STYLE
 
 /** The policy of console pages: no scripts, nothing from other hosts, forms only to this pod. */
-export const CONSOLE_POLICY = policyOf({
+export const CONSOLE_POLICY = formatPolicy({
   'default-src': "'none'",
   'style-src': `'sha256-${createHash('sha256').update(CONSOLE_STYLE).digest('base64')}'`,
   'img-src': "'self'",

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { readDeliveriesOfPost } from '../../domain/outbound/post-deliveries.js'
 import type { DeliveryReport } from '../../persistence/outbound/delivery-report.js'
-import { addressHostOf } from '../../protocol/address.js'
+import { formatAddressHost } from '../../protocol/address.js'
 import { html, type Markup } from '../pages/markup.js'
 import { sendConsolePage } from './console-page.js'
 import { explainFault } from './fault-words.js'
@@ -46,7 +46,7 @@ function reportCard({ verb, writtenAt, sentTo, arrived, missing }: DeliveryRepor
     rows: missing
       .slice(0, MISSING_SHOWN)
       .map(({ state, person, attempts, nextTryAt, fault, status, ...place }) => [
-        html`<a href="/admin/pods/${encodeURIComponent(addressHostOf(place))}"><bdi>${addressHostOf(place)}</bdi></a>`,
+        html`<a href="/admin/pods/${encodeURIComponent(formatAddressHost(place))}"><bdi>${formatAddressHost(place)}</bdi></a>`,
         state === 'dead' ? stateBadge('given up', 'bad') : 'waiting',
         formatCount(attempts),
         nextTryAt === null ? '–' : formatTime(new Date(nextTryAt)),

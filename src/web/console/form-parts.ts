@@ -56,7 +56,7 @@ export function select(
 }
 
 /** Options of a select whose texts are their values, after one for "all". */
-export function choicesOf(values: readonly string[], all?: string): readonly (readonly [string, string])[] {
+export function buildChoices(values: readonly string[], all?: string): readonly (readonly [string, string])[] {
   const options = values.map((value) => [value, value.replaceAll('_', ' ')] as const)
   return all === undefined ? options : [['', all], ...options]
 }

@@ -57,6 +57,6 @@ export const NOTICES = {
   import_undone: 'The import is being taken back. Reload the page for the progress.',
 } as const
 
-export function noticeOf(name: string | undefined): string | undefined {
+export function findNotice(name: string | undefined): string | undefined {
   return Object.entries(NOTICES).find(([known]) => known === name)?.[1]
 }

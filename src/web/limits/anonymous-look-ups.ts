@@ -8,7 +8,7 @@ import { html } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { HTTP_LIMITS } from '../server/limits.js'
 import { pageFault, type RequestFault, tooBusy } from '../server/request-faults.js'
-import { openRateLimit, openRateLimitOf } from './rate-limit.js'
+import { openKeyedRateLimit, openRateLimit } from './rate-limit.js'
 
 /**
  * Answers an anonymous request for an object that another pod may have: with the object, with 404, or with a page that reloads
@@ -29,7 +29,7 @@ export function openAnonymousLookUps(pod: Pod): AnswerLookUp {
   const { ofAddress, ofAll, perSeconds, sources, waitingAtOnce } = ANONYMOUS_LOOKUP_LIMITS
   const now = () => pod.now()
   const limitAddress = openRateLimit({ limit: 'anonymous_look_ups', times: ofAddress, perSeconds, sources, now })
-  const limitAll = openRateLimitOf<'all'>({ limit: 'anonymous_look_ups', times: ofAll, perSeconds, sources: 1, now })
+  const limitAll = openKeyedRateLimit<'all'>({ limit: 'anonymous_look_ups', times: ofAll, perSeconds, sources: 1, now })
   let waiting = 0
 
   return async (request, reply, lookUp, { known, unknown }) => {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { networkOfAddress, siteOf } from '../../networks/network-source.js'
+import { networkOfAddress, siteOfNetwork } from '../../networks/network-source.js'
 import type { HttpLimits } from '../server/limits.js'
 
 /**
@@ -42,7 +42,7 @@ export function limitConnections(server: Server, options: ConnectionLimitOptions
   server.on('drop', () => countClosure('all_in_use'))
   server.on('connection', (socket: Socket) => {
     const ip = socket.remoteAddress ?? ''
-    const site = siteOf(ip)
+    const site = siteOfNetwork(ip)
     const isProxy = isTrustedProxy(socket.remoteAddress)
     const address = open(networkOfAddress(ip), isProxy)
     // The connections of a proxy do not count for its /48: they belong to many clients.

@@ -1,4 +1,4 @@
-import { networkOfAddress, siteOf } from '../../networks/network-source.js'
+import { networkOfAddress, siteOfNetwork } from '../../networks/network-source.js'
 import { limitOfSite, openWindowCounter } from '../../throttling/rate-counters.js'
 import { RequestFault } from '../server/request-faults.js'
 import { countRateLimited, type RateLimitName } from './rejection-metrics.js'
@@ -19,10 +19,10 @@ export type RateLimit<Source> = (source: Source) => () => void
 /** Limits network addresses: each IPv4 address, each IPv6 /64, and the networks of an IPv6 /48 together. */
 export function openRateLimit(rule: RateRule): RateLimit<string> {
   const { times, sources } = rule
-  const limitSource = openRateLimitOf<string>(rule)
-  const limitSite = openRateLimitOf<string>({ ...rule, times: times === 0 ? 0 : limitOfSite(times, sources) })
+  const limitSource = openKeyedRateLimit<string>(rule)
+  const limitSite = openKeyedRateLimit<string>({ ...rule, times: times === 0 ? 0 : limitOfSite(times, sources) })
   return (ip) => {
-    const site = siteOf(ip)
+    const site = siteOfNetwork(ip)
     if (site === undefined) return limitSource(networkOfAddress(ip))
     const undoSite = limitSite(site)
     try {
@@ -38,7 +38,7 @@ export function openRateLimit(rule: RateRule): RateLimit<string> {
   }
 }
 
-export function openRateLimitOf<Source extends {}>({
+export function openKeyedRateLimit<Source extends {}>({
   limit,
   times,
   perSeconds,

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Pod } from '../../pod/pod.js'
 import { WRITE_LIMITS } from '../api/limits.js'
-import { openRateLimitOf, type RateLimit } from './rate-limit.js'
+import { openKeyedRateLimit, type RateLimit } from './rate-limit.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -57,7 +57,7 @@ export function isRead(method: string): boolean {
 
 export function openWriteLimit(pod: Pick<Pod, 'config' | 'now'>): RateLimit<number> {
   const { perSeconds, users } = WRITE_LIMITS
-  return openRateLimitOf({
+  return openKeyedRateLimit({
     limit: 'writes',
     times: pod.config.writeLimit,
     perSeconds,

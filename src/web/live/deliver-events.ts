@@ -2,7 +2,7 @@ import { findViewersByTokenIds } from '../../domain/accounts/viewers.js'
 import { findLiveEvents, groupAnnouncementsByRecipient } from '../../domain/notifications/live-events.js'
 import { recordWrites } from '../../persistence/database/last-writes.js'
 import {
-  ANNOUNCEMENTS_AT_ONCE,
+  ANNOUNCEMENT_BATCH_SIZE,
   type Announcement,
   findAnnouncementRange,
   listAnnouncementsOfUser,
@@ -62,7 +62,7 @@ export function openEventDelivery(pod: Pod, limits: LiveLimits): EventDelivery {
 
     const { userId } = listener.viewer
     const missed = await listAnnouncementsOfUser(pod.db, { userId, after: listener.position, upTo: newest })
-    const isComplete = missed.length < ANNOUNCEMENTS_AT_ONCE
+    const isComplete = missed.length < ANNOUNCEMENT_BATCH_SIZE
     const recipients = await findRecipients(missed, [listener])
     const upTo = isComplete ? newest : (missed.at(-1)?.id ?? newest)
     const canAcceptMore = await send(listener, recipients.get(listener), upTo)

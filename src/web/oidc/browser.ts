@@ -2,7 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { findActiveUser } from '../../domain/accounts/authorizations.js'
-import { noteSignIn } from '../../domain/accounts/sessions.js'
+import { recordSignIn } from '../../domain/accounts/sessions.js'
 import { pageFault, type RequestFault } from '../server/request-faults.js'
 import { OIDC_LIMITS } from './limits.js'
 import { hasBegunRequest } from './request-cookies.js'
@@ -12,7 +12,7 @@ import { recordSessionUse } from './sessions/session-use.js'
 export type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 
 /** The languages that the application has requested. */
-export function uiLocalesOf(interaction: Interaction | undefined): string | undefined {
+export function readUiLocales(interaction: Interaction | undefined): string | undefined {
   const wanted = interaction?.params['ui_locales']
   return typeof wanted === 'string' ? wanted : undefined
 }
@@ -27,7 +27,7 @@ export interface Browser {
   keepSecondStep(id: string): void
   /** The id of the last sign-in whose second step is missing. */
   secondStep(): string | undefined
-  forgetSecondStep(): void
+  deleteSecondStep(): void
   signOut(): Promise<void>
   /** The session of the signed-in user; undefined: signed out. It does not tell whether the account is still active. */
   signedIn(): Promise<SignedInSession | undefined>
@@ -85,7 +85,11 @@ async function isOfSession({ Session }: Provider, { session: begun }: Interactio
   return (await Session.findByUid(begun.uid))?.accountId === begun.accountId
 }
 
-export async function browserOf(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<Browser> {
+export async function readBrowser(
+  app: FastifyInstance,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Browser> {
   const provider = await app.provider()
   const context = provider.createContext(request.raw, reply.raw)
   const { cookies } = context
@@ -134,12 +138,12 @@ export async function browserOf(app: FastifyInstance, request: FastifyRequest, r
     async signIn(login, interaction, returnTo = '/') {
       const target = interaction ? await continueAs(interaction, login) : returnTo
       if (!interaction) await begin(login)
-      await noteSignIn(app.pod, login.address, keepBrowserId(cookies))
+      await recordSignIn(app.pod, login.address, keepBrowserId(cookies))
       return target
     },
     keepSecondStep: (id) => void cookies.set(STEP_COOKIE, id, COOKIE),
     secondStep: () => cookies.get(STEP_COOKIE, COOKIE),
-    forgetSecondStep: () => void cookies.set(STEP_COOKIE, null, COOKIE),
+    deleteSecondStep: () => void cookies.set(STEP_COOKIE, null, COOKIE),
     signOut: endSession,
     async signedIn() {
       const found = await session()

@@ -4,7 +4,7 @@ import type { MessageId } from '../../languages/translate.js'
 import { isDatabaseUnavailable } from '../../persistence/database/errors.js'
 import type { Pod } from '../../pod/pod.js'
 import { errorPage } from '../pages/html.js'
-import { languageOf } from '../pages/language/request-language.js'
+import { chooseRequestLanguage } from '../pages/language/request-language.js'
 import { HTTP_LIMITS } from '../server/limits.js'
 
 type FaultText = Extract<MessageId, `error.${string}`>
@@ -26,7 +26,7 @@ type FaultContext = Pick<KoaContextWithOIDC, 'status' | 'type' | 'body' | 'req'>
 /** Shows an error page to the person if the error must not be sent to the client. */
 export function answerFault(pod: Pick<Pod, 'config' | 'locales'>, ctx: FaultContext, { error }: ErrorOut): void {
   const reason = ctx.status === 503 ? 'temporarily_unavailable' : error
-  const t = pod.locales.translator(languageOf(pod, ctx.req.headers))
+  const t = pod.locales.translator(chooseRequestLanguage(pod, ctx.req.headers))
   ctx.type = 'html'
   ctx.body = errorPage(t, ctx.status, t(textOf(reason)))
 }

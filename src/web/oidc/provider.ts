@@ -28,7 +28,7 @@ const PROMPT_PATHS: Readonly<Record<string, string>> = {
 }
 
 /** Opens the authorization server on the first request, because that may generate its signing key. */
-export function providerOf(pod: Pod): () => Promise<Provider> {
+export function getProvider(pod: Pod): () => Promise<Provider> {
   let opened: Promise<Provider> | undefined
   return async () => {
     opened ??= openProvider(pod)

@@ -17,7 +17,7 @@ import { confirmEmailRoutes } from './links/confirm-email.js'
 import { passwordResetRoutes } from './links/password-reset.js'
 import { unsubscribeRoutes } from './links/unsubscribe.js'
 import { OIDC_PATHS } from './paths.js'
-import { providerOf } from './provider.js'
+import { getProvider } from './provider.js'
 import { registrationRoutes } from './registration.js'
 import { revocationRoutes } from './revocations.js'
 import { signInRoutes } from './sign-in.js'
@@ -34,7 +34,7 @@ declare module 'fastify' {
 /** OpenID Connect on the paths of diaspora*, with the pages for sign-in, sign-up and consent. */
 export const oidcRoutes: FastifyPluginAsync = async (app) => {
   const { url, oidcIssuer = url } = app.pod.config
-  app.decorate('provider', providerOf(app.pod))
+  app.decorate('provider', getProvider(app.pod))
   app.addHook('onRequest', async ({ raw, ip }) => {
     raw.headers['x-forwarded-for'] = ip // of the headers, only those of a trusted proxy count
     // The library builds URLs from these headers. They are set to the URL of the pod, regardless of the request.

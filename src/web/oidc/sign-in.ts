@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { findActiveUser } from '../../domain/accounts/authorizations.js'
 import { findClient } from '../../domain/accounts/clients.js'
-import { relyingPartyOf } from '../../domain/accounts/factors/relying-party.js'
+import { findRelyingParty } from '../../domain/accounts/factors/relying-party.js'
 import { findFactors, hasFactor } from '../../domain/accounts/factors/second-factor.js'
 import { beginSecondStep, type FirstFactor } from '../../domain/accounts/factors/second-step.js'
 import { normaliseUsername, type SignIn, signIn } from '../../domain/accounts/sign-in.js'
@@ -15,7 +15,7 @@ import { formPolicy } from '../pages/forms.js'
 import type { PageTexts } from '../pages/language/page-texts.js'
 import { textsFor } from '../pages/language/request-language.js'
 import { queryText } from '../schemas/query-text.js'
-import { type Browser, browserOf, uiLocalesOf } from './browser.js'
+import { type Browser, readBrowser, readUiLocales } from './browser.js'
 import { formText } from './form-text.js'
 import { OIDC_PATHS } from './paths.js'
 import { asksOnlyForFactor } from './policy.js'
@@ -40,7 +40,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   const schema = { hide: true }
   // Successful sign-ins are not limited.
   const limited = limitAddresses(pod, 'signIns', (status) => status !== 303)
-  const hasPasskeys = relyingPartyOf(pod) !== undefined
+  const hasPasskeys = findRelyingParty(pod) !== undefined
   const wrongPasswords = openWrongPasswords(() => pod.now())
 
   async function show(
@@ -53,7 +53,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const params = interaction?.params ?? {}
     const client = interaction && (await findClient(pod, String(params['client_id'])))
     const hint = normaliseUsername(pod, String(params['login_hint'] ?? ''))
-    const t = textsFor(request, reply, { uiLocales: uiLocalesOf(interaction) })
+    const t = textsFor(request, reply, { uiLocales: readUiLocales(interaction) })
     const { podName, host } = pod.config
     return reply
       .type('text/html; charset=utf-8')
@@ -78,7 +78,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   }
 
   app.get(OIDC_PATHS.signIn, { config, schema }, async (request, reply) => {
-    const browser = await browserOf(app, request, reply)
+    const browser = await readBrowser(app, request, reply)
     const uid = queryText(request, 'request')
     const returnTo = readReturnPath(queryText(request, 'return_to'))
     if (uid === undefined && (await browser.address())) {
@@ -105,7 +105,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   }
 
   app.post(OIDC_PATHS.signIn, { config, schema, ...limited }, async (request, reply) => {
-    const browser = await browserOf(app, request, reply)
+    const browser = await readBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const uid = formText(request, 'request')
     const returnTo = readReturnPath(formText(request, 'return_to'))
@@ -157,7 +157,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.post(OIDC_PATHS.signOut, { config, schema }, async (request, reply) => {
-    const browser = await browserOf(app, request, reply)
+    const browser = await readBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     await browser.signOut()
     return reply.redirect('/', 303)

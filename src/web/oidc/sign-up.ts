@@ -22,7 +22,7 @@ import type { PageTexts } from '../pages/language/page-texts.js'
 import { refusalText } from '../pages/language/refusal-text.js'
 import { setLanguageCookie, textsFor } from '../pages/language/request-language.js'
 import { queryText } from '../schemas/query-text.js'
-import { type Browser, browserOf, type Interaction, uiLocalesOf } from './browser.js'
+import { type Browser, type Interaction, readBrowser, readUiLocales } from './browser.js'
 import { formText } from './form-text.js'
 import { isFormTimeFit, signFormTime } from './form-time.js'
 import { OIDC_PATHS } from './paths.js'
@@ -48,7 +48,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
   async function show(request: FastifyRequest, reply: FastifyReply, browser: Browser, visit: Visit) {
     const { podName, host } = pod.config
     const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)
-    const t = textsFor(request, reply, { uiLocales: uiLocalesOf(interaction) })
+    const t = textsFor(request, reply, { uiLocales: readUiLocales(interaction) })
     reply.type('text/html; charset=utf-8')
     const refused = (await findNetworkRefusal(pod, request.ip)) ?? (await findSignUpRefusal(pod, visit.invitation))
     if (refused?.reason === 'sign_up_full') reply.code(503).header('retry-after', String(refused.details['retryAfter']))
@@ -101,7 +101,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
   }
 
   app.get(OIDC_PATHS.signUp, { config, schema }, async (request, reply) => {
-    const browser = await browserOf(app, request, reply)
+    const browser = await readBrowser(app, request, reply)
     return show(request, reply, browser, {
       request: queryText(request, 'request'),
       invitation: queryText(request, 'invitation'),
@@ -109,11 +109,11 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.post(OIDC_PATHS.signUp, { config, schema, ...limited }, async (request, reply) => {
-    const browser = await browserOf(app, request, reply)
+    const browser = await readBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const visit = { request: formText(request, 'request'), invitation: formText(request, 'invitation') }
     const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)
-    const t = textsFor(request, reply, { uiLocales: uiLocalesOf(interaction) })
+    const t = textsFor(request, reply, { uiLocales: readUiLocales(interaction) })
     const username = normaliseUsername(pod, formText(request, 'username') ?? '')
     const password = formText(request, 'password') ?? ''
     const texts = { email: formText(request, 'email'), reason: formText(request, 'reason')?.trim() }

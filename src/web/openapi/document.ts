@@ -43,7 +43,7 @@ import { SignUpSchema } from '../schemas/sign-ups.js'
 import { UserNoticeSchema } from '../schemas/user-notices.js'
 import { addCompression } from '../server/compression.js'
 import { DOCS_SCRIPT, DOCS_STYLE } from './docs-theme.js'
-import { errorResponsesOf } from './error-responses.js'
+import { buildErrorResponses } from './error-responses.js'
 import { finishDocument, RESPONSE_HEADERS } from './finish-document.js'
 
 const VERSION = '1.0.0'
@@ -303,7 +303,7 @@ const describeAccess: SwaggerTransform = ({ schema, url, route }) => {
       }),
       security: [{ token: [...scopes] }, { openid: [...scopes] }],
       response: {
-        ...errorResponsesOf(route, schema),
+        ...buildErrorResponses(route, schema),
         ...(schema.response as object | undefined), // a schema for each status
       },
     },

@@ -8,7 +8,7 @@ const BEFORE_ROUTING = ['malformed_request', 'request_timeout', 'url_too_long', 
 type Reasons = ReadonlyMap<number, ReadonlySet<ErrorReason>>
 
 /** The error responses of an operation as the API description shows them: for each status the reasons that it can have. */
-export function errorResponsesOf(route: RouteOptions, schema: FastifySchema): Readonly<Record<string, object>> {
+export function buildErrorResponses(route: RouteOptions, schema: FastifySchema): Readonly<Record<string, object>> {
   const responses = Array.from(reasonsOf(route, schema), ([status, reasons]) => [status, responseOf(reasons)])
   return { ...Object.fromEntries(responses), default: responseOf(new Set(BEFORE_ROUTING)) }
 }

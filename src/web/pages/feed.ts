@@ -4,7 +4,7 @@ import type { Person, Profile } from '../../persistence/models/person.js'
 import { cleanText } from '../../protocol/xml/xml.js'
 import { presentName } from '../presenters/people.js'
 import { isNsfw, postTitle } from '../presenters/posts.js'
-import { summaryOf } from '../text/plain-text.js'
+import { buildSummary } from '../text/plain-text.js'
 import { type Names, writeExcerpt } from '../text/write-html.js'
 import { escapeHtml } from './html.js'
 import type { PageFacts } from './language/page-texts.js'
@@ -34,7 +34,7 @@ export function personFeed({ person, profile, posts, names }: FeedFacts, { t, ur
     `<id>${xmlText(personUrl)}</id>`,
     `<title>${xmlText(`${presentName(person)} · ${podName}`)}</title>`,
     ...(profile.publicDetails && profile.bio.trim() !== ''
-      ? [`<subtitle>${xmlText(summaryOf(profile.bio))}</subtitle>`]
+      ? [`<subtitle>${xmlText(buildSummary(profile.bio))}</subtitle>`]
       : []),
     `<updated>${updated.toISOString()}</updated>`,
     `<link rel="alternate" type="text/html" href="${xmlText(personUrl)}"/>`,

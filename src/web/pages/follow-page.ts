@@ -3,7 +3,7 @@ import { presentName } from '../presenters/people.js'
 import { field } from './forms.js'
 import { pageHead } from './head.js'
 import { escapeHtml, page } from './html.js'
-import { markupOf } from './language/message-markup.js'
+import { translateMarkup } from './language/message-markup.js'
 import type { PageFacts, PageTexts } from './language/page-texts.js'
 import { html, trusted } from './markup.js'
 
@@ -43,8 +43,8 @@ export function followPage({ person, followUrl, entered }: FollowPageFacts, { t,
   const content =
     followUrl === undefined
       ? trusted(followForm(t, person, entered))
-      : html`<p>${markupOf(t, 'page.follow_continue', { address: person.address })}</p>
-<p class="actions"><a class="button" href="${followUrl}" rel="nofollow noopener">${markupOf(t, 'page.follow_continue_on', { host: new URL(followUrl).host })}</a></p>`
+      : html`<p>${translateMarkup(t, 'page.follow_continue', { address: person.address })}</p>
+<p class="actions"><a class="button" href="${followUrl}" rel="nofollow noopener">${translateMarkup(t, 'page.follow_continue_on', { host: new URL(followUrl).host })}</a></p>`
   return page({
     t,
     title: `${followUrl === undefined ? t('common.error_title', { title }) : title} · ${podName}`,
@@ -57,7 +57,7 @@ export function followPage({ person, followUrl, entered }: FollowPageFacts, { t,
       indexed: false,
       type: 'website',
     }),
-    content: html`<h1>${markupOf(t, 'page.follow', { name })}</h1>
+    content: html`<h1>${translateMarkup(t, 'page.follow', { name })}</h1>
 ${content}
 <nav aria-label="${t('common.more_pages')}"><a href="/people/${person.guid}"><bdi>${name}</bdi></a></nav>`.text,
   })

@@ -1,5 +1,5 @@
 import type { Translate } from '../../languages/translate.js'
-import { escapeHtml, PAGE_RULES, policyOf } from './html.js'
+import { escapeHtml, formatPolicy, PAGE_RULES } from './html.js'
 
 /**
  * The policy of a page with a form. Browsers apply `form-action` to every redirect that follows the form. If a client waits for the
@@ -14,7 +14,7 @@ export function formPolicy({
   readonly runsScript?: boolean
 }): string {
   const { 'form-action': _, ...others } = PAGE_RULES
-  return policyOf({
+  return formatPolicy({
     ...others,
     ...(!leadsToClient && { 'form-action': "'self'" }),
     ...(runsScript && { 'script-src': "'self'" }),

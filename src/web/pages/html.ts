@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Config } from '../../config/config.js'
-import { directionOf, languageName } from '../../languages/languages.js'
+import { languageName, textDirection } from '../../languages/languages.js'
 import { escapeHtml } from '../../protocol/escape-html.js'
 import type { PodAddresses } from '../presenters/picture-urls.js'
 import type { LanguageChoice, PageTexts } from './language/page-texts.js'
@@ -21,7 +21,7 @@ export const PAGE_RULES = {
 export const ICON_PATH = '/favicon.svg'
 
 /** The policy as a header value. */
-export function policyOf(rules: Readonly<Record<string, string>>): string {
+export function formatPolicy(rules: Readonly<Record<string, string>>): string {
   return Object.entries(rules)
     .map(([rule, sources]) => `${rule} ${sources}`)
     .join('; ')
@@ -45,7 +45,7 @@ export interface Page {
 
 export function page({ t, title, content, head = '', site, layout = 'single' }: Page): string {
   return `<!doctype html>
-<html lang="${t.language}" dir="${directionOf(t.language)}">
+<html lang="${t.language}" dir="${textDirection(t.language)}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -2,7 +2,7 @@ import type { ListPage, PagePosition, PublicPost } from '../../domain/posts/publ
 import type { Person, Profile } from '../../persistence/models/person.js'
 import type { Post } from '../../persistence/models/post.js'
 import { presentName } from '../presenters/people.js'
-import { summaryOf } from '../text/plain-text.js'
+import { buildSummary } from '../text/plain-text.js'
 import { type Names, tagPath, writeExcerpt } from '../text/write-html.js'
 import { feedUrl } from './feed.js'
 import { followForm } from './follow-page.js'
@@ -40,7 +40,7 @@ export function personPage({ person, profile, posts, list, position, names }: Pe
     head: pageHead({
       url: `${url}${path}${positionQuery(position)}`,
       title: name,
-      description: summaryOf(bio),
+      description: buildSummary(bio),
       site: podName,
       indexed: profile.searchable,
       type: 'profile',

@@ -2,7 +2,7 @@ import { hasWebUrl } from '../../domain/photos/photos.js'
 import type { ListPage, PagePosition, PublicPost } from '../../domain/posts/public-posts.js'
 import type { Comment } from '../../persistence/models/comment.js'
 import { isNsfw, postTitle } from '../presenters/posts.js'
-import { summaryOf } from '../text/plain-text.js'
+import { buildSummary } from '../text/plain-text.js'
 import { type Names, writeExcerpt } from '../text/write-html.js'
 import { type PreviewImage, pageHead } from './head.js'
 import { escapeHtml, page } from './html.js'
@@ -34,7 +34,7 @@ export function postPage({ shared, comments, position, names }: PostPageFacts, p
     head: pageHead({
       url: `${url}/posts/${post.guid}`,
       title,
-      description: hidden ? '' : summaryOf((root ?? shared).post.text),
+      description: hidden ? '' : buildSummary((root ?? shared).post.text),
       site: podName,
       indexed: !hidden && author.profile?.searchable !== false,
       type: 'article',

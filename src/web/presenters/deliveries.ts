@@ -1,6 +1,6 @@
 import type { OwnPostDeliveries } from '../../domain/outbound/post-deliveries.js'
 import type { DeliveryReport, MissingDelivery } from '../../persistence/outbound/delivery-report.js'
-import { addressHostOf } from '../../protocol/address.js'
+import { formatAddressHost } from '../../protocol/address.js'
 
 export function presentDeliveryReport({ verb, writtenAt, sentTo, arrived, missing }: DeliveryReport) {
   return {
@@ -10,7 +10,7 @@ export function presentDeliveryReport({ verb, writtenAt, sentTo, arrived, missin
     arrived,
     missing: missing.map(({ state, person, attempts, nextTryAt, fault, status, ...place }) => ({
       state,
-      pod: addressHostOf(place),
+      pod: formatAddressHost(place),
       person,
       attempts,
       next_try_at: nextTryAt === null ? null : new Date(nextTryAt).toISOString(),
@@ -32,7 +32,7 @@ export function presentOwnDeliveries({ public: isPublic, reports }: OwnPostDeliv
       arrived,
       waiting: waiting.length,
       refused: refused.length,
-      ...(isPublic && { waiting_pods: waiting.map(addressHostOf), refused_pods: refused.map(addressHostOf) }),
+      ...(isPublic && { waiting_pods: waiting.map(formatAddressHost), refused_pods: refused.map(formatAddressHost) }),
     }
   })
 }

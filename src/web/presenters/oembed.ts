@@ -1,7 +1,7 @@
 import type { PublicPost } from '../../domain/posts/public-posts.js'
 import { inEnglish } from '../../languages/locales.js'
 import { escapeHtml } from '../pages/html.js'
-import { summaryOf } from '../text/plain-text.js'
+import { buildSummary } from '../text/plain-text.js'
 import { presentName } from './people.js'
 import { isNsfw, postTitle } from './posts.js'
 
@@ -26,7 +26,7 @@ export function presentOembed(
     cache_age: CACHE_SECONDS,
   }
   if (isNsfw(shared)) return { type: 'link', ...common }
-  const text = escapeHtml(summaryOf((shared.root ?? shared).post.text))
+  const text = escapeHtml(buildSummary((shared.root ?? shared).post.text))
   const source = `<a href="${escapeHtml(postUrl)}">${escapeHtml(name)}, ${post.createdAt.toISOString().slice(0, 10)}</a>`
   return {
     type: 'rich',

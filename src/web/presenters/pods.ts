@@ -1,14 +1,14 @@
 import type { PodWithRules } from '../../domain/operations/pods.js'
 import type { ListedPod } from '../../persistence/operations/pod-pages.js'
-import { type PodStateFields, podStateOf } from '../../persistence/outbound/pod-state.js'
-import { addressHostOf } from '../../protocol/address.js'
+import { type PodStateFields, toPodState } from '../../persistence/outbound/pod-state.js'
+import { formatAddressHost } from '../../protocol/address.js'
 import { presentPodRule } from './pod-rules.js'
 
 function presentFields(pod: PodStateFields & Omit<ListedPod, 'oldestWaiting'>, now: Date) {
   const { status, software, failures, people, waiting, dead, pausedUntil } = pod
   return {
-    host: addressHostOf(pod),
-    state: podStateOf(pod, now),
+    host: formatAddressHost(pod),
+    state: toPodState(pod, now),
     status,
     software,
     failures,

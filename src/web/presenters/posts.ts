@@ -7,7 +7,7 @@ import type { Poll } from '../../persistence/models/poll.js'
 import type { Location, Post as StoredPost } from '../../persistence/models/post.js'
 import type { ListedPoll, ListedPost } from '../../persistence/posts/list-posts.js'
 import type { Poll as PollSchema, Post as PostSchema, Root as RootSchema } from '../schemas/posts.js'
-import { type NameOf, titleOf } from '../text/plain-text.js'
+import { buildTitle, type NameOf } from '../text/plain-text.js'
 import { HIDDEN } from './moderation.js'
 import { presentName, presentPersonSummary } from './people.js'
 import { type PhotoFacts, presentPicture } from './photos.js'
@@ -94,7 +94,7 @@ function titleOrPhrase(t: Translate, { text, mentionedPeople = [] }: Titled, aut
     const person = mentionedPeople.find((mentioned) => mentioned.address === address)
     return name ?? (person ? presentName(person) : address)
   }
-  return titleOf(text, nameOf) ?? t('post.from', { name: presentName(author) })
+  return buildTitle(text, nameOf) ?? t('post.from', { name: presentName(author) })
 }
 
 /** The post is tagged #nsfw, or its author's profile is marked. A reshare without root has no content to mark. */

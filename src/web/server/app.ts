@@ -1,8 +1,8 @@
 import { type FastifyInstance, type FastifyPluginAsync, fastify } from 'fastify'
 import type { PackingLimits } from '../../jobs/inbound/pack-messages.js'
-import { openTrustedProxies } from '../../networks/trusted-proxies.js'
+import { parseTrustedProxies } from '../../networks/trusted-proxies.js'
 import type { Pod } from '../../pod/pod.js'
-import { addAuthentication, checkAccessOf, type KnownRoute } from '../api/authentication.js'
+import { addAuthentication, checkRouteAccess, type KnownRoute } from '../api/authentication.js'
 import { openClosureCounts } from '../limits/closure-counts.js'
 import type { ConnectionClosure } from '../limits/connection-limit.js'
 import { watchPressure } from '../limits/load-shedding.js'
@@ -68,7 +68,7 @@ export async function buildApp(
 ): Promise<FastifyInstance> {
   const closures = openClosureCounts()
   const connections = {
-    isTrustedProxy: openTrustedProxies(pod.config.trustProxy),
+    isTrustedProxy: parseTrustedProxies(pod.config.trustProxy),
     countClosure: closures.count,
   }
   const app = fastify({
@@ -135,7 +135,7 @@ export async function buildApp(
     addProxyProbe(publicApp)
   })
 
-  checkAccessOf(routes)
+  checkRouteAccess(routes)
   await app.ready()
   return app
 }

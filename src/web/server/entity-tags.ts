@@ -20,7 +20,7 @@ export function addEntityTags(app: FastifyInstance): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     if (!isRead(request.method) || reply.statusCode !== 200 || typeof payload !== 'string') return done(null, payload)
     const links = String(reply.getHeader('link') ?? '')
-    const etag = String(reply.getHeader('etag') ?? weakTagOf(payload, links))
+    const etag = String(reply.getHeader('etag') ?? buildWeakTag(payload, links))
     reply.header('etag', etag)
     addVary(reply, 'Authorization')
     if (!isNotModified(request, etag)) return done(null, payload)
@@ -50,7 +50,7 @@ function opaque(tag: string): string {
   return tag.replace(/^W\//, '')
 }
 
-export function weakTagOf(payload: string, links = ''): string {
+export function buildWeakTag(payload: string, links = ''): string {
   const hash = createHash('sha256').update(payload).update('\n').update(links).digest('base64url')
   return `W/"${hash.slice(0, 22)}"`
 }

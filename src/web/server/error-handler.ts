@@ -12,9 +12,9 @@ import { refusalText } from '../pages/language/refusal-text.js'
 import { textsFor } from '../pages/language/request-language.js'
 import { type ErrorReason, FIELD_OF_REASON, isErrorReason, reasonOfStatus } from './error-reasons.js'
 import { HTTP_LIMITS } from './limits.js'
-import { answersJson, isConsole, isOpenIdConnect, isPrivate, pathOf } from './paths.js'
+import { answersJson, isConsole, isOpenIdConnect, isPrivate, stripQuery } from './paths.js'
 import { MalformedBody, RequestFault } from './request-faults.js'
-import { noteFailure } from './request-log.js'
+import { recordFailure } from './request-log.js'
 import { InvalidRequest } from './schemas/validation.js'
 
 declare module 'fastify' {
@@ -80,17 +80,17 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   }
   if (error instanceof InvalidRequest) return answerInvalid(error, request, reply, refusals)
   if (isDatabaseUnavailable(error) || error instanceof QueueUnavailable || error instanceof StorageUnavailable) {
-    noteFailure(request, { error, isOutage: true })
+    recordFailure(request, { error, isOutage: true })
     return answerUnavailable(request, reply.header('retry-after', HTTP_LIMITS.retryAfterSeconds))
   }
   // A parent was deleted after the use case had found it.
   if (isForeignKeyViolation(error)) {
-    noteFailure(request, { error, isOutage: false })
+    recordFailure(request, { error, isOutage: false })
     return answerError(request, reply, 404, { message: 'This was deleted in the meantime.', reason: 'not_found' })
   }
   // The checks before the database missed a wrong value of the client.
   if (isUnstorableValue(error)) {
-    noteFailure(request, { error, isOutage: false })
+    recordFailure(request, { error, isOutage: false })
     const message = 'A value in this request cannot be stored.'
     return answerError(request, reply, 422, { message, reason: 'field_invalid' })
   }
@@ -101,7 +101,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
     const message = MESSAGE_OF_STATUS[status] ?? 'This request cannot be read.'
     return answerError(request, reply, status, { message, reason: reasonOfStatus(status) })
   }
-  noteFailure(request, { error, isOutage: false })
+  recordFailure(request, { error, isOutage: false })
   return answerError(request, reply, 500, { message: INTERNAL_ERROR, reason: 'internal_error' })
 }
 
@@ -160,7 +160,7 @@ function answerError(
   status: number,
   { message, reason, field, fields = [], more = {}, text }: ErrorContent,
 ): FastifyReply {
-  const path = pathOf(request.url)
+  const path = stripQuery(request.url)
   // Overrides the caching that the route has set for its success response.
   reply.code(status).header('cache-control', isPrivate(path) ? 'private, no-store' : 'no-store')
   if (!answersJson(path)) {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { PAGE_RULES, policyOf } from '../pages/html.js'
-import { isForOtherOrigins, isPrivate, pathOf } from './paths.js'
+import { formatPolicy, PAGE_RULES } from '../pages/html.js'
+import { isForOtherOrigins, isPrivate, stripQuery } from './paths.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -17,7 +17,7 @@ const A_DAY = 86_400
  * same for every response.
  */
 const PROTECTION = {
-  'content-security-policy': policyOf(PAGE_RULES),
+  'content-security-policy': formatPolicy(PAGE_RULES),
   'cross-origin-opener-policy': 'same-origin',
   // Routes of pictures, which other sites may show in an <img>, override this.
   'cross-origin-resource-policy': 'same-origin',
@@ -55,7 +55,7 @@ export function addHeaders(
     reply.headers(common).header('x-request-id', request.id)
     const { headers } = request.routeOptions.config
     if (headers !== undefined) reply.headers(headers)
-    if (isPrivate(pathOf(request.url))) reply.header('cache-control', 'private, no-store')
+    if (isPrivate(stripQuery(request.url))) reply.header('cache-control', 'private, no-store')
     done()
   })
   if (picturesUrl !== undefined) allowPicturesFrom(app, new URL(picturesUrl).origin)
@@ -83,7 +83,7 @@ export function addVary(reply: FastifyReply, field: string): void {
 /** The API reads no cookies, so any origin may use it without credentials. Browsers send the preflight request without a token. */
 function allowOtherOrigins(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
-    if (!isForOtherOrigins(pathOf(request.url))) return done()
+    if (!isForOtherOrigins(stripQuery(request.url))) return done()
     reply.headers(CORS_RESPONSE)
     if (request.method !== 'OPTIONS') return done()
     reply.code(204).headers(CORS_PREFLIGHT).header('content-length', '0').send()

@@ -11,7 +11,7 @@ export function routedUrl(url: string): string {
 }
 
 /** The part before the query. Only this part of a URL may be compared, logged or shown. */
-export function pathOf(url: string): string {
+export function stripQuery(url: string): string {
   return split(url)[0]
 }
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { openTrustedProxies } from '../../networks/trusted-proxies.js'
+import { parseTrustedProxies } from '../../networks/trusted-proxies.js'
 import { RequestFault } from './request-faults.js'
 
 /** The page by which the pod checks its own proxy. */
@@ -11,7 +11,7 @@ const OPEN_AT_MOST = 10
 
 /** Sends one event about the request as it has arrived, and ends later. */
 export function addProxyProbe(app: FastifyInstance): void {
-  const isTrusted = openTrustedProxies(app.pod.config.trustProxy)
+  const isTrusted = parseTrustedProxies(app.pod.config.trustProxy)
   const open = new Set<() => void>()
   app.addHook('preClose', async () => {
     for (const end of open) end()

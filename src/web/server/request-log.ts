@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import { messageOf } from '../../errors/thrown.js'
-import { openTrustedProxies } from '../../networks/trusted-proxies.js'
+import { parseTrustedProxies } from '../../networks/trusted-proxies.js'
 import { messageWithoutStatement } from '../../persistence/database/errors.js'
 
 declare module 'fastify' {
@@ -24,7 +24,7 @@ interface RequestFailure {
 }
 
 /** Adds a failure to the log line of the request. On routes without such lines it is logged at once, unless it is an outage. */
-export function noteFailure(request: FastifyRequest, failure: RequestFailure): void {
+export function recordFailure(request: FastifyRequest, failure: RequestFailure): void {
   if (request.server.hasRequestDecorator('failure')) request.failure = failure
   else if (!failure.isOutage) request.log.error({ err: failure.error }, 'request failed')
 }
@@ -91,7 +91,7 @@ const TRACE_PARENT = /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]
 
 /** The trace of a request: that of a trusted proxy (`traceparent`), except for messages of other pods, or a new one. */
 export function traceReader(trustProxy: boolean | string): (request: IncomingMessage) => string {
-  const isTrusted = openTrustedProxies(trustProxy)
+  const isTrusted = parseTrustedProxies(trustProxy)
   return ({ headers, socket, url = '' }) => {
     const { traceparent } = headers
     if (typeof traceparent !== 'string' || url.startsWith('/receive') || !isTrusted(socket.remoteAddress))

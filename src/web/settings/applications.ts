@@ -7,9 +7,9 @@ import {
 import { endAllApplications } from '../../domain/accounts/sessions.js'
 import type { Translate } from '../../languages/translate.js'
 import { formText } from '../oidc/form-text.js'
-import { redirectHostOf } from '../pages/accounts/consent-page.js'
+import { parseRedirectHost } from '../pages/accounts/consent-page.js'
 import { scopesInWords } from '../pages/accounts/scope-words.js'
-import { markupOf } from '../pages/language/message-markup.js'
+import { translateMarkup } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
 import { dayHtml } from '../pages/time.js'
 import { readRowId } from '../schemas/numbers.js'
@@ -33,13 +33,13 @@ export const applicationRoutes: FastifyPluginAsync = async (app) => {
         html`${card(t, client)}${settingsForm(
           request,
           html`<input type="hidden" name="id" value="${client.id}">
-<p class="actions"><button class="quiet">${markupOf(t, 'applications.end', { name: nameOf(t, client) })}</button></p>`,
+<p class="actions"><button class="quiet">${translateMarkup(t, 'applications.end', { name: nameOf(t, client) })}</button></p>`,
         )}</section>\n`,
     )
     return sendSettingsPage(request, reply, {
       title: t('settings.applications'),
-      content: html`<section class="card"><p>${markupOf(t, 'applications.about', { address })}</p>
-${clients.length === 0 && html`<p class="soft">${t('applications.none')} ${markupOf(t, 'applications.what_next', { link: '/apps' })}</p>\n`}${
+      content: html`<section class="card"><p>${translateMarkup(t, 'applications.about', { address })}</p>
+${clients.length === 0 && html`<p class="soft">${t('applications.none')} ${translateMarkup(t, 'applications.what_next', { link: '/apps' })}</p>\n`}${
   clients.length > 0 &&
   settingsForm(request, html`<p class="actions"><button class="quiet">${t('applications.end_all')}</button></p>`, ALL)
 }</section>
@@ -68,11 +68,11 @@ function nameOf(t: Translate, { clientName }: AuthorizedClient): string {
 /** Without its end: the form follows in the same section. */
 function card(t: Translate, client: AuthorizedClient) {
   const { redirectUri, scopes, since, lastUsedAt } = client
-  const facts = { host: redirectHostOf(redirectUri), day: dayHtml(t, since) }
+  const facts = { host: parseRedirectHost(redirectUri), day: dayHtml(t, since) }
   const words = scopesInWords(t, scopes).map((sentence) => html`<li>${sentence}</li>`)
   return html`<section class="card"><h2><bdi>${nameOf(t, client)}</bdi></h2>
-<p class="soft small">${lastUsedAt === null ? markupOf(t, 'applications.facts', facts) : markupOf(t, 'applications.facts_used', { ...facts, used: dayHtml(t, lastUsedAt) })}</p>
-<details><summary>${markupOf(t, 'applications.scopes', { name: nameOf(t, client) })}</summary>
+<p class="soft small">${lastUsedAt === null ? translateMarkup(t, 'applications.facts', facts) : translateMarkup(t, 'applications.facts_used', { ...facts, used: dayHtml(t, lastUsedAt) })}</p>
+<details><summary>${translateMarkup(t, 'applications.scopes', { name: nameOf(t, client) })}</summary>
 <ul class="scopes">${words}</ul></details>
 `
 }

@@ -4,7 +4,7 @@ import { discoverSearchedPerson } from '../../federation/discovery/discover-sear
 import { Person } from '../../persistence/models/person.js'
 import { formText } from '../oidc/form-text.js'
 import { textLine } from '../pages/controls.js'
-import { markupOf } from '../pages/language/message-markup.js'
+import { translateMarkup } from '../pages/language/message-markup.js'
 import { listNavigation } from '../pages/list-navigation.js'
 import { html } from '../pages/markup.js'
 import { presentName } from '../presenters/people.js'
@@ -34,7 +34,7 @@ export const blockRoutes: FastifyPluginAsync = async (app) => {
 ${settingsForm(
   request,
   html`<input type="hidden" name="guid" value="${person.guid}">
-<button class="quiet" name="do" value="unblock">${markupOf(t, 'blocks.unblock', { name: presentName(person) })}</button>`,
+<button class="quiet" name="do" value="unblock">${translateMarkup(t, 'blocks.unblock', { name: presentName(person) })}</button>`,
 )}</li>\n`,
     )
     return sendSettingsPage(request, reply, {

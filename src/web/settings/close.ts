@@ -4,7 +4,7 @@ import { formText } from '../oidc/form-text.js'
 import { linkPage } from '../pages/accounts/link-pages.js'
 import { textLine } from '../pages/controls.js'
 import { formPolicy } from '../pages/forms.js'
-import { markupOf } from '../pages/language/message-markup.js'
+import { translateMarkup } from '../pages/language/message-markup.js'
 import { textsFor } from '../pages/language/request-language.js'
 import { html, type Markup } from '../pages/markup.js'
 import { timeHtml } from '../pages/time.js'
@@ -49,7 +49,7 @@ export const closeRoutes: FastifyPluginAsync = async (app) => {
           t,
           podName: pod.config.podName,
           title: t('close.closing'),
-          content: html`<p role="status">${markupOf(t, 'close.until', { time: timeHtml(t, closeAt) })}</p>`,
+          content: html`<p role="status">${translateMarkup(t, 'close.until', { time: timeHtml(t, closeAt) })}</p>`,
         }),
       )
   })
@@ -66,7 +66,7 @@ export const closeRoutes: FastifyPluginAsync = async (app) => {
 
 function keepCard(request: FastifyRequest, closeAt: Date): Markup {
   const { t } = request.member
-  return html`<section class="card"><p>${markupOf(t, 'close.kept_until', { time: timeHtml(t, closeAt) })}</p>
+  return html`<section class="card"><p>${translateMarkup(t, 'close.kept_until', { time: timeHtml(t, closeAt) })}</p>
 <p>${t('close.keep_about')}</p>
 ${settingsForm(request, submitButton('keep', t('close.keep')), KEEP)}</section>`
 }
@@ -77,10 +77,10 @@ function closeCard(
 ): Markup {
   const { account, t } = request.member
   const { username } = account
-  const grace = html`<p>${days === 0 ? t('close.at_once') : markupOf(t, 'close.days', { days })}</p>`
+  const grace = html`<p>${days === 0 ? t('close.at_once') : translateMarkup(t, 'close.days', { days })}</p>`
   return html`<section class="card">${grace}
-<p>${markupOf(t, 'close.effect', { username })}</p>
-<p>${markupOf(t, 'close.export', { link: '/settings/export' })}</p>
+<p>${translateMarkup(t, 'close.effect', { username })}</p>
+<p>${translateMarkup(t, 'close.export', { link: '/settings/export' })}</p>
 ${settingsForm(
   request,
   html`${textLine({

@@ -3,7 +3,7 @@ import { DATA_CATEGORIES, type DataCategory, findOwnData } from '../../domain/ac
 import { MAIL_LIMITS } from '../../domain/mail/limits.js'
 import type { Translate } from '../../languages/translate.js'
 import type { Pod } from '../../pod/pod.js'
-import { markupOf } from '../pages/language/message-markup.js'
+import { translateMarkup } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
 import { sendSettingsPage } from './settings-page.js'
 
@@ -19,12 +19,12 @@ export const dataRoutes: FastifyPluginAsync = async (app) => {
     const { counts } = await findOwnData(pod, ownerOf(request))
     const rows = DATA_CATEGORIES.map((category) => {
       const { name, purpose, end } = describeCategory(t, category, pod)
-      return html`<li><div><p>${markupOf(t, 'data.line', { name, count: counts[category] })}</p>
+      return html`<li><div><p>${translateMarkup(t, 'data.line', { name, count: counts[category] })}</p>
 <p class="soft small">${t('data.kept', { purpose, end })}</p></div></li>\n`
     })
     return sendSettingsPage(request, reply, {
       title: t('settings.data'),
-      content: html`<section class="card"><p>${markupOf(t, 'data.about', { link: '/settings/export' })}</p>
+      content: html`<section class="card"><p>${translateMarkup(t, 'data.about', { link: '/settings/export' })}</p>
 <ul class="entries">${rows}</ul>
 <p class="actions"><a class="button" href="${PATH}/file" download>${t('data.download')}</a></p></section>`,
     })

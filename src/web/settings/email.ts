@@ -2,7 +2,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { findEmail, requestEmailChange } from '../../domain/accounts/change-email.js'
 import { formText } from '../oidc/form-text.js'
 import { textLine } from '../pages/controls.js'
-import { markupOf } from '../pages/language/message-markup.js'
+import { translateMarkup } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
 import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
@@ -19,8 +19,8 @@ export const emailRoutes: FastifyPluginAsync = async (app) => {
       title: t('settings.email'),
       errors,
       content: html`<section class="card">
-<p>${email !== null && confirmed ? markupOf(t, 'email.current', { email }) : t('email.none')}</p>
-${unconfirmedEmail !== null && html`<p>${markupOf(t, 'email.unconfirmed', { email: unconfirmedEmail })}</p>\n`}${
+<p>${email !== null && confirmed ? translateMarkup(t, 'email.current', { email }) : t('email.none')}</p>
+${unconfirmedEmail !== null && html`<p>${translateMarkup(t, 'email.unconfirmed', { email: unconfirmedEmail })}</p>\n`}${
   mailState === 'suppressed' && html`<p class="alert" role="alert">${t('email.suppressed')}</p>\n`
 }${settingsForm(
   request,

@@ -9,7 +9,7 @@ import {
 } from '../../domain/archives/exports.js'
 import type { Translate } from '../../languages/translate.js'
 import { formText } from '../oidc/form-text.js'
-import { markupOf } from '../pages/language/message-markup.js'
+import { translateMarkup } from '../pages/language/message-markup.js'
 import { html, type Markup } from '../pages/markup.js'
 import { timeHtml } from '../pages/time.js'
 import { sendExport } from '../uploads/send-export.js'
@@ -93,26 +93,26 @@ function exportEntry(request: FastifyRequest, found: Export): Markup {
   const { t } = request.member
   const kind = t(`export.${found.kind}`)
   const isReady = found.state === 'ready'
-  return html`<li><div><p>${markupOf(t, `export.${found.state}`, { kind })}</p>
+  return html`<li><div><p>${translateMarkup(t, `export.${found.state}`, { kind })}</p>
 <p class="soft small">${progressOf(t, found)}</p>
 ${
   isReady &&
-  html`<p class="small">${markupOf(t, 'export.file', { bytes: found.bytes, hash: found.sha256 })}</p>
-<p><a href="${PATH}/${found.uid}/file" download>${markupOf(t, 'export.download', { kind })}</a></p>`
+  html`<p class="small">${translateMarkup(t, 'export.file', { bytes: found.bytes, hash: found.sha256 })}</p>
+<p><a href="${PATH}/${found.uid}/file" download>${translateMarkup(t, 'export.download', { kind })}</a></p>`
 }</div>
 ${settingsForm(
   request,
   html`<input type="hidden" name="id" value="${found.uid}">
-<button class="quiet">${markupOf(t, 'export.delete', { kind })}</button>`,
+<button class="quiet">${translateMarkup(t, 'export.delete', { kind })}</button>`,
   DELETE,
 )}</li>\n`
 }
 
 function progressOf(t: Translate, { state, section, done, error, createdAt, expiresAt }: Export): Markup {
   const time = timeHtml(t, createdAt)
-  if (state === 'running' && section !== null) return markupOf(t, 'export.progress', { time, done, section })
-  if (state === 'failed') return markupOf(t, 'export.reason', { time, error })
+  if (state === 'running' && section !== null) return translateMarkup(t, 'export.progress', { time, done, section })
+  if (state === 'failed') return translateMarkup(t, 'export.reason', { time, error })
   if (state === 'ready' && expiresAt !== null)
-    return markupOf(t, 'export.kept', { time, until: timeHtml(t, expiresAt) })
-  return markupOf(t, 'export.requested', { time })
+    return translateMarkup(t, 'export.kept', { time, until: timeHtml(t, expiresAt) })
+  return translateMarkup(t, 'export.requested', { time })
 }

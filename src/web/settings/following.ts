@@ -6,7 +6,7 @@ import { discoverSearchedPerson } from '../../federation/discovery/discover-sear
 import { Person } from '../../persistence/models/person.js'
 import { formText } from '../oidc/form-text.js'
 import { selectList, textLine } from '../pages/controls.js'
-import { markupOf } from '../pages/language/message-markup.js'
+import { translateMarkup } from '../pages/language/message-markup.js'
 import { html, type Markup } from '../pages/markup.js'
 import { readRowId } from '../schemas/numbers.js'
 import { tagPath } from '../text/write-html.js'
@@ -90,7 +90,7 @@ function tagCard(request: FastifyRequest, tags: readonly string[], error: string
 ${settingsForm(
   request,
   html`<input type="hidden" name="tag" value="${tag}">
-<button class="quiet" name="do" value="unfollow_tag">${markupOf(t, 'following.unfollow', { tag })}</button>`,
+<button class="quiet" name="do" value="unfollow_tag">${translateMarkup(t, 'following.unfollow', { tag })}</button>`,
 )}</li>\n`,
   )
   const form = html`${textLine({

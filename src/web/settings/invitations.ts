@@ -8,7 +8,7 @@ import {
 import type { InvitationRecord } from '../../persistence/accounts/invitation-records.js'
 import { formText } from '../oidc/form-text.js'
 import { textLine } from '../pages/controls.js'
-import { markupOf } from '../pages/language/message-markup.js'
+import { translateMarkup } from '../pages/language/message-markup.js'
 import { refusalText } from '../pages/language/refusal-text.js'
 import { html, type Markup } from '../pages/markup.js'
 import { dayHtml } from '../pages/time.js'
@@ -90,7 +90,7 @@ ${
   settingsForm(
     request,
     html`<input type="hidden" name="id" value="${id}">
-<button class="quiet" name="do" value="recall">${markupOf(t, 'invitations.recall', { id: String(id) })}</button>`,
+<button class="quiet" name="do" value="recall">${translateMarkup(t, 'invitations.recall', { id: String(id) })}</button>`,
   )
 }</li>\n`
 }

@@ -9,7 +9,7 @@ import type { Translate } from '../../languages/translate.js'
 import type { LostContact, UserNotice } from '../../persistence/moderation/user-notices.js'
 import { formText } from '../oidc/form-text.js'
 import { readReturnPath } from '../oidc/return-path.js'
-import { markupOf } from '../pages/language/message-markup.js'
+import { translateMarkup } from '../pages/language/message-markup.js'
 import { html, type Markup } from '../pages/markup.js'
 import { dayHtml } from '../pages/time.js'
 import { readRowId } from '../schemas/numbers.js'
@@ -64,7 +64,7 @@ ${lost.length > 0 && lostContacts(t, lost)}`,
 function noticeEntry(t: Translate, notice: UserNotice): Markup {
   const { text, createdAt, confirmedAt } = notice
   const sentence = noticeSentence(t, notice)
-  return html`<li><div><p>${confirmedAt === null ? markupOf(t, 'notices.new', { sentence }) : sentence}</p>
+  return html`<li><div><p>${confirmedAt === null ? translateMarkup(t, 'notices.new', { sentence }) : sentence}</p>
 ${text !== '' && html`<p class="text"><bdi>${text}</bdi></p>`}
 <p class="soft small">${dayHtml(t, createdAt)}</p></div></li>\n`
 }

@@ -3,7 +3,7 @@ import { changeSettings, findSettings } from '../../domain/accounts/settings.js'
 import { languageName } from '../../languages/languages.js'
 import { formText } from '../oidc/form-text.js'
 import { selectList } from '../pages/controls.js'
-import { markupOf } from '../pages/language/message-markup.js'
+import { translateMarkup } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
 import { redirectWithNotice, sendSettingsPage, settingsForm, submitButton } from './settings-page.js'
 import { collectFieldErrors, type FieldErrors } from './try-change.js'
@@ -20,7 +20,7 @@ export const overviewRoutes: FastifyPluginAsync = async (app) => {
       title: t('settings.title'),
       errors,
       content: html`<section class="card"><h2>${t('overview.account')}</h2>
-<p>${markupOf(t, 'overview.address', { address: account.address, link: `/u/${account.username}` })}</p></section>
+<p>${translateMarkup(t, 'overview.address', { address: account.address, link: `/u/${account.username}` })}</p></section>
 <section class="card"><h2>${t('overview.language_and_time')}</h2>
 ${settingsForm(
   request,

@@ -6,10 +6,10 @@ import {
   type Passkey,
   removePasskey,
 } from '../../domain/accounts/factors/passkeys.js'
-import { type RelyingParty, relyingPartyOf } from '../../domain/accounts/factors/relying-party.js'
+import { findRelyingParty, type RelyingParty } from '../../domain/accounts/factors/relying-party.js'
 import { formText } from '../oidc/form-text.js'
 import { textLine } from '../pages/controls.js'
-import { markupOf } from '../pages/language/message-markup.js'
+import { translateMarkup } from '../pages/language/message-markup.js'
 import { html, type Markup } from '../pages/markup.js'
 import { passkeyForm } from '../pages/passkey-form.js'
 import { timeHtml } from '../pages/time.js'
@@ -29,7 +29,7 @@ const REMOVE_REFUSALS = { passkey_missing: undefined, factor_needed: undefined }
 /** The passkeys of the account. Where browsers offer none, there is no such page. */
 export const passkeyRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
-  const found = relyingPartyOf(pod)
+  const found = findRelyingParty(pod)
   if (found === undefined) return
   const party: RelyingParty = found
   const route = { config: { member: 'proof' }, schema: { hide: true } } as const
@@ -87,8 +87,8 @@ ${textLine({
 function entry(request: FastifyRequest, { id, name, createdAt, lastUsedAt, backedUp }: Passkey): Markup {
   const { t } = request.member
   const facts = [
-    markupOf(t, 'passkey.added', { time: timeHtml(t, createdAt) }),
-    ...(lastUsedAt === null ? [] : [markupOf(t, 'passkey.used', { time: timeHtml(t, lastUsedAt) })]),
+    translateMarkup(t, 'passkey.added', { time: timeHtml(t, createdAt) }),
+    ...(lastUsedAt === null ? [] : [translateMarkup(t, 'passkey.used', { time: timeHtml(t, lastUsedAt) })]),
     ...(backedUp ? [t('passkey.backed_up')] : []),
   ]
   return html`<li><div><p><b><bdi>${name}</bdi></b></p>
@@ -96,7 +96,7 @@ ${facts.map((fact) => html`<p class="soft small">${fact}</p>\n`)}</div>
 ${settingsForm(
   request,
   html`<input type="hidden" name="id" value="${id}">
-<button class="quiet">${markupOf(t, 'passkey.remove', { name })}</button>`,
+<button class="quiet">${translateMarkup(t, 'passkey.remove', { name })}</button>`,
   REMOVE,
 )}</li>\n`
 }

@@ -1,4 +1,4 @@
-import { relyingPartyOf } from '../../domain/accounts/factors/relying-party.js'
+import { findRelyingParty } from '../../domain/accounts/factors/relying-party.js'
 import type { MessageId } from '../../languages/translate.js'
 import type { Pod } from '../../pod/pod.js'
 
@@ -31,7 +31,7 @@ const SETTINGS_SECTIONS: readonly SettingsSection[] = [
 ]
 
 /** The pages that this pod has. */
-export function sectionsOf(pod: Pick<Pod, 'config'>): readonly SettingsSection[] {
-  const hasPasskeys = relyingPartyOf(pod) !== undefined
+export function listSections(pod: Pick<Pod, 'config'>): readonly SettingsSection[] {
+  const hasPasskeys = findRelyingParty(pod) !== undefined
   return SETTINGS_SECTIONS.filter(({ path }) => path !== PASSKEYS || hasPasskeys)
 }

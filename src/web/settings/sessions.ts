@@ -3,7 +3,7 @@ import { endOtherSessions, endSession, listSessions } from '../../domain/account
 import type { Translate } from '../../languages/translate.js'
 import { formText } from '../oidc/form-text.js'
 import { UNKNOWN_BROWSER } from '../oidc/sessions/describe-browser.js'
-import { markupOf } from '../pages/language/message-markup.js'
+import { translateMarkup } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
 import { timeHtml } from '../pages/time.js'
 import { redirectWithNotice, sendSettingsPage, settingsForm } from './settings-page.js'
@@ -22,20 +22,20 @@ export const sessionRoutes: FastifyPluginAsync = async (app) => {
     const entries = sessions.map(({ uid, browser, network, beganAt, lastUsedAt }) => {
       const isCurrent = uid === current.uid
       const name = browserName(t, browser)
-      return html`<li><div><p>${isCurrent ? markupOf(t, 'sessions.this_browser', { browser: name }) : html`<b>${name}</b>`}</p>
-<p class="soft small">${markupOf(t, 'sessions.facts', { network, began: timeHtml(t, beganAt), used: timeHtml(t, lastUsedAt) })}</p></div>
+      return html`<li><div><p>${isCurrent ? translateMarkup(t, 'sessions.this_browser', { browser: name }) : html`<b>${name}</b>`}</p>
+<p class="soft small">${translateMarkup(t, 'sessions.facts', { network, began: timeHtml(t, beganAt), used: timeHtml(t, lastUsedAt) })}</p></div>
 ${
   !isCurrent &&
   settingsForm(
     request,
     html`<input type="hidden" name="uid" value="${uid}">
-<button class="quiet">${markupOf(t, 'sessions.sign_out', { browser: name })}</button>`,
+<button class="quiet">${translateMarkup(t, 'sessions.sign_out', { browser: name })}</button>`,
   )
 }</li>\n`
     })
     return sendSettingsPage(request, reply, {
       title: t('settings.sessions'),
-      content: html`<section class="card"><p class="soft">${markupOf(t, 'sessions.about', { link: '/settings/applications' })}</p>
+      content: html`<section class="card"><p class="soft">${translateMarkup(t, 'sessions.about', { link: '/settings/applications' })}</p>
 <ul class="entries">${entries}</ul>
 ${
   sessions.length > 1 &&

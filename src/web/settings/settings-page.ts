@@ -5,8 +5,8 @@ import { errorSummary, type FormError, formPolicy } from '../pages/forms.js'
 import { page } from '../pages/html.js'
 import { html, type Markup, type MarkupValue, trusted } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
-import { pathOf } from '../server/paths.js'
-import { sectionsOf } from './sections.js'
+import { stripQuery } from '../server/paths.js'
+import { listSections } from './sections.js'
 
 export interface SettingsPage {
   readonly title: string
@@ -38,8 +38,8 @@ export function sendSettingsPage(
   const { podName } = request.server.pod.config
   const { t } = request.member
   const notice = errors.length === 0 ? noticeText(t, queryText(request, 'notice')) : undefined
-  const path = pathOf(request.originalUrl)
-  const links = sectionsOf(request.server.pod).map(
+  const path = stripQuery(request.originalUrl)
+  const links = listSections(request.server.pod).map(
     (section) =>
       html`<a href="${section.path}"${section.path === path && html` aria-current="page"`}>${t(section.label)}</a>`,
   )
@@ -65,7 +65,7 @@ ${content}
 export function settingsForm(
   request: FastifyRequest,
   content: MarkupValue,
-  action = pathOf(request.originalUrl),
+  action = stripQuery(request.originalUrl),
 ): Markup {
   return html`<form method="post" action="${action}" novalidate>
 <input type="hidden" name="form" value="${request.member.session.formToken}">
@@ -79,5 +79,5 @@ export function submitButton(name: string, label: MarkupValue, look: 'quiet' | '
 
 /** Shows the page again after a change, so that a reload does not repeat it. */
 export function redirectWithNotice(request: FastifyRequest, reply: FastifyReply, notice: string): FastifyReply {
-  return reply.redirect(`${pathOf(request.originalUrl)}?notice=${notice}`, 303)
+  return reply.redirect(`${stripQuery(request.originalUrl)}?notice=${notice}`, 303)
 }

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { encode } from 'uqr'
-import { relyingPartyOf } from '../../domain/accounts/factors/relying-party.js'
+import { findRelyingParty } from '../../domain/accounts/factors/relying-party.js'
 import {
   confirmTotp,
   type Factors,
@@ -13,7 +13,7 @@ import {
 import { totpUrl } from '../../domain/accounts/factors/totp.js'
 import { formText } from '../oidc/form-text.js'
 import { field } from '../pages/forms.js'
-import { markupOf } from '../pages/language/message-markup.js'
+import { translateMarkup } from '../pages/language/message-markup.js'
 import { html, type Markup, trusted } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { recoveryCodesCard } from './recovery-codes-card.js'
@@ -38,7 +38,7 @@ export const twoFactorRoutes: FastifyPluginAsync = async (app) => {
       errors,
       content: overview(request, await findFactors(pod.db, userId), {
         isNeeded: queryText(request, 'needed') !== undefined,
-        offersPasskeys: relyingPartyOf(pod) !== undefined,
+        offersPasskeys: findRelyingParty(pod) !== undefined,
       }),
     })
   }
@@ -101,20 +101,20 @@ function overview(
   return html`${isNeeded && html`<p class="notice" role="status">${t('factor.needed')}</p>\n`}<section class="card"><h2>${t('factor.app')}</h2>
 ${
   totp
-    ? html`<p>${markupOf(t, 'factor.app_on')}</p>
+    ? html`<p>${translateMarkup(t, 'factor.app_on')}</p>
 ${settingsForm(request, html`<p class="actions"><button class="quiet">${t('factor.turn_off')}</button></p>`, PATH)}`
-    : html`<p>${markupOf(t, 'factor.app_off')}</p>
+    : html`<p>${translateMarkup(t, 'factor.app_off')}</p>
 <p class="actions"><a class="button" href="${SET_UP}">${t('factor.set_up')}</a></p>`
 }</section>
 ${
   offersPasskeys &&
   html`<section class="card"><h2>${t('settings.passkeys')}</h2>
-<p>${markupOf(t, 'passkey.count', { count: factors.passkeys })}</p>
+<p>${translateMarkup(t, 'passkey.count', { count: factors.passkeys })}</p>
 <p class="actions"><a class="button" href="/settings/passkeys">${t('settings.passkeys')}</a></p></section>\n`
 }${
   hasFactor(factors) &&
   html`<section class="card"><h2>${t('factor.codes')}</h2>
-<p>${markupOf(t, 'factor.codes_left', { count })}</p>
+<p>${translateMarkup(t, 'factor.codes_left', { count })}</p>
 ${settingsForm(request, html`<p class="actions"><button class="quiet">${t('factor.new_codes')}</button></p>`, `${PATH}/recovery_codes`)}</section>`
 }`
 }
@@ -131,7 +131,7 @@ function setUpCard(
   return html`<section class="card"><h2>${t('factor.step_1')}</h2>
 <p>${t('factor.scan')}</p>
 ${qrCode(url, t('factor.qr_code'))}
-<p>${markupOf(t, 'factor.secret', { secret: (secret.match(/.{4}/g) ?? []).join(' ') })}</p></section>
+<p>${translateMarkup(t, 'factor.secret', { secret: (secret.match(/.{4}/g) ?? []).join(' ') })}</p></section>
 <section class="card"><h2>${t('factor.step_2')}</h2>
 <p class="soft">${t('factor.not_yet')}</p>
 ${settingsForm(request, html`${trusted(field(code))}${submitButton('confirm', t('factor.turn_on'))}`, SET_UP)}</section>`

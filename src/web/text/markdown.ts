@@ -21,7 +21,7 @@ export type Reference =
 export const REFERENCE = 'reference'
 
 /** A parser of Markdown without HTML. Links whose address is rejected by `isLinkAllowed` stay text. */
-export function openMarkdown(isLinkAllowed: (url: string) => boolean): MarkdownIt {
+export function createMarkdown(isLinkAllowed: (url: string) => boolean): MarkdownIt {
   const markdown = MarkdownItParser({ html: false, breaks: true, linkify: true, maxNesting: MAX_NESTING })
   markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false, fuzzyIP: false })
   for (const scheme of ['ftp:', 'mailto:', '//']) markdown.linkify.add(scheme, null)

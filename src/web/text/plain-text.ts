@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Token } from 'markdown-it'
 import type { Mention } from '../../protocol/mentions.js'
 import { isWithinLength } from '../../protocol/values.js'
-import { openMarkdown, parseBlocks, REFERENCE, referenceOf } from './markdown.js'
+import { createMarkdown, parseBlocks, REFERENCE, referenceOf } from './markdown.js'
 
 const LONGEST_TITLE = 70
 const LONGEST_HEADING = 200
@@ -18,15 +18,15 @@ export type NameOf = (mention: Mention) => string
 const asWritten: NameOf = ({ name, address }) => name ?? address
 
 /** Links are shown without their URLs, so relative URLs are accepted as well. `[Note]: done` is text. */
-const markdown = openMarkdown((url) => /[/:#]/.test(url))
+const markdown = createMarkdown((url) => /[/:#]/.test(url))
 
 /** The beginning of a text on one line, without marks. */
-export function summaryOf(text: string): string {
+export function buildSummary(text: string): string {
   return shortened(plainText(parseBeginning(text), asWritten), LONGEST_SUMMARY)
 }
 
 /** The title of a post: its heading, else its beginning; undefined: it has no text. */
-export function titleOf(text: string, nameOf = asWritten): string | undefined {
+export function buildTitle(text: string, nameOf = asWritten): string | undefined {
   // A title with a mention changes with the name of the person, and a long text takes too much memory.
   if (text.length > LONGEST_BEGINNING || text.includes('@{')) return readTitle(text, nameOf)
   const known = titles.get(text)

@@ -3,7 +3,7 @@ import { PUBLIC_POST_LIMITS } from '../../domain/posts/limits.js'
 import { isUrl } from '../../protocol/is-url.js'
 import type { EntityLink, Mention } from '../../protocol/mentions.js'
 import { escapeHtml } from '../pages/html.js'
-import { openMarkdown, parseBlocks, REFERENCE, type Reference, referenceOf } from './markdown.js'
+import { createMarkdown, parseBlocks, REFERENCE, type Reference, referenceOf } from './markdown.js'
 
 /** The people and posts that a text names. Undefined: unknown to this pod. */
 export interface Names {
@@ -47,7 +47,7 @@ interface Rendering {
   readonly openLinks: boolean[]
 }
 
-const markdown = openMarkdown((url) => url.length <= LONGEST_URL && /^https?:\/\//i.test(url) && isUrl(url))
+const markdown = createMarkdown((url) => url.length <= LONGEST_URL && /^https?:\/\//i.test(url) && isUrl(url))
 
 function setHeadingLevels(tokens: readonly Token[], topLevel: number): void {
   let last = topLevel - 1

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { KeyPair, PodCrypto } from '../../../src/pod/pod.js'
 import { readDocument } from '../../../src/protocol/discovery/documents.js'
-import { openEncryptedEnvelope, writeEncryptedEnvelope } from '../../../src/protocol/envelopes/encrypted-envelope.js'
+import { decryptEnvelope, writeEncryptedEnvelope } from '../../../src/protocol/envelopes/encrypted-envelope.js'
 import { sealMagicEnvelope } from '../../../src/protocol/envelopes/magic-envelope.js'
 import { verifyEnvelope } from '../../../src/protocol/envelopes/verify-envelope.js'
 import { signMigration } from '../../../src/protocol/signatures/migration-signature.js'
@@ -23,7 +23,7 @@ export function fixedKeyCrypto(): PodCrypto {
     openEnvelopes: async (messages, keys) =>
       messages.map(({ envelope, receivedAt }) => verifyEnvelope(envelope, keys, receivedAt)),
     openEncryptedEnvelopes: async (messages) =>
-      messages.map(({ encrypted, recipientKey }) => openEncryptedEnvelope(encrypted, recipientKey)),
+      messages.map(({ encrypted, recipientKey }) => decryptEnvelope(encrypted, recipientKey)),
     signRelayable: async (relayable, key) => signRelayable(relayable, key),
     signMigration: async (move, key) => signMigration(move, key),
     sealEnvelope: async (payload, sender, key) => sealMagicEnvelope(payload, sender, key),

@@ -10,7 +10,7 @@ export interface RelyingParty {
 }
 
 /** Undefined: browsers offer no passkeys here, because the pod has no host name, or no https. */
-export function relyingPartyOf({ config }: Pick<Pod, 'config'>): RelyingParty | undefined {
+export function findRelyingParty({ config }: Pick<Pod, 'config'>): RelyingParty | undefined {
   const { hostname, protocol, origin } = new URL(config.url)
   const isAddress = isIP(hostname.replace(/^\[|\]$/g, '')) !== 0
   if (isAddress || (protocol !== 'https:' && hostname !== 'localhost')) return undefined

@@ -170,7 +170,7 @@ export async function renewRecoveryCodes(pod: FactorPod, owner: FactorOwner): Pr
 }
 
 /** Deletes an unconfirmed secret: a person who has seen it must not be able to use it after a change of the password. */
-export async function forgetPendingTotp(transaction: Knex.Transaction, userId: number): Promise<void> {
+export async function deletePendingTotp(transaction: Knex.Transaction, userId: number): Promise<void> {
   await UserSecrets.query(transaction).findById(userId).whereNull('totpConfirmedAt').patch({ sealedTotpSecret: null })
 }
 

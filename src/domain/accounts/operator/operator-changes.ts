@@ -15,12 +15,15 @@ async function findUserId({ db }: Pick<Pod, 'db'>, username: string): Promise<nu
   return user.id
 }
 
-export async function listSessionsOf(pod: Pick<Pod, 'db'>, username: string): Promise<readonly BrowserSession[]> {
+export async function listSessionsByOperator(
+  pod: Pick<Pod, 'db'>,
+  username: string,
+): Promise<readonly BrowserSession[]> {
   return listBrowserSessions(pod.db, await findUserId(pod, username))
 }
 
 /** Ends the sessions of a user in all browsers, and the access of applications if wanted. */
-export async function endSessionsOf(
+export async function endSessionsByOperator(
   pod: OperatorPod,
   username: string,
   { applications }: { readonly applications: boolean },
@@ -32,12 +35,12 @@ export async function endSessionsOf(
   })
 }
 
-export async function findFactorsOf(pod: Pick<Pod, 'db'>, username: string): Promise<Factors> {
+export async function findFactorsByOperator(pod: Pick<Pod, 'db'>, username: string): Promise<Factors> {
   return findFactors(pod.db, await findUserId(pod, username))
 }
 
 /** Removes all second factors of a user who has lost them, and ends the sessions in browsers. */
-export async function removeFactorsOf(pod: OperatorPod, username: string): Promise<void> {
+export async function removeFactorsByOperator(pod: OperatorPod, username: string): Promise<void> {
   await changeAsOperator(pod, username, 'user.two_factor', async (transaction, { id, person }) => {
     const { totp, passkeys } = await findFactors(transaction, id)
     await removeFactors(transaction, id)
@@ -48,7 +51,7 @@ export async function removeFactorsOf(pod: OperatorPod, username: string): Promi
 }
 
 /** Sets settings of a user. */
-export async function changeSettingsOf(
+export async function changeSettingsByOperator(
   pod: OperatorPod,
   username: string,
   change: SettingsChange,
@@ -60,6 +63,9 @@ export async function changeSettingsOf(
   })
 }
 
-export async function findSettingsOf(pod: Pick<Pod, 'db' | 'locales'>, username: string): Promise<AccountSettings> {
+export async function findSettingsByOperator(
+  pod: Pick<Pod, 'db' | 'locales'>,
+  username: string,
+): Promise<AccountSettings> {
   return findSettings(pod, await findUserId(pod, username))
 }

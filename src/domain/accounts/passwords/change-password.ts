@@ -5,7 +5,7 @@ import { User, UserSecrets } from '../../../persistence/models/user.js'
 import type { Pod } from '../../../pod/pod.js'
 import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
 import { ARGON2, endMailLinks, requirePassword } from '../accounts.js'
-import { type FactorOwner, forgetPendingTotp } from '../factors/second-factor.js'
+import { deletePendingTotp, type FactorOwner } from '../factors/second-factor.js'
 import { endApplications, endOtherSessions } from '../sessions.js'
 
 /** Sets a new password for a signed-in user. The other sessions end, and the access of applications if wanted. */
@@ -19,7 +19,7 @@ export async function changePassword(
   await inTransaction(pod, async (transaction) => {
     await UserSecrets.query(transaction).findById(userId).patch({ passwordHash })
     await endMailLinks(transaction, userId)
-    await forgetPendingTotp(transaction, userId)
+    await deletePendingTotp(transaction, userId)
     await endOtherSessions(transaction, { address, sessionUid })
     await deleteUnusedCodes(transaction, userId)
     if (endsApplications) await endApplications(transaction, userId)

@@ -13,7 +13,7 @@ import { recordOperatorChange } from '../../operations/record-operator-change.js
 import { Refusal } from '../../refusals.js'
 import { findToken, issueToken, useToken } from '../account-tokens.js'
 import { ARGON2, endAllAccess, endMailLinks, requirePassword } from '../accounts.js'
-import { forgetPendingTotp } from '../factors/second-factor.js'
+import { deletePendingTotp } from '../factors/second-factor.js'
 import { ACCOUNT_LIMITS } from '../limits.js'
 import { normaliseUsername } from '../sign-in.js'
 
@@ -80,7 +80,7 @@ export async function resetPasswordByToken(pod: Pod, token: string, password: st
     const user = used && (await User.query(transaction).findById(used.userId).withGraphFetched('person'))
     if (!user?.person || user.closedAt !== null || user.lockedAt !== null) throw tokenInvalid()
     await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash })
-    await forgetPendingTotp(transaction, user.id)
+    await deletePendingTotp(transaction, user.id)
     await endAllAccess(transaction, { userId: user.id, address: user.person.address })
     await endMailLinks(transaction, user.id)
     await enqueueAccountMail(pod, transaction, 'password_changed', user.id)

@@ -1,7 +1,7 @@
 import { hash } from '@node-rs/argon2'
 import type { Knex } from 'knex'
-import { plainAddressOf } from '../../../networks/ip-address.js'
-import { shownNetworkOf } from '../../../networks/network-source.js'
+import { parsePlainAddress } from '../../../networks/ip-address.js'
+import { formatNetwork } from '../../../networks/network-source.js'
 import {
   countSignUps,
   insertSignUpAddress,
@@ -93,7 +93,7 @@ export async function beginSignUp(pod: Pod, form: SignUpForm): Promise<SignUpRes
     return { account: await signUp(pod, { ...form, email }) }
   }
   const passwordHash = await hash(form.password, ARGON2)
-  const network = shownNetworkOf(form.ip)
+  const network = formatNetwork(form.ip)
   await inTransaction(pod, async (transaction) => {
     await lockNetwork(transaction, network)
     await requireRoom(pod, transaction, network, needs.approval)
@@ -116,7 +116,7 @@ export async function beginSignUp(pod: Pod, form: SignUpForm): Promise<SignUpRes
         expiresAt: databaseTimeIn(transaction, { days }),
       })
       .returning('id')
-    await insertSignUpAddress(transaction, id, plainAddressOf(form.ip))
+    await insertSignUpAddress(transaction, id, parsePlainAddress(form.ip))
     await transaction('sign_up_attempts').insert({ network })
     await countSignUpRules(transaction, rules)
     if (needs.approval) await enqueueStaffNotice(pod, transaction, 'sign_up_waiting')

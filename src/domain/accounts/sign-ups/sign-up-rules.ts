@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { plainAddressOf } from '../../../networks/ip-address.js'
+import { parsePlainAddress } from '../../../networks/ip-address.js'
 import {
   countRuleHits,
   findIpRules,
@@ -26,7 +26,7 @@ export async function findNetworkRefusal(
   { db }: Pick<Pod, 'db'>,
   ip: string,
 ): Promise<Refusal<'sign_up_closed'> | undefined> {
-  const isBlocked = (await findIpRules(db, plainAddressOf(ip))).some(({ severity }) => severity === 'sign_up_block')
+  const isBlocked = (await findIpRules(db, parsePlainAddress(ip))).some(({ severity }) => severity === 'sign_up_block')
   return isBlocked
     ? new Refusal('sign_up_closed', 'This pod accepts no new accounts from your network at the moment.', {
         details: { explanation: 'sign_up_network' },
@@ -47,7 +47,7 @@ export async function findSignUpRules(
     rejecting.map(({ id }) => id),
   )
   if (rejecting.length > 0) throw mailboxRefused()
-  const ofNetwork = (await findIpRules(pod.db, plainAddressOf(ip))).filter(
+  const ofNetwork = (await findIpRules(pod.db, parsePlainAddress(ip))).filter(
     ({ severity }) => severity === 'sign_up_approval',
   )
   return { mail, ip: ofNetwork, needsApproval: mail.length + ofNetwork.length > 0 }

@@ -4,7 +4,7 @@ import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type { MailSettings } from '../../../config/mail-settings.js'
 import { messageOf } from '../../../errors/thrown.js'
 import { type MailMessage, sendMessage } from './send-message.js'
-import { faultOf } from './smtp-faults.js'
+import { readSmtpFault } from './smtp-faults.js'
 import { readSmtpUrl, smtpOptions } from './smtp-options.js'
 
 export interface MailCheckStep {
@@ -42,7 +42,7 @@ export async function checkMailServer(
       add(true, await work(), null)
       return true
     } catch (error) {
-      const advice = step === 'name' ? 'Check the name in SMTP_URL.' : ADVICE[faultOf(error).fault]
+      const advice = step === 'name' ? 'Check the name in SMTP_URL.' : ADVICE[readSmtpFault(error).fault]
       add(false, messageOf(error), advice ?? `Check that a mail server answers at ${server}:${port}.`)
       return false
     }

@@ -22,7 +22,7 @@ interface SmtpError {
 const TLS_ERROR = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|EPROTO)/
 
 /** Classifies by code, command and status; texts of servers differ. */
-export function faultOf(thrown: unknown): SmtpFault {
+export function readSmtpFault(thrown: unknown): SmtpFault {
   const error: SmtpError = typeof thrown === 'object' && thrown !== null ? thrown : {}
   const { code = 'unknown', originalCode = '', responseCode, response = '', command = '' } = error
   const status = /^[0-9]{3}[ -]([245]\.[0-9]{1,3}\.[0-9]{1,3})/.exec(response)?.[1] ?? ''

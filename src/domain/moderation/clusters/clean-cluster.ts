@@ -7,8 +7,8 @@ import {
   type ClusterRow,
   changeClusterState,
   closeCaseOfCluster,
-  contentIdsOf,
   findCluster,
+  groupContentIds,
   listClusterAuthors,
   listClusterItems,
   reopenCluster,
@@ -138,7 +138,7 @@ export async function cleanCluster(
       details: { filterId: filterId ?? null, ruleIds, authorIds: plan.restricted.map((author) => author.id) },
       effect: async (actionId) => {
         await retractItems(pod, transaction, plan.removed)
-        await hideContentRows(transaction, actionId, contentIdsOf(plan.hidden))
+        await hideContentRows(transaction, actionId, groupContentIds(plan.hidden))
         await restrictAuthors(pod, transaction, actionId, parts.authors, plan.restricted)
       },
     })
@@ -158,7 +158,7 @@ export async function undoCleaning(
   await showContentOfAction(transaction, id)
   if (typeof details['filterId'] === 'number') await deleteUnchangedFilter(transaction, details['filterId'])
   const { ruleIds, authorIds } = details
-  for (const ids of inChunks(Array.isArray(authorIds) ? authorIds : [], PEOPLE_AT_ONCE)) {
+  for (const ids of inChunks(Array.isArray(authorIds) ? authorIds : [], PERSON_BATCH_SIZE)) {
     await followUpRestrictions(pod, transaction, await liftRestrictions(transaction, { source: 'action', id }, ids))
   }
   if (Array.isArray(ruleIds) && ruleIds.length > 0) {
@@ -233,13 +233,13 @@ async function restrictAuthors(
   const source = { source: 'action', id } as const
   const local = authors.filter(({ isLocal }) => isLocal).map((author) => author.id)
   const remote = authors.filter(({ isLocal }) => !isLocal).map((author) => author.id)
-  for (const ids of inChunks(local, PEOPLE_AT_ONCE)) await restrictPeople(transaction, source, 'silence', ids)
-  for (const ids of inChunks(remote, PEOPLE_AT_ONCE)) {
+  for (const ids of inChunks(local, PERSON_BATCH_SIZE)) await restrictPeople(transaction, source, 'silence', ids)
+  for (const ids of inChunks(remote, PERSON_BATCH_SIZE)) {
     await followUpRestrictions(pod, transaction, await restrictPeople(transaction, source, kind, ids))
   }
 }
 
-const PEOPLE_AT_ONCE = 200
+const PERSON_BATCH_SIZE = 200
 
 /** The pods of the ticked authors. A pod of which a local user has contacts is left to a decision of its own. */
 async function rulesFor(

@@ -18,7 +18,7 @@ export interface ContentKey {
 const HASH_BYTES = 16
 
 /** The keys of a post or comment. Links to the own pod are not keys: they are common. */
-export function contentKeysOf(
+export function buildContentKeys(
   { text, photos }: { readonly text: string; readonly photos: readonly string[] },
   ownHost: string,
 ): readonly ContentKey[] {

@@ -3,10 +3,10 @@ import { inTransaction } from '../../../persistence/database/transactions.js'
 import {
   addClusterItems,
   type ClusterRow,
-  contentIdsOf,
   countUngrouped,
   createCluster,
   findGrowingClusters,
+  groupContentIds,
   leaveOutKnownAuthors,
   lockCluster,
   type NewClusterItem,
@@ -29,7 +29,7 @@ import type { Pod } from '../../../pod/pod.js'
 import { enqueueAnnouncement } from '../../notifications/announcements.js'
 import { hideFoundContent } from '../hide-found-content.js'
 import { MODERATION_LIMITS } from '../limits.js'
-import { type ContentKey, contentKeysOf } from './content-keys.js'
+import { buildContentKeys, type ContentKey } from './content-keys.js'
 
 export type ClusterPod = Pick<Pod, 'db' | 'jobs' | 'config' | 'now' | 'log' | 'claimedKey'>
 
@@ -76,7 +76,7 @@ interface KeyedContent {
 
 function keysOf({ config }: ClusterPod, content: NewContent): readonly KeyedContent[] {
   if (content.type === 'conversation') return [{ content, key: `conversations:${content.authorId}` }]
-  return contentKeysOf(content, config.host).map((found) => ({ content, key: found.key, found }))
+  return buildContentKeys(content, config.host).map((found) => ({ content, key: found.key, found }))
 }
 
 function rowOf({ content: { type, id, authorId, ownerId }, key }: KeyedContent): NewContentKey {
@@ -158,7 +158,7 @@ async function hideNewItems(
     if (items.length === 0) continue
     const target = { type: 'cluster', guid: String(id), label: `${kind}: ${label}` }
     const reason = 'New content of an open cluster (SPAM_AUTO_HIDE).'
-    await hideFoundContent(pod, transaction, target, contentIdsOf(items), { reason, caseId: caseId ?? undefined })
+    await hideFoundContent(pod, transaction, target, groupContentIds(items), { reason, caseId: caseId ?? undefined })
   }
 }
 

@@ -146,13 +146,13 @@ function hitsOf({ document, matches }: FilteredDocument): readonly NewFilterHit[
     targetGuid: guid,
     authorAddress: author,
     field,
-    excerpt: isPublic ? excerptOf(texts.find((text) => text.field === field)?.text ?? '') : null,
+    excerpt: isPublic ? buildExcerpt(texts.find((text) => text.field === field)?.text ?? '') : null,
     isPublic,
     effect: effectOf(filter, type),
   }))
 }
 
-export function excerptOf(text: string): string {
+export function buildExcerpt(text: string): string {
   return [...text.slice(0, 2 * MODERATION_LIMITS.excerptCharacters)]
     .slice(0, MODERATION_LIMITS.excerptCharacters)
     .join('')

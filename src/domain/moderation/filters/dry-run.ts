@@ -6,7 +6,7 @@ import { splitAddress } from '../../../protocol/address.js'
 import { type Actor, requirePower } from '../actor.js'
 import { MODERATION_LIMITS } from '../limits.js'
 import { auditContext } from '../record-action.js'
-import { excerptOf, type FilteredDocument } from './check-documents.js'
+import { buildExcerpt, type FilteredDocument } from './check-documents.js'
 import { type NewFilter, powerForFilter, readFilterRule } from './filters.js'
 import { scanDocuments, sinceDays } from './scan-documents.js'
 
@@ -69,5 +69,5 @@ async function recordPrivateRead(
 function sampleOf({ document: { type, guid, author, isPublic, texts }, matches }: FilteredDocument): DryRunSample {
   const field = matches[0]?.field ?? ''
   const text = texts.find((each) => each.field === field)?.text ?? ''
-  return { type, guid, author, field, excerpt: isPublic ? excerptOf(text) : null }
+  return { type, guid, author, field, excerpt: isPublic ? buildExcerpt(text) : null }
 }

@@ -13,7 +13,7 @@ import {
 } from './filter-document.js'
 import { compileFilters } from './filter-matcher.js'
 
-const ROWS_AT_ONCE = 2_000
+const ROW_BATCH_SIZE = 2_000
 
 export interface ScanResult {
   /** Stored content that the filter applies to, newest first within its kind. */
@@ -58,7 +58,7 @@ export async function scanDocuments(
   let scanned = 0
   for (let open = scans; open.length > 0 && scanned < mostRows && performance.now() < until; ) {
     for (const scan of open) {
-      const limit = Math.min(ROWS_AT_ONCE, mostRows - scanned)
+      const limit = Math.min(ROW_BATCH_SIZE, mostRows - scanned)
       const rows = await readFilterRows(pod.db, scan.source, { ...scan, withPrivate: rule.isPrivate, limit })
       const recent = rows.filter(({ createdAt }) => createdAt >= since)
       scanned += rows.length

@@ -123,7 +123,7 @@ export async function undoContentChange(
 ): Promise<void> {
   const { tombstones } = details as unknown as PersonContentDetails
   await Tombstone.takeBackPermanent(transaction, tombstones)
-  if ((await showContentOfAction(transaction, id, ROWS_AT_ONCE)) < ROWS_AT_ONCE) return
+  if ((await showContentOfAction(transaction, id, ROW_BATCH_SIZE)) < ROW_BATCH_SIZE) return
   const work = { kind: SHOW, target: String(id), total: 0, reason: 'The action is undone.' }
   await continueOperation(pod, transaction, SYSTEM_ACTOR, work)
 }
@@ -137,15 +137,15 @@ interface PersonContentDetails {
 
 const OPERATION_OF = { hide_content: 'person.hide_content', remove_content: 'person.remove_content' } as const
 const SHOW = 'person.show_content'
-const ROWS_AT_ONCE = 500
+const ROW_BATCH_SIZE = 500
 /** Each retraction takes some ten statements. */
-const REMOVED_AT_ONCE = 50
+const REMOVAL_BATCH_SIZE = 50
 
 /** Hides, removes and shows content of a person. The target is the action: once it is undone, the rest stays as it is. */
 export const personContentOperations: Readonly<Record<string, OperationWork>> = {
   [OPERATION_OF.hide_content]: {
     async runChunk(_pod, transaction, { target }) {
-      const { actionId, items } = await findNextItems(transaction, target, ROWS_AT_ONCE)
+      const { actionId, items } = await findNextItems(transaction, target, ROW_BATCH_SIZE)
       const ids = (wanted: string) => items.flatMap(({ type, id }) => (type === wanted ? [id] : []))
       await hideContentRows(transaction, actionId, { postIds: ids('post'), commentIds: ids('comment') })
       return { done: items.length, skipped: 0 }
@@ -154,7 +154,7 @@ export const personContentOperations: Readonly<Record<string, OperationWork>> = 
   },
   [OPERATION_OF.remove_content]: {
     async runChunk(pod, transaction, { target }) {
-      const { actionId, items } = await findNextItems(transaction, target, REMOVED_AT_ONCE)
+      const { actionId, items } = await findNextItems(transaction, target, REMOVAL_BATCH_SIZE)
       for (const { type, guid } of items.toSorted((one, other) => (one.guid < other.guid ? -1 : 1))) {
         await removeItem(pod, transaction, actionId, { type, guid })
       }
@@ -164,7 +164,7 @@ export const personContentOperations: Readonly<Record<string, OperationWork>> = 
   },
   [SHOW]: {
     async runChunk(_pod, transaction, { target }) {
-      return { done: await showContentOfAction(transaction, Number(target), ROWS_AT_ONCE), skipped: 0 }
+      return { done: await showContentOfAction(transaction, Number(target), ROW_BATCH_SIZE), skipped: 0 }
     },
     complete,
   },

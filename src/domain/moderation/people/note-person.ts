@@ -8,7 +8,7 @@ import { personNotFound } from '../find-local-user.js'
 import { auditContext, requireReason } from '../record-action.js'
 
 /** Adds a note about a local or remote person for other moderators. A moderator reads no notes about themselves. */
-export async function notePerson(
+export async function addPersonNote(
   pod: Pick<Pod, 'db' | 'now' | 'claimedKey'>,
   actor: Actor,
   guid: string,

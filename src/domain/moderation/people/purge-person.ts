@@ -3,7 +3,7 @@ import { enqueueJobs, newDispatchJob } from '../../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
 import { Tombstone } from '../../../persistence/models/tombstone.js'
-import { deleteContactsOf, findContentToPurge } from '../../../persistence/moderation/content-of-person.js'
+import { deleteContactsOfPerson, findContentToPurge } from '../../../persistence/moderation/content-of-person.js'
 import { countRelations } from '../../../persistence/moderation/person-relations.js'
 import { countRowsOfPerson, deletePerson } from '../../../persistence/people/delete-person.js'
 import type { Pod } from '../../../pod/pod.js'
@@ -55,7 +55,7 @@ export async function purgePerson(
 }
 
 /** Deletes a remote person of whom nothing is left. The next message or search makes them known again, without a block. */
-export async function forgetPurgedPerson(
+export async function deletePurgedPerson(
   pod: PurgePod,
   actor: Actor,
   guid: string,
@@ -88,7 +88,7 @@ export async function forgetPurgedPerson(
 }
 
 const KIND = 'person.purge'
-const ROWS_AT_ONCE = 200
+const ROW_BATCH_SIZE = 200
 
 /** Deletes the content of a person, which is invisible already. */
 export const purgeOperation: Readonly<Record<string, OperationWork>> = {
@@ -96,7 +96,7 @@ export const purgeOperation: Readonly<Record<string, OperationWork>> = {
     async runChunk(_pod, transaction, { target }) {
       const person = await Person.query(transaction).findOne({ guid: target })
       if (person === undefined || person.restriction !== 'block') return { done: 0, skipped: 0 }
-      const found = await findContentToPurge(transaction, person.id, ROWS_AT_ONCE)
+      const found = await findContentToPurge(transaction, person.id, ROW_BATCH_SIZE)
       if (found === undefined) return { done: 0, skipped: 0 }
       await Tombstone.insertPermanent(
         transaction,
@@ -121,7 +121,7 @@ async function lockRemotePerson(transaction: Knex.Transaction, guid: string): Pr
 
 /** Contacts of a blocked person are inactive: who shares with them is in the values before the block. */
 async function endContacts(pod: Pick<Pod, 'jobs'>, transaction: Knex.Transaction, personId: number): Promise<void> {
-  const ended = await deleteContactsOf(transaction, personId)
+  const ended = await deleteContactsOfPerson(transaction, personId)
   await enqueueJobs(
     pod,
     transaction,

@@ -24,7 +24,7 @@ import {
 import { reviveDeliveriesOfPods } from '../../../persistence/outbound/due-deliveries.js'
 import type { IdPage, IdPageResult } from '../../../persistence/sql/id-page.js'
 import type { Pod } from '../../../pod/pod.js'
-import { addressHostOf } from '../../../protocol/address.js'
+import { formatAddressHost } from '../../../protocol/address.js'
 import { findTextFault } from '../../posts/texts.js'
 import { Refusal } from '../../refusals.js'
 import { type Actor, requirePower, SYSTEM_ACTOR } from '../actor.js'
@@ -330,7 +330,7 @@ function readEnd(now: Date, until: Date | null): Date | null {
 
 /** The name of a rule: its domain, with the port if it has one. */
 export function nameOfRule({ domain, port }: Pick<PodRule, 'domain' | 'port'>): string {
-  return port === null ? domain : `${addressHostOf({ host: domain, port })}`
+  return port === null ? domain : `${formatAddressHost({ host: domain, port })}`
 }
 
 function targetOf(rule: PodRule) {
@@ -348,7 +348,7 @@ export function previewDetails(preview: RuleDomain & PodPreview) {
     domain,
     subdomains,
     port,
-    pods: pods.map(({ people: count, ...pod }) => ({ host: addressHostOf(pod), people: count })),
+    pods: pods.map(({ people: count, ...pod }) => ({ host: formatAddressHost(pod), people: count })),
     pods_met: preview.podsMet,
     people,
     local_users: preview.localUsers,

@@ -6,9 +6,9 @@ import { giveUpDeliveries, reviveDeliveriesOfPods } from '../../../persistence/o
 import { deletePerson } from '../../../persistence/people/delete-person.js'
 import type { Pod } from '../../../pod/pod.js'
 
-const ROWS_AT_ONCE = 1_000
+const ROW_BATCH_SIZE = 1_000
 
-const PEOPLE_AT_ONCE = 100
+const PERSON_BATCH_SIZE = 100
 
 /** People of the pod, and people with an address at its host. A block applies to both. */
 const selectPeopleOfPod = `
@@ -23,7 +23,7 @@ const selectPeopleOfPod = `
 /** Deletes the people of a blocked pod with all that came from them, person by person; returns how many. */
 export async function purgePod({ db, now }: Pick<Pod, 'db' | 'now'>, podId: number): Promise<number> {
   for (let purged = 0; ; ) {
-    const { rows }: { rows: readonly { id: number }[] } = await db.raw(selectPeopleOfPod, [podId, PEOPLE_AT_ONCE])
+    const { rows }: { rows: readonly { id: number }[] } = await db.raw(selectPeopleOfPod, [podId, PERSON_BATCH_SIZE])
     const ids = rows.map(({ id }) => id)
     if (ids.length === 0) return purged
     for (const id of ids) await deletePerson(db, id, now())
@@ -51,5 +51,5 @@ export async function wakePod(pod: Pick<Pod, 'db' | 'jobs'>, podId: number): Pro
 }
 
 async function giveUpAllDeliveries(db: Knex): Promise<void> {
-  for (let given = ROWS_AT_ONCE; given === ROWS_AT_ONCE; ) given = await giveUpDeliveries(db, ROWS_AT_ONCE)
+  for (let given = ROW_BATCH_SIZE; given === ROW_BATCH_SIZE; ) given = await giveUpDeliveries(db, ROW_BATCH_SIZE)
 }

@@ -1,4 +1,4 @@
-import { openNetworkList } from '../../../networks/trusted-proxies.js'
+import { parseNetworkList } from '../../../networks/trusted-proxies.js'
 import { listClosedNetworks } from '../../../persistence/moderation/network-rules.js'
 import type { Pod } from '../../../pod/pod.js'
 
@@ -18,7 +18,7 @@ export function hasNetworkAccess({ jobs }: Pick<Pod, 'jobs'>, address: string): 
 
 export async function reloadClosedNetworks({ db, jobs }: NetworkPod): Promise<void> {
   const networks = await listClosedNetworks(db)
-  const isClosed = networks.length === 0 ? () => false : openNetworkList(networks.join(','))
+  const isClosed = networks.length === 0 ? () => false : parseNetworkList(networks.join(','))
   loaded.set(jobs, (address) => !isClosed(address))
 }
 

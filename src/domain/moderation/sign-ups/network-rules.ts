@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { openNetworkList, overlapsNetworks, readNetwork } from '../../../networks/trusted-proxies.js'
+import { overlapsNetworks, parseNetworkList, readNetwork } from '../../../networks/trusted-proxies.js'
 import { inTransaction } from '../../../persistence/database/transactions.js'
 import {
   deleteNetworkRule,
@@ -259,7 +259,7 @@ function readRuleNetwork({ config }: Pick<Pod, 'config'>, cidr: string, ownAddre
   if (typeof config.trustProxy === 'string' && overlapsNetworks(network.text, config.trustProxy)) {
     throw new Refusal('protected_network', 'This network has a proxy that the pod trusts (TRUST_PROXY).')
   }
-  if (ownAddress !== undefined && openNetworkList(network.text)(ownAddress)) {
+  if (ownAddress !== undefined && parseNetworkList(network.text)(ownAddress)) {
     throw new Refusal('own_address', 'Your own address is in this network.')
   }
   return network.text

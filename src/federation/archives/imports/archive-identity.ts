@@ -1,4 +1,4 @@
-import { findMoveOf } from '../../../persistence/archives/account-moves.js'
+import { findMoveOfPerson } from '../../../persistence/archives/account-moves.js'
 import { Person } from '../../../persistence/models/person.js'
 import type { Pod } from '../../../pod/pod.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
@@ -23,7 +23,7 @@ export interface ArchiveIdentity {
 /** Finds out whose archive it is. Throws an `ArchiveError` if it belongs to another person, or has moved to another account. */
 export async function identifyArchive(pod: Pod, owner: ArchiveOwner, user: ImportingUser): Promise<ArchiveIdentity> {
   const { address, publicKey } = owner
-  const move = await findMoveOf(pod.db, address)
+  const move = await findMoveOfPerson(pod.db, address)
   if (move !== undefined && Number(move.newPersonId) !== user.personId) {
     throw new ArchiveError('moved_elsewhere', `${address} has moved to another account.`)
   }

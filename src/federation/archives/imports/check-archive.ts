@@ -2,12 +2,12 @@ import type { ImportCounts, ImportSection, ItemOutcome } from '../../../persiste
 import { Contact } from '../../../persistence/models/contact.js'
 import { Pod as OtherPod } from '../../../persistence/models/pod.js'
 import type { Pod } from '../../../pod/pod.js'
-import { addressOf, splitAddress } from '../../../protocol/address.js'
-import { homeUrlOf, podHostOf } from '../../discovery/pod-location.js'
+import { parseAddress, splitAddress } from '../../../protocol/address.js'
+import { parseHomeUrl, parsePodHost } from '../../discovery/pod-location.js'
 import type { ImportingUser } from '../owner.js'
-import { type ArchiveOwner, type ArchiveVersion, membersOf, readArchiveOwner } from '../reading/archive-owner.js'
+import { type ArchiveOwner, type ArchiveVersion, readArchiveOwner, readMembers } from '../reading/archive-owner.js'
 import { readPhotoNames, readPhotosZip, requireZipSize } from '../reading/archive-photos.js'
-import { itemsOf } from '../reading/items-of-version.js'
+import { readItems } from '../reading/items-of-version.js'
 import { type SpooledArchive, spooledBatches } from '../reading/spool-archive.js'
 import { allowsContent, type IdentityState, identifyArchive } from './archive-identity.js'
 import { addOutcomes, foundCounts } from './count-outcomes.js'
@@ -111,7 +111,7 @@ async function judgeAll(context: ImportContext, request: CheckRequest, found: Im
     const total = request.spooled.counts[list]
     for await (const { items, lines } of spooledBatches(request.spooled.folder, list)) {
       request.signal.throwIfAborted()
-      const { outcomes, ready } = await importer.judge(context, itemsOf(context, list, items))
+      const { outcomes, ready } = await importer.judge(context, readItems(context, list, items))
       const importable = ready.map((item): ItemOutcome => ({ ...item, section, outcome: 'imported', reason: null }))
       counts = addOutcomes(counts, [...outcomes, ...importable])
       const named = refused[section] ?? []
@@ -152,10 +152,10 @@ async function checkPhotos(
 async function countPosts(spooled: SpooledArchive, owner: ArchiveOwner): Promise<ArchiveReport['posts']> {
   const counts = { public: 0, private: 0 }
   for await (const { items } of spooledBatches(spooled.folder, 'posts')) {
-    for (const { value } of itemsOf({ version: owner.version, oldAddress: owner.address }, 'posts', items)) {
-      const members = membersOf(value)
+    for (const { value } of readItems({ version: owner.version, oldAddress: owner.address }, 'posts', items)) {
+      const members = readMembers(value)
       const isPublic =
-        members?.['entity_type'] === 'reshare' || membersOf(members?.['entity_data'])?.['public'] === true
+        members?.['entity_type'] === 'reshare' || readMembers(members?.['entity_data'])?.['public'] === true
       counts[isPublic ? 'public' : 'private'] += 1
     }
   }
@@ -166,9 +166,9 @@ async function checkContacts(context: ImportContext, spooled: SpooledArchive) {
   const counts: ContactsReport = { reachable: 0, moved: 0, closed: 0, unreachable: 0, onBlockedPods: 0 }
   let friendica = false
   for await (const { items } of spooledBatches(spooled.folder, 'contacts')) {
-    const addresses = itemsOf(context, 'contacts', items).flatMap(({ value }) => {
-      const address = membersOf(value)?.['account_id']
-      return typeof address === 'string' ? (addressOf(address) ?? []) : []
+    const addresses = readItems(context, 'contacts', items).flatMap(({ value }) => {
+      const address = readMembers(value)?.['account_id']
+      return typeof address === 'string' ? (parseAddress(address) ?? []) : []
     })
     for (const found of (await context.people.find(addresses, context.signal)).values()) {
       if (found.state === 'refused') counts[found.reason === 'pod_blocked' ? 'onBlockedPods' : 'unreachable'] += 1
@@ -189,8 +189,8 @@ async function findWarnings(
     friendica,
   }: { readonly photos: PhotosReport; readonly hasZip: boolean; readonly friendica: boolean },
 ): Promise<readonly ArchiveWarning[]> {
-  const home = splitAddress(oldAddress) && homeUrlOf(oldAddress)
-  const isBlocked = home !== undefined && (await OtherPod.isBlocked(pod.db, podHostOf(home)))
+  const home = splitAddress(oldAddress) && parseHomeUrl(oldAddress)
+  const isBlocked = home !== undefined && (await OtherPod.isBlocked(pod.db, parsePodHost(home)))
   const hasContacts = (await Contact.query(pod.db).where({ userId: user.userId }).resultSize()) > 0
   const warnings: (ArchiveWarning | false)[] = [
     !hasZip && photos.named > 0 && 'no_photos_given',

@@ -3,7 +3,7 @@ import { TEXT_LIMITS } from '../../../domain/limits.js'
 import { Aspect } from '../../../persistence/models/aspect.js'
 import { User } from '../../../persistence/models/user.js'
 import { cleanText } from '../../../protocol/xml/xml.js'
-import { membersOf } from '../reading/archive-owner.js'
+import { readMembers } from '../reading/archive-owner.js'
 import { BatchResults, type ListImporter, NO_REF, type ReadyItem } from './import-context.js'
 
 /** The aspects of the owner, in their order. */
@@ -17,7 +17,7 @@ export const aspectImporter: ListImporter<ReadyItem> = {
       (await Aspect.query(pod.db).where({ userId: user.userId })).map(({ name }) => name.toLowerCase()),
     )
     for (const { position, value } of items) {
-      const name = aspectNameOf(membersOf(value)?.['name'])
+      const name = readAspectName(readMembers(value)?.['name'])
       if (name === undefined) {
         results.refuse({ position, ref: NO_REF }, 'schema')
         continue
@@ -43,7 +43,7 @@ export const aspectImporter: ListImporter<ReadyItem> = {
 }
 
 /** The name of an aspect as this pod stores it: longer ones are cut. Undefined: no name. */
-export function aspectNameOf(value: unknown): string | undefined {
+export function readAspectName(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   const name = [...cleanText(value).trim()].slice(0, TEXT_LIMITS.aspectNameCharacters).join('').trim()
   return name === '' ? undefined : name

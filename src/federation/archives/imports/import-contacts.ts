@@ -7,11 +7,11 @@ import {
 } from '../../../persistence/archives/imported-people.js'
 import { startSharing, stopReceiving, stopSharing } from '../../../persistence/contacts/contact-changes.js'
 import { User } from '../../../persistence/models/user.js'
-import { addressOf } from '../../../protocol/address.js'
+import { parseAddress } from '../../../protocol/address.js'
 import { isOwner } from '../owner.js'
-import { membersOf } from '../reading/archive-owner.js'
+import { readMembers } from '../reading/archive-owner.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
-import { aspectNameOf, ensureAspects } from './import-aspects.js'
+import { ensureAspects, readAspectName } from './import-aspects.js'
 import {
   BatchResults,
   type ImportContext,
@@ -94,8 +94,8 @@ export const contactImporter: ListImporter<ReadyContact> = {
 }
 
 function readContact({ position, value }: SpooledItem, results: BatchResults<ReadyContact>): NamedContact[] {
-  const members = membersOf(value)
-  const address = typeof members?.['account_id'] === 'string' ? addressOf(members['account_id']) : undefined
+  const members = readMembers(value)
+  const address = typeof members?.['account_id'] === 'string' ? parseAddress(members['account_id']) : undefined
   if (members === undefined || address === undefined) {
     results.refuse({ position, ref: NO_REF }, 'schema')
     return []
@@ -106,7 +106,7 @@ function readContact({ position, value }: SpooledItem, results: BatchResults<Rea
     ref: address,
     receiving: (members['receiving'] ?? members['followed']) === true,
     sharing: (members['sharing'] ?? members['following']) === true,
-    groups: [...new Set(groups.flatMap((name) => aspectNameOf(name) ?? []))],
+    groups: [...new Set(groups.flatMap((name) => readAspectName(name) ?? []))],
   }
   return [contact]
 }
@@ -154,7 +154,7 @@ export const blockImporter: ListImporter<ReadyBlock> = {
   async judge(context, items) {
     const results = new BatchResults<ReadyBlock>('blocks')
     const named = items.flatMap(({ position, value }) => {
-      const address = typeof value === 'string' ? addressOf(value) : undefined
+      const address = typeof value === 'string' ? parseAddress(value) : undefined
       if (address !== undefined) return [{ position, ref: address }]
       results.refuse({ position, ref: NO_REF }, 'schema')
       return []

@@ -4,10 +4,10 @@ import { verifyRelayable } from '../../../protocol/signatures/relayable-signatur
 import { parsePublicKey } from '../../inbound/find-signers.js'
 import { BatchResults, type ImportContext, type ListImporter } from './import-context.js'
 import {
+  buildParentKey,
   findParentsOf,
   findStoredRelayables,
   isPlannedParent,
-  parentKeyOf,
   type ReadyRelayable,
   readRelayables,
   storeRelayables,
@@ -16,7 +16,7 @@ import type { FoundPerson } from './people-finder.js'
 
 const SECTION = 'others_relayables'
 /** Signatures that are verified before other work of this process has its turn. */
-const VERIFIED_AT_ONCE = 20
+const VERIFICATION_BATCH_SIZE = 20
 
 /**
  * What others wrote under the owner's posts, with the signatures by which other pods accept it. The keys in the archive do not count:
@@ -44,7 +44,7 @@ export function othersRelayableImporter(list: 'others_comments' | 'others_reacti
           continue
         }
         verified += 1
-        if (verified % VERIFIED_AT_ONCE === 0) await nextTurn()
+        if (verified % VERIFICATION_BATCH_SIZE === 0) await nextTurn()
         const signed = verify(each, people.get(each.author))
         if (signed === undefined) results.refuse(each, 'signature_wrong')
         else results.accept(signed)
@@ -87,7 +87,7 @@ async function leaveOutForeignParents(
 ): Promise<readonly ReadyRelayable[]> {
   const parents = await findParentsOf(context.pod.db, relayables)
   return relayables.filter((each) => {
-    const parent = parents.get(parentKeyOf(each.entity))
+    const parent = parents.get(buildParentKey(each.entity))
     const isOwn = parent === undefined ? isPlannedParent(context, each.entity) : isOwnRoot(context, parent.rootAuthorId)
     if (!isOwn) results.refuse(each, 'parent_missing')
     return isOwn

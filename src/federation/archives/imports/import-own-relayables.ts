@@ -1,12 +1,12 @@
 import { isOwner } from '../owner.js'
 import { BatchResults, type ImportContext, type ListImporter } from './import-context.js'
 import {
+  buildParentKey,
   findParentsOf,
   findStoredRelayables,
   isPlannedParent,
-  parentKeyOf,
-  parentKindOf,
   type ReadyRelayable,
+  readParentKind,
   readRelayables,
   storeRelayables,
 } from './import-relayables.js'
@@ -37,12 +37,12 @@ export function ownRelayableImporter(list: 'own_comments' | 'own_reactions'): Li
       })
       const parents = await findParentsOf(db, fresh)
       const missing = fresh.filter(
-        ({ entity }) => !parents.has(parentKeyOf(entity)) && !isPlannedParent(context, entity),
+        ({ entity }) => !parents.has(buildParentKey(entity)) && !isPlannedParent(context, entity),
       )
       await fetchParents(context, missing)
       const found = missing.length === 0 || context.fetches === undefined ? parents : await findParentsOf(db, fresh)
       for (const each of fresh) {
-        const isThere = found.has(parentKeyOf(each.entity)) || isPlannedParent(context, each.entity)
+        const isThere = found.has(buildParentKey(each.entity)) || isPlannedParent(context, each.entity)
         // A check fetches nothing: what it cannot see may be found by the import.
         if (isThere || context.fetches === undefined) results.accept(each)
         else results.refuse(each, 'parent_missing')
@@ -66,8 +66,8 @@ async function fetchParents(context: ImportContext, relayables: readonly ReadyRe
   const types = { Post: 'post', Comment: 'comment', Poll: 'poll' } as const
   const wanted = new Map(
     relayables.map(({ entity }) => [
-      parentKeyOf(entity),
-      { type: types[parentKindOf(entity)], guid: entity.parent_guid, from: context.oldAddress },
+      buildParentKey(entity),
+      { type: types[readParentKind(entity)], guid: entity.parent_guid, from: context.oldAddress },
     ]),
   )
   await context.fetches?.fetchAll([...wanted.values()], context.signal)

@@ -94,7 +94,7 @@ const UNUSABLE: PhotoOutcome = { outcome: 'refused', reason: 'photo_unusable' }
 export async function attachPhotos(context: ImportContext, importId: number): Promise<void> {
   const { pod, user, signal } = context
   const { guid } = await Person.query(pod.db).findById(user.personId).throwIfNotFound()
-  for await (const names of listImportedPhotoNames(pod.db, importId, PHOTOS_AT_ONCE)) {
+  for await (const names of listImportedPhotoNames(pod.db, importId, PHOTO_BATCH_SIZE)) {
     signal.throwIfAborted()
     const placed: PlacedPhoto[] = []
     for (const oldName of names) {
@@ -150,7 +150,7 @@ export async function showProfilePicture(
   })
 }
 
-const PHOTOS_AT_ONCE = 100
+const PHOTO_BATCH_SIZE = 100
 
 async function countBytes({ pod }: ImportContext, name: string): Promise<number> {
   const facts = await Promise.all(listPhotoFiles(name).map((file) => pod.pictures.find(file)))

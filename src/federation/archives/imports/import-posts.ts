@@ -3,12 +3,12 @@ import { findHolders, findRoots, insertPostAspects } from '../../../persistence/
 import { raiseCounts } from '../../../persistence/inbound/raise-counts.js'
 import { Aspect } from '../../../persistence/models/aspect.js'
 import type { ReshareEntity, StatusMessageEntity } from '../../../protocol/entities/posts.js'
-import { counterChangesOf } from '../../inbound/store/counter-changes.js'
+import { countChanges } from '../../inbound/store/counter-changes.js'
 import { storeReshares, storeStatusMessages } from '../../inbound/store/store-posts.js'
 import { isOwner } from '../owner.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
 import { BatchResults, type ImportContext, type ListImporter, type ReadyItem } from './import-context.js'
-import { arrivalOf } from './imported-arrival.js'
+import { buildImportedArrival } from './imported-arrival.js'
 import { readArchivedEntity } from './read-entity.js'
 
 interface ReadyPost extends ReadyItem {
@@ -49,7 +49,7 @@ export const postImporter: ListImporter<ReadyPost> = {
       }
       results.accept({ ...post, entity: withoutTakenParts(entity, nested) })
     }
-    if (context.planned !== undefined) notePlanned(context.planned, results.ready)
+    if (context.planned !== undefined) recordPlanned(context.planned, results.ready)
     return results
   },
 
@@ -58,14 +58,16 @@ export const postImporter: ListImporter<ReadyPost> = {
     const now = pod.now()
     const results = new BatchResults<ReadyPost>('posts')
     const byEntity = new Map(ready.map((post) => [post.entity.guid, post]))
-    const statuses = ready.flatMap(({ entity }) => (entity.type === 'status_message' ? arrivalOf(entity, now) : []))
-    const reshares = ready.flatMap(({ entity }) => (entity.type === 'reshare' ? arrivalOf(entity, now) : []))
+    const statuses = ready.flatMap(({ entity }) =>
+      entity.type === 'status_message' ? buildImportedArrival(entity, now) : [],
+    )
+    const reshares = ready.flatMap(({ entity }) => (entity.type === 'reshare' ? buildImportedArrival(entity, now) : []))
     const stored = [
       await storeStatusMessages(transaction, statuses, now, pod),
       await storeReshares(transaction, reshares, now),
     ]
     const records = stored.flatMap(({ records }) => [...records])
-    await raiseCounts(transaction, counterChangesOf(records, now))
+    await raiseCounts(transaction, countChanges(records, now))
     await shareWithAspects(transaction, context, records, byEntity)
 
     const ids = new Set(records.map(({ arrival }) => arrival.entity.guid))
@@ -196,7 +198,7 @@ async function shareWithAspects(
   )
 }
 
-function notePlanned(planned: NonNullable<ImportContext['planned']>, posts: readonly ReadyPost[]): void {
+function recordPlanned(planned: NonNullable<ImportContext['planned']>, posts: readonly ReadyPost[]): void {
   for (const { entity } of posts) {
     planned.posts.add(entity.guid)
     if (entity.type === 'status_message' && entity.poll !== undefined) planned.polls.add(entity.poll.guid)

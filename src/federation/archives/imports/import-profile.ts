@@ -4,8 +4,8 @@ import { User } from '../../../persistence/models/user.js'
 import { entityFromJson } from '../../../protocol/entities/entity-json.js'
 import { ProtocolError } from '../../../protocol/errors.js'
 import { readTags } from '../../../protocol/mentions.js'
-import { membersOf } from '../reading/archive-owner.js'
-import { aspectNameOf, ensureAspects } from './import-aspects.js'
+import { readMembers } from '../reading/archive-owner.js'
+import { ensureAspects, readAspectName } from './import-aspects.js'
 import type { ImportContext, ImportRejectionReason } from './import-context.js'
 
 /** Changes the profile to that of the archive. Undefined: done. The profile travels with the migration, and is not sent by itself. */
@@ -68,5 +68,5 @@ export async function importSettings(
 
 /** diaspora* writes the whole record of the aspect instead of its name. */
 function followBackAspectName(value: unknown): string | undefined {
-  return aspectNameOf(membersOf(value)?.['name'] ?? value)
+  return readAspectName(readMembers(value)?.['name'] ?? value)
 }

@@ -23,11 +23,11 @@ import type {
   PollParticipationEntity,
 } from '../../../protocol/entities/relayables.js'
 import { readTimestamp } from '../../../protocol/values.js'
-import { counterChangesOf } from '../../inbound/store/counter-changes.js'
+import { countChanges } from '../../inbound/store/counter-changes.js'
 import { plausibleTime } from '../../inbound/store/plausible-time.js'
 import type { SpooledItem } from '../reading/spool-archive.js'
 import { BatchResults, type ImportContext, type ReadyItem } from './import-context.js'
-import { arrivalOf } from './imported-arrival.js'
+import { buildImportedArrival } from './imported-arrival.js'
 import { readArchivedEntity } from './read-entity.js'
 
 export type ArchivedRelayable = CommentEntity | LikeEntity | PollParticipationEntity
@@ -88,7 +88,7 @@ export async function findStoredRelayables(
 
 const TABLES = { comment: 'comments', like: 'likes', poll_participation: 'poll_participations' } as const
 
-/** The parents of relayables that are stored here, by `parentKeyOf`. */
+/** The parents of relayables that are stored here, by `buildParentKey`. */
 export async function findParentsOf(
   db: Knex,
   relayables: readonly ReadyRelayable[],
@@ -96,11 +96,11 @@ export async function findParentsOf(
   return findParents(db, [...new Set(relayables.map(({ entity }) => entity.parent_guid))])
 }
 
-export function parentKeyOf(entity: ArchivedRelayable): string {
-  return `${parentKindOf(entity)} ${entity.parent_guid}`
+export function buildParentKey(entity: ArchivedRelayable): string {
+  return `${readParentKind(entity)} ${entity.parent_guid}`
 }
 
-export function parentKindOf(entity: ArchivedRelayable): 'Post' | 'Comment' | 'Poll' {
+export function readParentKind(entity: ArchivedRelayable): 'Post' | 'Comment' | 'Poll' {
   if (entity.type === 'poll_participation') return 'Poll'
   return entity.type === 'like' ? entity.parent_type : 'Post'
 }
@@ -109,7 +109,7 @@ export function parentKindOf(entity: ArchivedRelayable): 'Post' | 'Comment' | 'P
 export function isPlannedParent({ planned }: ImportContext, entity: ArchivedRelayable): boolean {
   if (planned === undefined) return false
   const guids = { Post: planned.posts, Comment: planned.comments, Poll: planned.polls }
-  return guids[parentKindOf(entity)].has(entity.parent_guid)
+  return guids[readParentKind(entity)].has(entity.parent_guid)
 }
 
 /** Stores relayables and raises the counters; without notifications and deliveries. */
@@ -194,9 +194,9 @@ async function raise(transaction: Knex.Transaction, stored: readonly ReadyRelaya
   }
   const records = stored.map(({ entity }) => ({
     id: 0,
-    arrival: arrivalOf({ ...entity, elements: entity.elements ?? [] }, now),
+    arrival: buildImportedArrival({ ...entity, elements: entity.elements ?? [] }, now),
   }))
-  const counts = counterChangesOf(records, now)
+  const counts = countChanges(records, now)
   await raiseCounts(transaction, {
     ...counts,
     posts: counts.posts.map((post) => ({ ...post, latest: latest.get(post.guid) })),
@@ -223,10 +223,10 @@ async function outcomesOf(
   }
   const reacted = await findReactions(
     transaction,
-    unclear.map(({ entity, author }) => ({ kind: parentKindOf(entity), parent: entity.parent_guid, author })),
+    unclear.map(({ entity, author }) => ({ kind: readParentKind(entity), parent: entity.parent_guid, author })),
   )
   for (const each of unclear) {
-    const key = `${parentKeyOf(each.entity)} ${each.author}`
+    const key = `${buildParentKey(each.entity)} ${each.author}`
     results.refuse(each, each.entity.type !== 'comment' && reacted.has(key) ? 'duplicate' : 'deleted_before')
   }
   return results.outcomes

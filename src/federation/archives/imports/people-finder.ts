@@ -2,11 +2,11 @@ import { Person } from '../../../persistence/models/person.js'
 import { Pod as OtherPod } from '../../../persistence/models/pod.js'
 import { findNewestIdentities } from '../../../persistence/people/move-person.js'
 import type { Pod } from '../../../pod/pod.js'
-import { addressOf, splitAddress } from '../../../protocol/address.js'
+import { parseAddress, splitAddress } from '../../../protocol/address.js'
 import { ProtocolError } from '../../../protocol/errors.js'
 import { Semaphore } from '../../../throttling/semaphore.js'
 import { discoverPerson } from '../../discovery/discover-person.js'
-import { homeUrlOf, isThisPod, podHostOf } from '../../discovery/pod-location.js'
+import { isThisPod, parseHomeUrl, parsePodHost } from '../../discovery/pod-location.js'
 import { IMPORT_LIMITS } from '../limits.js'
 import { openHostPace } from './host-pace.js'
 
@@ -25,7 +25,7 @@ export interface PeopleFinder {
   find(addresses: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, FoundPerson>>
 }
 
-const HOSTS_AT_ONCE = 20
+const HOST_BATCH_SIZE = 20
 
 export function openPeopleFinder(pod: Pod): PeopleFinder {
   const pace = openHostPace(IMPORT_LIMITS.lookUpEveryMs)
@@ -33,10 +33,10 @@ export function openPeopleFinder(pod: Pod): PeopleFinder {
   const refused = new Map<string, FoundPerson>()
 
   async function discover(address: string, signal: AbortSignal): Promise<FoundPerson | undefined> {
-    const home = homeUrlOf(address)
+    const home = parseHomeUrl(address)
     const host = splitAddress(address)?.host ?? ''
-    if (home === undefined || isThisPod(pod.config, podHostOf(home))) return NOT_FOUND
-    if (await OtherPod.isBlocked(pod.db, podHostOf(home))) return { state: 'refused', reason: 'pod_blocked' }
+    if (home === undefined || isThisPod(pod.config, parsePodHost(home))) return NOT_FOUND
+    if (await OtherPod.isBlocked(pod.db, parsePodHost(home))) return { state: 'refused', reason: 'pod_blocked' }
     const before = lookedUp.get(host) ?? 0
     if (before >= IMPORT_LIMITS.unknownPeopleOfHost) return { state: 'refused', reason: 'over_limit' }
     lookedUp.set(host, before + 1)
@@ -52,10 +52,10 @@ export function openPeopleFinder(pod: Pod): PeopleFinder {
 
   return {
     async find(addresses, signal) {
-      const wanted = [...new Set(addresses)].filter((address) => addressOf(address) === address)
+      const wanted = [...new Set(addresses)].filter((address) => parseAddress(address) === address)
       const known = await findKnown(pod, wanted)
       const unknown = wanted.filter((address) => !known.has(address) && !refused.has(address))
-      const semaphore = new Semaphore(HOSTS_AT_ONCE)
+      const semaphore = new Semaphore(HOST_BATCH_SIZE)
       await Promise.all(
         unknown.map((address) =>
           semaphore.run(async () => {

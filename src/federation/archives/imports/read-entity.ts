@@ -3,7 +3,7 @@ import type { Entity } from '../../../protocol/entities/registry.js'
 import { longestText } from '../../../protocol/entities/value-types.js'
 import { ProtocolError } from '../../../protocol/errors.js'
 import { isWithinLength } from '../../../protocol/values.js'
-import { membersOf } from '../reading/archive-owner.js'
+import { readMembers } from '../reading/archive-owner.js'
 import { type ImportRejectionReason, NO_REF } from './import-context.js'
 
 export type ReadItem =
@@ -17,8 +17,8 @@ export type ReadItem =
 
 /** Reads the entity of an item by the rules for received entities. */
 export function readArchivedEntity(value: unknown, now: Date): ReadItem {
-  const members = membersOf(value)
-  const data = membersOf(members?.['entity_data'])
+  const members = readMembers(value)
+  const data = readMembers(members?.['entity_data'])
   const guid = data?.['guid']
   const ref = typeof guid === 'string' && guid !== '' ? guid : NO_REF
   if (members === undefined || data === undefined) return { ok: false, ref, reason: 'schema' }

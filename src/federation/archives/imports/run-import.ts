@@ -4,22 +4,22 @@ import { Refusal } from '../../../domain/refusals.js'
 import { type LoadPause, openLoadPause } from '../../../jobs/inbound/pause-under-load.js'
 import {
   claimImport,
+  deleteImportKey,
   deleteOldImportRecords,
   findImport,
   finishImport,
-  forgetImportKey,
   type Import,
   type ImportCounts,
   type ItemOutcome,
   insertItemOutcomes,
-  noteImportAlive,
+  recordImportHeartbeat,
   releaseImport,
   saveImportProgress,
 } from '../../../persistence/archives/imports.js'
 import { inTransaction } from '../../../persistence/database/transactions.js'
 import { Person } from '../../../persistence/models/person.js'
 import { User } from '../../../persistence/models/user.js'
-import { refreshStreamsOf } from '../../../persistence/people/move-person.js'
+import { refreshStreamsOfPerson } from '../../../persistence/people/move-person.js'
 import type { Pod } from '../../../pod/pod.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { readPrivateKey } from '../../../protocol/signatures/rsa.js'
@@ -28,7 +28,7 @@ import { announceMove } from '../moves/announce-move.js'
 import { applyMove, signMove } from '../moves/move-account.js'
 import type { ImportingUser } from '../owner.js'
 import type { ArchiveVersion } from '../reading/archive-owner.js'
-import { itemsOf } from '../reading/items-of-version.js'
+import { readItems } from '../reading/items-of-version.js'
 import { deleteSpool, spooledBatches } from '../reading/spool-archive.js'
 import { importFolder } from './begin-import.js'
 import { addOutcomes } from './count-outcomes.js'
@@ -54,7 +54,7 @@ export interface RunOptions {
 }
 
 /** Milliseconds between two signs of life. */
-const ALIVE_EVERY = 5_000
+const HEARTBEAT_INTERVAL_MS = 5_000
 
 /** Runs an import from its cursor to its end, unless another process does. Returns its last state; undefined: it is not running. */
 export async function runImport(
@@ -70,11 +70,11 @@ export async function runImport(
   }
   const unwanted = new AbortController()
   const alive = setInterval(() => {
-    noteImportAlive(pod.db, claimed.id).then(
+    recordImportHeartbeat(pod.db, claimed.id).then(
       (isWanted) => isWanted || unwanted.abort(),
       () => undefined, // an outage has its own log lines
     )
-  }, ALIVE_EVERY)
+  }, HEARTBEAT_INTERVAL_MS)
   const run = new ImportRun(pod, claimed, { ...options, signal: AbortSignal.any([signal, unwanted.signal]) })
   try {
     await run.go()
@@ -187,7 +187,7 @@ class ImportRun {
     for await (const { items, lines } of spooledBatches(importFolder(this.#pod, this.#import), list, from)) {
       this.#options.signal.throwIfAborted()
       await this.#loadPause.wait(this.#options.signal)
-      const batch = await importer.judge(context, itemsOf(context, list, items))
+      const batch = await importer.judge(context, readItems(context, list, items))
       await inTransaction(this.#pod, async (transaction) => {
         const stored = await batch.store(transaction)
         await this.#save(transaction, phase, lines, [...batch.outcomes, ...stored])
@@ -222,7 +222,7 @@ class ImportRun {
     })
     await inTransaction(this.#pod, async (transaction) => {
       await applyMove(transaction, move, this.#pod.now())
-      await forgetImportKey(transaction, this.#import.id)
+      await deleteImportKey(transaction, this.#import.id)
     })
   }
 
@@ -278,7 +278,7 @@ class ImportRun {
         await importMarks(this.#opened(), list, items)
       }
     }
-    await inTransaction(this.#pod, (transaction) => refreshStreamsOf(transaction, this.#opened().user.personId))
+    await inTransaction(this.#pod, (transaction) => refreshStreamsOfPerson(transaction, this.#opened().user.personId))
   }
 
   async #settings(): Promise<void> {
@@ -303,7 +303,7 @@ class ImportRun {
     const old = await Person.byAddress(this.#pod.db, oldAddress)
     return {
       pod: this.#pod,
-      user: importingUserOf(user),
+      user: toImportingUser(user),
       version: header['version'] as ArchiveVersion, // as `beginImport` has stored it
       oldAddress,
       oldPersonId: old?.id,
@@ -327,7 +327,7 @@ const PHASE_OF_LIST: Readonly<Record<string, string>> = {
   post_subscriptions: 'subscriptions',
 }
 
-export function importingUserOf({ id, personId, username, person }: User): ImportingUser {
+export function toImportingUser({ id, personId, username, person }: User): ImportingUser {
   if (person === undefined) throw new Error(`The account ${username} was read without its person.`)
   return { userId: id, personId, username, address: person.address }
 }

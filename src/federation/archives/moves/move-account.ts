@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { Knex } from 'knex'
 import { endAllAccess } from '../../../domain/accounts/accounts.js'
 import { loadPrivateKey } from '../../../domain/accounts/private-keys.js'
-import { type AccountMove, findMoveOf, insertMove } from '../../../persistence/archives/account-moves.js'
+import { type AccountMove, findMoveOfPerson, insertMove } from '../../../persistence/archives/account-moves.js'
 import { Person } from '../../../persistence/models/person.js'
 import { User } from '../../../persistence/models/user.js'
 import { emptyPeople } from '../../../persistence/people/empty-people.js'
@@ -65,7 +65,7 @@ export async function applyMove(
   move: Omit<AccountMove, 'oldPersonId'>,
   now: Date,
 ): Promise<void> {
-  const before = await findMoveOf(transaction, move.oldAddress)
+  const before = await findMoveOfPerson(transaction, move.oldAddress)
   if (before !== undefined) {
     if (before.newPersonId === move.newPersonId) return
     throw new Error(`${move.oldAddress} has moved to another account meanwhile.`)

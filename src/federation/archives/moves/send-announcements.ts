@@ -10,7 +10,7 @@ import { podOrigin } from '../../discovery/pod-origin.js'
 import { RemotePodError } from '../../remote-pod/remote-pod-error.js'
 import { IMPORT_LIMITS } from '../limits.js'
 
-const AT_ONCE = 50
+const BATCH_SIZE = 50
 const CONNECTIONS = 10
 const LEASE_SECONDS = 120
 const EXCHANGE_MS = 10_000
@@ -23,7 +23,7 @@ export async function sendDueAnnouncements(pod: Pod, signal: AbortSignal): Promi
   const connections = new Semaphore(CONNECTIONS)
   let sent = 0
   while (!signal.aborted) {
-    const due = await leaseDueAnnouncements(pod.db, { limit: AT_ONCE, now: pod.now(), leaseSeconds: LEASE_SECONDS })
+    const due = await leaseDueAnnouncements(pod.db, { limit: BATCH_SIZE, now: pod.now(), leaseSeconds: LEASE_SECONDS })
     await Promise.all(
       due.map((announcement) =>
         connections.run(async () => {
@@ -35,7 +35,7 @@ export async function sendDueAnnouncements(pod: Pod, signal: AbortSignal): Promi
       ),
     )
     sent += due.length
-    if (due.length < AT_ONCE) break
+    if (due.length < BATCH_SIZE) break
   }
   return sent
 }

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { addressOf } from '../../../protocol/address.js'
+import { parseAddress } from '../../../protocol/address.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { readPrivateKey } from '../../../protocol/signatures/rsa.js'
 
@@ -24,7 +24,7 @@ export function readArchiveOwner(values: ReadonlyMap<string, unknown>): ArchiveO
   }
   const profile = version === '2.0' ? profileOf2(values.get('user.profile')) : profileOf1(values.get('user.profile'))
   const author = profile['author']
-  const address = typeof author === 'string' ? addressOf(author) : undefined
+  const address = typeof author === 'string' ? parseAddress(author) : undefined
   if (address === undefined) throw schemaError('/user/profile', 'is no profile with a network ID')
   const key = values.get(version === '2.0' ? 'user.private_key' : 'user.serialized_private_key')
   const privateKey = typeof key === 'string' ? readPrivateKey(key) : undefined
@@ -38,14 +38,14 @@ export function readArchiveOwner(values: ReadonlyMap<string, unknown>): ArchiveO
 }
 
 function profileOf2(profile: unknown): Readonly<Record<string, unknown>> {
-  const data = membersOf(profile)?.['entity_data']
-  const members = membersOf(data)
+  const data = readMembers(profile)?.['entity_data']
+  const members = readMembers(data)
   if (members === undefined) throw schemaError('/user/profile/entity_data', 'is missing')
   return members
 }
 
 function profileOf1(profile: unknown): Readonly<Record<string, unknown>> {
-  const members = membersOf(profile)
+  const members = readMembers(profile)
   if (members === undefined) throw schemaError('/user/profile', 'is missing')
   return { ...members, author: members['diaspora_handle'] }
 }
@@ -55,7 +55,7 @@ function schemaError(pointer: string, fault: string): ArchiveError {
 }
 
 /** The members of an object; undefined for any other value. */
-export function membersOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+export function readMembers(value: unknown): Readonly<Record<string, unknown>> | undefined {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
   return isObject ? (value as Readonly<Record<string, unknown>>) : undefined // every object has members by name
 }

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { Refusal } from '../../../domain/refusals.js'
 import { ArchiveError } from '../../../protocol/archives/archive-fault.js'
 import { IMPORT_LIMITS } from '../limits.js'
-import { membersOf } from './archive-owner.js'
+import { readMembers } from './archive-owner.js'
 import { type SpooledArchive, spooledBatches } from './spool-archive.js'
 import { openZip, type ZipEntry } from './zip-file.js'
 
@@ -16,7 +16,7 @@ export async function readPhotoNames(
   const names = new Set<string>()
   for await (const { items } of spooledBatches(folder, 'posts')) {
     for (const { value } of items) {
-      const photos = membersOf(membersOf(value)?.['entity_data'])?.['photos']
+      const photos = readMembers(readMembers(value)?.['entity_data'])?.['photos']
       if (Array.isArray(photos)) for (const photo of photos) addName(names, photo)
     }
   }
@@ -29,7 +29,7 @@ export async function readPhotoNames(
 }
 
 function addName(names: Set<string>, photo: unknown): void {
-  const name = membersOf(membersOf(photo)?.['entity_data'])?.['remote_photo_name']
+  const name = readMembers(readMembers(photo)?.['entity_data'])?.['remote_photo_name']
   if (typeof name === 'string' && PHOTO_NAME.test(name)) names.add(name)
 }
 

@@ -3,7 +3,7 @@ import type { ArchiveVersion } from './archive-owner.js'
 import type { SpooledItem, SpooledList } from './spool-archive.js'
 
 /** The items in the form of version 2.0. */
-export function itemsOf(
+export function readItems(
   { version, oldAddress }: { readonly version: ArchiveVersion; readonly oldAddress: string },
   list: SpooledList,
   items: readonly SpooledItem[],

@@ -4,7 +4,7 @@ import type { StoredRecord } from '../batch.js'
 type Mutable<Row> = { -readonly [Column in keyof Row]: Row[Column] }
 
 /** The counters that stored comments, likes, votes and reshares raise, by parent. */
-export function counterChangesOf(records: readonly StoredRecord[], now: Date): Counts {
+export function countChanges(records: readonly StoredRecord[], now: Date): Counts {
   const posts = new Map<string, Mutable<PostCount>>()
   const comments = new Map<string, Mutable<CountByGuid>>()
   const answers = new Map<string, Mutable<AnswerCount>>()

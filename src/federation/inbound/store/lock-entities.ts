@@ -3,7 +3,7 @@ import type { EntityKey } from '../../../jobs/waiting/entity-key.js'
 import { lockEntityKeys } from '../../../jobs/waiting/lock-entity-keys.js'
 import type { ReceivableEntity } from '../../../protocol/entities/registry.js'
 import type { Arrival, WaitingMessage } from '../batch.js'
-import { parentsOf, retractedKey } from '../entity-references.js'
+import { listParents, retractedKey } from '../entity-references.js'
 
 /**
  * Locks what a batch stores, retracts or waits for exclusively, and the parents of its entities shared: other transactions may
@@ -32,7 +32,7 @@ function changedKeys(arrival: Arrival<ReceivableEntity>): EntityKey[] {
 }
 
 function parentKeys({ entity }: Arrival<ReceivableEntity>): EntityKey[] {
-  return parentsOf(entity).map(({ kind, guid }) => `${kind}:${guid}` as const)
+  return listParents(entity).map(({ kind, guid }) => `${kind}:${guid}` as const)
 }
 
 /**

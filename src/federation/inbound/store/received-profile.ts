@@ -6,7 +6,7 @@ import { profileImageUrl } from '../../discovery/profile-image.js'
 import { plausibleTime } from './plausible-time.js'
 
 /** The columns of a received profile. Missing fields clear the stored values. */
-export function profileValuesOf(
+export function toProfileValues(
   profile: ProfileEntity,
   owner: ProfileOwner,
   { acceptedAt, now }: { readonly acceptedAt: Date; readonly now: Date },

@@ -7,10 +7,10 @@ import { emptyPeople } from '../../../persistence/people/empty-people.js'
 import { findMigration, findNewestIdentity, movePerson, movePhotos } from '../../../persistence/people/move-person.js'
 import type { Pod } from '../../../pod/pod.js'
 import type { AccountMigrationEntity } from '../../../protocol/entities/people.js'
-import { migrationOf } from '../../../protocol/signatures/migration-signature.js'
+import { readMigration } from '../../../protocol/signatures/migration-signature.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
 import { isWebUrl } from './photo-values.js'
-import { profileValuesOf } from './received-profile.js'
+import { toProfileValues } from './received-profile.js'
 
 /** Stores migrations one by one: they are rare, and the target of one depends on the migrations before it. */
 export async function storeAccountMigrations(
@@ -50,7 +50,7 @@ type MigrationPlan = Move | { readonly do: 'nothing' | 'refuse'; readonly reason
 
 /** Locks both people, so that of two concurrent migrations of one person only the first is stored. */
 async function planMigration(transaction: Knex.Transaction, entity: AccountMigrationEntity): Promise<MigrationPlan> {
-  const addresses = migrationOf(entity)
+  const addresses = readMigration(entity)
   const people = await Person.byAddresses(transaction, [addresses.from, addresses.to]).orderBy('id').forNoKeyUpdate()
   const from = people.find(({ address }) => address === addresses.from)
   const to = people.find(({ address }) => address === addresses.to)
@@ -100,7 +100,7 @@ async function updateRemoteProfile(
   now: Date,
 ): Promise<void> {
   const [owner] = await lockProfileOwners(transaction, [profile.author])
-  if (owner !== undefined) await replaceProfiles(transaction, [profileValuesOf(profile, owner, { acceptedAt, now })])
+  if (owner !== undefined) await replaceProfiles(transaction, [toProfileValues(profile, owner, { acceptedAt, now })])
 }
 
 /** Sends the contacts of local users to the new pod, which does not know yet who shares with the moved person. */

@@ -3,7 +3,7 @@ import { type Counts, raiseCounts } from '../../../persistence/inbound/raise-cou
 import type { Pod } from '../../../pod/pod.js'
 import type { ReceivableEntity } from '../../../protocol/entities/registry.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
-import { counterChangesOf } from './counter-changes.js'
+import { countChanges } from './counter-changes.js'
 import { storeAccountMigrations } from './store-account-migrations.js'
 import { storeConversations, storeMessages } from './store-conversations.js'
 import { storeAccountDeletions, storeContacts, storeProfiles } from './store-people.js'
@@ -71,7 +71,7 @@ export async function storeEntities(
     if (ofType.length === 0) continue
     if (deletingTypes.has(type) && !isCounted) {
       isCounted = true
-      await raiseCounts(transaction, counterChangesOf(recordsOf(results), now))
+      await raiseCounts(transaction, countChanges(recordsOf(results), now))
     }
     const store = storeFunctions[type] as StoreFunction<ReceivableEntity> // the table pairs each type with its function
     results.push(await store(transaction, ofType, now, pod))
@@ -81,7 +81,7 @@ export async function storeEntities(
     records,
     rejected: results.flatMap(({ rejected }) => rejected),
     ignored: results.flatMap(({ ignored = [] }) => ignored),
-    uncounted: isCounted ? undefined : counterChangesOf(records, now),
+    uncounted: isCounted ? undefined : countChanges(records, now),
   }
 }
 

@@ -8,7 +8,7 @@ import type { Pod } from '../../../pod/pod.js'
 import type { AccountDeletionEntity, ContactEntity, ProfileEntity } from '../../../protocol/entities/people.js'
 import type { ReceivableEntity } from '../../../protocol/entities/registry.js'
 import type { Arrival, IgnoredMessage, StoreResult } from '../batch.js'
-import { profileValuesOf } from './received-profile.js'
+import { toProfileValues } from './received-profile.js'
 
 /** Each profile replaces the stored one of its author, unless that is newer. */
 export async function storeProfiles(
@@ -22,7 +22,7 @@ export async function storeProfiles(
     const [first] = ofOwner
       .map((arrival) => {
         const { acceptedAt } = arrival.message
-        return { arrival, profile: profileValuesOf(arrival.entity, owner, { acceptedAt, now }) }
+        return { arrival, profile: toProfileValues(arrival.entity, owner, { acceptedAt, now }) }
       })
       .reverse() // messages of one job have the same time: the last one wins
       .sort((one, other) => newestFirst(one.profile, other.profile))
@@ -40,7 +40,7 @@ export async function storeProfiles(
   return { records, rejected: [], ignored: ignoreRest(arrivals, records, 'a newer profile is stored') }
 }
 
-type ProfileTimes = Pick<ReturnType<typeof profileValuesOf>, 'editedAt' | 'acceptedAt'>
+type ProfileTimes = Pick<ReturnType<typeof toProfileValues>, 'editedAt' | 'acceptedAt'>
 
 /** The same order as in `replaceProfiles`. */
 function newestFirst(one: ProfileTimes, other: ProfileTimes): number {

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { settingsOf, WHEN_NOT_SET } from '../../../config/shown-settings.js'
+import { listShownSettings, WHEN_NOT_SET } from '../../../config/shown-settings.js'
 import { html } from '../../pages/markup.js'
 import { sendConsolePage } from '../console-page.js'
 import { dataTable } from '../tables.js'
@@ -12,7 +12,7 @@ export const settingRoutes: FastifyPluginAsync = async (app) => {
     '/admin/settings',
     { config: { power: 'administration' }, schema: { hide: true } },
     async (request, reply) => {
-      const settings = Object.entries(settingsOf(pod.config))
+      const settings = Object.entries(listShownSettings(pod.config))
       return sendConsolePage(request, reply, {
         title: `Settings: ${settings.length}`,
         content: html`<section class="card"><p>The settings of this web process. They are changed in its environment, and in force after a restart.</p>${dataTable(

@@ -4,7 +4,7 @@ import type { ListedCluster, ShownAuthor, WholeCluster } from '../../../domain/m
 import { html, type Markup } from '../../pages/markup.js'
 import { previewList } from '../actions.js'
 import type { ConsolePage } from '../console-page.js'
-import { actionForm, checkbox, choicesOf, hiddenField, reasonField, select } from '../form-parts.js'
+import { actionForm, buildChoices, checkbox, hiddenField, reasonField, select } from '../form-parts.js'
 import { keptFields } from '../kept-fields.js'
 import { formatCount, formatTime } from '../quantities.js'
 import { factList, listCard, stateBadge } from '../tables.js'
@@ -50,7 +50,7 @@ function cleanForm(request: FastifyRequest, cluster: WholeCluster): Markup {
 ${checkbox('Hide all items', 'hide', { isTicked: true })}
 ${checkbox('Remove items that a local person may retract: final', 'remove')}
 ${checkbox('Add a filter that hides later content of this kind', 'filter', { isTicked: true })}
-${select('Authors', 'authors', choicesOf(CLEAN_AUTHORS), 'none')}${select('Pods of the authors', 'pods', choicesOf(CLEAN_PODS), 'none')}
+${select('Authors', 'authors', buildChoices(CLEAN_AUTHORS), 'none')}${select('Pods of the authors', 'pods', buildChoices(CLEAN_PODS), 'none')}
 <p class="small">Authors whom a local user follows, and those known for 30 days, are not restricted.</p>
 ${listCard(authorTable(authors, true), { empty: 'No author is stored.' })}
 ${reasonField()}<div class="buttons"><button class="quiet" formaction="/admin/clusters/${id}/preview">Preview</button><button>Clean</button></div>`

@@ -11,7 +11,7 @@ import { queryText } from '../../schemas/query-text.js'
 import { addFormAction, pathWithParameters } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
 import { formChoice, formTexts, isTicked, pathId } from '../form-fields.js'
-import { choicesOf, filterForm, select } from '../form-parts.js'
+import { buildChoices, filterForm, select } from '../form-parts.js'
 import { idNavigation, idPageIn } from '../pager.js'
 import { formatCount, formatTime } from '../quantities.js'
 import { listCard } from '../tables.js'
@@ -31,7 +31,7 @@ export const clusterRoutes: FastifyPluginAsync = async (app) => {
     const chosen = STATES.find((each) => each === state)
     const states = state === 'all' ? undefined : [chosen ?? ('open' as const)]
     const page = await listSpamClusters(pod, request.console.actor, { states }, idPageIn(request))
-    const choices = select('State', 'state', [['', 'open'], ...choicesOf(STATES.slice(1)), ['all', 'all']], state)
+    const choices = select('State', 'state', [['', 'open'], ...buildChoices(STATES.slice(1)), ['all', 'all']], state)
     return sendConsolePage(request, reply, {
       title: page.items.length === 0 ? 'Spam clusters: none' : 'Spam clusters',
       content: html`<section class="card">${filterForm('/admin/clusters', choices)}

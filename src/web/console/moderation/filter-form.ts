@@ -13,7 +13,7 @@ import { formText } from '../../oidc/form-text.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { RequestFault } from '../../server/request-faults.js'
 import { formChoice, formNumber, formTexts, isTicked, requireChoice } from '../form-fields.js'
-import { actionForm, checkbox, choicesOf, reasonField, select, textField } from '../form-parts.js'
+import { actionForm, buildChoices, checkbox, reasonField, select, textField } from '../form-parts.js'
 
 /** The filter that a form describes. Boxes that are not ticked are false. */
 export function readNewFilter(request: FastifyRequest): NewFilter {
@@ -56,12 +56,12 @@ function filterFields(request: FastifyRequest, filter: FilterRule): Markup {
   const isAdmin = hasPower(request.console.staff.role, 'administration')
   const actions = FILTER_ACTIONS.filter((action) => isAdmin || action !== 'reject')
   const age = filter.accountAgeDays
-  return html`${select('Kind', 'kind', choicesOf(FILTER_KINDS), filter.kind)}${textField('Value', 'value', filter.value, { required: true })}
+  return html`${select('Kind', 'kind', buildChoices(FILTER_KINDS), filter.kind)}${textField('Value', 'value', filter.value, { required: true })}
 <fieldset><legend>Where; nothing ticked: everywhere</legend>${FILTER_FIELDS.map((field) =>
     checkbox(field, 'fields[]', { value: field, isTicked: filter.fields.includes(field) }),
   )}</fieldset>
-${select('Authors', 'origin', choicesOf(FILTER_ORIGINS), filter.origin)}${textField('Known for less than so many days (optional)', 'account_age_days', age === null ? '' : String(age), { type: 'number' })}
+${select('Authors', 'origin', buildChoices(FILTER_ORIGINS), filter.origin)}${textField('Known for less than so many days (optional)', 'account_age_days', age === null ? '' : String(age), { type: 'number' })}
 ${checkbox('Not people whom a local user follows', 'exempt_followed', { isTicked: filter.exemptFollowed })}${
   isAdmin && checkbox('Private content too; no text of it is kept', 'private', { isTicked: filter.isPrivate })
-}${select('Action', 'action', choicesOf(actions), filter.action)}${select('State', 'state', choicesOf(FILTER_STATES), filter.state)}`
+}${select('Action', 'action', buildChoices(actions), filter.action)}${select('State', 'state', buildChoices(FILTER_STATES), filter.state)}`
 }

@@ -6,7 +6,7 @@ import { queryText } from '../../schemas/query-text.js'
 import { readTime } from '../../schemas/times.js'
 import { sendConsolePage } from '../console-page.js'
 import { pathText } from '../form-fields.js'
-import { choicesOf, filterForm, moreText, select, textField } from '../form-parts.js'
+import { buildChoices, filterForm, moreText, select, textField } from '../form-parts.js'
 import { idNavigation, idPageIn } from '../pager.js'
 import { formatTime } from '../quantities.js'
 import { listCard } from '../tables.js'
@@ -69,12 +69,12 @@ function filterFields(query: Query) {
   return [
     textField('Name or address', 'q', query.q),
     select('Account', 'local', LOCAL, query.local),
-    select('State', 'state', choicesOf(PERSON_STATES, 'all'), query.state),
+    select('State', 'state', buildChoices(PERSON_STATES, 'all'), query.state),
   ]
 }
 
 function moreFilters(query: Query) {
-  const role = select('Role', 'role', choicesOf(['moderator', 'admin'], 'all'), query.role)
+  const role = select('Role', 'role', buildChoices(['moderator', 'admin'], 'all'), query.role)
   return [
     { value: query.role, field: role },
     moreText('Pod', 'pod', query.pod),

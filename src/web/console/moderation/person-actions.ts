@@ -4,7 +4,7 @@ import type { Actor } from '../../../domain/moderation/actor.js'
 import { endSessionsAsModerator } from '../../../domain/moderation/end-sessions.js'
 import { clearProfile } from '../../../domain/moderation/people/clear-profile.js'
 import { closePerson } from '../../../domain/moderation/people/close-person.js'
-import { notePerson } from '../../../domain/moderation/people/note-person.js'
+import { addPersonNote } from '../../../domain/moderation/people/note-person.js'
 import { warnPerson } from '../../../domain/moderation/people/warn-person.js'
 import { findWholePerson, muteReports } from '../../../domain/moderation/people.js'
 import { blockOnPod, type RestrictOptions, silencePerson } from '../../../domain/moderation/restrict-person.js'
@@ -131,7 +131,7 @@ export function addPersonActions(app: FastifyInstance): void {
     power: 'moderation',
     ...{ title: 'Add a note', notice: 'person_noted', page },
     run: (request) =>
-      notePerson(pod, request.console.actor, guidIn(request), { text: formText(request, 'text') ?? '' }),
+      addPersonNote(pod, request.console.actor, guidIn(request), { text: formText(request, 'text') ?? '' }),
   })
   addFormAction(app, {
     path: '/admin/people/:guid/close',

@@ -3,8 +3,8 @@ import { hasPower } from '../../../domain/accounts/role-powers.js'
 import type { PodActivityReport, PodWithRules } from '../../../domain/operations/pods.js'
 import type { UndeliveredMessage } from '../../../persistence/operations/pod-pages.js'
 import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
-import { type PodState, type PodStateFields, podStateOf } from '../../../persistence/outbound/pod-state.js'
-import { addressHostOf } from '../../../protocol/address.js'
+import { type PodState, type PodStateFields, toPodState } from '../../../persistence/outbound/pod-state.js'
+import { formatAddressHost } from '../../../protocol/address.js'
 import { html, type Markup } from '../../pages/markup.js'
 import type { ConsolePage } from '../console-page.js'
 import { explainFault } from '../fault-words.js'
@@ -24,7 +24,7 @@ const STATE_LOOKS = {
 } as const satisfies Readonly<Record<PodState, string>>
 
 export function podState(other: PodStateFields, now: Date): Markup {
-  const state = podStateOf(other, now)
+  const state = toPodState(other, now)
   return stateBadge(state, STATE_LOOKS[state])
 }
 
@@ -35,9 +35,9 @@ export function podPage(
   undelivered: readonly UndeliveredMessage[],
 ): ConsolePage {
   const now = request.server.pod.now()
-  const host = addressHostOf(other)
+  const host = formatAddressHost(other)
   return {
-    title: `${host}: ${podStateOf(other, now)}`,
+    title: `${host}: ${toPodState(other, now)}`,
     content: html`<section class="card">${factsOf(other, now)}</section>
 <section class="card"><h2>Exchanges</h2>${activityOf(activity)}</section>
 <section class="card"><h2>Rules</h2>${rulesOf(rules)}<p><a href="/admin/people?pod=${encodeURIComponent(host)}">People of this pod</a></p></section>
@@ -122,8 +122,8 @@ function deliveryTable(deliveries: readonly UndeliveredMessage[]): Markup {
 function actionsFor(request: FastifyRequest, other: KnownPod): Markup {
   const isAdmin = hasPower(request.console.staff.role, 'administration')
   const isBlocked = other.blockedAt !== null
-  const isPaused = podStateOf(other, request.server.pod.now()) === 'paused'
-  const path = (action: string) => `/admin/pods/${encodeURIComponent(addressHostOf(other))}/${action}`
+  const isPaused = toPodState(other, request.server.pod.now()) === 'paused'
+  const path = (action: string) => `/admin/pods/${encodeURIComponent(formatAddressHost(other))}/${action}`
   const form = (action: string, title: string, text: string, button: Markup, more: Markup | false = false) =>
     html`<div><h2>${title}</h2><p>${text}</p>${actionForm(request, path(action), html`${reasonField()}${more}${button}`)}</div>\n`
   return html`${

@@ -19,7 +19,7 @@ import {
   POD_STATES,
 } from '../../../persistence/operations/pod-pages.js'
 import type { KnownPod } from '../../../persistence/outbound/known-pods.js'
-import { addressHostOf } from '../../../protocol/address.js'
+import { formatAddressHost } from '../../../protocol/address.js'
 import { formText } from '../../oidc/form-text.js'
 import { listNavigation } from '../../pages/list-navigation.js'
 import { html, type Markup } from '../../pages/markup.js'
@@ -28,7 +28,7 @@ import { addFormAction, type FormAction, pathWithParameters } from '../actions.j
 import { isConfirmed, sendConfirmationPage } from '../confirmation.js'
 import { sendConsolePage } from '../console-page.js'
 import { formTime, pathText } from '../form-fields.js'
-import { choicesOf, filterForm, select, textField } from '../form-parts.js'
+import { buildChoices, filterForm, select, textField } from '../form-parts.js'
 import { pageNumberIn } from '../pager.js'
 import { formatBoundedCount, formatCount, formatRelativeTime } from '../quantities.js'
 import { listCard } from '../tables.js'
@@ -52,7 +52,7 @@ export const podRoutes: FastifyPluginAsync = async (app) => {
     const isFiltered = q !== undefined || state !== undefined
     const fields = [
       textField('Host contains', 'q', q),
-      select('State', 'state', choicesOf(POD_STATES, 'all'), state),
+      select('State', 'state', buildChoices(POD_STATES, 'all'), state),
       select('Order', 'sort', SORTS, sort),
     ]
     const query = { q, state, sort: sort === 'host' ? undefined : sort }
@@ -112,7 +112,7 @@ ${listCard(podTable(items, pod.now()), {
   ): void {
     app.post(`/admin/pods/:host/${name}`, { config: { power: needed }, schema }, async (request, reply) => {
       const { pod: other } = await podIn(request)
-      const label = addressHostOf(other)
+      const label = formatAddressHost(other)
       if (!isConfirmed(request, label)) {
         return sendConfirmationPage(request, reply, { title, label, preview: preview(other) })
       }
@@ -158,7 +158,7 @@ function podTable(pods: readonly ListedPod[], now: Date) {
       ...['People', 'Waiting', 'Oldest', 'Dead', 'Failures'].map((title) => ({ title, kind: 'number' as const })),
     ],
     rows: pods.map((other) => [
-      html`<a href="/admin/pods/${encodeURIComponent(addressHostOf(other))}"><bdi>${addressHostOf(other)}</bdi></a>`,
+      html`<a href="/admin/pods/${encodeURIComponent(formatAddressHost(other))}"><bdi>${formatAddressHost(other)}</bdi></a>`,
       podState(other, now),
       other.status.replaceAll('_', ' '),
       html`<bdi>${other.software ?? '–'}</bdi>`,

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readCaseState } from '../../../domain/moderation/cases.js'
 import {
+  addCaseNote,
   dismissCase,
-  noteCase,
   releaseCase,
   reopenCase,
   resolveCase,
@@ -42,7 +42,7 @@ export function addReportActions(app: FastifyInstance): void {
   })
   add('notes', {
     ...{ title: 'Add a note', notice: 'case_noted' },
-    run: (request) => noteCase(...given(request), { text: formText(request, 'text') ?? '' }),
+    run: (request) => addCaseNote(...given(request), { text: formText(request, 'text') ?? '' }),
   })
   add('resolve', {
     ...{ title: 'Resolve the case', notice: 'case_resolved' },

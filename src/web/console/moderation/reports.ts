@@ -15,7 +15,7 @@ import { html, type Markup } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { sendConsolePage } from '../console-page.js'
 import { pathId } from '../form-fields.js'
-import { choicesOf, filterForm, moreText, select } from '../form-parts.js'
+import { buildChoices, filterForm, moreText, select } from '../form-parts.js'
 import { pageNumberIn } from '../pager.js'
 import { formatCount, formatTime } from '../quantities.js'
 import { listCard } from '../tables.js'
@@ -82,8 +82,8 @@ function filterOf({ state, type, author, pod, local, taken_by: takenBy, reporter
 
 function filterFields(query: Query): readonly Markup[] {
   return [
-    select('State', 'state', [['', 'open or taken'], ...choicesOf(CASE_STATES), ['all', 'all']], query.state),
-    select('Type', 'type', choicesOf(CASE_TARGETS, 'all'), query.type),
+    select('State', 'state', [['', 'open or taken'], ...buildChoices(CASE_STATES), ['all', 'all']], query.state),
+    select('Type', 'type', buildChoices(CASE_TARGETS, 'all'), query.type),
     select('Author', 'local', LOCAL, query.local),
   ]
 }

@@ -7,7 +7,7 @@ import { html, type Markup } from '../../pages/markup.js'
 import { addFormAction } from '../actions.js'
 import { sendConsolePage } from '../console-page.js'
 import { formChoice, pathText } from '../form-fields.js'
-import { actionForm, choicesOf, filterForm, hiddenField, reasonField, select, textField } from '../form-parts.js'
+import { actionForm, buildChoices, filterForm, hiddenField, reasonField, select, textField } from '../form-parts.js'
 import { formatCount } from '../quantities.js'
 import { listCard } from '../tables.js'
 import { addressOfPerson, userNameIn } from './person-actions.js'
@@ -49,7 +49,7 @@ export const roleRoutes: FastifyPluginAsync = async (app) => {
 
 /** The form with which an admin gives a local person a role, or takes it. */
 export function roleForm(request: FastifyRequest, { guid, role }: PersonRecord): Markup {
-  const content = html`${select('Role', 'role', choicesOf(ROLES), role ?? 'none')}${reasonField()}<button class="quiet">Change the role…</button>`
+  const content = html`${select('Role', 'role', buildChoices(ROLES), role ?? 'none')}${reasonField()}<button class="quiet">Change the role…</button>`
   return actionForm(request, `/admin/people/${encodeURIComponent(guid)}/role`, content)
 }
 

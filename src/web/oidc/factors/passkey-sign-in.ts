@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { type RelyingParty, relyingPartyOf } from '../../../domain/accounts/factors/relying-party.js'
+import { findRelyingParty, type RelyingParty } from '../../../domain/accounts/factors/relying-party.js'
 import { beginPasskeyUse, checkPasskey } from '../../../domain/accounts/factors/use-passkey.js'
 import { limitAddresses } from '../../limits/address-limit.js'
 import { countSignInFailure } from '../../limits/rejection-metrics.js'
@@ -8,7 +8,7 @@ import { formPolicy } from '../../pages/forms.js'
 import { textsFor } from '../../pages/language/request-language.js'
 import { queryText } from '../../schemas/query-text.js'
 import { pageFault } from '../../server/request-faults.js'
-import { type Browser, browserOf, uiLocalesOf } from '../browser.js'
+import { type Browser, readBrowser, readUiLocales } from '../browser.js'
 import { formText } from '../form-text.js'
 import { OIDC_PATHS } from '../paths.js'
 import { readReturnPath } from '../return-path.js'
@@ -17,7 +17,7 @@ import { type Destination, TO_KEEP_ACCOUNT, withDestination } from '../sign-in-d
 /** Sign-in with a passkey, which counts as two factors. Where browsers offer no passkeys, there is no such page. */
 export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
-  const found = relyingPartyOf(pod)
+  const found = findRelyingParty(pod)
   if (found === undefined) return
   const party: RelyingParty = found
   const config = { public: true } as const
@@ -29,7 +29,7 @@ export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
   async function show(request: FastifyRequest, reply: FastifyReply, { browser, destination, isRefused }: ShownPage) {
     const { uid, returnTo } = destination
     const interaction = uid === undefined ? undefined : await browser.request(uid)
-    const t = textsFor(request, reply, { uiLocales: uiLocalesOf(interaction) })
+    const t = textsFor(request, reply, { uiLocales: readUiLocales(interaction) })
     const formToken = browser.formToken()
     return reply
       .type('text/html; charset=utf-8')
@@ -48,14 +48,14 @@ export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
   }
 
   app.get(OIDC_PATHS.passkey, { config, schema, ...pages }, async (request, reply) => {
-    const browser = await browserOf(app, request, reply)
+    const browser = await readBrowser(app, request, reply)
     const returnTo = readReturnPath(queryText(request, 'return_to'))
     const destination = { uid: queryText(request, 'request'), returnTo }
     return show(request, reply, { browser, destination, isRefused: false })
   })
 
   app.post(OIDC_PATHS.passkey, { config, schema, ...attempts }, async (request, reply) => {
-    const browser = await browserOf(app, request, reply)
+    const browser = await readBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const uid = formText(request, 'request')
     const destination = { uid, returnTo: readReturnPath(formText(request, 'return_to')) }
@@ -69,7 +69,7 @@ export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
     const { returnTo } = user.isClosing ? TO_KEEP_ACCOUNT : destination
     const login = { address: user.address, level: 'passkey' } as const
     const target = await browser.signIn(login, user.isClosing ? undefined : interaction, returnTo)
-    browser.forgetSecondStep()
+    browser.deleteSecondStep()
     if (!(await user.confirm())) throw pageFault(403, 'error.passkey_removed')
     return reply.redirect(target, 303)
   })

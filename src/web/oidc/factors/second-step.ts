@@ -14,7 +14,7 @@ import type { PageTexts } from '../../pages/language/page-texts.js'
 import { textsFor } from '../../pages/language/request-language.js'
 import { queryText } from '../../schemas/query-text.js'
 import { pageFault } from '../../server/request-faults.js'
-import { type Browser, browserOf, uiLocalesOf } from '../browser.js'
+import { type Browser, readBrowser, readUiLocales } from '../browser.js'
 import { formText } from '../form-text.js'
 import { OIDC_PATHS } from '../paths.js'
 import { withRequest } from '../sign-in.js'
@@ -48,7 +48,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
   ): Promise<FastifyReply> {
     const uid = step.requestUid ?? undefined
     const interaction = uid === undefined ? undefined : await browser.request(uid)
-    const t = textsFor(request, reply, { uiLocales: uiLocalesOf(interaction) })
+    const t = textsFor(request, reply, { uiLocales: readUiLocales(interaction) })
     const { recoveryCodesLeft, totp, passkeys } = await findFactors(pod.db, step.userId)
     return reply
       .type('text/html; charset=utf-8')
@@ -74,14 +74,14 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
   }
 
   app.get(OIDC_PATHS.secondStep, { config, schema }, async (request, reply) => {
-    const browser = await browserOf(app, request, reply)
+    const browser = await readBrowser(app, request, reply)
     const uid = queryText(request, 'request')
     const step = await findStep(browser, uid)
     return step ? show(request, reply, { browser, step }) : reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
   })
 
   app.post(OIDC_PATHS.secondStep, { config, schema, ...limited }, async (request, reply) => {
-    const browser = await browserOf(app, request, reply)
+    const browser = await readBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const uid = formText(request, 'request')
     const step = await findStep(browser, uid)
@@ -116,7 +116,7 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
       return reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
     const login = { address: step.address, level: 'code', authenticatedAt } as const
     const target = await browser.signIn(login, interaction, step.returnTo ?? undefined)
-    browser.forgetSecondStep()
+    browser.deleteSecondStep()
     if (!(await step.confirm())) throw pageFault(403, 'error.password_changed')
     return reply.redirect(target, 303)
   }

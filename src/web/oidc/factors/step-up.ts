@@ -2,18 +2,18 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { FACTOR_LIMITS } from '../../../domain/accounts/factors/limits.js'
 import { type ReauthenticationOutcome, reauthenticate } from '../../../domain/accounts/factors/reauthenticate.js'
-import { relyingPartyOf } from '../../../domain/accounts/factors/relying-party.js'
+import { findRelyingParty } from '../../../domain/accounts/factors/relying-party.js'
 import { findFactors, hasFactor } from '../../../domain/accounts/factors/second-factor.js'
 import { beginPasskeyUse, checkPasskey } from '../../../domain/accounts/factors/use-passkey.js'
 import { hashToken } from '../../../domain/accounts/token-hash.js'
-import { countAttempt, endBrowserSession, forgetAttempt } from '../../../persistence/accounts/browser-sessions.js'
+import { countAttempt, deleteAttempt, endBrowserSession } from '../../../persistence/accounts/browser-sessions.js'
 import { insertKeptForm, type KeptForm } from '../../../persistence/accounts/kept-forms.js'
 import { countRateLimited, countSignInFailure } from '../../limits/rejection-metrics.js'
 import { confirmAccessPage } from '../../pages/accounts/confirm-access-page.js'
 import { formPolicy } from '../../pages/forms.js'
 import type { PageTexts } from '../../pages/language/page-texts.js'
 import { textsFor } from '../../pages/language/request-language.js'
-import { pathOf } from '../../server/paths.js'
+import { stripQuery } from '../../server/paths.js'
 import type { Browser, SignedInSession } from '../browser.js'
 import { formText } from '../form-text.js'
 import { OIDC_PATHS } from '../paths.js'
@@ -67,7 +67,7 @@ const MOST_KEPT_BYTES = 64 * 1024
 
 export function openStepUp({ pod }: FastifyInstance): StepUp {
   const wrongPasswords = openWrongPasswords(() => pod.now())
-  const party = relyingPartyOf(pod)
+  const party = findRelyingParty(pod)
 
   async function endSession(reply: FastifyReply, { session, browser, account }: SignedInPerson): Promise<FastifyReply> {
     await endBrowserSession(pod.db, { userId: account.userId, uid: session.uid })
@@ -90,7 +90,7 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
     async require(request, reply, person) {
       const age = pod.now().getTime() - person.session.authenticatedAt.getTime()
       if (age <= FACTOR_LIMITS.authenticatedSeconds * 1_000) return undefined
-      const path = pathOf(request.originalUrl)
+      const path = stripQuery(request.originalUrl)
       if (request.method !== 'POST') return reply.redirect(confirmPath(request.originalUrl), 303)
       const form = { path, fields: fieldsWithoutSecrets(request.body) }
       const isAnswered = ['current_password', 'current_passkey'].some((name) => formText(request, name) !== undefined)
@@ -117,7 +117,7 @@ export function openStepUp({ pod }: FastifyInstance): StepUp {
       const outcome = answer === undefined ? await checkForm(request, person) : await checkAnswer(person, answer)
       if (outcome === 'password_right' || outcome === 'code_right' || outcome === 'passkey_right') {
         if (answer === undefined) wrongPasswords.forget(request.ip, account.username)
-        await forgetAttempt(pod.db, session.uid)
+        await deleteAttempt(pod.db, session.uid)
         await session.recordAuthentication(LEVEL_OF[outcome])
         return undefined
       }

@@ -6,14 +6,14 @@ import { Refusal } from '../../../domain/refusals.js'
 import { openRateLimit } from '../../limits/rate-limit.js'
 import { linkPage, newPasswordPage, requestResetPage } from '../../pages/accounts/link-pages.js'
 import { type FormError, formPolicy } from '../../pages/forms.js'
-import { markupOf } from '../../pages/language/message-markup.js'
+import { translateMarkup } from '../../pages/language/message-markup.js'
 import type { PageTexts } from '../../pages/language/page-texts.js'
 import { refusalText } from '../../pages/language/refusal-text.js'
 import { textsFor } from '../../pages/language/request-language.js'
 import { html } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { RequestFault } from '../../server/request-faults.js'
-import { browserOf } from '../browser.js'
+import { readBrowser } from '../browser.js'
 import { formText } from '../form-text.js'
 import { OIDC_LIMITS } from '../limits.js'
 import { OIDC_PATHS } from '../paths.js'
@@ -63,7 +63,7 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
   if (pod.config.mail !== undefined) {
     app.get(OIDC_PATHS.newPassword, { config, schema }, async (request, reply) => {
       const t = textsFor(request, reply)
-      const browser = await browserOf(app, request, reply)
+      const browser = await readBrowser(app, request, reply)
       return send(
         reply,
         requestResetPage({ t, podName, action: OIDC_PATHS.newPassword, formToken: browser.formToken() }),
@@ -71,7 +71,7 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
     })
 
     app.post(OIDC_PATHS.newPassword, { config, schema }, async (request, reply) => {
-      const browser = await browserOf(app, request, reply)
+      const browser = await readBrowser(app, request, reply)
       browser.checkForm(formText(request, 'form'))
       if (isWithinLimit(request.ip)) await requestPasswordReset(pod, formText(request, 'username') ?? '')
       const t = textsFor(request, reply)
@@ -96,13 +96,13 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
   }
 
   app.get(OIDC_PATHS.editPassword, { config, schema }, async (request, reply) => {
-    const browser = await browserOf(app, request, reply)
+    const browser = await readBrowser(app, request, reply)
     const t = textsFor(request, reply)
     return show(t, reply, { token: queryText(request, 'token') ?? '', formToken: browser.formToken(), errors: [] })
   })
 
   app.post(OIDC_PATHS.editPassword, { config, schema }, async (request, reply) => {
-    const browser = await browserOf(app, request, reply)
+    const browser = await readBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const token = formText(request, 'token') ?? queryText(request, 'token') ?? ''
     const t = textsFor(request, reply)
@@ -121,7 +121,7 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
       return show(t, reply, { ...facts, errors: [{ field: 'password', message: refusalText(t, error) }] })
     }
     await browser.signOut()
-    const content = html`<p role="status">${markupOf(t, 'link.password_changed_text', { link: OIDC_PATHS.signIn })}</p>`
+    const content = html`<p role="status">${translateMarkup(t, 'link.password_changed_text', { link: OIDC_PATHS.signIn })}</p>`
     return send(reply, linkPage({ t, podName, title: t('link.password_changed'), content }))
   })
 }

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync, FastifyReply } from 'fastify'
 import { findSubscription, unsubscribe } from '../../../domain/mail/unsubscribe.js'
 import { linkPage } from '../../pages/accounts/link-pages.js'
 import { formPolicy } from '../../pages/forms.js'
-import { markupOf } from '../../pages/language/message-markup.js'
+import { translateMarkup } from '../../pages/language/message-markup.js'
 import type { PageTexts } from '../../pages/language/page-texts.js'
 import { textsFor } from '../../pages/language/request-language.js'
 import { html, type MarkupValue } from '../../pages/markup.js'
@@ -21,7 +21,7 @@ export const unsubscribeRoutes: FastifyPluginAsync = async (app) => {
       .send(linkPage({ t, podName, title, content }))
 
   const unknown = (t: PageTexts, reply: FastifyReply) => {
-    const content = html`<p>${markupOf(t, 'link.notices_settings', { link: '/settings/mail' })}</p>`
+    const content = html`<p>${translateMarkup(t, 'link.notices_settings', { link: '/settings/mail' })}</p>`
     return send(t, reply.code(404), t('link.not_valid'), content)
   }
 
@@ -38,7 +38,7 @@ export const unsubscribeRoutes: FastifyPluginAsync = async (app) => {
     const subscription = await findSubscription(pod, request.params.token)
     if (subscription === undefined) return unknown(t, reply)
     await unsubscribe(pod, subscription)
-    const content = html`<p role="status">${markupOf(t, 'link.stopped_text', { link: '/settings/mail' })}</p>`
+    const content = html`<p role="status">${translateMarkup(t, 'link.stopped_text', { link: '/settings/mail' })}</p>`
     return send(t, reply, t('link.stopped'), content)
   })
 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { plainAddressOf } from '../../../networks/ip-address.js'
-import { shownNetworkOf } from '../../../networks/network-source.js'
-import { noteSessionUse } from '../../../persistence/accounts/browser-sessions.js'
+import { parsePlainAddress } from '../../../networks/ip-address.js'
+import { formatNetwork } from '../../../networks/network-source.js'
+import { updateSessionUse } from '../../../persistence/accounts/browser-sessions.js'
 import type { Pod } from '../../../pod/pod.js'
 import { describeBrowser } from './describe-browser.js'
 import { LEVELS } from './levels.js'
@@ -23,15 +23,15 @@ export async function recordSessionUse(
 ): Promise<void> {
   if (uid === undefined || accountId === undefined) return
   const at = pod.now()
-  await noteSessionUse(pod.db, {
+  await updateSessionUse(pod.db, {
     uid,
     address: accountId,
     at,
     authenticatedAt: loginTs === undefined ? at : new Date(loginTs * 1_000),
     acr: acr ?? LEVELS.password.acr,
     amr: amr ?? LEVELS.password.amr,
-    network: shownNetworkOf(ip),
-    ip: plainAddressOf(ip),
+    network: formatNetwork(ip),
+    ip: parsePlainAddress(ip),
     browser: describeBrowser(headers['user-agent']),
   })
 }

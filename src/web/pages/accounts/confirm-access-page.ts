@@ -2,7 +2,7 @@ import { FACTOR_LIMITS } from '../../../domain/accounts/factors/limits.js'
 import type { KeptForm } from '../../../persistence/accounts/kept-forms.js'
 import { errorSummary, type FormError, field } from '../forms.js'
 import { page } from '../html.js'
-import { markupOf } from '../language/message-markup.js'
+import { translateMarkup } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
 import { html, trusted } from '../markup.js'
 import { passkeyForm } from '../passkey-form.js'
@@ -59,7 +59,7 @@ export function confirmAccessPage(facts: ConfirmAccessFacts): string {
     title: `${error === undefined ? title : t('common.error_title', { title })} · ${podName}`,
     site: podName,
     content: html`<h1>${title}</h1>
-<p class="soft">${markupOf(t, 'confirm_access.about', { address, minutes })}</p>
+<p class="soft">${translateMarkup(t, 'confirm_access.about', { address, minutes })}</p>
 ${trusted(errorSummary(t, error === undefined ? [] : [error]))}<form method="post" action="${action}" novalidate>
 ${kept}<input type="hidden" value="${address}" autocomplete="username">
 ${trusted(password)}

@@ -2,7 +2,7 @@ import type { Scope } from '../../../domain/accounts/scopes.js'
 import { isUrl } from '../../../protocol/is-url.js'
 import { hidden } from '../forms.js'
 import { page } from '../html.js'
-import { markupOf } from '../language/message-markup.js'
+import { translateMarkup } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
 import { html, trusted } from '../markup.js'
 import { scopesInWords } from './scope-words.js'
@@ -28,12 +28,12 @@ export function consentPage(facts: ConsentFacts): string {
     t,
     title: `${t('consent.title')} · ${podName}`,
     site: podName,
-    content: html`<h1>${markupOf(t, 'consent.question', { client: clientName ?? t('common.nameless_app') })}</h1>
-<p class="soft">${markupOf(t, 'consent.signed_in', { address })}</p>
+    content: html`<h1>${translateMarkup(t, 'consent.question', { client: clientName ?? t('common.nameless_app') })}</h1>
+<p class="soft">${translateMarkup(t, 'consent.signed_in', { address })}</p>
 <h2>${t('consent.scopes')}</h2>
 <ul class="scopes">
 ${words.map((sentence) => html`<li>${sentence}</li>\n`)}</ul>
-<p class="soft small">${markupOf(t, 'consent.about', { host: redirectHostOf(redirectUri) })}</p>
+<p class="soft small">${translateMarkup(t, 'consent.about', { host: parseRedirectHost(redirectUri) })}</p>
 <form method="post" action="${action}">
 ${trusted(hidden({ form: formToken, request }))}
 <p class="actions"><button name="approve" value="true">${t('consent.allow')}</button>
@@ -43,7 +43,7 @@ ${trusted(hidden({ form: formToken, request }))}
 }
 
 /** The host of a web page, or the address scheme of an application on this device. */
-export function redirectHostOf(redirectUri: string): string {
+export function parseRedirectHost(redirectUri: string): string {
   if (!isUrl(redirectUri)) return redirectUri
   const { protocol, host } = new URL(redirectUri)
   return protocol === 'https:' ? host : `${protocol}//${host}`

@@ -1,6 +1,6 @@
 import { alert, errorSummary, type FormError, field, hidden } from '../forms.js'
 import { page } from '../html.js'
-import { markupOf } from '../language/message-markup.js'
+import { translateMarkup } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
 import { html, trusted } from '../markup.js'
 
@@ -51,7 +51,7 @@ export function signInPage(facts: SignInFacts): string {
     title: `${listed.length === 0 ? title : t('common.error_title', { title })} · ${podName}`,
     site: podName,
     content: html`<h1>${title}</h1>
-${clientName !== undefined && html`<p class="soft">${markupOf(t, 'sign_in.for_client', { client: clientName })}</p>\n`}${trusted(
+${clientName !== undefined && html`<p class="soft">${translateMarkup(t, 'sign_in.for_client', { client: clientName })}</p>\n`}${trusted(
   alert(errors.notNow),
 )}${trusted(errorSummary(t, listed))}<form method="post" action="${action}" novalidate>
 ${trusted(hidden({ form: formToken, request, return_to: returnTo }))}

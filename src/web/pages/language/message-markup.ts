@@ -22,7 +22,7 @@ const TAGS = {
 }
 
 /** A message as HTML: its tags become elements, and texts among the values are escaped. */
-export function markupOf<Id extends MessageId>(t: Translate, id: Id, ...[values]: MarkupValues<Id>): Markup {
+export function translateMarkup<Id extends MessageId>(t: Translate, id: Id, ...[values]: MarkupValues<Id>): Markup {
   const { link, ...others } = {
     link: '',
     ...(values as (Partial<Link> & Readonly<Record<string, MarkupValue>>) | undefined),
@@ -37,5 +37,5 @@ export function markupOf<Id extends MessageId>(t: Translate, id: Id, ...[values]
 
 /** The same for functions that join texts. */
 export function messageHtml<Id extends MessageId>(t: Translate, id: Id, ...values: MarkupValues<Id>): string {
-  return markupOf(t, id, ...values).text
+  return translateMarkup(t, id, ...values).text
 }

@@ -10,7 +10,7 @@ const COOKIE = 'pod_lang'
 const A_YEAR = 365 * 86_400
 
 /** The language for a request; `preferences` has what its headers do not say. */
-export function languageOf(
+export function chooseRequestLanguage(
   { config, locales }: LanguagePod,
   headers: { readonly cookie?: string | undefined; readonly 'accept-language'?: string | undefined },
   preferences: Pick<LanguagePreferences, 'setting' | 'uiLocales'> = {},
@@ -27,7 +27,7 @@ export function textsFor(
   preferences: Pick<LanguagePreferences, 'setting' | 'uiLocales'> = {},
 ): PageTexts {
   const { pod } = request.server
-  const language = languageOf(pod, request.headers, preferences)
+  const language = chooseRequestLanguage(pod, request.headers, preferences)
   addVary(reply, 'Accept-Language')
   addVary(reply, 'Cookie')
   reply.header('content-language', language)

@@ -1,6 +1,6 @@
 import { hidden } from '../forms.js'
 import { page } from '../html.js'
-import { markupOf } from '../language/message-markup.js'
+import { translateMarkup } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
 import { html, trusted } from '../markup.js'
 import { APPS_URL, KNOWN_APPS } from './known-apps.js'
@@ -27,7 +27,7 @@ export function startPage({ t, podName, host, registrations, signUp, signIn }: V
     title: podName,
     content: html`<h1><bdi>${podName}</bdi></h1>
 <p class="soft">${t('start.subtitle')}</p>
-<p>${markupOf(t, 'start.about', { host })}</p>
+<p>${translateMarkup(t, 'start.about', { host })}</p>
 <p>${t('start.apps_about')}</p>
 <p class="actions">${isOpen && html`<a class="button" href="${signUp}">${t('start.create_account')}</a>`}<a class="button${isOpen && ' quiet'}" href="${signIn}">${t('start.sign_in')}</a></p>
 ${!isOpen && html`<p class="soft small">${refused}</p>\n`}<nav aria-label="${t('common.more_pages')}"><a href="/public">${t('start.public_posts')}</a><a href="/apps">${t('apps.title')}</a><a href="/api/docs">${t('start.api')}</a><a href="https://diasporafoundation.org">${t('start.about_diaspora')}</a></nav>`
@@ -52,7 +52,7 @@ export function memberStartPage({ t, podName, address, formToken, signOut, isNew
     layout: 'column',
     site: podName,
     content: html`<section class="card"><h1><bdi>${title}</bdi></h1>
-<p>${markupOf(t, 'start.signed_in', { address })}</p>
+<p>${translateMarkup(t, 'start.signed_in', { address })}</p>
 <p class="actions"><a class="button" href="/settings">${t('start.settings')}</a><a class="button quiet" href="/settings/applications">${t('start.your_applications')}</a><a class="button quiet" href="/public">${t('start.public_posts')}</a></p>
 <form class="foot" method="post" action="${signOut}">${trusted(hidden({ form: formToken }))}
 <button class="quiet">${t('start.sign_out')}</button></form></section>
@@ -71,10 +71,10 @@ export function appsPage({ t, podName, host }: PodFacts): string {
     title: `${t('apps.title')} · ${podName}`,
     site: podName,
     content: html`<h1>${t('apps.title')}</h1>
-<p>${markupOf(t, 'apps.about', { host })}</p>
+<p>${translateMarkup(t, 'apps.about', { host })}</p>
 <ul class="entries">${apps}</ul>
-<p>${markupOf(t, 'apps.more', { link: APPS_URL })}</p>
-<p class="soft small">${markupOf(t, 'next.own_app', { link: '/api/docs' })}</p>
+<p>${translateMarkup(t, 'apps.more', { link: APPS_URL })}</p>
+<p class="soft small">${translateMarkup(t, 'next.own_app', { link: '/api/docs' })}</p>
 <nav aria-label="${t('common.more_pages')}"><a href="/">${t('common.start_page')}</a></nav>`.text,
   })
 }

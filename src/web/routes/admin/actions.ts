@@ -6,7 +6,7 @@ import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { presentAction } from '../../presenters/moderation.js'
 import { ActionSchema, actionAnswer, actionBody, actionRefusals, targetRefusals } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const tags = ['Actions']
 
@@ -36,7 +36,7 @@ export const actionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { kind, target, case_id: caseId, in_force: inForce, ...paging } = request.query
       const filter = { kind, target, caseId, inForce }
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const page = await listModerationActions(app.pod, actor, filter, readIdPaging(paging))
       linkIdPages(request, reply, page)
       return page.items.map(presentAction)
@@ -63,7 +63,10 @@ export const actionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason, case_id: caseId } = request.body
-      return undoAction(request.pod, await actorOf(request, 'moderation'), request.params.id, { reason, caseId })
+      return undoAction(request.pod, await findRequestActor(request, 'moderation'), request.params.id, {
+        reason,
+        caseId,
+      })
     },
   )
 }

@@ -6,7 +6,7 @@ import { linkIdPages, readIdPaging } from '../../api/id-paging.js'
 import { AuditEntrySchema } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const tags = ['Audit']
 
@@ -50,7 +50,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
         since: since === undefined ? undefined : readTime('since', since),
         until: until === undefined ? undefined : readTime('until', until),
       }
-      const page = await listAudit(app.pod, await actorOf(request, 'moderation'), filter, readIdPaging(paging))
+      const page = await listAudit(app.pod, await findRequestActor(request, 'moderation'), filter, readIdPaging(paging))
       linkIdPages(request, reply, page)
       return page.items.map(auditEntryFields)
     },
@@ -72,7 +72,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { format = 'ndjson' } = request.query
-      const entries = await exportAudit(request.pod, await actorOf(request, 'administration'), format)
+      const entries = await exportAudit(request.pod, await findRequestActor(request, 'administration'), format)
       const type = format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson'
       reply.type(type).header('content-disposition', `attachment; filename="audit.${format}"`)
       return reply.send(entries as never) // a stream, which the response schema cannot describe

@@ -2,9 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { listModerationCases, readModerationCase, readOverview } from '../../../domain/moderation/cases.js'
 import {
+  addCaseNote,
   type CaseChange,
   dismissCase,
-  noteCase,
   releaseCase,
   reopenCase,
   resolveCase,
@@ -17,7 +17,7 @@ import { linkOffsetPages, readOffsetPaging } from '../../api/offset-paging.js'
 import { presentListedCase, presentWholeCase } from '../../presenters/moderation.js'
 import { actionRefusals, Changed, ListedCaseSchema, WholeCaseSchema } from '../../schemas/moderation.js'
 import { nullable, refTo } from '../../schemas/references.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const tags = ['Cases']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
@@ -83,7 +83,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403 } },
     },
     async (request) => {
-      const { open, taken, oldest } = await readOverview(app.pod, await actorOf(request, 'moderation'))
+      const { open, taken, oldest } = await readOverview(app.pod, await findRequestActor(request, 'moderation'))
       return { cases: { open, taken, oldest_at: oldest?.toISOString() ?? null } }
     },
   )
@@ -114,7 +114,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
         takenBy,
         reporter,
       }
-      const cases = await listModerationCases(app.pod, await actorOf(request, 'moderation'), filter, page)
+      const cases = await listModerationCases(app.pod, await findRequestActor(request, 'moderation'), filter, page)
       linkOffsetPages(request, reply, page, cases)
       return cases.items.map((each) => presentListedCase(each, app.pod.config))
     },
@@ -136,7 +136,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) =>
       presentWholeCase(
-        await readModerationCase(request.pod, await actorOf(request, 'moderation'), request.params.id),
+        await readModerationCase(request.pod, await findRequestActor(request, 'moderation'), request.params.id),
         app.pod.config,
       ),
   )
@@ -157,7 +157,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
         config: { ...config, refusals: { ...refusals, ...(name === 'take' && { taken_by_other: 409 }) } },
       },
       async (request) =>
-        answer(await run(request.pod, await actorOf(request, 'moderation'), request.params.id, request.body)),
+        answer(await run(request.pod, await findRequestActor(request, 'moderation'), request.params.id, request.body)),
     )
   }
 
@@ -176,7 +176,9 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { ...config, refusals: { ...refusals, reason_needed: { status: 422, field: 'text' } } },
     },
     async (request) =>
-      answer(await noteCase(request.pod, await actorOf(request, 'moderation'), request.params.id, request.body)),
+      answer(
+        await addCaseNote(request.pod, await findRequestActor(request, 'moderation'), request.params.id, request.body),
+      ),
   )
 
   app.post(
@@ -213,7 +215,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { include_reason: includeReason, via } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const forwarded = await forwardCase(request.pod, actor, request.params.id, { includeReason, via })
       const { text, podmin, canConverse: conversation, mailto, sent } = forwarded
       return { text, ways: { podmin, conversation, mailto }, sent }
@@ -239,7 +241,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason: text, without_action: withoutAction } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       return answer(await resolveCase(request.pod, actor, request.params.id, { reason: text, withoutAction }))
     },
   )
@@ -264,7 +266,7 @@ export const caseRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason: text, ignore_further: ignoreFurther } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       return answer(await dismissCase(request.pod, actor, request.params.id, { reason: text, ignoreFurther }))
     },
   )

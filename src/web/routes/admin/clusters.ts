@@ -14,7 +14,7 @@ import {
 } from '../../schemas/moderation/clusters.js'
 import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const tags = ['Clusters']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
@@ -49,7 +49,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { state, ...paging } = request.query
       const states = state === undefined ? undefined : [state].flat()
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const page = await listSpamClusters(app.pod, actor, { states }, readIdPaging(paging))
       linkIdPages(request, reply, page)
       return page.items.map(presentCluster)
@@ -70,7 +70,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403, cluster_not_found: 404 } },
     },
     async (request) =>
-      presentWholeCluster(await readCluster(app.pod, await actorOf(request, 'moderation'), request.params.id)),
+      presentWholeCluster(await readCluster(app.pod, await findRequestActor(request, 'moderation'), request.params.id)),
   )
 
   app.post(
@@ -88,7 +88,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403, cluster_not_found: 404 } },
     },
     async (request) => {
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       return presentCleaning(await previewCleaning(request.pod, actor, request.params.id, readCleanParts(request.body)))
     },
   )
@@ -119,7 +119,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason, case_id: caseId, confirm, ...parts } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const { preview, ...outcome } = await cleanCluster(
         request.pod,
         actor,
@@ -152,7 +152,7 @@ export const clusterRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason, case_id: caseId } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       return dismissCluster(request.pod, actor, request.params.id, { reason, caseId })
     },
   )

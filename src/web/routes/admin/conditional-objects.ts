@@ -14,7 +14,7 @@ import { presentWholeFilter } from '../../presenters/filters.js'
 import { presentContent, presentWholeCase, presentWholePersonRecord } from '../../presenters/moderation.js'
 import { presentPodRule } from '../../presenters/pod-rules.js'
 import { presentPod } from '../../presenters/pods.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 /** The single objects of the admin API, as their GET shows them. */
 export const CONDITIONAL_OBJECTS: ConditionalObjects = {
@@ -58,7 +58,7 @@ function content(type: 'post' | 'comment'): ConditionalObject {
   return {
     ...{ table: `${type}s`, column: 'guid' },
     read: async (request, transaction, guid) => {
-      const found = await readContent(transaction, await actorOf(request, 'moderation'), { type, guid })
+      const found = await readContent(transaction, await findRequestActor(request, 'moderation'), { type, guid })
       return presentContent({ type, guid }, found, configOf(request))
     },
   }
@@ -66,7 +66,7 @@ function content(type: 'post' | 'comment'): ConditionalObject {
 
 async function given(request: FastifyRequest, transaction: Knex.Transaction) {
   const pod: Pod = { ...request.server.pod, db: transaction }
-  return [pod, await actorOf(request, 'moderation')] as const
+  return [pod, await findRequestActor(request, 'moderation')] as const
 }
 
 function configOf({ server }: FastifyRequest): Pod['config'] {

@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { hideContentOfPerson, removeContentOfPerson } from '../../../domain/moderation/people/content-of-person.js'
-import { forgetPurgedPerson, purgePerson } from '../../../domain/moderation/people/purge-person.js'
+import { deletePurgedPerson, purgePerson } from '../../../domain/moderation/people/purge-person.js'
 import type { BackgroundOperation } from '../../../domain/operations/long-operations.js'
 import { presentOperation } from '../../presenters/operations.js'
 import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
 import { actionAnswer, actionBody, actionRefusals, silent, targetRefusals } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const tags = ['Moderated people']
 const params = Type.Object({ guid: Type.String() })
@@ -59,7 +59,7 @@ export const contentOfPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       async (request, reply) => {
         const { reason, case_id: caseId, confirm: confirmed, silent: isSilent } = request.body
-        const actor = await actorOf(request, 'moderation')
+        const actor = await findRequestActor(request, 'moderation')
         const options = { reason, caseId, confirm: confirmed, silent: isSilent }
         const { operation: work, ...outcome } = await run(request.pod, actor, request.params.guid, options)
         if (work === undefined) return outcome
@@ -92,7 +92,7 @@ export const contentOfPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { reason, case_id: caseId, confirm: confirmed } = request.body
-      const actor = await actorOf(request, 'administration')
+      const actor = await findRequestActor(request, 'administration')
       const options = { reason, caseId, confirm: confirmed }
       const { operation: work, ...outcome } = await purgePerson(request.pod, actor, request.params.guid, options)
       reply.code(202).header('location', pathOfOperation(work))
@@ -122,8 +122,8 @@ export const contentOfPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason, case_id: caseId, confirm: confirmed } = request.body
-      const actor = await actorOf(request, 'administration')
-      return forgetPurgedPerson(request.pod, actor, request.params.guid, { reason, caseId, confirm: confirmed })
+      const actor = await findRequestActor(request, 'administration')
+      return deletePurgedPerson(request.pod, actor, request.params.guid, { reason, caseId, confirm: confirmed })
     },
   )
 }

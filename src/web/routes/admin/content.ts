@@ -15,7 +15,7 @@ import {
 } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const CONTENT = { posts: 'post', comments: 'comment' } as const
 const params = Type.Object({ guid: Type.String() })
@@ -42,7 +42,7 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       async (request) => {
         const target = { type, guid: request.params.guid }
-        const actor = await actorOf(request, 'moderation')
+        const actor = await findRequestActor(request, 'moderation')
         return presentContent(target, await readRecordedContent(request.pod, actor, target), app.pod.config)
       },
     )
@@ -70,7 +70,7 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
           silent: isSilent,
           until: end === undefined ? undefined : readTime('until', end),
         }
-        return hideContent(request.pod, await actorOf(request, 'moderation'), target, options)
+        return hideContent(request.pod, await findRequestActor(request, 'moderation'), target, options)
       },
     )
 
@@ -97,7 +97,7 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         const { reason, case_id: caseId, silent: isSilent } = request.body
         const target = { type, guid: request.params.guid }
         const options = { reason, caseId, silent: isSilent }
-        return removeContent(request.pod, await actorOf(request, 'moderation'), target, options)
+        return removeContent(request.pod, await findRequestActor(request, 'moderation'), target, options)
       },
     )
 
@@ -124,7 +124,7 @@ export const contentRoutes: FastifyPluginAsyncTypebox = async (app) => {
       async (request) => {
         const { reason, case_id: caseId, confirm } = request.body
         const target = { type, guid: request.params.guid }
-        const actor = await actorOf(request, 'administration')
+        const actor = await findRequestActor(request, 'administration')
         return purgeContent(request.pod, actor, target, { reason, caseId, confirm })
       },
     )

@@ -12,14 +12,14 @@ import type { DeadLetterFilter, DeadLetterPosition } from '../../../jobs/dead-le
 import { DEAD_LETTER_GROUPS } from '../../../jobs/dead-letters/failed-rows.js'
 import { QUEUES } from '../../../jobs/queues/queue-names.js'
 import { cursorPaging, readCursor } from '../../api/cursor-paging.js'
-import { openLinks, sendLinks } from '../../api/page-links.js'
+import { createPageLinks, sendLinks } from '../../api/page-links.js'
 import { presentDeadLetter } from '../../presenters/operations.js'
 import { actionBody, actionRefusals } from '../../schemas/moderation.js'
 import { DeadLetterSchema } from '../../schemas/operations.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
 import { RequestFault } from '../../server/request-faults.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const tags = ['Dead letters']
 
@@ -81,7 +81,7 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { group_by: by, cursor, per_page, ...fields } = request.query
-      const actor = await actorOf(request, 'administration')
+      const actor = await findRequestActor(request, 'administration')
       const filter = filterOf(fields)
       if (by !== undefined) return { groups: [...(await groupDeadLetters(request.pod, actor, filter, by))] }
       const { limit, groups } = readCursor(
@@ -92,7 +92,7 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const position = groups === undefined ? undefined : { failedAt: new Date(Number(ms)), id }
       const page = direction === 'a' ? { after: position } : { before: position }
       const found = await listDeadLetterPage(request.pod, actor, filter, { ...page, limit })
-      const linkTo = openLinks(request)
+      const linkTo = createPageLinks(request)
       const [first, last] = [found.items.at(0), found.items.at(-1)]
       sendLinks(reply, {
         next: last && found.hasOlder ? linkTo({ cursor: `b${cursorOf(last)}` }) : undefined,
@@ -116,7 +116,9 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes, refusals: { role_needed: 403, dead_letter_not_found: 404 } },
     },
     async (request) =>
-      presentDeadLetter(await readDeadLetter(request.pod, await actorOf(request, 'administration'), request.params.id)),
+      presentDeadLetter(
+        await readDeadLetter(request.pod, await findRequestActor(request, 'administration'), request.params.id),
+      ),
   )
 
   app.get(
@@ -135,7 +137,7 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes, writes: true, refusals: { role_needed: 403, dead_letter_not_found: 404 } },
     },
     async (request, reply) => {
-      const actor = await actorOf(request, 'administration')
+      const actor = await findRequestActor(request, 'administration')
       const view = await readDeadLetterPayload(request.pod, actor, request.params.id)
       reply.type('application/octet-stream').header('content-disposition', 'attachment')
       return reply.send(Buffer.from(formatDeadLetterView(view)) as never) // bytes, which the response schema describes as a text
@@ -156,7 +158,7 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes, refusals: actionRefusals },
     },
     async (request) => {
-      const actor = await actorOf(request, 'administration')
+      const actor = await findRequestActor(request, 'administration')
       return { count: await replayAudited(request.pod, actor, changeOf(request.body)) }
     },
   )
@@ -178,7 +180,7 @@ export const deadLetterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes, refusals: { ...actionRefusals, confirmation_needed: 409 } },
     },
     async (request) => {
-      const actor = await actorOf(request, 'administration')
+      const actor = await findRequestActor(request, 'administration')
       const change = changeOf(request.body)
       return { count: await dropConfirmed(request.pod, actor, { ...change, confirm: request.body.confirm }) }
     },

@@ -23,7 +23,7 @@ import {
 } from '../../schemas/moderation/filters.js'
 import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const tags = ['Filters']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
@@ -51,7 +51,7 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: read,
     },
     async (request, reply) => {
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const page = await listModerationFilters(app.pod, actor, readIdPaging(request.query))
       linkIdPages(request, reply, page)
       return page.items.map(presentFilter)
@@ -72,7 +72,9 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { ...read, refusals: { role_needed: 403, filter_not_found: 404 } },
     },
     async (request) =>
-      presentWholeFilter(await readModerationFilter(app.pod, await actorOf(request, 'moderation'), request.params.id)),
+      presentWholeFilter(
+        await readModerationFilter(app.pod, await findRequestActor(request, 'moderation'), request.params.id),
+      ),
   )
 
   app.post(
@@ -91,7 +93,7 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { kind, value, action, ...body } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const input = { ...readInput(body), kind, value, action }
       return reply.code(201).send(present(await addFilter(request.pod, actor, input, readOptions(body))))
     },
@@ -116,7 +118,7 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
         body,
         params: { id },
       } = request
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       return present(await changeFilter(request.pod, actor, id, readInput(body), readOptions(body)))
     },
   )
@@ -136,7 +138,7 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { ...actionRefusals, filter_not_found: 404 } },
     },
     async (request) => {
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       return present(await removeFilter(request.pod, actor, request.params.id, { reason: request.query.reason }))
     },
   )
@@ -181,7 +183,7 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { days, confirm, ...body } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       return applyFilter(request.pod, actor, request.params.id, { days, confirm, ...readOptions(body) })
     },
   )
@@ -205,7 +207,7 @@ export const filterRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { kind, value, action, days, ...body } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       return presentDryRun(
         await dryRunFilter(request.pod, actor, { ...readInput(body), kind, value, action }, { days }),
       )

@@ -6,7 +6,7 @@ import { warnPerson } from '../../../domain/moderation/people/warn-person.js'
 import { Timestamp } from '../../schemas/formats.js'
 import { actionAnswer, actionBody, actionRefusals, podminRefusal, targetRefusals } from '../../schemas/moderation.js'
 import { nullable } from '../../schemas/references.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const tags = ['Moderated people']
 const params = Type.Object({ guid: Type.String() })
@@ -31,7 +31,7 @@ export const localPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason, case_id: caseId, text } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       return warnPerson(request.pod, actor, request.params.guid, { reason, caseId, text })
     },
   )
@@ -52,7 +52,10 @@ export const localPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason, case_id: caseId } = request.body
-      return clearProfile(request.pod, await actorOf(request, 'moderation'), request.params.guid, { reason, caseId })
+      return clearProfile(request.pod, await findRequestActor(request, 'moderation'), request.params.guid, {
+        reason,
+        caseId,
+      })
     },
   )
 
@@ -88,7 +91,7 @@ export const localPeopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason, case_id: caseId, confirm, immediately, retract_content: retractContent } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const options = { reason, caseId, confirm, immediately, retractContent }
       const { closeAt, ...outcome } = await closePerson(request.pod, actor, request.params.guid, options)
       return { ...outcome, close_at: closeAt?.toISOString() ?? null }

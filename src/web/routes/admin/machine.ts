@@ -5,7 +5,7 @@ import { listRunningProcesses, readDatabase, readStorage } from '../../../domain
 import { presentCheck, presentDatabase, presentProcess, presentStorage } from '../../presenters/operations.js'
 import { Timestamp } from '../../schemas/formats.js'
 import { nullable } from '../../schemas/references.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const tags = ['Machines']
 
@@ -91,7 +91,7 @@ export const machineRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config,
     },
     async (request) =>
-      (await listRunningProcesses(request.pod, await actorOf(request, 'administration'))).map(presentProcess),
+      (await listRunningProcesses(request.pod, await findRequestActor(request, 'administration'))).map(presentProcess),
   )
 
   app.get(
@@ -106,7 +106,8 @@ export const machineRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config,
     },
-    async (request) => presentDatabase(await readDatabase(request.pod, await actorOf(request, 'administration'))),
+    async (request) =>
+      presentDatabase(await readDatabase(request.pod, await findRequestActor(request, 'administration'))),
   )
 
   app.get(
@@ -121,7 +122,8 @@ export const machineRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config,
     },
-    async (request) => presentStorage(await readStorage(request.pod, await actorOf(request, 'administration'))),
+    async (request) =>
+      presentStorage(await readStorage(request.pod, await findRequestActor(request, 'administration'))),
   )
 
   app.get(
@@ -137,6 +139,7 @@ export const machineRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config,
     },
-    async (request) => (await readChecks(request.pod, await actorOf(request, 'administration'))).map(presentCheck),
+    async (request) =>
+      (await readChecks(request.pod, await findRequestActor(request, 'administration'))).map(presentCheck),
   )
 }

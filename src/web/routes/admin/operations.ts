@@ -4,7 +4,7 @@ import { readOperation } from '../../../domain/operations/long-operations.js'
 import { presentOperation } from '../../presenters/operations.js'
 import { OperationSchema } from '../../schemas/moderation/pod-rule-imports.js'
 import { refTo } from '../../schemas/references.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 /** Long work that was started by another request. */
 export const operationRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -22,6 +22,6 @@ export const operationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403, operation_not_found: 404 } },
     },
     async (request) =>
-      presentOperation(await readOperation(app.pod, await actorOf(request, 'moderation'), request.params.id)),
+      presentOperation(await readOperation(app.pod, await findRequestActor(request, 'moderation'), request.params.id)),
   )
 }

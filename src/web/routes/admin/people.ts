@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { Actor } from '../../../domain/moderation/actor.js'
 import { endSessionsAsModerator } from '../../../domain/moderation/end-sessions.js'
-import { notePerson } from '../../../domain/moderation/people/note-person.js'
+import { addPersonNote } from '../../../domain/moderation/people/note-person.js'
 import { listPeople, muteReports, readPerson } from '../../../domain/moderation/people.js'
 import type { ActionOutcome } from '../../../domain/moderation/record-action.js'
 import { blockOnPod, type RestrictOptions, silencePerson } from '../../../domain/moderation/restrict-person.js'
@@ -23,7 +23,7 @@ import {
 } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const tags = ['Moderated people']
 const params = Type.Object({ guid: Type.String() })
@@ -135,7 +135,12 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         invitedBy,
         firstSeenAfter: after === undefined ? undefined : readTime('first_seen_after', after),
       }
-      const page = await listPeople(request.pod, await actorOf(request, 'moderation'), filter, readIdPaging(paging))
+      const page = await listPeople(
+        request.pod,
+        await findRequestActor(request, 'moderation'),
+        filter,
+        readIdPaging(paging),
+      )
       linkIdPages(request, reply, page)
       return page.items.map((record) => presentPersonRecord(record, app.pod.config))
     },
@@ -157,7 +162,7 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) =>
       presentWholePersonRecord(
-        await readPerson(request.pod, await actorOf(request, 'moderation'), request.params.guid),
+        await readPerson(request.pod, await findRequestActor(request, 'moderation'), request.params.guid),
         app.pod.config,
       ),
   )
@@ -181,7 +186,10 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reports_muted: muted, reason } = request.body
-      return muteReports(request.pod, await actorOf(request, 'moderation'), request.params.guid, { muted, reason })
+      return muteReports(request.pod, await findRequestActor(request, 'moderation'), request.params.guid, {
+        muted,
+        reason,
+      })
     },
   )
 
@@ -207,7 +215,8 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
         },
       },
     },
-    async (request) => notePerson(request.pod, await actorOf(request, 'moderation'), request.params.guid, request.body),
+    async (request) =>
+      addPersonNote(request.pod, await findRequestActor(request, 'moderation'), request.params.guid, request.body),
   )
 
   for (const [name, { run, refusals, ...words }] of Object.entries(ACTIONS)) {
@@ -239,7 +248,7 @@ export const peopleRoutes: FastifyPluginAsyncTypebox = async (app) => {
           until: end,
           confirm,
         } = request.body as typeof request.body & { confirm?: string }
-        const actor = await actorOf(request, 'moderation')
+        const actor = await findRequestActor(request, 'moderation')
         const options = { reason, caseId, confirm, until: end === undefined ? undefined : readTime('until', end) }
         return run(request.pod, actor, request.params.guid, options)
       },

@@ -12,7 +12,7 @@ import { OperationSchema, PodRuleImportSchema } from '../../schemas/moderation/p
 import { actionBody, actionRefusals } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { RequestFault } from '../../server/request-faults.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const tags = ['Pods']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
@@ -49,7 +49,7 @@ export const podRuleImportRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request, reply) => {
-      const actor = await actorOf(request, 'administration')
+      const actor = await findRequestActor(request, 'administration')
       const plan = await planImport(request.pod, actor, await readImportForm(request))
       reply.code(202)
       return presentImport(plan)
@@ -70,7 +70,7 @@ export const podRuleImportRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['administration'], refusals: { role_needed: 403, import_not_found: 404 } },
     },
     async (request) =>
-      presentImport(await readImport(app.pod, await actorOf(request, 'administration'), request.params.id)),
+      presentImport(await readImport(app.pod, await findRequestActor(request, 'administration'), request.params.id)),
   )
 
   const config = {
@@ -107,7 +107,7 @@ export const podRuleImportRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config,
     },
     async (request, reply) => {
-      const actor = await actorOf(request, 'administration')
+      const actor = await findRequestActor(request, 'administration')
       return sendOperation(reply, await applyImport(request.pod, actor, request.params.id, request.body))
     },
   )
@@ -127,7 +127,7 @@ export const podRuleImportRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config,
     },
     async (request, reply) => {
-      const actor = await actorOf(request, 'administration')
+      const actor = await findRequestActor(request, 'administration')
       return sendOperation(reply, await undoImport(request.pod, actor, request.params.id, request.body))
     },
   )

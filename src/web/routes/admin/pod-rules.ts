@@ -18,7 +18,7 @@ import { PodPreviewSchema, PodRuleSchema, PodRuleState } from '../../schemas/mod
 import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const tags = ['Pods']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
@@ -77,7 +77,7 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { q, state, batch_id: batchId, ...paging } = request.query
       const filter = { q: q?.toLowerCase(), state, batchId }
-      const page = await listRules(app.pod, await actorOf(request, 'moderation'), filter, readIdPaging(paging))
+      const page = await listRules(app.pod, await findRequestActor(request, 'moderation'), filter, readIdPaging(paging))
       linkIdPages(request, reply, page)
       return page.items.map(presentPodRule)
     },
@@ -99,7 +99,7 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { domain: name, subdomains, port, state, reason, case_id: caseId, confirm } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const input = { domain: name, subdomains, port, state, ...readSettings(request.body) }
       const made = await setPodRule(request.pod, actor, input, { reason, caseId, confirm })
       reply.code(made.created ? 201 : 200)
@@ -120,7 +120,8 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: ['moderation'], refusals: { role_needed: 403, rule_not_found: 404 } },
     },
-    async (request) => presentPodRule(await readRule(app.pod, await actorOf(request, 'moderation'), request.params.id)),
+    async (request) =>
+      presentPodRule(await readRule(app.pod, await findRequestActor(request, 'moderation'), request.params.id)),
   )
 
   app.patch(
@@ -139,7 +140,7 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { subdomains, state, reason, case_id: caseId, confirm } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const input = { subdomains, ...(state && { state }), ...readSettings(request.body) }
       return presentOutcome(
         await changePodRule(request.pod, actor, request.params.id, input, { reason, caseId, confirm }),
@@ -165,7 +166,7 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { ...actionRefusals, rule_not_found: 404 } },
     },
     async (request) =>
-      deletePodRule(request.pod, await actorOf(request, 'moderation'), request.params.id, request.query),
+      deletePodRule(request.pod, await findRequestActor(request, 'moderation'), request.params.id, request.query),
   )
 
   app.post(
@@ -182,7 +183,7 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403, ...domainRefusals } },
     },
     async (request) =>
-      previewDetails(await previewPodRule(request.pod, await actorOf(request, 'moderation'), request.body)),
+      previewDetails(await previewPodRule(request.pod, await findRequestActor(request, 'moderation'), request.body)),
   )
 
   app.get(
@@ -200,7 +201,7 @@ export const podRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403 } },
     },
     async (request, reply) => {
-      const csv = await exportPodRules(app.pod, await actorOf(request, 'moderation'))
+      const csv = await exportPodRules(app.pod, await findRequestActor(request, 'moderation'))
       reply.type('text/csv; charset=utf-8').header('content-disposition', 'attachment; filename="pod_rules.csv"')
       return csv
     },

@@ -11,7 +11,7 @@ import { actionBody, actionRefusals, Changed } from '../../schemas/moderation.js
 import { ListedPodSchema, PodSchema, PodStatusName } from '../../schemas/pods.js'
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const tags = ['Pods']
 const params = Type.Object({ host: Type.String({ description: 'With its port if it is not 443.' }) })
@@ -39,7 +39,7 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { q, state, status, sort = 'host', ...paging } = request.query
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const page = readOffsetPaging(paging)
       const found = await listPods(app.pod, actor, { q: q?.toLowerCase(), state, status, sort }, page)
       linkOffsetPages(request, reply, page, found)
@@ -61,7 +61,7 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403, pod_not_found: 404 } },
     },
     async (request) => {
-      const found = await readPod(app.pod, await actorOf(request, 'moderation'), request.params.host)
+      const found = await readPod(app.pod, await findRequestActor(request, 'moderation'), request.params.host)
       return presentPod(found, app.pod.now())
     },
   )
@@ -74,7 +74,7 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
     200: Type.Object({ changed: Changed, pod: refTo(PodSchema) }, { description: 'The pod now.' }),
   }
   const answer = async (request: FastifyRequest, host: string, hasChanged: boolean) => {
-    const found = await readPod(request.pod, await actorOf(request, 'administration'), host)
+    const found = await readPod(request.pod, await findRequestActor(request, 'administration'), host)
     return { changed: hasChanged, pod: presentPod(found, request.pod.now()) }
   }
 
@@ -98,7 +98,7 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason, until } = request.body
-      const actor = await actorOf(request, 'administration')
+      const actor = await findRequestActor(request, 'administration')
       const { pod } = await readPod(request.pod, actor, request.params.host)
       const end = until === undefined ? undefined : readTime('until', until)
       return answer(request, request.params.host, await pausePod(request.pod, actor, pod, { reason, until: end }))
@@ -120,7 +120,7 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: changing,
     },
     async (request) => {
-      const actor = await actorOf(request, 'administration')
+      const actor = await findRequestActor(request, 'administration')
       const { pod } = await readPod(request.pod, actor, request.params.host)
       return answer(request, request.params.host, await resumePod(request.pod, actor, pod, request.body))
     },
@@ -144,7 +144,7 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (request) => {
-      const actor = await actorOf(request, 'administration')
+      const actor = await findRequestActor(request, 'administration')
       await probePod(request.pod, actor, (await readPod(request.pod, actor, request.params.host)).pod)
       return (await answer(request, request.params.host, true)).pod
     },
@@ -165,7 +165,7 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: changing,
     },
     async (request) => {
-      const actor = await actorOf(request, 'administration')
+      const actor = await findRequestActor(request, 'administration')
       const { pod } = await readPod(request.pod, actor, request.params.host)
       await changePod(request.pod, actor, 'wake', { id: pod.id, host: pod.host, port: pod.port, ...request.body })
       return answer(request, request.params.host, true)

@@ -15,7 +15,7 @@ import { actionBody, actionRefusals } from '../../schemas/moderation.js'
 import { QuarantinedSchema } from '../../schemas/operations.js'
 import { refTo } from '../../schemas/references.js'
 import { RequestFault } from '../../server/request-faults.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const tags = ['Quarantine']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
@@ -55,7 +55,7 @@ export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { fault, host, state, ...paging } = request.query
-      const actor = await actorOf(request, 'administration')
+      const actor = await findRequestActor(request, 'administration')
       const page = await listQuarantine(request.pod, actor, { fault, host, state }, readIdPaging(paging))
       linkIdPages(request, reply, page)
       return page.items.map(presentQuarantined)
@@ -77,7 +77,7 @@ export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) =>
       presentQuarantined(
-        await readQuarantined(request.pod, await actorOf(request, 'administration'), request.params.id),
+        await readQuarantined(request.pod, await findRequestActor(request, 'administration'), request.params.id),
       ),
   )
 
@@ -96,7 +96,7 @@ export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { ...reading, writes: true },
     },
     async (request, reply) => {
-      const actor = await actorOf(request, 'administration')
+      const actor = await findRequestActor(request, 'administration')
       const payload = await readQuarantinedPayload(request.pod, actor, request.params.id)
       reply.type('application/octet-stream').header('content-disposition', 'attachment')
       return reply.send(Buffer.from(payload) as never) // bytes, which the response schema describes as a text
@@ -118,7 +118,9 @@ export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       requireChoice(request.body)
-      return { count: await replayQuarantine(request.pod, await actorOf(request, 'administration'), request.body) }
+      return {
+        count: await replayQuarantine(request.pod, await findRequestActor(request, 'administration'), request.body),
+      }
     },
   )
 
@@ -137,7 +139,9 @@ export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       requireChoice(request.body)
-      return { count: await releaseQuarantine(request.pod, await actorOf(request, 'administration'), request.body) }
+      return {
+        count: await releaseQuarantine(request.pod, await findRequestActor(request, 'administration'), request.body),
+      }
     },
   )
 
@@ -160,7 +164,9 @@ export const quarantineRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       requireChoice(request.body)
-      return { count: await dropQuarantine(request.pod, await actorOf(request, 'administration'), request.body) }
+      return {
+        count: await dropQuarantine(request.pod, await findRequestActor(request, 'administration'), request.body),
+      }
     },
   )
 }

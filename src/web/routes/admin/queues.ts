@@ -25,7 +25,7 @@ import { confirmBody, QueueJobSchema, QueueSchema } from '../../schemas/operatio
 import { refTo } from '../../schemas/references.js'
 import { readTime } from '../../schemas/times.js'
 import { RequestFault } from '../../server/request-faults.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const tags = ['Queues']
 const params = Type.Object({ name: Type.Enum([...QUEUES]) })
@@ -55,7 +55,7 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: reading,
     },
     async (request) => {
-      await actorOf(request, 'administration')
+      await findRequestActor(request, 'administration')
       const queues = await listQueues(request.pod)
       if (queues === undefined) throw new QueueUnavailable('The queue is not reachable.')
       return queues.map(presentQueue)
@@ -81,7 +81,7 @@ export const queueRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { state = 'waiting', ...paging } = request.query
-      await actorOf(request, 'administration')
+      await findRequestActor(request, 'administration')
       const page = readOffsetPaging(paging)
       const { items, hasMore } = await listJobs(request.pod, request.params.name, state, page)
       linkOffsetPages(request, reply, page, { more: hasMore })
@@ -197,7 +197,7 @@ async function changeOf(request: FastifyRequest): Promise<[Pod, Actor, QueueName
   if (!isAfterNow) throw new RequestFault(422, '"until" must be in the future.', { field: 'until' })
   return [
     request.pod,
-    await actorOf(request, 'administration'),
+    await findRequestActor(request, 'administration'),
     name,
     { ...change, ...(end !== undefined && { until: readTime('until', end) }) },
   ]

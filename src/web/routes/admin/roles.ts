@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { changeRole } from '../../../domain/moderation/change-role.js'
 import { ActionSummary, actionBody, actionRefusals, Changed } from '../../schemas/moderation.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 const Role = Type.Enum(['none', 'moderator', 'admin'])
 
@@ -43,7 +43,7 @@ export const roleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { role, reason, case_id: caseId, confirm } = request.body
-      const actor = await actorOf(request, 'administration')
+      const actor = await findRequestActor(request, 'administration')
       return changeRole(request.pod, actor, request.params.guid, { role, reason, caseId, confirm })
     },
   )

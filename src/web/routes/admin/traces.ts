@@ -4,7 +4,7 @@ import { readTrace } from '../../../domain/operations/traces.js'
 import { presentTraceStep } from '../../presenters/operations.js'
 import { TraceStepSchema } from '../../schemas/operations.js'
 import { refTo } from '../../schemas/references.js'
-import { actorOf } from './actor-of.js'
+import { findRequestActor } from './actor-of.js'
 
 /** What a request or a received message has caused. */
 export const traceRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -29,7 +29,7 @@ export const traceRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { id } = request.params
-      const steps = await readTrace(request.pod, await actorOf(request, 'administration'), id)
+      const steps = await readTrace(request.pod, await findRequestActor(request, 'administration'), id)
       return { id, steps: steps.map(presentTraceStep) }
     },
   )

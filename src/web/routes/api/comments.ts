@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import { createComment, findComment, listComments } from '../../../domain/interactions/comments.js'
 import { deleteComment } from '../../../domain/posts/deletions.js'
 import { requirePostOrComment } from '../../../domain/posts/post-access.js'
-import { dialectOf } from '../../api/dialect.js'
+import { readDialect } from '../../api/dialect.js'
 import { missingFirst, readOrMissing } from '../../api/missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
@@ -82,7 +82,7 @@ export const commentRoutes: FastifyPluginAsyncTypebox = async (app) => {
         text: request.body.body,
       })
       const comment = await findComment(pod, request.viewer, id)
-      return reply.code(201).send(presentNewComment(comment, dialectOf(request)))
+      return reply.code(201).send(presentNewComment(comment, readDialect(request)))
     },
   )
 

@@ -9,7 +9,7 @@ import {
   setConversationRead,
   startConversation,
 } from '../../../domain/conversations/conversations.js'
-import { dialectOf } from '../../api/dialect.js'
+import { readDialect } from '../../api/dialect.js'
 import { missingFirst, readOrMissing } from '../../api/missing-first.js'
 import {
   indexPaging,
@@ -95,7 +95,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { subject, body: text, recipients: recipientGuids } = request.body
       const conversation = await startConversation(request.pod, request.viewer, { subject, text, recipientGuids })
-      return reply.code(201).send(presentStartedConversation(conversation, dialectOf(request)))
+      return reply.code(201).send(presentStartedConversation(conversation, readDialect(request)))
     },
   )
 
@@ -136,7 +136,7 @@ export const conversationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     handler: async (request) => {
       const read = readBoolean(request.body.read)
       const conversation = await setConversationRead(request.pod, request.viewer, request.params.guid, read)
-      return presentMarkedConversation(conversation, dialectOf(request))
+      return presentMarkedConversation(conversation, readDialect(request))
     },
   })
 

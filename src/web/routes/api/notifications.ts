@@ -7,7 +7,7 @@ import {
   setNotificationRead,
 } from '../../../domain/notifications/notifications.js'
 import { countUnread } from '../../../domain/notifications/unread-counts.js'
-import { dialectOf } from '../../api/dialect.js'
+import { readDialect } from '../../api/dialect.js'
 import { missingFirst } from '../../api/missing-first.js'
 import { linkTimePages, readTimePage, timePaging } from '../../api/paging.js'
 import { readList } from '../../api/read-list.js'
@@ -62,7 +62,7 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       )
       sendUnreadCounts(reply, counts)
       linkTimePages(request, reply, page, notifications)
-      return notifications.items.map((notification) => presentNotification(notification, dialectOf(request)))
+      return notifications.items.map((notification) => presentNotification(notification, readDialect(request)))
     },
   )
 
@@ -84,7 +84,7 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const read = request.method === 'HEAD' ? findNotification : readNotification
       const notification = await read(request.pod, request.viewer, request.params.notification_id)
       sendUnreadCounts(reply, await countUnread(request.pod, request.viewer))
-      return presentNotification(notification, dialectOf(request))
+      return presentNotification(notification, readDialect(request))
     },
   )
 
@@ -107,7 +107,7 @@ export const notificationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { notification_id: guid } = request.params
       const notification = await setNotificationRead(request.pod, request.viewer, guid, { read })
       sendUnreadCounts(reply, await countUnread(request.pod, request.viewer))
-      return presentNotification(notification, dialectOf(request))
+      return presentNotification(notification, readDialect(request))
     },
   })
 }

@@ -18,7 +18,7 @@ import { Photo } from '../../schemas/posts.js'
 import { nullable, refTo } from '../../schemas/references.js'
 import { HTTP_LIMITS } from '../../server/limits.js'
 import { RequestFault } from '../../server/request-faults.js'
-import { fieldsOf, InvalidRequest } from '../../server/schemas/validation.js'
+import { InvalidRequest, listInvalidFields } from '../../server/schemas/validation.js'
 import { extendTimeLimit } from '../../server/slow-requests.js'
 import { type AuthenticateUpload, readUploadForm } from '../../uploads/upload-form.js'
 import { AltText, readUploadOptions, uploadOptions } from '../../uploads/upload-options.js'
@@ -219,7 +219,7 @@ export const photoRoutes: FastifyPluginAsyncTypebox<PhotoRoutesOptions> = async 
       const options = Object.fromEntries(given.map(([name, value]) => [name.replace(/\[\]$/, ''), value]))
       if (!request.validateInput(options, 'querystring')) {
         const errors = request.getValidationFunction('querystring')?.errors
-        throw new InvalidRequest('body', 'An option of the upload is invalid.', fieldsOf(errors ?? []))
+        throw new InvalidRequest('body', 'An option of the upload is invalid.', listInvalidFields(errors ?? []))
       }
       return { file, ...readUploadOptions(options) }
     } catch (error) {

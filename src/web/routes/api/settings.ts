@@ -5,7 +5,7 @@ import { Refusal } from '../../../domain/refusals.js'
 import { presentSettings } from '../../presenters/settings.js'
 import { refTo } from '../../schemas/references.js'
 import { readSettingsChange, SettingsChanges, UserSettings } from '../../schemas/settings.js'
-import { namesTag, weakTagOf } from '../../server/entity-tags.js'
+import { buildWeakTag, namesTag } from '../../server/entity-tags.js'
 
 /** The settings of an account, without what only its pages change: address, password, factors, sessions, closing. */
 export const settingsApiRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -58,10 +58,10 @@ export const settingsApiRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const textOf = (settings: AccountSettings) => String(reply.serializeInput(present(settings, viewer), '200'))
       const known = request.headers['if-match']
       const changed = await changeSettings(request.pod, viewer.userId, readSettingsChange(body), (current) => {
-        if (known === undefined || namesTag(known, weakTagOf(textOf(current)))) return
+        if (known === undefined || namesTag(known, buildWeakTag(textOf(current)))) return
         throw new Refusal('changed_since', 'The settings have changed since they were read. Read them again.')
       })
-      reply.header('etag', weakTagOf(textOf(changed)))
+      reply.header('etag', buildWeakTag(textOf(changed)))
       return present(changed, viewer)
     },
   )

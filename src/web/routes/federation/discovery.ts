@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { findMovedLocalPerson } from '../../../domain/people/moved-people.js'
 import { findLocalCard, findLocalPerson } from '../../../domain/people/people.js'
 import type { Pod } from '../../../pod/pod.js'
-import { addressOf, splitAddress } from '../../../protocol/address.js'
+import { parseAddress, splitAddress } from '../../../protocol/address.js'
 import { writeHcard, writeWebFinger } from '../../../protocol/discovery/discovery-documents.js'
 import { presentAvatar } from '../../presenters/people.js'
 import { queryText } from '../../schemas/query-text.js'
@@ -19,7 +19,7 @@ export const discoveryRoutes: FastifyPluginAsync = async (app) => {
   app.get('/.well-known/webfinger', { config, schema }, async (request, reply) => {
     const resource = queryText(request, 'resource')
     if (resource === undefined) throw new RequestFault(400, 'The parameter "resource" must be given exactly once.')
-    const address = addressOf(resource)
+    const address = parseAddress(resource)
     if (address === undefined) throw personNotFound()
     const person = await findLocalPerson(app.pod, address)
     const moved = person === undefined ? await findMovedLocalPerson(app.pod, { address }) : undefined

@@ -6,7 +6,7 @@ import { findPublicPostPage, listPublicPosts, readPublicPosts } from '../../../d
 import { lookUpPerson } from '../../../federation/discovery/look-up.js'
 import { podOrigin } from '../../../federation/discovery/pod-origin.js'
 import type { Person } from '../../../persistence/models/person.js'
-import { addressOf } from '../../../protocol/address.js'
+import { parseAddress } from '../../../protocol/address.js'
 import { isGuid } from '../../../protocol/values.js'
 import { followPage } from '../../pages/follow-page.js'
 import { formPolicy } from '../../pages/forms.js'
@@ -92,7 +92,7 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.get<{ Params: { name: string } }>('/u/:name', { config, schema }, async (request, reply) => {
-    const address = addressOf(`${request.params.name}@${host}`)
+    const address = parseAddress(`${request.params.name}@${host}`)
     if (address === undefined) throw unknownPerson()
     const person = await findLocalPerson(pod, address)
     if (person !== undefined) return reply.redirect(`${url}/people/${person.guid}`, 302)
@@ -104,7 +104,7 @@ export const personPageRoutes: FastifyPluginAsync = async (app) => {
   // The addresses of diaspora*: feed readers keep them for years.
   app.get<{ Params: { name: string } }>('/public/:name', { config, schema }, async (request, reply) => {
     const username = request.params.name.replace(/\.atom$/, '')
-    const address = addressOf(`${username}@${host}`)
+    const address = parseAddress(`${username}@${host}`)
     const person = requireOpen(address === undefined ? undefined : await findKnownPerson(pod, { address }))
     const { profile } = person
     if (person.podId !== null || profile === undefined) throw unknownPerson()

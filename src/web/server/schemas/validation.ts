@@ -36,7 +36,7 @@ export function addValidation(app: FastifyInstance, withoutSchema: WithoutSchema
   app.setValidatorCompiler(({ schema, httpPart }) => compile(httpPart === 'body' ? bodies : texts, schema))
   app.setSchemaErrorFormatter((errors: readonly Partial<ErrorObject>[], part) => {
     const reason = errors[0]?.keyword === 'required' ? 'field_missing' : 'field_invalid'
-    return new InvalidRequest(part, sentence(part, errors[0]), fieldsOf(errors), reason)
+    return new InvalidRequest(part, sentence(part, errors[0]), listInvalidFields(errors), reason)
   })
 
   app.addHook('preValidation', (request, _reply, done) => {
@@ -104,7 +104,7 @@ interface ObjectSchema {
 }
 
 /** The names of the wrong fields without duplicates, as `poll.question`. An error about the whole part has no field. */
-export function fieldsOf(errors: readonly Partial<ErrorObject>[]): readonly string[] {
+export function listInvalidFields(errors: readonly Partial<ErrorObject>[]): readonly string[] {
   const names = errors.map(({ instancePath = '', params }) =>
     [...instancePath.split('/').slice(1), params?.['missingProperty'] ?? ''].filter((name) => name !== '').join('.'),
   )

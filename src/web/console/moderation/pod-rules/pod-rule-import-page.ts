@@ -9,7 +9,7 @@ import {
 import { neighbourLinks } from '../../../pages/list-navigation.js'
 import { html, type Markup } from '../../../pages/markup.js'
 import type { ConsolePage } from '../../console-page.js'
-import { actionForm, checkbox, choicesOf, filterForm, reasonField, select } from '../../form-parts.js'
+import { actionForm, buildChoices, checkbox, filterForm, reasonField, select } from '../../form-parts.js'
 import { formatCount, formatTime } from '../../quantities.js'
 import { factList, listCard } from '../../tables.js'
 
@@ -50,7 +50,7 @@ export function planPage(
   return {
     title: `Import ${id}: ${state}`,
     content: html`<section class="card">${facts}${countTable(counts)}</section>
-<section class="card">${filterForm(path, select('Rows', 'verdict', choicesOf(IMPORT_VERDICTS, 'all'), verdict))}
+<section class="card">${filterForm(path, select('Rows', 'verdict', buildChoices(IMPORT_VERDICTS, 'all'), verdict))}
 ${isPlanned ? applyForm(request, path, chosen, list) : list}
 ${neighbourLinks(inEnglish, path, { verdict }, { next: rows.length > ROWS_SHOWN && last !== undefined && { after: String(last.id) } })}</section>
 ${state === 'applied' && html`<section class="card"><h2>Undo</h2><p>Rules that were changed or deleted since stay as they are.</p>${actionForm(request, `${path}/undo`, html`${reasonField()}<button class="danger">Undo the import…</button>`)}</section>`}`,

@@ -3,7 +3,7 @@ import { type ListedPodRule, POD_RULE_STATES, type PodRule } from '../../../../p
 import { html, type Markup } from '../../../pages/markup.js'
 import { previewList } from '../../actions.js'
 import type { ConsolePage } from '../../console-page.js'
-import { actionForm, checkbox, choicesOf, reasonField, select, textField } from '../../form-parts.js'
+import { actionForm, buildChoices, checkbox, reasonField, select, textField } from '../../form-parts.js'
 import { formatTime } from '../../quantities.js'
 import { factList, stateBadge } from '../../tables.js'
 
@@ -29,7 +29,7 @@ export function rulePage(request: FastifyRequest, rule: ListedPodRule, preview: 
       html`${formatTime(rule.createdAt)} by <bdi>${rule.createdBy}</bdi>${batchId !== null && html`, <a href="/admin/rules/import/${batchId}">import ${batchId}</a>`}`,
     ],
   ])
-  const fields = html`${select('State', 'state', choicesOf(POD_RULE_STATES), state)}${checkbox('With subdomains', 'subdomains', { isTicked: rule.subdomains })}${settingFields(rule)}${reasonField()}<button>Change the rule</button>`
+  const fields = html`${select('State', 'state', buildChoices(POD_RULE_STATES), state)}${checkbox('With subdomains', 'subdomains', { isTicked: rule.subdomains })}${settingFields(rule)}${reasonField()}<button>Change the rule</button>`
   return {
     title: `${domain}: ${state}`,
     content: html`<section class="card">${facts}</section>
@@ -50,7 +50,7 @@ interface GivenRule {
 export function newRuleForm(request: FastifyRequest, given: GivenRule = {}): Markup {
   const { domain = '', subdomains = true, port = null, state = 'limited' } = given
   const content = html`${textField('Domain', 'domain', domain, { required: true })}${checkbox('With subdomains', 'subdomains', { isTicked: subdomains })}
-${textField('Port (optional)', 'port', port === null ? '' : String(port), { type: 'number' })}${select('State', 'state', choicesOf(POD_RULE_STATES), state)}${settingFields()}
+${textField('Port (optional)', 'port', port === null ? '' : String(port), { type: 'number' })}${select('State', 'state', buildChoices(POD_RULE_STATES), state)}${settingFields()}
 <label>Reason (to set it)<input name="reason" maxlength="2000" autocomplete="off"></label>
 <div class="buttons"><button class="quiet" formaction="/admin/rules/preview">Preview</button><button>Set the rule</button></div>`
   return actionForm(request, '/admin/rules', content)

@@ -17,7 +17,7 @@ import { queryText } from '../../../schemas/query-text.js'
 import { addFormAction, pathWithParameters, previewList } from '../../actions.js'
 import { sendConsolePage } from '../../console-page.js'
 import { formChoice, formNumber, formTime, isTicked, pathId } from '../../form-fields.js'
-import { choicesOf, filterForm, select, textField } from '../../form-parts.js'
+import { buildChoices, filterForm, select, textField } from '../../form-parts.js'
 import { idNavigation, idPageIn } from '../../pager.js'
 import { formatCount, formatTime } from '../../quantities.js'
 import { listCard } from '../../tables.js'
@@ -37,7 +37,7 @@ export const podRuleRoutes: FastifyPluginAsync = async (app) => {
     const page = await listRules(pod, actor, { q, state }, idPageIn(request))
     const fields = [
       textField('Domain contains', 'q', q),
-      select('State', 'state', choicesOf(POD_RULE_STATES, 'all'), state),
+      select('State', 'state', buildChoices(POD_RULE_STATES, 'all'), state),
     ]
     const isFiltered = q !== undefined || state !== undefined
     return sendConsolePage(request, reply, {

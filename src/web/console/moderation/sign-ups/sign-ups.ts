@@ -17,7 +17,7 @@ import { listCard } from '../../tables.js'
 
 const PAGE = '/admin/sign-ups'
 const DECISIONS = ['approve', 'reject'] as const
-const DECIDED_AT_ONCE = 100
+const DECISION_BATCH_SIZE = 100
 
 /** `/admin/sign-ups`: sign-ups that wait for a decision. */
 export const signUpRoutes: FastifyPluginAsync = async (app) => {
@@ -56,7 +56,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
       }
       const text = formText(request, 'message')
       const given = { decision, reason: formText(request, 'reason'), answer: text }
-      return decideSignUps(pod, request.console.actor, ids.slice(0, DECIDED_AT_ONCE), given)
+      return decideSignUps(pod, request.console.actor, ids.slice(0, DECISION_BATCH_SIZE), given)
     },
   })
 

@@ -13,7 +13,7 @@ import { InvitationSchema } from '../../../schemas/invitations.js'
 import { actionBody, actionRefusals, Changed } from '../../../schemas/moderation.js'
 import { refTo } from '../../../schemas/references.js'
 import { readTime } from '../../../schemas/times.js'
-import { actorOf } from '../actor-of.js'
+import { findRequestActor } from '../actor-of.js'
 
 const tags = ['Invitations']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
@@ -41,7 +41,11 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403 } },
     },
     async (request, reply) => {
-      const page = await listInvitations(app.pod, await actorOf(request, 'moderation'), readIdPaging(request.query))
+      const page = await listInvitations(
+        app.pod,
+        await findRequestActor(request, 'moderation'),
+        readIdPaging(request.query),
+      )
       linkIdPages(request, reply, page)
       return page.items.map(presentInvitation)
     },
@@ -67,7 +71,7 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { uses, note, reason } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const input = { uses, note, until: endIn(request.body) }
       const { invitation, url } = await inviteByStaff(request.pod, actor, input, { reason })
       reply.code(201)
@@ -91,7 +95,7 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { uses, note, reason } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const input = { uses, note, until: endIn(request.body) }
       return presentInvitation(await changeInvitation(request.pod, actor, request.params.id, input, { reason }))
     },
@@ -117,7 +121,7 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { ...actionRefusals, invitation_not_found: 404 } },
     },
     async (request) => {
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const { changed, invitation } = await recallInvitation(request.pod, actor, request.params.id, request.query)
       return { changed, ...presentInvitation(invitation) }
     },

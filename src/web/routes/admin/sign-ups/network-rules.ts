@@ -22,7 +22,7 @@ import {
 import { ActionSummary, actionBody, actionRefusals, Changed } from '../../../schemas/moderation.js'
 import { refTo } from '../../../schemas/references.js'
 import { readTime } from '../../../schemas/times.js'
-import { actorOf } from '../actor-of.js'
+import { findRequestActor } from '../actor-of.js'
 
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
 const settings = {
@@ -68,7 +68,12 @@ const mailRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const paging = readIdPaging(request.query)
-      const page = await listRulesForSignUps(app.pod, await actorOf(request, 'moderation'), TABLES.mail, paging)
+      const page = await listRulesForSignUps(
+        app.pod,
+        await findRequestActor(request, 'moderation'),
+        TABLES.mail,
+        paging,
+      )
       linkIdPages(request, reply, page)
       const listed = page.hasNewer ? [] : app.pod.config.emailDomainBlocklist
       return [...listed.map(presentListedDomain), ...page.items.map(presentMailRule)]
@@ -96,7 +101,7 @@ const mailRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { kind, value, severity, comment, until, reason, case_id: caseId } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const input = { kind, value, severity, comment, until: endIn(until) }
       const { rule, ...outcome } = await addMailRule(request.pod, actor, input, { reason, caseId })
       return reply.code(codeOf(outcome)).send({ ...presentMailRule(rule), ...outcomeOf(outcome) })
@@ -137,7 +142,7 @@ const mailRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { ...actionRefusals, ...notFound } },
     },
     async (request) => {
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const { id } = request.params
       const { rule, ...outcome } = await removeNetworkRule(request.pod, actor, TABLES.mail, id, request.query)
       return { ...presentMailRule(rule), ...outcomeOf(outcome) }
@@ -163,7 +168,7 @@ const ipRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const paging = readIdPaging(request.query)
-      const page = await listRulesForSignUps(app.pod, await actorOf(request, 'moderation'), TABLES.ip, paging)
+      const page = await listRulesForSignUps(app.pod, await findRequestActor(request, 'moderation'), TABLES.ip, paging)
       linkIdPages(request, reply, page)
       return page.items.map(presentIpRule)
     },
@@ -194,7 +199,7 @@ const ipRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { cidr, severity, comment, until, reason, case_id: caseId } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const input = { cidr, severity, comment, until: endIn(until) }
       const options = { reason, caseId, ownAddress: request.ip }
       const { rule, ...outcome } = await addIpRule(request.pod, actor, input, options)
@@ -236,7 +241,7 @@ const ipRuleRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { ...actionRefusals, ...notFound } },
     },
     async (request) => {
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const { id } = request.params
       const { rule, ...outcome } = await removeNetworkRule(request.pod, actor, TABLES.ip, id, request.query)
       return { ...presentIpRule(rule), ...outcomeOf(outcome) }
@@ -258,7 +263,7 @@ async function changeRule<Table extends NetworkRuleTable>(
   id: number,
   { severity, comment, until, reason, case_id: caseId }: RuleChange<NetworkRules[Table]['severity']>,
 ) {
-  const actor = await actorOf(request, 'moderation')
+  const actor = await findRequestActor(request, 'moderation')
   const input = { severity, comment, until: endIn(until) }
   return changeNetworkRule(request.pod, actor, table, id, input, { reason, caseId })
 }

@@ -13,7 +13,7 @@ import { presentSignUp } from '../../../presenters/sign-ups.js'
 import { actionBody, actionRefusals, Changed } from '../../../schemas/moderation.js'
 import { refTo } from '../../../schemas/references.js'
 import { SignUpSchema } from '../../../schemas/sign-ups.js'
-import { actorOf } from '../actor-of.js'
+import { findRequestActor } from '../actor-of.js'
 
 const tags = ['Sign-ups']
 const params = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) })
@@ -36,7 +36,11 @@ export const signUpDecisionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals: { role_needed: 403 } },
     },
     async (request, reply) => {
-      const page = await listSignUps(app.pod, await actorOf(request, 'moderation'), readIdPaging(request.query))
+      const page = await listSignUps(
+        app.pod,
+        await findRequestActor(request, 'moderation'),
+        readIdPaging(request.query),
+      )
       linkIdPages(request, reply, page)
       return page.items.map(presentSignUp)
     },
@@ -57,7 +61,7 @@ export const signUpDecisionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config: { scopes: ['moderation'], refusals },
     },
     async (request) => {
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       const { opened } = await approveSignUp(request.pod, actor, request.params.id, request.body)
       return { opened }
     },
@@ -79,7 +83,10 @@ export const signUpDecisionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { reason, message: answer } = request.body
-      await rejectSignUp(request.pod, await actorOf(request, 'moderation'), request.params.id, { reason, answer })
+      await rejectSignUp(request.pod, await findRequestActor(request, 'moderation'), request.params.id, {
+        reason,
+        answer,
+      })
       return { rejected: true }
     },
   )
@@ -97,7 +104,7 @@ export const signUpDecisionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { scopes: ['administration'], refusals: actionRefusals },
     },
-    async (request) => endUnattended(request.pod, await actorOf(request, 'administration'), request.body),
+    async (request) => endUnattended(request.pod, await findRequestActor(request, 'administration'), request.body),
   )
 
   app.post(
@@ -122,7 +129,7 @@ export const signUpDecisionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request) => {
       const { ids, decision, reason, message: answer } = request.body
-      const actor = await actorOf(request, 'moderation')
+      const actor = await findRequestActor(request, 'moderation')
       return { decided: [...(await decideSignUps(request.pod, actor, ids, { decision, reason, answer }))] }
     },
   )
