@@ -87,6 +87,7 @@ import { endedSessions } from './0185-ended-sessions.js'
 import { emailUndos } from './0186-email-undos.js'
 import { originOfSecondSteps } from './0188-origin-of-second-steps.js'
 import { exportDownloads } from './0190-export-downloads.js'
+import { auditActors } from './0201-audit-actors.js'
 import type { Migration } from './migration.js'
 
 /**
@@ -183,4 +184,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0186-email-undos', emailUndos],
   ['0188-origin-of-second-steps', originOfSecondSteps],
   ['0190-export-downloads', exportDownloads],
+  ['0201-audit-actors', auditActors],
 ])

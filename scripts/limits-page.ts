@@ -14,6 +14,7 @@ import * as federationOutbound from '../src/federation/outbound/limits.js'
 import * as federationRemotePod from '../src/federation/remote-pod/limits.js'
 import * as jobsInbound from '../src/jobs/inbound/limits.js'
 import * as jobsWaiting from '../src/jobs/waiting/limits.js'
+import * as persistenceAccounts from '../src/persistence/accounts/limits.js'
 import * as persistenceDatabase from '../src/persistence/database/limits.js'
 import * as persistenceNotifications from '../src/persistence/notifications/limits.js'
 import * as persistenceOutbound from '../src/persistence/outbound/limits.js'
@@ -42,6 +43,7 @@ export const limitFiles: Readonly<Record<string, Readonly<Record<string, Group>>
   'src/web/oidc/limits.ts': webOidc,
   'src/domain/accounts/limits.ts': domainAccounts,
   'src/domain/accounts/factors/limits.ts': domainAccountsFactors,
+  'src/persistence/accounts/limits.ts': persistenceAccounts,
   'src/web/pages/limits.ts': webPages,
   'src/web/routes/federation/limits.ts': webRoutesFederation,
   'src/domain/mail/limits.ts': domainMail,
@@ -342,6 +344,9 @@ const beyond: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     sessionSeconds: 'the user signs in again',
     wrongPasswords: '429 with `Retry-After`, longer each time',
     sources: 'the oldest entry is removed',
+  },
+  OWN_DATA_LIMITS: {
+    auditEntriesCounted: 'no more are counted',
   },
   CLIENT_LIMITS: {
     sectorDocumentBytes: '400',

@@ -1,16 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import { Argument, type Command, Option } from 'commander'
-import {
-  type Account,
-  createUser,
-  findUser,
-  listUsers,
-  ROLES,
-  type RoleChoice,
-  resetPassword,
-} from '../../src/domain/accounts/accounts.js'
-import { findEmail, setEmail } from '../../src/domain/accounts/change-email.js'
+import { type Account, findUser, listUsers, ROLES, type RoleChoice } from '../../src/domain/accounts/accounts.js'
+import { createUserByOperator, findEmail, setEmail } from '../../src/domain/accounts/change-email.js'
+import { setPasswordOf } from '../../src/domain/accounts/operator/operator-changes.js'
 import { createResetLink } from '../../src/domain/accounts/passwords/password-reset.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { changeRole as setRole } from '../../src/domain/moderation/change-role.js'
@@ -34,9 +27,11 @@ export function peopleCommands(program: Command): void {
   const user = program.command('user').description('Local accounts.')
 
   withPasswordOptions(user.command('create <username>'))
-    .description('Creates an account with keys and the four default aspects.')
+    .description('Creates an account with keys and the four default aspects, without confirmation or approval.')
+    .option('--email <address>', 'the e-mail address of the account; it counts as confirmed')
+    .option('--language <tag>', 'language of pages, mails and aspect names; default: DEFAULT_LANGUAGE')
     .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  pod user create alice --password "correct horse battery"')
+    .addHelpText('after', '\nExample:\n  pod user create alice --email alice@mail.example --language de')
     .action(create)
 
   user
@@ -98,11 +93,16 @@ function withPasswordOptions(command: Command): Command {
     .option('--password-stdin', 'read the password from the first line of the standard input')
 }
 
-async function create(username: string, options: PasswordOptions): Promise<void> {
+async function create(
+  username: string,
+  options: PasswordOptions & { email?: string; language?: string },
+): Promise<void> {
   const password = await passwordOf(options)
-  const account = await withPod((pod) => createUser(pod, { username, password: password.text }), {
-    makesPod: true,
-  })
+  const { email, language } = options
+  const account = await withPod(
+    (pod) => createUserByOperator(pod, { username, password: password.text, email, language }),
+    { makesPod: true },
+  )
   const { guid, address } = account
   const shown = password.made ? { password: password.text } : {}
   print(options, { guid, address, username, ...shown }, [
@@ -147,7 +147,7 @@ async function changePassword(
   }
   const { keepApplications: keepsApplications = false } = options
   const password = await passwordOf(options)
-  await withPod((pod) => resetPassword(pod, username, password.text, { keepsApplications }))
+  await withPod((pod) => setPasswordOf(pod, username, password.text, { keepsApplications }))
   print(options, { username, ...(password.made ? { password: password.text } : {}) }, [
     password.made
       ? `The new password of ${username} is ${password.text} and is not shown again.`

@@ -124,6 +124,28 @@ describe('signing in', () => {
     expect(browser.page.body).toContain('alice@pod.example')
   })
 
+  it('ends the session that the browser had, which somebody may have planted there', async () => {
+    const planted = await signedIn('bob')
+    const cookie = [...planted.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+
+    const answer = await pod.inject({
+      method: 'POST',
+      url: '/users/sign_in',
+      remoteAddress: newAddress(),
+      headers: { 'content-type': 'application/x-www-form-urlencoded', cookie },
+      payload: new URLSearchParams({ ...right, form: planted.cookies.get('pod_form') ?? '' }).toString(),
+    })
+    const session = answer.cookies.find(({ name }) => name === 'pod_session')
+    const copy = await pod.inject({ url: APPLICATIONS, headers: { cookie } })
+
+    expect(answer.statusCode).toBe(303)
+    expect(session?.value).not.toBe(planted.cookies.get('pod_session'))
+    expect([copy.statusCode, copy.headers.location]).toEqual([
+      303,
+      '/users/sign_in?return_to=%2Fsettings%2Fapplications',
+    ])
+  })
+
   it('a session ends at sign-out, also for a copy of the cookie', async () => {
     const browser = await signedIn()
     const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')

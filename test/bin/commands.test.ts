@@ -59,6 +59,23 @@ describe('the commands', { timeout: 60_000 }, () => {
       expect(person.publicKey).toMatch(/^-----BEGIN PUBLIC KEY-----\n/)
     })
 
+    it('create takes a confirmed e-mail address and a language', async () => {
+      await json('user', 'create', 'fred', '--email', 'Fred@MAIL.example', '--language', 'de')
+
+      expect(await json('user', 'email', 'fred')).toMatchObject({ email: 'Fred@mail.example', confirmed: true })
+      const { id, language } = await open.db('users').where({ username: 'fred' }).first('id', 'language')
+      expect([language, await open.db('aspects').where({ userId: id }).orderBy('position').pluck('name')]).toEqual([
+        'de',
+        ['Familie', 'Freunde', 'Arbeit', 'Bekannte'],
+      ])
+      expect(await failure('user', 'create', 'gina', '--email', 'fred@mail.example')).toEqual({
+        code: 1,
+        stderr: 'Another account has this e-mail address.',
+      })
+      expect(await failure('user', 'create', 'gina', '--language', 'xx')).toMatchObject({ code: 1 })
+      expect(await open.db('users').where({ username: 'gina' })).toEqual([])
+    })
+
     it('create rejects invalid values before it makes keys', async () => {
       expect(await failure('user', 'create', 'alice')).toEqual({ code: 1, stderr: 'The username alice is taken.' })
       expect(await failure('user', 'create', 'Alice')).toMatchObject({ code: 1 })
@@ -85,6 +102,9 @@ describe('the commands', { timeout: 60_000 }, () => {
       })
 
       expect(code).toBe(0)
+      expect(await json('audit', 'list', '--action', 'user.password')).toMatchObject([
+        { actor: { name: 'command' }, target: { label: 'alice' }, after: { applications: false } },
+      ])
       expect(await failure('user', 'password', 'alice', '--password', 'x', '--password-stdin')).toMatchObject({
         code: 2,
       })
@@ -101,12 +121,12 @@ describe('the commands', { timeout: 60_000 }, () => {
 
     it('audit lists, shows and exports the actions of commands, and verifies the log', async () => {
       expect(await json('audit', 'list', '--action', 'role')).toMatchObject([
-        { id: 1, actor: { name: 'command' }, via: 'command', target: { label: 'alice' }, after: { role: 'moderator' } },
+        { id: 2, actor: { name: 'command' }, via: 'command', target: { label: 'alice' }, after: { role: 'moderator' } },
       ])
-      expect(await json('audit', 'show', '1')).toMatchObject({ id: 1, action: 'role' })
-      expect(await json('audit', 'verify')).toEqual({ entries: 1 })
+      expect(await json('audit', 'show', '2')).toMatchObject({ id: 2, action: 'role' })
+      expect(await json('audit', 'verify')).toEqual({ entries: 2 })
       const { stdout } = await pod(['audit', 'export', '--format', 'csv'], settings)
-      expect(stdout.split('\r\n')).toHaveLength(4)
+      expect(stdout.split('\r\n')).toHaveLength(5)
       expect(await failure('audit', 'show', '99')).toMatchObject({ code: 1 })
     })
 

@@ -407,6 +407,17 @@ describe('a mail about the safety of the account', () => {
   }
 })
 
+it('signs in with an e-mail address at the host of the pod, unless it is the network id of another account', async () => {
+  await opened.pod.db('users').where({ username: 'kate' }).update({ email: 'Kate.Smith@pod.example' })
+  await opened.pod.db('users').where({ username: 'liam' }).update({ email: 'kate@pod.example' })
+  expect(await signIn('kate.smith@pod.example', passwordOf('kate'))).toBe(true)
+  expect(await signIn('kate@pod.example', passwordOf('kate'))).toBe(true)
+  expect(await signIn('kate@pod.example', passwordOf('liam'))).toBe(false)
+  await requestReset('kate.smith@pod.example')
+  await runMails(opened.pod)
+  expect(smtp.mails.at(-1)?.to).toEqual(['Kate.Smith@pod.example'])
+})
+
 it('signs in with a confirmed e-mail address, and not with an unconfirmed one', async () => {
   expect(await signIn('FRANK@mail.example', 'another horse battery')).toBe(true)
   await opened.pod.db('users').where({ username: 'frank' }).update({ emailConfirmedAt: null })

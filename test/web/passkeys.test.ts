@@ -248,6 +248,35 @@ describe('the page of passkeys', () => {
     })
   })
 
+  it('gives a passkey another name, and none to that of another person', async () => {
+    await withPasskey(async (_, browser) => {
+      const [stored] = await passkeysOf()
+      const names = async () => (await passkeysOf()).map(({ name }: { readonly name: string }) => name)
+      await browser.visit('/settings/passkeys')
+      await browser.submit({ name: '  Phone  ' }, '/settings/passkeys/rename')
+      expect([await names(), browser.page.body.includes('The passkey has its new name.')]).toEqual([['Phone'], true])
+      for (const name of ['', 'x'.repeat(65), 'a\u0007b']) {
+        await browser.submit({ name }, '/settings/passkeys/rename')
+        expect([browser.page.statusCode, await names()]).toEqual([422, ['Phone']])
+        expect(browser.page.body).toContain(`<a href="#name-${stored.id}">`)
+        await browser.visit('/settings/passkeys')
+      }
+      const mod = await pod.signedIn('mod')
+      await mod.visit('/settings/passkeys')
+      const form = /name="form" value="([^"]*)"/.exec(mod.page.body)?.[1] ?? ''
+      const answer = await pod.inject({
+        method: 'POST',
+        url: '/settings/passkeys/rename',
+        headers: {
+          cookie: [...mod.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+          'content-type': 'application/x-www-form-urlencoded',
+        },
+        payload: new URLSearchParams({ form, id: String(stored.id), name: 'Mine' }).toString(),
+      })
+      expect([answer.statusCode, await names()]).toEqual([422, ['Phone']])
+    })
+  })
+
   it('removes no passkey of another person', async () => {
     await withPasskey(async () => {
       const [{ id }] = await passkeysOf()

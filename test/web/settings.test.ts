@@ -169,6 +169,30 @@ describe('the pages', () => {
   })
 })
 
+describe('a mailbox from which mails come back', () => {
+  it('has an alert on the pages of its owner', async () => {
+    const alert = 'Mails to your address come back.'
+    expect((await dan.visit('/settings')).body).not.toContain(alert)
+    await pod.pod.db('users').where({ username: 'dan' }).update({ mailState: 'suppressed' })
+    for (const path of ['/', '/settings', '/settings/mail', '/settings/email']) {
+      expect([path, (await dan.visit(path)).body.includes(alert)]).toEqual([path, true])
+    }
+    await pod.pod.db('users').where({ username: 'dan' }).update({ mailState: 'ok' })
+  })
+})
+
+describe('the notices by mail', () => {
+  it('that only moderators get are not on the page of a member', async () => {
+    const kinds = ['mail_kinds.someone_reported', 'mail_kinds.sign_up_waiting']
+    const shown = async (browser: TestBrowser) => {
+      const { body } = await browser.visit('/settings/mail')
+      return kinds.map((kind) => body.includes(`name="${kind}"`))
+    }
+    expect(await shown(dan)).toEqual([false, false])
+    expect(await shown(await pod.signedIn('adm'))).toEqual([true, true])
+  })
+})
+
 describe('notices of the moderators', () => {
   it('follow the sign-in until they are confirmed, with the lost contacts', async () => {
     const { userId } = (await pod.pod.db('users').where({ username: 'dan' }).first('id as userId')) ?? {}
@@ -359,7 +383,7 @@ describe('the data of a person', () => {
       type: 'StatusMessage',
     })
     await dan.visit('/settings/data')
-    for (const line of ['<b>Posts</b>: 1', '<b>Mails</b>: 1', '<b>Backups</b>: 0'])
+    for (const line of ['<b>Posts</b>: 1', '<b>Mails</b>: 1', '<b>Backups</b>: 0', '<b>Log of moderation</b>: 0<'])
       expect(dan.page.body).toContain(line)
 
     const { body } = await dan.visit(FILE)

@@ -4,6 +4,7 @@ import { insertInvitation } from '../../src/domain/accounts/invitations.js'
 import { approveSignUp, rejectSignUp } from '../../src/domain/accounts/sign-ups/open-sign-up.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { addIpRule, addMailRule } from '../../src/domain/moderation/sign-ups/network-rules.js'
+import { statementsDuring } from '../support/assertions/statement-count.js'
 import { openBrowser, type TestBrowser } from '../support/browser/scriptless-browser.js'
 import { confirmMailbox, runMails } from '../support/mail/mail-runs.js'
 import { startSmtpServer, type TestSmtpServer } from '../support/mail/smtp-server.js'
@@ -100,6 +101,49 @@ describe('a sign-up with confirmation', () => {
     expect(mail?.headers['subject']).toContain('You already have an account')
     expect(mail?.text).not.toContain('http')
     expect(await webfinger('erin')).toBe(404)
+  })
+
+  it('has the same answer and number of statements for a used address and a new one (case 4)', async () => {
+    await signUp('warm')
+    const answers = []
+    for (const [name, email] of [
+      ['nora', 'nora@mail.example'],
+      ['omar', 'Alice@Mail.example'],
+    ] as const) {
+      const reader = browser()
+      let answer = await reader.visit('/users/sign_up')
+      const fields = { username: name, email, password: PASSWORD, password_again: PASSWORD }
+      const statements = await statementsDuring(async () => {
+        answer = await reader.submit(fields, '/users/sign_up')
+      })
+      answers.push([answer.statusCode, answer.body, statements])
+    }
+    expect(answers[1]).toEqual(answers[0])
+  })
+
+  it('and an account are signed in to with the same answer and number of statements as an unknown name (cases 6, 49)', async () => {
+    await createUser(opened.pod, { username: 'locked', password: PASSWORD })
+    await opened.pod.db('users').where({ username: 'locked' }).update({ lockedAt: opened.pod.db.fn.now() })
+    await signUp('pending')
+    await signIn('alice', 'warm horse battery')
+    const answers = new Map<string, unknown>()
+    for (const [username, password] of [
+      ['unknown', PASSWORD],
+      ['alice', 'wrong horse battery'],
+      ['alice@mail.example', 'wrong horse battery'],
+      ['unknown@mail.example', PASSWORD],
+      ['locked', PASSWORD],
+      ['pending', 'wrong horse battery'],
+    ] as const) {
+      const reader = browser()
+      let answer = await reader.visit('/users/sign_in')
+      const statements = await statementsDuring(async () => {
+        answer = await reader.submit({ username, password }, '/users/sign_in')
+      })
+      const body = answer.body.replaceAll(username, 'NAME').replace(/name="form" value="[^"]*"/, '')
+      answers.set(username, [answer.statusCode, body, statements])
+    }
+    for (const answer of answers.values()) expect(answer).toEqual(answers.get('unknown'))
   })
 
   it('reserves the name once, for three days', async () => {

@@ -69,7 +69,7 @@ export async function createUser(
 interface NewUser {
   readonly username: string
   readonly password: string
-  /** Default: English. */
+  /** Default: that of the pod. */
   readonly language?: string | undefined
 }
 
@@ -84,11 +84,11 @@ interface NewAccount {
 /** The same for a checked name and a hashed password. */
 export async function createAccount(
   pod: Pod,
-  { username, passwordHash, language, pendingId }: NewAccount,
+  { username, passwordHash, language = pod.config.defaultLanguage, pendingId }: NewAccount,
   also: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
 ): Promise<Account> {
   await requireUnchangedHost(pod)
-  const t = pod.locales.translator(language ?? 'en')
+  const t = pod.locales.translator(language)
   // An early check, because key generation takes seconds. The unique constraint decides in the end.
   if (await User.byUsername(pod.db, username)) throw usernameTaken(username)
   const keys = await pod.crypto.generateKeyPair()
@@ -102,9 +102,7 @@ export async function createAccount(
         address: `${username}@${pod.config.host}`,
         publicKey: keys.publicKey,
       })
-      const user = await User.query(transaction)
-        .insert({ personId: person.id, username, ...(language !== undefined && { language }) })
-        .returning('*')
+      const user = await User.query(transaction).insert({ personId: person.id, username, language }).returning('*')
       const sealedPrivateKey = pod.secrets.seal(keys.privateKey, `user ${user.id}`)
       await UserSecrets.query(transaction).insert({ userId: user.id, passwordHash, sealedPrivateKey, bound: true })
       await Aspect.query(transaction).insert(
@@ -151,6 +149,7 @@ export async function resetPassword(
   username: string,
   password: string,
   { keepsApplications = false }: { readonly keepsApplications?: boolean } = {},
+  also: (transaction: Knex.Transaction, user: User) => Promise<void> = async () => undefined,
 ): Promise<void> {
   requirePassword(password, (await User.byUsername(pod.db, username)) ?? { username, email: null })
   const passwordHash = await hash(password, ARGON2)
@@ -162,6 +161,7 @@ export async function resetPassword(
     else await deleteAuthorizations(transaction, user.id)
     await endMailLinks(transaction, user.id)
     await enqueueAccountMail(pod, transaction, 'password_changed', user.id)
+    await also(transaction, user)
   })
 }
 

@@ -11,7 +11,7 @@ import type { Actor } from '../moderation/actor.js'
 import { recordOperatorChange } from '../operations/record-operator-change.js'
 import { Refusal } from '../refusals.js'
 import { keepEmailUndo, useEmailUndo, useToken } from './account-tokens.js'
-import { changeOpenUser, endAllAccess } from './accounts.js'
+import { type Account, changeOpenUser, createUser, endAllAccess } from './accounts.js'
 import { ACCOUNT_LIMITS } from './limits.js'
 import { tokenInvalid } from './passwords/password-reset.js'
 
@@ -132,6 +132,31 @@ export async function findEmail({ db }: Pick<Pod, 'db'>, username: string): Prom
   return { username: user.username, email, confirmed: emailConfirmedAt !== null, unconfirmedEmail, mailState }
 }
 
+/** Creates an account by command. The e-mail address counts as confirmed. */
+export async function createUserByOperator(
+  pod: Pod,
+  person: {
+    readonly username: string
+    readonly password: string
+    readonly email: string | undefined
+    readonly language: string | undefined
+  },
+): Promise<Account> {
+  const { email: typed, language } = person
+  const email = typed === undefined ? undefined : readMailbox(typed)
+  const { languages } = pod.locales
+  if (language !== undefined && !languages.includes(language)) {
+    throw new Refusal('language_invalid', `The language is one of ${languages.join(', ')}.`)
+  }
+  try {
+    return await createUser(pod, person, async (transaction, user) => {
+      if (email !== undefined) await setConfirmedEmail(transaction, user.id, email)
+    })
+  } catch (error) {
+    throw isUniqueViolation(error, 'users_email') ? emailTaken() : error
+  }
+}
+
 /** Sets an address by command: as confirmed, or with a mail that asks for the confirmation. */
 export async function setEmail(
   pod: Pod,
@@ -148,8 +173,11 @@ export async function setEmail(
       return { confirmed }
     })
   } catch (error) {
-    if (!isUniqueViolation(error, 'users_email')) throw error
-    throw new Refusal('email_taken', 'Another account has this e-mail address.')
+    throw isUniqueViolation(error, 'users_email') ? emailTaken() : error
   }
   if (!confirmed) await requestEmailChange(pod, id, email)
+}
+
+function emailTaken(): Refusal {
+  return new Refusal('email_taken', 'Another account has this e-mail address.')
 }

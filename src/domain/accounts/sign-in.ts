@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hash } from '@node-rs/argon2'
+import type { QueryBuilder } from 'objection'
 import { deleteSessions } from '../../persistence/accounts/oidc-records.js'
 import { User, UserSecrets } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
@@ -26,15 +27,17 @@ export interface SignIn {
   confirm(): Promise<boolean>
 }
 
-/** Undefined if refused. Unknown, closed and locked accounts take as long as a wrong password, so that timing reveals nothing. */
+/**
+ * Undefined if refused. Unknown, closed and locked accounts take one statement and as long as a wrong password, so that nothing tells
+ * which names there are.
+ */
 export async function signIn(
-  pod: Pick<Pod, 'db' | 'now' | 'secrets'>,
+  pod: Pick<Pod, 'config' | 'db' | 'now' | 'secrets'>,
   username: string,
   password: string,
 ): Promise<SignIn | undefined> {
-  const user = await findByName(pod.db, username)
-  const secrets = user && (await UserSecrets.query(pod.db).findById(user.id))
-  const knownHash = secrets?.passwordHash
+  const user = await whereNamed(pod, User.query(pod.db).withGraphJoined('[person, secrets]'), username).first()
+  const knownHash = user?.secrets?.passwordHash
   const isRight = await verifyPassword(pod, knownHash ?? (await hashForUnknownUsers()), password)
   if (!isRight || !knownHash || !user?.person || !mayHaveAccess(user)) return undefined
   const passwordHash = await replaceBcrypt(pod, { userId: user.id, passwordHash: knownHash }, password)
@@ -53,14 +56,22 @@ export async function signIn(
   }
 }
 
-/** What has an `@` is a confirmed e-mail address: `normaliseUsername` has removed the host of this pod. */
-async function findByName(db: Pod['db'], name: string): Promise<User | undefined> {
-  if (!name.includes('@')) return User.byUsername(db, name)
-  return User.query(db)
-    .whereRaw('lower(email) = ?', [name])
-    .whereNotNull('emailConfirmedAt')
-    .withGraphFetched('person')
-    .first()
+/**
+ * Restricts a query to the account of a normalised name: a username, or a confirmed e-mail address. `normaliseUsername` has removed the
+ * host of this pod: what ended in it is a network id first, and an e-mail address if there is no such account.
+ */
+export function whereNamed(
+  { config }: Pick<Pod, 'config'>,
+  query: QueryBuilder<User, User[]>,
+  name: string,
+): QueryBuilder<User, User[]> {
+  const email = name.includes('@') ? name : `${name}@${config.host}`
+  return query
+    .whereRaw('(users.username = ? or (lower(users.email) = ? and users.email_confirmed_at is not null))', [
+      name,
+      email,
+    ])
+    .orderByRaw('users.username = ? desc', [name])
 }
 
 /** False if the password has changed; then all sessions are deleted. */

@@ -1,4 +1,4 @@
-import type { Role } from '../../persistence/models/user.js'
+import type { MailState, Role } from '../../persistence/models/user.js'
 import { User } from '../../persistence/models/user.js'
 import type { Pod } from '../../pod/pod.js'
 
@@ -11,6 +11,7 @@ export interface AccountWithRole {
   readonly guid: string
   readonly role: Role | null
   readonly language: string
+  readonly mailState: MailState
 }
 
 /** Reads the role again for each request: a session or token must not outlive it. Undefined: closed, being closed, locked or unknown. */
@@ -42,6 +43,6 @@ function selectUnlocked(db: Pod['db']) {
     .joinRelated('person')
     .whereNull('users.closedAt')
     .whereNull('users.lockedAt')
-    .select('users.id as userId', 'users.personId', 'users.username', 'users.role', 'users.language')
+    .select('users.id as userId', 'users.personId', 'users.username', 'users.role', 'users.language', 'users.mailState')
     .select('person.address', 'person.guid')
 }

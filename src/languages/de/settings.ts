@@ -54,6 +54,7 @@ export const SETTINGS = {
   'following.person_button': 'Der Person folgen',
   'settings.notice.kept': 'Dein Konto bleibt offen, und alles ist wie zuvor.',
   'settings.notice.passkey_added': 'Der Passkey ist hinzugefügt. Andere Browser sind abgemeldet.',
+  'settings.notice.passkey_renamed': 'Der Passkey hat seinen neuen Namen.',
   'settings.notice.passkey_removed': 'Der Passkey ist entfernt. Andere Browser sind abgemeldet.',
 
   'overview.account': 'Dein Konto',
@@ -123,7 +124,7 @@ export const SETTINGS = {
   'email.none': 'Du hast keine bestätigte Adresse.',
   'email.unconfirmed': 'Noch nicht bestätigt: <b><bdi>{email}</bdi></b>.',
   'email.suppressed':
-    'E-Mails an deine Adresse kommen zurück. Gib eine Adresse ein, die funktioniert, oder diese noch einmal, und bestätige sie.',
+    'E-Mails an deine Adresse kommen zurück. <link>Gib eine Adresse ein, die funktioniert</link>, oder diese noch einmal, und bestätige sie.',
   'email.new': 'Neue E-Mail-Adresse',
   'email.hint':
     'Eine E-Mail an diese Adresse enthält einen Link, der sie bestätigt. Bis dahin bleibt die alte Adresse.',
@@ -186,10 +187,12 @@ export const SETTINGS = {
   'passkey.none': 'Du hast keine Passkeys.',
   'passkey.add': 'Passkey hinzufügen',
   'passkey.name': 'Name des Passkeys',
+  'passkey.new_name': 'Neuer Name des Passkeys',
   'passkey.name_hint': 'Zum Beispiel das Gerät, auf dem er ist.',
   'passkey.added': 'Hinzugefügt am {time}',
   'passkey.used': 'Zuletzt benutzt am {time}',
   'passkey.backed_up': 'Mit Kopien auf anderen Geräten',
+  'passkey.rename': 'Umbenennen<hidden>: <bdi>{name}</bdi></hidden>',
   'passkey.remove': 'Entfernen<hidden>: <bdi>{name}</bdi></hidden>',
   'passkey.use': 'Passkey benutzen',
   'passkey.failed': 'Der Browser hat dafür keinen Passkey oder hat ihn nicht benutzt. Versuch es noch einmal.',
@@ -281,6 +284,7 @@ export const SETTINGS = {
     'Was dieser Pod über dich speichert. Deine Beiträge, Fotos und Kontakte stehen in einem <link>Export</link>.',
   'data.download': 'Als JSON herunterladen',
   'data.line': '<b>{name}</b>: {count, number}',
+  'data.line_at_least': '<b>{name}</b>: {count, number} oder mehr',
   'data.kept': '{purpose}. Aufbewahrt: {end}.',
   'data.account': 'Konto',
   'data.account_purpose': 'Anmeldung, Einstellungen, zweite Faktoren',

@@ -55,6 +55,7 @@ export const SETTINGS = {
   'settings.notice.kept': 'Tu cuenta sigue abierta y todo está como antes.',
   'settings.notice.passkey_added':
     'La llave de acceso se ha añadido. Se ha cerrado la sesión en los demás navegadores.',
+  'settings.notice.passkey_renamed': 'La llave de acceso tiene su nombre nuevo.',
   'settings.notice.passkey_removed':
     'La llave de acceso se ha quitado. Se ha cerrado la sesión en los demás navegadores.',
 
@@ -125,7 +126,7 @@ export const SETTINGS = {
   'email.none': 'No tienes ninguna dirección confirmada.',
   'email.unconfirmed': 'Todavía sin confirmar: <b><bdi>{email}</bdi></b>.',
   'email.suppressed':
-    'Los correos a tu dirección vuelven. Escribe una dirección que funcione, o esta de nuevo, y confírmala.',
+    'Los correos a tu dirección vuelven. <link>Escribe una dirección que funcione</link>, o esta de nuevo, y confírmala.',
   'email.new': 'Dirección de correo nueva',
   'email.hint':
     'Un correo a esta dirección tiene un enlace que la confirma. Hasta entonces se mantiene la dirección anterior.',
@@ -190,10 +191,12 @@ export const SETTINGS = {
   'passkey.none': 'No tienes llaves de acceso.',
   'passkey.add': 'Añadir una llave de acceso',
   'passkey.name': 'Nombre de la llave de acceso',
+  'passkey.new_name': 'Nuevo nombre de la llave de acceso',
   'passkey.name_hint': 'Por ejemplo, el dispositivo en el que está.',
   'passkey.added': 'Añadida el {time}',
   'passkey.used': 'Usada por última vez el {time}',
   'passkey.backed_up': 'Con copias en otros dispositivos',
+  'passkey.rename': 'Cambiar el nombre<hidden> de <bdi>{name}</bdi></hidden>',
   'passkey.remove': 'Quitar<hidden> <bdi>{name}</bdi></hidden>',
   'passkey.use': 'Usar una llave de acceso',
   'passkey.failed': 'El navegador no tiene ninguna llave de acceso para esto o no la ha usado. Inténtalo de nuevo.',
@@ -282,6 +285,7 @@ export const SETTINGS = {
     'Lo que este pod guarda sobre ti. Tus publicaciones, fotos y contactos están en una <link>exportación</link>.',
   'data.download': 'Descargar como JSON',
   'data.line': '<b>{name}</b>: {count, number}',
+  'data.line_at_least': '<b>{name}</b>: {count, number} o más',
   'data.kept': '{purpose}. Se conserva: {end}.',
   'data.account': 'Cuenta',
   'data.account_purpose': 'Inicio de sesión, ajustes, segundos factores',

@@ -57,6 +57,7 @@ export const SETTINGS = {
   'following.person_button': 'Suivre la personne',
   'settings.notice.kept': 'Votre compte reste ouvert, et tout est comme avant.',
   'settings.notice.passkey_added': 'La clé d’accès est ajoutée. Les autres navigateurs sont déconnectés.',
+  'settings.notice.passkey_renamed': 'La clé d’accès a son nouveau nom.',
   'settings.notice.passkey_removed': 'La clé d’accès est retirée. Les autres navigateurs sont déconnectés.',
 
   'overview.account': 'Votre compte',
@@ -126,7 +127,7 @@ export const SETTINGS = {
   'email.none': 'Vous n’avez pas d’adresse confirmée.',
   'email.unconfirmed': 'Pas encore confirmée : <b><bdi>{email}</bdi></b>.',
   'email.suppressed':
-    'Les e-mails envoyés à votre adresse reviennent. Saisissez une adresse qui fonctionne, ou celle-ci à nouveau, et confirmez-la.',
+    'Les e-mails envoyés à votre adresse reviennent. <link>Saisissez une adresse qui fonctionne</link>, ou celle-ci à nouveau, et confirmez-la.',
   'email.new': 'Nouvelle adresse e-mail',
   'email.hint':
     'Un e-mail envoyé à cette adresse contient un lien qui la confirme. D’ici là, l’ancienne adresse reste valable.',
@@ -191,10 +192,12 @@ export const SETTINGS = {
   'passkey.none': 'Vous n’avez pas de clés d’accès.',
   'passkey.add': 'Ajouter une clé d’accès',
   'passkey.name': 'Nom de la clé d’accès',
+  'passkey.new_name': 'Nouveau nom de la clé d’accès',
   'passkey.name_hint': 'Par exemple l’appareil où elle se trouve.',
   'passkey.added': 'Ajoutée le {time}',
   'passkey.used': 'Utilisée pour la dernière fois le {time}',
   'passkey.backed_up': 'Avec des copies sur d’autres appareils',
+  'passkey.rename': 'Renommer<hidden> <bdi>{name}</bdi></hidden>',
   'passkey.remove': 'Retirer<hidden> <bdi>{name}</bdi></hidden>',
   'passkey.use': 'Utiliser une clé d’accès',
   'passkey.failed': 'Le navigateur n’a pas de clé d’accès pour cela ou ne l’a pas utilisée. Réessayez.',
@@ -287,6 +290,7 @@ export const SETTINGS = {
     'Ce que ce pod enregistre à votre sujet. Vos messages, photos et contacts se trouvent dans un <link>export</link>.',
   'data.download': 'Télécharger en JSON',
   'data.line': '<b>{name}</b> : {count, number}',
+  'data.line_at_least': '<b>{name}</b> : {count, number} ou plus',
   'data.kept': '{purpose}. Conservation : {end}.',
   'data.account': 'Compte',
   'data.account_purpose': 'Connexion, paramètres, seconds facteurs',

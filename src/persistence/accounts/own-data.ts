@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { OWN_DATA_LIMITS } from './limits.js'
 
 /** What is stored about a user, by category, in the order of the page. */
 export const DATA_CATEGORIES = [
@@ -31,7 +32,7 @@ export interface DataOwner {
   readonly username: string
 }
 
-/** Counts the rows of each category in one statement. */
+/** Counts the rows of each category in one statement. Entries of the audit log are found by the indexes on its guids. */
 export async function countOwnData(db: Knex, owner: DataOwner): Promise<Readonly<Record<CountedCategory, number>>> {
   const { rows } = await db.raw(
     `select
@@ -43,10 +44,13 @@ export async function countOwnData(db: Knex, owner: DataOwner): Promise<Readonly
        (select count(*)::int from conversation_visibilities where person_id = :personId) as conversations,
        (select count(*)::int from notifications where user_id = :userId) as notifications,
        (select count(*)::int from reports where user_id = :userId) as reports,
-       (select count(*)::int from audit_entries
-        where target->>'guid' = :guid
-          or (actor->>'name' in (:address, :username) and actor->>'guid' = :guid)) as audit_entries`,
-    { ...owner },
+       (select count(*)::int from (
+          (select id from audit_entries where target->>'guid' = :guid order by id desc limit :most)
+          union
+          (select id from audit_entries where actor->>'guid' = :guid order by id desc limit :most)
+          limit :most
+        ) as own) as audit_entries`,
+    { ...owner, most: OWN_DATA_LIMITS.auditEntriesCounted },
   )
   return rows[0]
 }

@@ -49,6 +49,7 @@ export const startPageRoutes: FastifyPluginAsync = async (app) => {
           podName,
           host,
           address: account.address,
+          mailState: account.mailState,
           formToken: browser.formToken(),
           signOut: OIDC_PATHS.signOut,
           isNew: queryText(request, 'welcome') !== undefined,

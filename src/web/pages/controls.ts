@@ -2,6 +2,8 @@ import { html, type Markup } from './markup.js'
 
 interface Control {
   readonly name: string
+  /** Where a page has several controls with one name. Default: the name. */
+  readonly id?: string | undefined
   readonly label: string
   readonly hint?: string | undefined
   readonly error?: string | undefined
@@ -16,7 +18,7 @@ export function textArea({
   // The parser of HTML drops a line break directly after the tag.
   return framed(
     control,
-    html`<textarea id="${control.name}" name="${control.name}" rows="${rows}"${described(control)}>
+    html`<textarea id="${idOf(control)}" name="${control.name}" rows="${rows}"${described(control)}>
 ${value}</textarea>`,
   )
 }
@@ -29,7 +31,7 @@ export function textLine({
 }: Control & { readonly value: string; readonly autocomplete?: string }): Markup {
   return framed(
     control,
-    html`<input id="${control.name}" name="${control.name}" type="text" autocomplete="${autocomplete}" value="${value}"${described(control)}>`,
+    html`<input id="${idOf(control)}" name="${control.name}" type="text" autocomplete="${autocomplete}" value="${value}"${described(control)}>`,
   )
 }
 
@@ -46,7 +48,7 @@ export function selectList({
   )
   return framed(
     control,
-    html`<select id="${control.name}" name="${control.name}"${described(control)}>${list}</select>`,
+    html`<select id="${idOf(control)}" name="${control.name}"${described(control)}>${list}</select>`,
   )
 }
 
@@ -54,26 +56,31 @@ export function selectList({
 export function checkBox({
   checked,
   value = 'true',
-  id,
   ...control
-}: Control & { readonly checked: boolean; readonly value?: string; readonly id?: string }): Markup {
+}: Control & { readonly checked: boolean; readonly value?: string }): Markup {
   const { name, label, hint } = control
-  const key = id ?? name
+  const key = idOf(control)
   return html`<p class="check"><input id="${key}" name="${name}" type="checkbox" value="${value}"${checked && html` checked`}${
     hint !== undefined && html` aria-describedby="${key}-hint"`
   }><label for="${key}">${label}</label>${hint !== undefined && html`<span class="soft small" id="${key}-hint">${hint}</span>`}</p>\n`
 }
 
-function framed({ name, label, hint, error }: Control, input: Markup): Markup {
-  return html`<p class="field"><label for="${name}">${label}</label>
-${hint !== undefined && html`<span class="soft small" id="${name}-hint">${hint}</span>\n`}${
-  error !== undefined && html`<span class="wrong" id="${name}-error">${error}</span>\n`
+function idOf({ id, name }: Control): string {
+  return id ?? name
+}
+
+function framed(control: Control, input: Markup): Markup {
+  const { label, hint, error } = control
+  const id = idOf(control)
+  return html`<p class="field"><label for="${id}">${label}</label>
+${hint !== undefined && html`<span class="soft small" id="${id}-hint">${hint}</span>\n`}${
+  error !== undefined && html`<span class="wrong" id="${id}-error">${error}</span>\n`
 }${input}</p>\n`
 }
 
-function described({ name, hint, error }: Control): Markup {
-  const ids = [...(error === undefined ? [] : [`${name}-error`]), ...(hint === undefined ? [] : [`${name}-hint`])].join(
-    ' ',
-  )
+function described(control: Control): Markup {
+  const { hint, error } = control
+  const id = idOf(control)
+  const ids = [...(error === undefined ? [] : [`${id}-error`]), ...(hint === undefined ? [] : [`${id}-hint`])].join(' ')
   return html`${error !== undefined && html` aria-invalid="true"`}${ids !== '' && html` aria-describedby="${ids}"`}`
 }

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Config } from '../../config/config.js'
 import { languageName, textDirection } from '../../languages/languages.js'
+import type { Translate } from '../../languages/translate.js'
 import { escapeHtml } from '../../protocol/escape-html.js'
 import type { PodAddresses } from '../presenters/picture-urls.js'
-import type { LanguageChoice, PageTexts } from './language/page-texts.js'
+import { type LanguageChoice, type PageTexts, withChoice } from './language/page-texts.js'
 import { PAGE_STYLE } from './page-style.js'
 
 export { escapeHtml }
@@ -76,7 +77,9 @@ function languageChoice(t: PageTexts, { languages, returnTo }: LanguageChoice): 
   return `<footer class="site"><nav aria-label="${escapeHtml(t('common.language'))}">${links.join('')}</nav></footer>\n`
 }
 
-export function errorPage(t: PageTexts, status: number, message: string): string {
+/** A page without a choice of languages, whose links name the path. */
+export function errorPage(texts: Translate, status: number, message: string): string {
+  const t = withChoice(texts, undefined)
   return page({
     t,
     title: message,

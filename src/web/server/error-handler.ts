@@ -7,7 +7,6 @@ import { isDatabaseUnavailable, isForeignKeyViolation } from '../../persistence/
 import { StorageUnavailable } from '../../persistence/s3/storage-unavailable.js'
 import { diasporaMessage } from '../api/diaspora-messages.js'
 import { errorPage } from '../pages/html.js'
-import { withChoice } from '../pages/language/page-texts.js'
 import { refusalText } from '../pages/language/refusal-text.js'
 import { textsFor } from '../pages/language/request-language.js'
 import { type ErrorReason, FIELD_OF_REASON, isErrorReason, reasonOfStatus } from './error-reasons.js'
@@ -169,8 +168,7 @@ function answerError(
     const isOfConsole = isConsole(path)
     if (isOfConsole && status !== 404) return reply.send(errorPage(inEnglish, status, message))
     const setting = isOfConsole ? undefined : request.signedInMember?.account.language
-    // Without a choice of languages, whose links name the path.
-    const t = withChoice(textsFor(request, reply, { setting }), undefined)
+    const t = textsFor(request, reply, { setting })
     return reply.send(errorPage(t, status, text?.(t) ?? t(textOfStatus(status))))
   }
   const apiFields = {

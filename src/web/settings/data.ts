@@ -2,6 +2,7 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { DATA_CATEGORIES, type DataCategory, findOwnData } from '../../domain/accounts/own-data.js'
 import { MAIL_LIMITS } from '../../domain/mail/limits.js'
 import type { Translate } from '../../languages/translate.js'
+import { OWN_DATA_LIMITS } from '../../persistence/accounts/limits.js'
 import type { Pod } from '../../pod/pod.js'
 import { translateMarkup } from '../pages/language/message-markup.js'
 import { html } from '../pages/markup.js'
@@ -19,7 +20,11 @@ export const dataRoutes: FastifyPluginAsync = async (app) => {
     const { counts } = await findOwnData(pod, ownerOf(request))
     const rows = DATA_CATEGORIES.map((category) => {
       const { name, purpose, end } = describeCategory(t, category, pod)
-      return html`<li><div><p>${translateMarkup(t, 'data.line', { name, count: counts[category] })}</p>
+      const facts = { name, count: counts[category] }
+      const line = isMinimum(category, counts[category])
+        ? translateMarkup(t, 'data.line_at_least', facts)
+        : translateMarkup(t, 'data.line', facts)
+      return html`<li><div><p>${line}</p>
 <p class="soft small">${t('data.kept', { purpose, end })}</p></div></li>\n`
     })
     return sendSettingsPage(request, reply, {
@@ -35,6 +40,7 @@ export const dataRoutes: FastifyPluginAsync = async (app) => {
     const { counts, items } = await findOwnData(pod, ownerOf(request))
     const categories = DATA_CATEGORIES.map((category) => ({
       ...{ category, count: counts[category], ...describeCategory(t, category, pod) },
+      ...(isMinimum(category, counts[category]) && { count_is_minimum: true }),
       ...(category in items && { items: inSnakeCase(items[category as keyof typeof items]) }),
     }))
     return reply
@@ -42,6 +48,11 @@ export const dataRoutes: FastifyPluginAsync = async (app) => {
       .header('content-disposition', 'attachment; filename="my-data.json"')
       .send(JSON.stringify({ made_at: pod.now(), account: request.member.account.address, categories }, null, 2))
   })
+}
+
+/** True: there may be more than were counted. */
+function isMinimum(category: DataCategory, count: number): boolean {
+  return category === 'audit_entries' && count >= OWN_DATA_LIMITS.auditEntriesCounted
 }
 
 /** Names as in the API. */

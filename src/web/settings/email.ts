@@ -14,15 +14,13 @@ export const emailRoutes: FastifyPluginAsync = async (app) => {
 
   async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {
     const { t } = request.member
-    const { email, confirmed, unconfirmedEmail, mailState } = await findEmail(app.pod, request.member.account.username)
+    const { email, confirmed, unconfirmedEmail } = await findEmail(app.pod, request.member.account.username)
     return sendSettingsPage(request, reply, {
       title: t('settings.email'),
       errors,
       content: html`<section class="card">
 <p>${email !== null && confirmed ? translateMarkup(t, 'email.current', { email }) : t('email.none')}</p>
-${unconfirmedEmail !== null && html`<p>${translateMarkup(t, 'email.unconfirmed', { email: unconfirmedEmail })}</p>\n`}${
-  mailState === 'suppressed' && html`<p class="alert" role="alert">${t('email.suppressed')}</p>\n`
-}${settingsForm(
+${unconfirmedEmail !== null && html`<p>${translateMarkup(t, 'email.unconfirmed', { email: unconfirmedEmail })}</p>\n`}${settingsForm(
   request,
   html`${textLine({
     ...{ name: 'email', label: t('email.new'), value: formText(request, 'email') ?? '', autocomplete: 'email' },

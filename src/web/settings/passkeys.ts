@@ -5,6 +5,7 @@ import {
   listPasskeys,
   type Passkey,
   removePasskey,
+  renamePasskey,
 } from '../../domain/accounts/factors/passkeys.js'
 import { findRelyingParty, type RelyingParty } from '../../domain/accounts/factors/relying-party.js'
 import { formText } from '../oidc/form-text.js'
@@ -20,6 +21,7 @@ import { collectFieldErrors, type FieldErrors } from './try-change.js'
 
 const PATH = '/settings/passkeys'
 const REMOVE = `${PATH}/remove`
+const RENAME = `${PATH}/rename`
 const ADD_REFUSALS = {
   ...{ passkey_name_invalid: 'name', passkey_invalid: undefined, passkey_known: undefined },
   too_many_passkeys: undefined,
@@ -45,7 +47,7 @@ export const passkeyRoutes: FastifyPluginAsync = async (app) => {
 ${
   passkeys.length === 0
     ? html`<p class="soft">${t('passkey.none')}</p>`
-    : html`<ul class="entries">${passkeys.map((passkey) => entry(request, passkey))}</ul>`
+    : html`<ul class="entries">${passkeys.map((passkey) => entry(request, passkey, errors))}</ul>`
 }</section>
 <section class="card"><h2>${t('passkey.add')}</h2>
 ${passkeyForm(t, {
@@ -76,6 +78,15 @@ ${textLine({
     return sendSettingsPage(request, reply, { title: t('factor.your_codes'), content })
   })
 
+  app.post(RENAME, route, async (request, reply) => {
+    const id = readRowId(formText(request, 'id') ?? '')
+    const refusals = { passkey_name_invalid: nameFieldOf(id), passkey_missing: undefined }
+    const errors = await changeOrErrors(request.member.t, refusals, () =>
+      renamePasskey(pod, { userId: request.member.owner.userId, id }, formText(request, 'name') ?? ''),
+    )
+    return errors.length > 0 ? show(request, reply, errors) : reply.redirect(`${PATH}?notice=passkey_renamed`, 303)
+  })
+
   app.post(REMOVE, route, async (request, reply) => {
     const errors = await collectFieldErrors(request.member.t, REMOVE_REFUSALS, () =>
       removePasskey(pod, request.member.owner, readRowId(formText(request, 'id') ?? '')),
@@ -84,15 +95,32 @@ ${textLine({
   })
 }
 
-function entry(request: FastifyRequest, { id, name, createdAt, lastUsedAt, backedUp }: Passkey): Markup {
+/** The field for the new name of a passkey: the page has one for each. */
+function nameFieldOf(id: number): string {
+  return `name-${id}`
+}
+
+function entry(request: FastifyRequest, passkey: Passkey, errors: FieldErrors): Markup {
   const { t } = request.member
+  const { id, name, createdAt, lastUsedAt, backedUp } = passkey
+  const error = errors.find(({ field }) => field === nameFieldOf(id))?.message
   const facts = [
     translateMarkup(t, 'passkey.added', { time: timeHtml(t, createdAt) }),
     ...(lastUsedAt === null ? [] : [translateMarkup(t, 'passkey.used', { time: timeHtml(t, lastUsedAt) })]),
     ...(backedUp ? [t('passkey.backed_up')] : []),
   ]
   return html`<li><div><p><b><bdi>${name}</bdi></b></p>
-${facts.map((fact) => html`<p class="soft small">${fact}</p>\n`)}</div>
+${facts.map((fact) => html`<p class="soft small">${fact}</p>\n`)}
+<details${error !== undefined && html` open`}><summary>${translateMarkup(t, 'passkey.rename', { name })}</summary>
+${settingsForm(
+  request,
+  html`<input type="hidden" name="id" value="${id}">
+${textLine({
+  ...{ name: 'name', id: nameFieldOf(id), label: t('passkey.new_name'), error },
+  value: error === undefined ? name : (formText(request, 'name') ?? ''),
+})}<p class="actions"><button class="quiet">${t('common.save')}</button></p>`,
+  RENAME,
+)}</details></div>
 ${settingsForm(
   request,
   html`<input type="hidden" name="id" value="${id}">

@@ -3,6 +3,7 @@ import { ENGLISH } from '../../languages/en/catalogue.js'
 import type { MessageId, Translate } from '../../languages/translate.js'
 import { errorSummary, type FormError, formPolicy } from '../pages/forms.js'
 import { page } from '../pages/html.js'
+import { mailboxAlert } from '../pages/mailbox-alert.js'
 import { html, type Markup, type MarkupValue, trusted } from '../pages/markup.js'
 import { queryText } from '../schemas/query-text.js'
 import { stripQuery } from '../server/paths.js'
@@ -54,7 +55,7 @@ export function sendSettingsPage(
         site: podName,
         layout: 'column',
         content: html`<section class="card"><h1>${title}</h1>
-${notice !== undefined && html`<p class="notice" role="status">${notice}</p>\n`}${trusted(errorSummary(t, errors))}</section>
+${notice !== undefined && html`<p class="notice" role="status">${notice}</p>\n`}${trusted(errorSummary(t, errors))}${mailboxAlert(t, request.member.account)}</section>
 ${content}
 <nav aria-label="${t('settings.title')}">${links}</nav>`.text,
       }),

@@ -73,10 +73,7 @@ export async function addPasskey(
   { name, response }: { readonly name: string; readonly response: string },
 ): Promise<readonly string[]> {
   const { userId, sessionUid } = owner
-  const shown = name.trim()
-  if (shown === '' || [...shown].length > FACTOR_LIMITS.passkeyNameCharacters || /\p{Cc}/u.test(shown)) {
-    throw refusal('passkey_name_invalid', `A name has 1 to ${FACTOR_LIMITS.passkeyNameCharacters} characters.`)
-  }
+  const shown = readName(name)
   const use = { purpose: 'add', browser: sessionUid, at: pod.now() } as const
   const credential = await readCredential(response, party, (challenge) => useChallenge(pod.db, challenge, use))
   if (credential === undefined) throw refusal('passkey_invalid', 'The passkey was not accepted. Try again.')
@@ -98,13 +95,31 @@ export async function addPasskey(
   }
 }
 
+/** Gives a passkey another name. */
+export async function renamePasskey(
+  { db }: Pick<Pod, 'db'>,
+  { userId, id }: { readonly userId: number; readonly id: number },
+  name: string,
+): Promise<void> {
+  const renamed = await db('passkeys')
+    .where({ userId, id })
+    .update({ name: readName(name) })
+  if (renamed === 0) throw passkeyMissing()
+}
+
+function readName(typed: string): string {
+  const name = typed.trim()
+  if (name !== '' && [...name].length <= FACTOR_LIMITS.passkeyNameCharacters && !/\p{Cc}/u.test(name)) return name
+  throw refusal('passkey_name_invalid', `A name has 1 to ${FACTOR_LIMITS.passkeyNameCharacters} characters.`)
+}
+
 /** Removes a passkey. Without another second factor, the recovery codes go as well. The other sessions end. */
 export async function removePasskey(pod: FactorPod, owner: FactorOwner, id: number): Promise<void> {
   const { userId } = owner
   await inTransaction(pod, async (transaction) => {
     await lockSecrets(transaction, userId)
     const removed = await transaction('passkeys').where({ userId, id }).delete()
-    if (removed === 0) throw refusal('passkey_missing', 'You have no such passkey.')
+    if (removed === 0) throw passkeyMissing()
     if (!hasFactor(await findFactors(transaction, userId))) {
       requireRemovable(pod, owner)
       await transaction('recovery_codes').where({ userId }).delete()
@@ -122,6 +137,10 @@ async function findOrMakeWebauthnId(pod: Pick<Pod, 'db' | 'claimedKey'>, userId:
     if (user.webauthnId === null) await user.$query(transaction).patch({ webauthnId })
     return webauthnId
   })
+}
+
+function passkeyMissing(): Refusal<PasskeyRefusal> {
+  return refusal('passkey_missing', 'You have no such passkey.')
 }
 
 function refusal(reason: PasskeyRefusal, message: string): Refusal<PasskeyRefusal> {

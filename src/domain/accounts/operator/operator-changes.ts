@@ -4,10 +4,11 @@ import { User } from '../../../persistence/models/user.js'
 import type { Pod } from '../../../pod/pod.js'
 import { enqueueAccountMail } from '../../mail/enqueue-mail.js'
 import { Refusal } from '../../refusals.js'
+import { resetPassword } from '../accounts.js'
 import { type Factors, findFactors, removeFactors } from '../factors/second-factor.js'
 import { endApplications } from '../sessions.js'
 import { type AccountSettings, findSettings, type SettingsChange, writeSettings } from '../settings.js'
-import { changeAsOperator, type OperatorPod } from './change-as-operator.js'
+import { changeAsOperator, type OperatorPod, recordChange } from './change-as-operator.js'
 
 async function findUserId({ db }: Pick<Pod, 'db'>, username: string): Promise<number> {
   const user = await User.byUsername(db, username)
@@ -48,6 +49,18 @@ export async function removeFactorsByOperator(pod: OperatorPod, username: string
     await deleteSessions(transaction, person.address)
     return { result: undefined, after: { totp, passkeys } }
   })
+}
+
+/** Sets a new password, and ends all access of the account. Applications can be excepted. */
+export async function setPasswordOf(
+  pod: Pod,
+  username: string,
+  password: string,
+  { keepsApplications }: { readonly keepsApplications: boolean },
+): Promise<void> {
+  await resetPassword(pod, username, password, { keepsApplications }, (transaction, user) =>
+    recordChange(pod, transaction, user, { action: 'user.password', after: { applications: keepsApplications } }),
+  )
 }
 
 /** Sets settings of a user. */

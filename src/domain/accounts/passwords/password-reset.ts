@@ -15,7 +15,7 @@ import { findToken, issueToken, useToken } from '../account-tokens.js'
 import { ARGON2, endAllAccess, endMailLinks, requirePassword } from '../accounts.js'
 import { deletePendingTotp } from '../factors/second-factor.js'
 import { ACCOUNT_LIMITS } from '../limits.js'
-import { normaliseUsername } from '../sign-in.js'
+import { normaliseUsername, whereNamed } from '../sign-in.js'
 
 const HOUR = 3_600
 const LINK_HOURS = 24
@@ -54,17 +54,10 @@ export async function startPasswordReset(
   }
 }
 
-/** What ends in `@<host of the pod>` is a network id first. The row is locked, so that the limits count concurrent requests. */
+/** The row is locked, so that the limits count concurrent requests. */
 async function findForReset(pod: Pick<Pod, 'config'>, db: Knex, typed: string): Promise<User | undefined> {
-  const name = normaliseUsername(pod, typed)
-  const isName = !name.includes('@')
-  return User.query(db)
-    .whereNull('closedAt')
-    .whereNull('lockedAt')
-    .whereNotNull('emailConfirmedAt')
-    .modify((query) => (isName ? query.where({ username: name }) : query.whereRaw('lower(email) = ?', [name])))
-    .forNoKeyUpdate()
-    .first()
+  const query = User.query(db).whereNull('closedAt').whereNull('lockedAt').whereNotNull('emailConfirmedAt')
+  return whereNamed(pod, query, normaliseUsername(pod, typed)).forNoKeyUpdate().first()
 }
 
 /** Sets the password of the account of a token, and ends all its access: sessions, applications and other tokens. */

@@ -1,7 +1,9 @@
+import type { MailState } from '../../../persistence/models/user.js'
 import { hidden } from '../forms.js'
 import { page } from '../html.js'
 import { translateMarkup } from '../language/message-markup.js'
 import type { PageTexts } from '../language/page-texts.js'
+import { mailboxAlert } from '../mailbox-alert.js'
 import { html, trusted } from '../markup.js'
 import { APPS_URL, KNOWN_APPS } from './known-apps.js'
 import { nextSteps } from './next-steps.js'
@@ -39,12 +41,14 @@ export interface MemberFacts extends PodFacts {
   readonly address: string
   readonly formToken: string
   readonly signOut: string
+  readonly mailState: MailState
   /** The account was created just now. */
   readonly isNew: boolean
 }
 
 /** The start page for a person who is signed in. */
-export function memberStartPage({ t, podName, address, formToken, signOut, isNew }: MemberFacts): string {
+export function memberStartPage(facts: MemberFacts): string {
+  const { t, podName, address, formToken, signOut, isNew } = facts
   const title = isNew ? t('start.account_ready') : podName
   return page({
     t,
@@ -53,7 +57,7 @@ export function memberStartPage({ t, podName, address, formToken, signOut, isNew
     site: podName,
     content: html`<section class="card"><h1><bdi>${title}</bdi></h1>
 <p>${translateMarkup(t, 'start.signed_in', { address })}</p>
-<p class="actions"><a class="button" href="/settings">${t('start.settings')}</a><a class="button quiet" href="/settings/applications">${t('start.your_applications')}</a><a class="button quiet" href="/public">${t('start.public_posts')}</a></p>
+${mailboxAlert(t, facts)}<p class="actions"><a class="button" href="/settings">${t('start.settings')}</a><a class="button quiet" href="/settings/applications">${t('start.your_applications')}</a><a class="button quiet" href="/public">${t('start.public_posts')}</a></p>
 <form class="foot" method="post" action="${signOut}">${trusted(hidden({ form: formToken }))}
 <button class="quiet">${t('start.sign_out')}</button></form></section>
 ${nextSteps(t, address)}`.text,

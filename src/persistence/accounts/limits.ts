@@ -1,0 +1,5 @@
+/** Counts of the data about a person. */
+export const OWN_DATA_LIMITS = {
+  /** Entries of the audit log; staff may have caused any number of them. */
+  auditEntriesCounted: 10_000,
+} as const
