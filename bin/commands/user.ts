@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import { Argument, type Command, Option } from 'commander'
 import { type Account, findUser, listUsers, ROLES, type RoleChoice } from '../../src/domain/accounts/accounts.js'
 import { createUserByOperator, findEmail, setEmail } from '../../src/domain/accounts/change-email.js'
-import { setPasswordOf } from '../../src/domain/accounts/operator/operator-changes.js'
+import { resetPasswordByOperator } from '../../src/domain/accounts/operator/operator-changes.js'
 import { createResetLink } from '../../src/domain/accounts/passwords/password-reset.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import { changeRole as setRole } from '../../src/domain/moderation/change-role.js'
@@ -147,7 +147,7 @@ async function changePassword(
   }
   const { keepApplications: keepsApplications = false } = options
   const password = await passwordOf(options)
-  await withPod((pod) => setPasswordOf(pod, username, password.text, { keepsApplications }))
+  await withPod((pod) => resetPasswordByOperator(pod, username, password.text, { keepsApplications }))
   print(options, { username, ...(password.made ? { password: password.text } : {}) }, [
     password.made
       ? `The new password of ${username} is ${password.text} and is not shown again.`

@@ -81,7 +81,7 @@ ${textLine({
   app.post(RENAME, route, async (request, reply) => {
     const id = readRowId(formText(request, 'id') ?? '')
     const refusals = { passkey_name_invalid: nameFieldOf(id), passkey_missing: undefined }
-    const errors = await changeOrErrors(request.member.t, refusals, () =>
+    const errors = await collectFieldErrors(request.member.t, refusals, () =>
       renamePasskey(pod, { userId: request.member.owner.userId, id }, formText(request, 'name') ?? ''),
     )
     return errors.length > 0 ? show(request, reply, errors) : reply.redirect(`${PATH}?notice=passkey_renamed`, 303)

@@ -52,7 +52,7 @@ export async function removeFactorsByOperator(pod: OperatorPod, username: string
 }
 
 /** Sets a new password, and ends all access of the account. Applications can be excepted. */
-export async function setPasswordOf(
+export async function resetPasswordByOperator(
   pod: Pod,
   username: string,
   password: string,
