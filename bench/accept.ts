@@ -67,7 +67,7 @@ async function* measureStore(setting: Setting): AsyncGenerator<Result> {
 }
 
 interface Round {
-  readonly door: PostLoadResult
+  readonly inbound: PostLoadResult
   readonly bare: PostLoadResult
   /** Microseconds for one message, by process. */
   readonly cpu: Readonly<Record<string, number>>
@@ -75,26 +75,26 @@ interface Round {
 }
 
 async function measureRound(
-  { stores, loader, bare: bareDoor }: Setting,
+  { stores, loader, bare: bareRoute }: Setting,
   pod: OpenPod,
   web: PodProcess,
   connections: number,
 ): Promise<Round> {
   const task = { path: '/receive/public', connections, bodies: [BODY], milliseconds: MILLISECONDS }
   const pids = { web: web.child.pid ?? Number.NaN, ...stores.pids }
-  const barePids = { bare: bareDoor.child.pid ?? Number.NaN }
+  const barePids = { bare: bareRoute.child.pid ?? Number.NaN }
   const before = processorTimesOf(pids)
-  const door = await load(loader, { ...task, port: web.port })
+  const inbound = await load(loader, { ...task, port: web.port })
   const between = processorTimesOf(pids)
   const bareBefore = processorTimesOf(barePids)
-  const bare = await load(loader, { ...task, port: bareDoor.port })
+  const bare = await load(loader, { ...task, port: bareRoute.port })
   const after = processorTimesOf(barePids)
   const queued = await takeAll(pod)
   return {
-    door,
+    inbound,
     bare,
-    cpu: { ...timePerMessage(door.requests, before, between), ...timePerMessage(bare.requests, bareBefore, after) },
-    isComplete: queued === door.requests - door.wrong,
+    cpu: { ...timePerMessage(inbound.requests, before, between), ...timePerMessage(bare.requests, bareBefore, after) },
+    isComplete: queued === inbound.requests - inbound.wrong,
   }
 }
 
@@ -117,7 +117,7 @@ async function takeAll({ jobs }: OpenPod): Promise<number> {
 }
 
 function resultOf(queue: QueueStoreName, connections: number, rounds: readonly Round[]): Result {
-  const rates = rounds.map(({ door }) => door.requests / door.seconds)
+  const rates = rounds.map(({ inbound }) => inbound.requests / inbound.seconds)
   const limits = rounds.map(({ bare }) => bare.requests / bare.seconds)
   return {
     bench: 'accept',
@@ -130,7 +130,7 @@ function resultOf(queue: QueueStoreName, connections: number, rounds: readonly R
     rounds: rounds.length,
     spread: spreadOf(rates),
     cpu_us: medianCpu(rounds),
-    latency_ms: { accepted: latencyOf(rounds.flatMap(({ door }) => door.milliseconds)) },
-    ok: rounds.every(({ door, bare, isComplete }) => door.wrong === 0 && bare.wrong === 0 && isComplete),
+    latency_ms: { accepted: latencyOf(rounds.flatMap(({ inbound }) => inbound.milliseconds)) },
+    ok: rounds.every(({ inbound, bare, isComplete }) => inbound.wrong === 0 && bare.wrong === 0 && isComplete),
   }
 }

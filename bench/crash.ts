@@ -13,7 +13,7 @@ import { countRows, empty, environmentOf, isRight, type PodProcess, prepare, sta
 
 const BITS = 4096
 const TENS = 300
-const REPEAT_EVERY = 20
+const REPEAT_INTERVAL = 20
 const SENDERS = 32
 /** Slow enough that each kill happens during the load. */
 const PER_SECOND = 400
@@ -77,7 +77,7 @@ async function crashAndCount(queue: QueueStoreName, stores: BenchStores, corpus:
 /** As other pods do: what has no 202 is sent again. Gives how often that was so. */
 async function sendAll({ port }: PodProcess, { messages }: InboundCorpus): Promise<number> {
   const bodies = messages.flatMap(({ envelope }, index) =>
-    index % REPEAT_EVERY === 0 ? [envelope, envelope] : [envelope],
+    index % REPEAT_INTERVAL === 0 ? [envelope, envelope] : [envelope],
   )
   const agent = new Agent({ connections: SENDERS })
   const url = `http://127.0.0.1:${port}/receive/public`

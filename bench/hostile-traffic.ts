@@ -112,9 +112,9 @@ function mixed(
   return messages.flatMap(({ envelope }, index) => [
     envelope,
     envelope.replace(/(key_id="[^"]+">)(.)/, (_, head, first) => head + (first === 'A' ? 'B' : 'A')),
-    sentBy(envelope, `stranger${index}@pod${index % HOSTS}-${round}.invalid`),
+    sentBy(envelope, `unknown${index}@pod${index % HOSTS}-${round}.invalid`),
     withoutParent[index] ?? '',
-    sentBy(envelope, `stranger${index}-${round}@127.0.0.1:${deaf}`),
+    sentBy(envelope, `unknown${index}-${round}@127.0.0.1:${deaf}`),
   ])
 }
 

@@ -4,7 +4,7 @@ import { median, type Result, spreadOf } from './bench.js'
 
 const MEBIBYTE = 1024 * 1024
 
-/** What strangers can send to keep a thread busy. Each must be refused, and soon: the limit is a tenth of a second. */
+/** What unknown senders can send to keep a thread busy. Each must be refused, and soon: the limit is a tenth of a second. */
 const documents: Readonly<Record<string, () => string | Uint8Array>> = {
   'entity expansion': () =>
     `<!DOCTYPE a [<!ENTITY a "${'a'.repeat(1_000)}"><!ENTITY b "${'&a;'.repeat(1_000)}">]><a>${'&b;'.repeat(1_000)}</a>`,

@@ -21,7 +21,7 @@ import { memoryOf, processorTimesOf, timePerMessage } from './processor-time.js'
 
 const CONNECTIONS = 64
 /** Every so many messages one comes again. */
-const REPEAT_EVERY = 20
+const REPEAT_INTERVAL = 20
 /** Of people's keys; with others only what depends on them is measured. */
 const USUAL_BITS = 4096
 /** Of what was reached at full speed; for the times of single messages. */
@@ -135,7 +135,7 @@ async function measureRound(
   const { db } = pod
   await empty(db, corpus)
   const posted = corpus.messages.flatMap((message, index) =>
-    index % REPEAT_EVERY === 0 ? [message, message] : [message],
+    index % REPEAT_INTERVAL === 0 ? [message, message] : [message],
   )
   const bodies = posted.map(({ envelope }) => envelope)
   const pids = {

@@ -26,7 +26,7 @@ const THREADS = 2
 const POSTS_FOR_ALL = 20
 const POSTS_FOR_SOME = 2
 const PEOPLE_ON_EACH_POD = 5
-const AT_ONCE_PER_POD = 4
+const MAX_CONCURRENT_PER_POD = 4
 const PODS_OF_FANOUT = 5_000
 const CASES = ['kinds', 'hanging', 'dispatch']
 
@@ -141,7 +141,7 @@ async function taken(sink: ChildProcess, expect: number, begin: () => Promise<un
   await all
 }
 
-/** How many it has taken in all since then: one too many would have been sent twice. */
+/** How many it has received in all since then: one too many would have been sent twice. */
 async function takenInAll(sink: ChildProcess): Promise<number> {
   sink.send({} satisfies SinkTask)
   return (await said<SinkCount>(sink)).taken
@@ -186,7 +186,7 @@ async function postAll(ports: readonly number[], deliveries: number, body: strin
           await answer.body.dump()
         }
       }
-      await Promise.all(Array.from({ length: AT_ONCE_PER_POD }, postOneByOne))
+      await Promise.all(Array.from({ length: MAX_CONCURRENT_PER_POD }, postOneByOne))
     }),
   )
   await agent.close()

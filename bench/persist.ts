@@ -20,7 +20,7 @@ const BITS = 4096
 const WRITERS = 4
 /** As many as a worker takes in at once. */
 const OPENED_ENVELOPE_BATCH_SIZE = 256
-const REPEAT_EVERY = 20
+const REPEAT_INTERVAL = 20
 /**
  * Sizes of batches, and how many messages by tens: those that come alone take longer. Of the largest there are as many rows as the
  * limit writes meanwhile, and so many batches that it does not matter how many writers are left with the last ones.
@@ -92,7 +92,7 @@ async function measureRound(
   await empty(pod.db, corpus)
   const sent = all
     .slice(0, corpus.messages.length)
-    .flatMap((arrival, index) => (index % REPEAT_EVERY === 0 ? [arrival, arrival] : [arrival]))
+    .flatMap((arrival, index) => (index % REPEAT_INTERVAL === 0 ? [arrival, arrival] : [arrival]))
   const batches = Array.from({ length: Math.ceil(sent.length / size) }, (_, index) =>
     sent.slice(index * size, (index + 1) * size),
   )

@@ -71,10 +71,10 @@ function commandFor(runAs: RunAs, program: string, args: readonly string[]) {
 
 async function candidatesOfRoot(home: string): Promise<readonly RunAs[]> {
   const users = [await ownerOf(join(home, 'postgres')), ...(await systemUsers('postgres', 'nobody'))]
-  const known = users.filter((user) => user !== undefined)
-  const inNamespace = known.slice(-1)
+  const definedUsers = users.filter((user) => user !== undefined)
+  const inNamespace = definedUsers.slice(-1)
   return [
-    ...known.map((user) => ({ kind: 'user', ...user }) as const),
+    ...definedUsers.map((user) => ({ kind: 'user', ...user }) as const),
     ...inNamespace.map((user) => ({ kind: 'namespace', ...user }) as const),
   ]
 }

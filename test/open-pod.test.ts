@@ -51,7 +51,7 @@ it('opening a pod fails for accounts created with another secret key', async () 
 })
 
 it.each(['select 1', 'knex_migrations', 'user_secrets'])(
-  'waits for a database that goes away when it is asked for %s',
+  'waits for a database that goes away on a request for %s',
   async (question) => {
     const proxy = await openTcpProxy(Number(new URL(database.url).port))
     const through = Object.assign(new URL(database.url), { port: `${proxy.port}` })

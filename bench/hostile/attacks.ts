@@ -24,7 +24,7 @@ const SIZES = {
 } as const
 
 export const ATTACKS: Readonly<Record<string, Attack>> = {
-  /** Documents that are expensive to parse, by anonymous look-ups and by unsigned envelopes. */
+  /** Documents that are expensive to parse, by anonymous lookups and by unsigned envelopes. */
   hcard: {
     seconds: SIZES.lookUps,
     async prepare({ gina, hosts }, _parentGuid, strength) {

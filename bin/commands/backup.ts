@@ -6,7 +6,7 @@ import { messageOf } from '../../src/errors/thrown.js'
 import { withBackupLock } from '../../src/operations/backup/backup-lock.js'
 import { createBackup } from '../../src/operations/backup/create-backup.js'
 import { generateBackupKey, readIdentities, readRecipients } from '../../src/operations/backup/encryption.js'
-import { type Forgotten, forgetBackups } from '../../src/operations/backup/forget-backups.js'
+import { deleteBackups, type Forgotten } from '../../src/operations/backup/forget-backups.js'
 import { type ListedBackup, listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
 import { type Manifest, requireManifest } from '../../src/operations/backup/manifest.js'
 import { openRepository, type Repository } from '../../src/operations/backup/repository.js'
@@ -260,7 +260,7 @@ async function forget({
 function removeOldBackups(repository: Repository, retention: Retention, dryRun: boolean): Promise<Forgotten> {
   return interruptible('The next run removes the rest.', (signal) =>
     withPod((pod) =>
-      withBackupLock(pod, signal, (locked) => forgetBackups(repository, retention, { dryRun, signal: locked })),
+      withBackupLock(pod, signal, (locked) => deleteBackups(repository, retention, { dryRun, signal: locked })),
     ),
   )
 }

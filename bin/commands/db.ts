@@ -118,9 +118,9 @@ async function existingPod(): Promise<Config> {
 }
 
 async function status(options: OutputOptions): Promise<void> {
-  const found = await withDatabase(await existingPod(), migrationStatus)
-  const { applied, pending, unknown } = found
-  print(options, found, [
+  const migrations = await withDatabase(await existingPod(), migrationStatus)
+  const { applied, pending, unknown } = migrations
+  print(options, migrations, [
     ...table([
       ...applied.map((name) => [name, 'applied']),
       ...pending.map((name) => [name, 'to come']),

@@ -97,7 +97,7 @@ async function makeInvitation(options: OutputOptions & { expiresIn: number; note
   if (lifetime < 1 || lifetime > LONGEST_LIFE_SECONDS) {
     throw new CommandError('An invitation lasts from one second to one year.')
   }
-  const made = await withPod(
+  const invitation = await withPod(
     async (pod) => ({
       ...(await createInvitation(pod, { lifetime, note })),
       url: pod.config.url,
@@ -105,13 +105,13 @@ async function makeInvitation(options: OutputOptions & { expiresIn: number; note
     }),
     { makesPod: true },
   )
-  const address = `${made.url}/users/sign_up?invitation=${made.code}`
-  const expires = made.expiresAt.toISOString()
+  const address = `${invitation.url}/users/sign_up?invitation=${invitation.code}`
+  const expires = invitation.expiresAt.toISOString()
   print(options, { url: address, expires_at: expires }, [
     address,
     `Invitation for one sign-up, expires ${expires}. Save it now; it will not be shown again.`,
-    ...(made.registrations === 'invite'
+    ...(invitation.registrations === 'invite'
       ? []
-      : [`REGISTRATIONS is ${made.registrations}: the invitation has an effect only with REGISTRATIONS=invite.`]),
+      : [`REGISTRATIONS is ${invitation.registrations}: the invitation has an effect only with REGISTRATIONS=invite.`]),
   ])
 }

@@ -48,18 +48,18 @@ async function test(address: string, options: OutputOptions): Promise<void> {
 }
 
 async function status(options: OutputOptions): Promise<void> {
-  const found = await withPod(findMailStatus)
+  const mailStatus = await withPod(findMailStatus)
   const shown = {
-    configured: found.configured,
-    failing_since: found.failingSince?.toISOString() ?? null,
-    fault: found.fault,
-    code: found.code,
-    next_probe: found.nextProbe?.toISOString() ?? null,
-    waiting: found.waiting,
-    dead: found.dead,
-    sent_24h: found.sentToday,
-    users_bouncing: found.usersBouncing,
-    users_suppressed: found.usersSuppressed,
+    configured: mailStatus.configured,
+    failing_since: mailStatus.failingSince?.toISOString() ?? null,
+    fault: mailStatus.fault,
+    code: mailStatus.code,
+    next_probe: mailStatus.nextProbe?.toISOString() ?? null,
+    waiting: mailStatus.waiting,
+    dead: mailStatus.dead,
+    sent_24h: mailStatus.sentToday,
+    users_bouncing: mailStatus.usersBouncing,
+    users_suppressed: mailStatus.usersSuppressed,
   }
   print(options, shown, table(Object.entries(shown).map(([name, value]) => [name, String(value ?? 'none')])))
 }

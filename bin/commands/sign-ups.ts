@@ -87,8 +87,8 @@ async function list(options: ActorOptions): Promise<void> {
 }
 
 async function show(id: number, options: ActorOptions): Promise<void> {
-  const found = await withPod(async (pod) => readSignUp(pod, await findActor(pod, options, 'moderation'), id))
-  const shown = present(found)
+  const signUp = await withPod(async (pod) => readSignUp(pod, await findActor(pod, options, 'moderation'), id))
+  const shown = present(signUp)
   print(
     options,
     shown,

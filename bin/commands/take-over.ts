@@ -289,11 +289,11 @@ function describeVerification({ balances, signatures, keys, differences }: Verif
 async function showStatus(config: Config, given: GivenOptions): Promise<void> {
   const status = await withDatabase(config, readStatus)
   const done = status.tables.reduce((sum, { done: rows }) => sum + rows, 0)
-  const all = status.tables.reduce((sum, { rows }) => sum + rows, 0)
+  const totalRows = status.tables.reduce((sum, { rows }) => sum + rows, 0)
   print(given, status, [
     `state: ${status.state}`,
     ...(status.step === null ? [] : [`step: ${status.step}`]),
-    ...(all > 0 ? [`rows: ${done} of ${all}`] : []),
+    ...(totalRows > 0 ? [`rows: ${done} of ${totalRows}`] : []),
     ...(status.seconds_left === null ? [] : [`time left: ${Math.ceil(status.seconds_left)} s`]),
   ])
 }

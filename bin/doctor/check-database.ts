@@ -29,13 +29,13 @@ interface ServerFacts {
 
 /** Checks version, collation, connections, durability and migrations. */
 export async function checkDatabase(db: Knex, url: string, config: Config): Promise<readonly CheckResult[]> {
-  const facts = await factsOf(db)
+  const server = await factsOf(db)
   const migrations = await checkMigrations(db)
   return [
-    checkVersion(facts, hostAndPort(url)),
-    await checkCollation(db, facts),
-    checkConnections(facts, config),
-    ...checkDurability(facts),
+    checkVersion(server, hostAndPort(url)),
+    await checkCollation(db, server),
+    checkConnections(server, config),
+    ...checkDurability(server),
     migrations,
     ...(migrations.state === 'fail'
       ? []
@@ -152,10 +152,10 @@ async function checkHost(db: Knex, config: Config): Promise<CheckResult> {
 
 /** A wrong key prevents the start; here it is reported with the other findings. */
 async function checkSealedKeys(db: Knex, config: Config): Promise<CheckResult> {
-  const found = await UserSecrets.query(db).orderBy('userId', 'desc').first()
-  if (found === undefined) return checkPassed('sealed keys', 'There are no accounts yet.')
+  const newestSecrets = await UserSecrets.query(db).orderBy('userId', 'desc').first()
+  if (newestSecrets === undefined) return checkPassed('sealed keys', 'There are no accounts yet.')
   try {
-    unsealPrivateKey(createSecrets(await readSecretKey(config)), found)
+    unsealPrivateKey(createSecrets(await readSecretKey(config)), newestSecrets)
     return checkPassed('sealed keys', 'The secret key opens the private keys of the accounts.')
   } catch {
     return checkFailure(

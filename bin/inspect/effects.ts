@@ -32,10 +32,10 @@ export async function beginCounting(transaction: Knex.Transaction): Promise<() =
   return async () => {
     const after = await changedRows(transaction)
     const tables = after.flatMap((row) => {
-      const known = before.find(({ table }) => table === row.table)
-      const inserted = row.inserted - (known?.inserted ?? 0)
-      const updated = row.updated - (known?.updated ?? 0)
-      const deleted = row.deleted - (known?.deleted ?? 0)
+      const previous = before.find(({ table }) => table === row.table)
+      const inserted = row.inserted - (previous?.inserted ?? 0)
+      const updated = row.updated - (previous?.updated ?? 0)
+      const deleted = row.deleted - (previous?.deleted ?? 0)
       return inserted + updated + deleted === 0 ? [] : [{ table: row.table, inserted, updated, deleted }]
     })
     const since = async (statement: string, id: number) => (await transaction.raw(statement, [id])).rows

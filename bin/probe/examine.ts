@@ -21,16 +21,16 @@ async function comparedWithKnown(
   address: string,
   now: { readonly guid: string; readonly publicKey: string | undefined },
 ): Promise<readonly CheckResult[]> {
-  const known = await Person.byAddress(db, address)
-  if (known === undefined) return []
+  const storedPerson = await Person.byAddress(db, address)
+  if (storedPerson === undefined) return []
   const key = readPublicKey(now.publicKey ?? '')?.export({ type: 'spki', format: 'pem' })
-  if (known.guid === now.guid && known.publicKey === key)
+  if (storedPerson.guid === now.guid && storedPerson.publicKey === key)
     return [checkPassed('known', 'Guid and key match the stored ones.')]
-  const what = known.guid === now.guid ? 'The key' : 'The guid'
+  const what = storedPerson.guid === now.guid ? 'The key' : 'The guid'
   return [
     checkFailure(
       'known',
-      `${what} of ${address} differs from the stored one of ${known.createdAt.toISOString()}: this pod rejects their messages.`,
+      `${what} of ${address} differs from the stored one of ${storedPerson.createdAt.toISOString()}: this pod rejects their messages.`,
     ),
   ]
 }

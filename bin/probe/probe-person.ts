@@ -74,8 +74,8 @@ function linksOf(document: object, address: string): CheckResult {
   } catch (error) {
     return checkFailure('links', `${messageOf(error)}.`)
   }
-  const all = memberOf(document, 'links')
-  const rels: unknown[] = Array.isArray(all) ? all.map((link) => memberOf(link, 'rel')) : []
+  const links = memberOf(document, 'links')
+  const rels: unknown[] = Array.isArray(links) ? links.map((link) => memberOf(link, 'rel')) : []
   if (rels.includes(NETWORK_REL)) return checkPassed('links', 'It names the hCard and the pod.')
   return checkWarning(
     'links',

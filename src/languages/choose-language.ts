@@ -19,8 +19,8 @@ export function chooseLanguage(
   const { setting, uiLocales, kept, accepted } = preferences
   const wanted = [setting, ...(uiLocales ?? '').slice(0, LONGEST_HEADER).split(' '), kept, ...readAccepted(accepted)]
   for (const tag of wanted) {
-    const found = tag === undefined ? undefined : findLanguage(tag, languages)
-    if (found !== undefined) return found
+    const matchingLanguage = tag === undefined ? undefined : findLanguage(tag, languages)
+    if (matchingLanguage !== undefined) return matchingLanguage
   }
   return fallback
 }
@@ -32,8 +32,8 @@ export function findLanguage(tag: string, languages: readonly string[]): string 
   const parts = tag.toLowerCase().split(/[-_]/)
   for (let count = parts.length; count > 0; count--) {
     const shorter = parts.slice(0, count).join('-')
-    const found = languages.find((language) => language.toLowerCase() === shorter)
-    if (found !== undefined) return found
+    const shorterMatch = languages.find((language) => language.toLowerCase() === shorter)
+    if (shorterMatch !== undefined) return shorterMatch
   }
   return undefined
 }

@@ -41,11 +41,11 @@ export function createTranslator(language: string, catalogue: Readonly<Record<st
   const compiled = new Map<MessageId, IntlMessageFormat>()
 
   function message(id: MessageId): IntlMessageFormat {
-    const known = compiled.get(id)
-    if (known !== undefined) return known
-    const made = new IntlMessageFormat(catalogue[id] ?? id, language)
-    compiled.set(id, made)
-    return made
+    const compiledMessage = compiled.get(id)
+    if (compiledMessage !== undefined) return compiledMessage
+    const newMessage = new IntlMessageFormat(catalogue[id] ?? id, language)
+    compiled.set(id, newMessage)
+    return newMessage
   }
 
   const translate = <Id extends MessageId>(id: Id, ...[values]: ValuesOf<Id>) => String(message(id).format(values))

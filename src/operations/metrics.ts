@@ -107,10 +107,10 @@ function registerWorkGauges(registry: Registry): (facts: Facts | undefined) => v
   const deliveries = gauge('pod_deliveries', 'Deliveries to other pods.', 'state')
   const asleep = gauge('pod_pods_asleep', 'Other pods for which nothing is stored any more.')
   const lastSweep = gauge('pod_last_sweep_seconds', 'Since the sweeper last ran, in any process.')
-  const all = [reachable, jobs, oldestJob, workers, outbox, oldestRow, waiting, deliveries, asleep, lastSweep]
+  const gauges = [reachable, jobs, oldestJob, workers, outbox, oldestRow, waiting, deliveries, asleep, lastSweep]
 
   return (facts) => {
-    for (const each of all) each.reset()
+    for (const each of gauges) each.reset()
     for (const single of [oldestRow, asleep, lastSweep]) single.remove() // reset alone would say zero
     reachable.set({ part: 'database' }, facts ? 1 : 0)
     if (!facts) return

@@ -28,8 +28,8 @@ export function openSharedMetrics(registry: Registry, pod: MetricsPod): () => Pr
   })
   const facts = keptFor(FACTS_KEPT_MS, async () => {
     const begun = Date.now()
-    const found = await readSharedFacts(pod.db)
-    return { ...found, offset: (found.databaseClock - (begun + Date.now()) / 2) / 1_000 }
+    const figures = await readSharedFacts(pod.db)
+    return { ...figures, offset: (figures.databaseClock - (begun + Date.now()) / 2) / 1_000 }
   })
   const peers = keptFor(PEERS_KEPT_MS, () => readPeerFacts(pod.db, pod.config.metricsPeers))
 
@@ -99,10 +99,10 @@ function openFactGauges(registry: Registry): (facts: Facts | undefined) => void 
   const lag = gauge('pod_replication_lag_seconds', 'How far the slowest replica is behind.')
   const tables = gauge('pod_table_bytes', 'The largest tables with their indexes.', 'table')
   const optional = [oldestCase, signUps, oldestSignUp, clock, certificate, connections, maxConnections, lag]
-  const all = [processes, paused, pauseLeft, dead, quarantined, cases, actions, hits, tables, ...optional]
+  const gauges = [processes, paused, pauseLeft, dead, quarantined, cases, actions, hits, tables, ...optional]
 
   return (facts) => {
-    for (const each of all) each.reset()
+    for (const each of gauges) each.reset()
     for (const single of optional) single.remove() // reset alone would say zero
     if (facts === undefined) return
     for (const { kind, version, count } of facts.processes) processes.set({ kind, version }, count)

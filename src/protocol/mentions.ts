@@ -54,10 +54,10 @@ export function findLinks(text: string): (EntityLink & TextRange)[] {
   const scheme = 'diaspora://'
   let from = text.indexOf(scheme)
   while (from !== -1) {
-    const found = linkAt(text, from + scheme.length)
+    const link = linkAt(text, from + scheme.length)
     const start = text.startsWith('web+', from - 4) ? from - 4 : from
-    if (found !== undefined) links.push({ ...found.link, start, end: found.end })
-    from = text.indexOf(scheme, found?.end ?? from + scheme.length)
+    if (link !== undefined) links.push({ ...link.link, start, end: link.end })
+    from = text.indexOf(scheme, link?.end ?? from + scheme.length)
   }
   return links
 }
@@ -69,8 +69,8 @@ const TAG = new RegExp(`(?<!\\S)#([${TAG_CHARACTERS}]{1,255}|<3)(?![${TAG_CHARAC
 
 export function findTags(text: string): ({ readonly tag: string } & TextRange)[] {
   if (!text.includes('#')) return []
-  const found = text.matchAll(TAG)
-  return Array.from(found, ({ 0: all, 1: tag = '', index }) => ({
+  const tagMatches = text.matchAll(TAG)
+  return Array.from(tagMatches, ({ 0: all, 1: tag = '', index }) => ({
     tag: tag.toLowerCase(),
     start: index,
     end: index + all.length,

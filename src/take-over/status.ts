@@ -12,27 +12,28 @@ export interface TakeOverStatus {
 
 /** How far the take-over is. Rate and time left are those of a running copy. */
 export async function readStatus(db: Knex): Promise<TakeOverStatus> {
-  const found = await findTakeOver(db)
-  if (found === undefined) return { state: 'none', step: null, tables: [], rows_per_second: null, seconds_left: null }
+  const takeOver = await findTakeOver(db)
+  if (takeOver === undefined)
+    return { state: 'none', step: null, tables: [], rows_per_second: null, seconds_left: null }
   const { rows: present } = await db.raw(`select to_regclass('take_over.source_tables') is not null as exists`)
   const tables: TakeOverStatus['tables'] = present[0].exists ? (await db.raw(selectTables)).rows : []
-  const all = tables.reduce((sum, { rows }) => sum + rows, 0)
+  const totalRows = tables.reduce((sum, { rows }) => sum + rows, 0)
   const done = tables.reduce((sum, { done: rows }) => sum + rows, 0)
   const { rows: copied } = present[0].exists
     ? await db.raw(
         `select coalesce(sum(rows), 0)::float as rows, extract(epoch from now() - cast(:since as timestamptz))::float as seconds
          from take_over.copied_blocks where copied_at >= cast(:since as timestamptz)`,
-        { since: found.stepStartedAt ?? found.createdAt },
+        { since: takeOver.stepStartedAt ?? takeOver.createdAt },
       )
     : { rows: [{ rows: 0, seconds: 0 }] }
-  const isCopying = found.step !== null && copied[0].rows > 0 && copied[0].seconds > 0
+  const isCopying = takeOver.step !== null && copied[0].rows > 0 && copied[0].seconds > 0
   const rate = isCopying ? copied[0].rows / copied[0].seconds : null
   return {
-    state: found.state,
-    step: found.step,
+    state: takeOver.state,
+    step: takeOver.step,
     tables,
     rows_per_second: rate === null ? null : Math.round(rate),
-    seconds_left: rate === null ? null : Math.max(0, (all - done) / rate),
+    seconds_left: rate === null ? null : Math.max(0, (totalRows - done) / rate),
   }
 }
 

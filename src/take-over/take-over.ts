@@ -119,8 +119,8 @@ export async function verifyBuilt(
   target: TakeOverTarget,
   options: Pick<TakeOverOptions, 'shouldVerifyAllSignatures' | 'signal' | 'report'>,
 ): Promise<VerifyReport> {
-  const found = await findTakeOver(target.db)
-  if (found === undefined || found.state === 'copying' || found.state === 'finished') {
+  const takeOver = await findTakeOver(target.db)
+  if (takeOver === undefined || takeOver.state === 'copying' || takeOver.state === 'finished') {
     throw new TakeOverError('There is nothing to verify: run "pod take-over rehearse" or "switch" first.')
   }
   return withSession(target.db, (session) => verifyTarget(session, { secrets: target.secrets, ...options }))
@@ -143,9 +143,9 @@ export async function abortTakeOver({ db }: Pick<TakeOverTarget, 'db'>): Promise
 
 /** Drops the staging tables of a pod that is open. */
 export async function finishTakeOver({ db }: Pick<TakeOverTarget, 'db'>): Promise<void> {
-  const found = await findTakeOver(db)
-  if (found?.state === 'finished') return
-  if (found?.state !== 'open') throw new TakeOverError('The pod is not open yet: "finish" comes after "switch".')
+  const takeOver = await findTakeOver(db)
+  if (takeOver?.state === 'finished') return
+  if (takeOver?.state !== 'open') throw new TakeOverError('The pod is not open yet: "finish" comes after "switch".')
   await withSession(db, dropStaging)
   await endStep(db, { state: 'finished' })
 }
@@ -158,12 +158,12 @@ async function refreshAndBuild(
   const { db, config, secrets } = target
   const copied = await bringUpToDate(target, step, options)
   const began = performance.now()
-  const found = await findTakeOver(db)
+  const takeOver = await findTakeOver(db)
   const { signal, report } = options
   return withSession(db, async (session) => {
     await buildTarget(session, target, {
       ownPaths: ownPhotoPaths(config),
-      copiedAt: found?.createdAt ?? new Date(),
+      copiedAt: takeOver?.createdAt ?? new Date(),
       builtAt: new Date(),
       signal,
       report,

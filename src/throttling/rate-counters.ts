@@ -40,9 +40,9 @@ export function openWindowCounter<Source extends {}>({
   const windows = openTable<Source, { count: number; readonly endsAt: number }>(sources)
   return (source) => {
     const at = now()
-    const known = windows.get(source)
-    const window = known && known.endsAt > at ? known : { count: 0, endsAt: at + perMs }
-    if (window !== known) windows.set(source, window)
+    const currentWindow = windows.get(source)
+    const window = currentWindow && currentWindow.endsAt > at ? currentWindow : { count: 0, endsAt: at + perMs }
+    if (window !== currentWindow) windows.set(source, window)
     window.count += 1
     return {
       count: window.count,

@@ -24,7 +24,7 @@ import {
 const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 4_000)
 const SEED = process.env['FUZZ_SEED']
 /** Number of concurrent requests. */
-const AT_ONCE = 20
+const CONCURRENT_REQUESTS = 20
 const HANGS_AFTER = 60_000
 
 const PLACES = 8
@@ -162,7 +162,7 @@ it(
   async () => {
     const answers = new Map<string, Set<number>>()
     const requests = fc.oneof(...requestsOf(document))
-    const together = fc.array(requests, { minLength: AT_ONCE, maxLength: AT_ONCE })
+    const together = fc.array(requests, { minLength: CONCURRENT_REQUESTS, maxLength: CONCURRENT_REQUESTS })
 
     const seed = SEED === undefined ? 20_261_130 : Number(SEED)
     const answered = fc
@@ -170,7 +170,12 @@ it(
         await Promise.all(all.map(async (request) => keep(answers, request, await send(request))))
       })
       .beforeEach(renew)
-    await fc.assert(answered, { numRuns: Math.ceil(REQUESTS / AT_ONCE), seed, endOnFailure: true, reporter: tell })
+    await fc.assert(answered, {
+      numRuns: Math.ceil(REQUESTS / CONCURRENT_REQUESTS),
+      seed,
+      endOnFailure: true,
+      reporter: tell,
+    })
 
     // The run proves little if a call never succeeds or never fails validation.
     const calls = clientCallsOf(document).flatMap(([, operations]) =>
@@ -197,7 +202,7 @@ function takesSomething({ parameters = [], requestBody }: Operation): boolean {
 /** Without the requests themselves, some of which are a megabyte long. */
 function tell({ failed, seed, numRuns, errorInstance }: fc.RunDetails<[GeneratedRequest[]]>): void {
   if (!failed) return
-  throw new Error(`With FUZZ_SEED=${seed}, after ${numRuns * AT_ONCE} requests`, { cause: errorInstance })
+  throw new Error(`With FUZZ_SEED=${seed}, after ${numRuns * CONCURRENT_REQUESTS} requests`, { cause: errorInstance })
 }
 
 /** Throws on server errors and timeouts; the call itself throws on undocumented responses. */

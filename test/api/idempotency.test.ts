@@ -17,7 +17,7 @@ import { buildPod, NO_EVENT_LOOP_LIMIT, type TestPod } from '../support/pods/bui
 import { formOf, type PhotoPod, pictureField, startPhotoPod } from '../support/pods/photo-pod.js'
 import { type SampleApiPod, startSampleApiPod } from '../support/pods/sample-api-pod.js'
 
-const AT_ONCE = 50
+const CONCURRENT_REQUESTS = 50
 const A_DAY = 86_400_000
 
 describe('a POST with an Idempotency-Key', () => {
@@ -177,7 +177,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect(await posts()).toEqual([first.body.guid])
   })
 
-  it(`is done once by ${AT_ONCE} at the same moment, at two web processes`, async () => {
+  it(`is done once by ${CONCURRENT_REQUESTS} at the same moment, at two web processes`, async () => {
     const second = await buildApp(api.pod, { limits: NO_EVENT_LOOP_LIMIT })
     const ask = async (number: number): Promise<number> => {
       const app = number % 2 === 0 ? api.app : second
@@ -187,7 +187,7 @@ describe('a POST with an Idempotency-Key', () => {
       return answer.statusCode
     }
 
-    const statuses = await Promise.all(Array.from({ length: AT_ONCE }, (_, number) => ask(number)))
+    const statuses = await Promise.all(Array.from({ length: CONCURRENT_REQUESTS }, (_, number) => ask(number)))
 
     expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(0)
     expect(statuses.filter((status) => status !== 200 && status !== 409)).toEqual([])

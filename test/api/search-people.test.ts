@@ -264,7 +264,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
     expect(answer.body).toMatchObject([{ guid, network_id: address, name: 'remy Tester' }])
   })
 
-  it('concurrent searches cause one look-up on the pod', async () => {
+  it('concurrent searches cause one lookup on the pod', async () => {
     startWorker()
     const { address } = newUnknownPerson()
     const before = fakePods.requests.length
@@ -287,7 +287,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
     expect(await api.pod.jobs.failed('fetch', 0, 10)).toEqual([])
   })
 
-  it('the number of pending look-ups is bounded, and known people are still found', async () => {
+  it('the number of pending lookups is bounded, and known people are still found', async () => {
     await untilIdle(api.pod, 15_000, ['fetch'])
     const answers = await Promise.all(Array.from({ length: 10 }, () => named(alice, newUnknownPerson().address)))
 
@@ -309,7 +309,7 @@ describe.each(queueBackends)('searching for an unknown remote person, with the q
     expect(addresses(await named(alice, address))).toEqual([address])
   })
 
-  it('no other query causes a look-up', async () => {
+  it('no other query causes a lookup', async () => {
     startWorker()
     await untilIdle(api.pod, 15_000, ['fetch'])
     const before = fakePods.requests.length
@@ -343,6 +343,6 @@ it('people are found while the queue is unavailable', async () => {
   })
   await using api = await startSampleApiPod({ change })
 
-  expect(await named(api.alice, 'stranger@s.example')).toMatchObject({ status: 200, body: [] })
+  expect(await named(api.alice, 'unknown@s.example')).toMatchObject({ status: 200, body: [] })
   expect(addresses(await named(api.alice, 'bob@pod.example'))).toEqual([api.bob.address])
 })

@@ -72,10 +72,10 @@ describe.each(STREAMS)('GET /streams/%s', (stream) => {
 
 describe('GET /streams/main', () => {
   it('has own posts, posts of people in aspects, posts with followed tags and mentions of the reader, newest first', async () => {
-    const [reader, friend, other, outsider] = [await newcomer(), await newcomer(), await newcomer(), await newcomer()]
+    const [reader, friend, other, unrelated] = [await newcomer(), await newcomer(), await newcomer(), await newcomer()]
     await share(api, reader, friend)
     await share(api, friend, reader)
-    await share(api, outsider, reader)
+    await share(api, unrelated, reader)
     await follow(reader, 'tea')
     const own = await publish(api, reader, { text: 'mine', public: true })
     const hers = await publish(api, friend, { text: 'hers', public: true })
@@ -89,9 +89,9 @@ describe('GET /streams/main', () => {
     const naming = await publish(api, other, { text: `dear @{${reader.address}}`, public: true })
     await publish(api, other, { text: 'neither', public: true })
     // Who shares with the reader and is not shared with has to name them.
-    const privately = { public: false, aspectIds: [await aspectOf(api, outsider, 'Friends')] }
-    await publish(api, outsider, { text: 'some #tea for friends', ...privately })
-    const namingPrivately = await publish(api, outsider, { text: `dear @{${reader.address}}`, ...privately })
+    const privately = { public: false, aspectIds: [await aspectOf(api, unrelated, 'Friends')] }
+    await publish(api, unrelated, { text: 'some #tea for friends', ...privately })
+    const namingPrivately = await publish(api, unrelated, { text: `dear @{${reader.address}}`, ...privately })
     const everything = await publish(api, friend, { text: `#tea for @{${reader.address}}`, public: true })
 
     expect(await read(reader, 'main')).toEqual([everything, namingPrivately, naming, tagged, shown, hers, own])

@@ -243,16 +243,16 @@ describe('S33: a body of wrong values', () => {
 })
 
 it('S34: the web process queues any message of another pod unchanged and without a log line', async () => {
-  await using door = await startAttackedPod({ fakePods, queues: [] })
-  await using taken = recordInboundQueue(door)
-  const line = door.recordedLog.lines.length
+  await using attackedPod = await startAttackedPod({ fakePods, queues: [] })
+  await using taken = recordInboundQueue(attackedPod)
+  const line = attackedPod.recordedLog.lines.length
   const messages = [laughs, '['.repeat(100_000), '<env', `${'<a>'.repeat(100_000)}`]
 
-  for (const message of messages) expect(await door.post('/receive/public', message)).toBe(202)
+  for (const message of messages) expect(await attackedPod.post('/receive/public', message)).toBe(202)
 
   const came = await taken.until(messages.length)
   expect(came.map(({ envelope }) => envelope).toSorted()).toEqual(messages.toSorted())
-  expect(door.recordedLog.lines.slice(line)).toEqual([])
+  expect(attackedPod.recordedLog.lines.slice(line)).toEqual([])
 })
 
 it('S30: a text that looks like markup stays a text', async () => {

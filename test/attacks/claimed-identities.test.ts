@@ -23,7 +23,7 @@ describe.each(queueBackends)('S94: the people of a whole pod, with the queue in 
   })
 
   it.each(['guid', 'publicKey'] as const)(
-    'are not shut out by copies of their %s that anonymous look-ups have made known first',
+    'are not shut out by copies of their %s that anonymous lookups have made known first',
     async (field) => {
       const host = `${field.toLowerCase()}.evil.example`
       const victims = Array.from({ length: VICTIMS }, (_, index) =>

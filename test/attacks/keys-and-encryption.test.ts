@@ -17,7 +17,7 @@ let pod: AttackedPod
 let ann: TestPerson
 let quin: FakePerson
 let keyOfAnn: string
-let door: string
+let inboundPath: string
 beforeAll(async () => {
   fakePods = await startFakePods()
   pod = await startAttackedPod({ fakePods })
@@ -25,7 +25,7 @@ beforeAll(async () => {
   quin = fakePods.person('quin@q.example')
   await pod.addRemotePerson(quin)
   keyOfAnn = (await Person.query(pod.db).findOne({ guid: ann.account.guid }).throwIfNotFound()).publicKey
-  door = `/receive/users/${ann.account.guid}`
+  inboundPath = `/receive/users/${ann.account.guid}`
 })
 afterAll(async () => {
   await pod.close()
@@ -58,7 +58,7 @@ describe('S20: an envelope that cannot be decrypted', () => {
     ]
     const line = pod.recordedLog.lines.length
 
-    const statuses = await Promise.all(broken.map((body) => pod.post(door, body)))
+    const statuses = await Promise.all(broken.map((body) => pod.post(inboundPath, body)))
     await pod.settled()
 
     expect(new Set(statuses)).toEqual(new Set([202]))
@@ -80,12 +80,15 @@ describe('S21: no request to a pod is caused by', () => {
   it.each([
     [
       'an envelope that cannot be decrypted',
-      () => ({ path: door, body: withOtherByte(encryptEnvelopeFor(keyOfAnn, naming('v1.example')), 'aes_key', 9) }),
+      () => ({
+        path: inboundPath,
+        body: withOtherByte(encryptEnvelopeFor(keyOfAnn, naming('v1.example')), 'aes_key', 9),
+      }),
       'DecryptionFailed',
     ],
     [
       'an encrypted envelope with other contents',
-      () => ({ path: door, body: encryptEnvelopeFor(keyOfAnn, naming('v1.example')) }),
+      () => ({ path: inboundPath, body: encryptEnvelopeFor(keyOfAnn, naming('v1.example')) }),
       'InvalidEnvelope',
     ],
     ['an envelope that is none', () => naming('v1.example'), 'InvalidEnvelope'],
@@ -101,11 +104,11 @@ describe('S21: no request to a pod is caused by', () => {
     expect(fakePods.requests.slice(asked)).toEqual([])
   })
 
-  it('but an unknown person with a signed envelope causes one look-up', async () => {
+  it('but an unknown person with a signed envelope causes one lookup', async () => {
     const eve = fakePods.person('eve@v2.example')
 
     const { changes } = await pod.send({
-      path: door,
+      path: inboundPath,
       body: encryptEnvelopeFor(keyOfAnn, envelopeOf(eve, postBy(eve, { public: false }))),
     })
 
@@ -227,7 +230,7 @@ it('S25: private messages come in without any key being used where they come in'
     used.push(name)
     return Promise.reject(new Error('The web process has no business with keys of messages.'))
   }
-  await using door = await startAttackedPod({
+  await using attackedPod = await startAttackedPod({
     fakePods,
     queues: [],
     change: (opened) => ({
@@ -243,12 +246,12 @@ it('S25: private messages come in without any key being used where they come in'
       },
     }),
   })
-  const { bob } = await door.people('bob')
-  const { publicKey } = await Person.query(door.db).findOne({ guid: bob.account.guid }).throwIfNotFound()
+  const { bob } = await attackedPod.people('bob')
+  const { publicKey } = await Person.query(attackedPod.db).findOne({ guid: bob.account.guid }).throwIfNotFound()
   const message = encryptEnvelopeFor(publicKey, envelopeOf(quin, postBy(quin, { public: false })))
 
   const statuses = await Promise.all(
-    Array.from({ length: 100 }, () => door.post(`/receive/users/${bob.account.guid}`, message)),
+    Array.from({ length: 100 }, () => attackedPod.post(`/receive/users/${bob.account.guid}`, message)),
   )
 
   expect(new Set(statuses)).toEqual(new Set([202]))

@@ -218,7 +218,7 @@ describe('of another pod', () => {
     await fakePods.close()
   })
 
-  const fates = async (make: (size: number) => string, most: number) => {
+  const outcomes = async (make: (size: number) => string, most: number) => {
     const stored: boolean[] = []
     for (const size of [most, most + 1]) stored.push(((await pod.send(make(size))).changes['posts'] ?? 0) === 1)
     return stored
@@ -257,7 +257,7 @@ describe('of another pod', () => {
       },
     ],
   ])('%s: %i, and not one more', async (_what, most, make) => {
-    expect(await fates(make, most)).toEqual([true, false])
+    expect(await outcomes(make, most)).toEqual([true, false])
   })
 
   it('characters of the program a post was written with: 255, and the others are cut off', async () => {

@@ -46,7 +46,7 @@ beforeEach(async () => {
 
 /** The way out as it is, but that the pods `h1.example`, `h2.example` … are on this machine. */
 function open(limits: Partial<RemoteLimits>): void {
-  const isOurs = (host: string | undefined) => /^h[0-9]+\.example$/.test(host ?? '')
+  const isFakeHost = (host: string | undefined) => /^h[0-9]+\.example$/.test(host ?? '')
   const opened = Array.from({ length: hosts + 20 }, (_, index) => `h${index}.example`)
   way = fakePods.remotePods({
     allowPrivate: new Set(opened.flatMap((host) => [`${host}:80`, `${host}:443`])),
@@ -54,7 +54,7 @@ function open(limits: Partial<RemoteLimits>): void {
     now: () => 0,
     resolve: async (name) => names.get(name) ?? ['127.0.0.1'],
     dial: (options) => {
-      if (isOurs(options.host)) return connect(options.port === 443 ? 1 : fakePods.server.port, '127.0.0.1')
+      if (isFakeHost(options.host)) return connect(options.port === 443 ? 1 : fakePods.server.port, '127.0.0.1')
       breaches.push(`${options.host}:${options.port}`)
       return connect(1, '127.0.0.1')
     },
@@ -301,8 +301,8 @@ describe('S44: a pod that answers', () => {
       'with a list of subjects',
       (person) => JSON.stringify({ ...fakePods.webFinger(person), subject: [person.address] }),
     ],
-    ['that its person lives here', (person) => linking(person, '/seed_location', 'https://pod.example/')],
-    ['that its person lives here, on www', (person) => linking(person, '/seed_location', 'https://www.pod.example/')],
+    ['that its person is local', (person) => linking(person, '/seed_location', 'https://pod.example/')],
+    ['that its person is local, on www', (person) => linking(person, '/seed_location', 'https://www.pod.example/')],
     ['with an hCard that is no page of the web', (person) => linking(person, '/hcard', 'javascript:alert(1)')],
   ])('%s creates no person', async (_what, document) => {
     const { person, host } = newRemotePerson()
@@ -418,7 +418,7 @@ describe('S47: an attacker who names a victim pod', () => {
     expect(new Set(asked(victim)).size).toBeLessThanOrEqual(50)
   })
 
-  it('causes one look-up for a hundred messages of an unknown person', async () => {
+  it('causes one lookup for a hundred messages of an unknown person', async () => {
     const { person, host } = newRemotePerson()
 
     await Promise.all(Array.from({ length: 100 }, () => pod.post('/receive/public', from(person))))

@@ -18,7 +18,7 @@ import { openTestStores, queueBackends, type TestStores } from '../support/queue
 import { type AttackedPod, startAttackedPod } from './attacked-pod.js'
 
 const POSTS = 6_000
-const AT_ONCE = 16
+const CONCURRENT_REQUESTS = 16
 const LATEST_MS = 5_000
 /** Each over https, then over http. */
 const DISCOVERY_TRIES = 11
@@ -56,7 +56,7 @@ describe.each(queueBackends)('S47: the pod of an uninvolved third party, with th
   async function flood(messages: readonly string[]): Promise<void> {
     const left = messages.values()
     await Promise.all(
-      Array.from({ length: AT_ONCE }, async () => {
+      Array.from({ length: CONCURRENT_REQUESTS }, async () => {
         for (const message of left) await pod.post('/receive/public', message)
       }),
     )

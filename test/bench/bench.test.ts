@@ -33,7 +33,7 @@ describe('a result', () => {
     ],
     ['below its floor', slow, false, true],
     ['that was done wrong', wrong, false, false],
-    ['without a ratio, where one is asked for', result({ ratio: Number.NaN }), false, true],
+    ['without a ratio, where one is required', result({ ratio: Number.NaN }), false, true],
   ])('%s', (_name, each: Result, good, doubtful) => {
     expect([isGoodEnough(each), isDoubtful(each)]).toEqual([good, doubtful])
   })

@@ -81,9 +81,9 @@ describe('a command while no pod runs', { timeout: 60_000 }, () => {
   it('does not use a database that is shutting down, although it accepts a waiting connection', async () => {
     const config = readConfig({ DATA_DIR: folder.path })
     const host = await borrowDatabase(config)
-    const door = new Client({ connectionString: host.url })
-    await door.connect()
-    await door.query('select pg_advisory_lock(7061708)')
+    const lockHolder = new Client({ connectionString: host.url })
+    await lockHolder.connect()
+    await lockHolder.query('select pg_advisory_lock(7061708)')
     const late = borrowDatabase(config)
     await until(async () => (await answerOf(host.url, waitingForAll)) === 1)
 
@@ -93,7 +93,7 @@ describe('a command while no pod runs', { timeout: 60_000 }, () => {
         .then(() => false)
         .catch(() => true),
     )
-    await door.end()
+    await lockHolder.end()
     await host.release()
 
     const { url, release } = await late

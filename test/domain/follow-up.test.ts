@@ -69,7 +69,7 @@ describe('the follow-up', () => {
     expect(await domainPod.dispatched()).toEqual([{ record: 'post', guid }])
   })
 
-  it('from a reshare of something from elsewhere: its author is asked for the rest', async () => {
+  it('from a reshare of something from elsewhere: the rest is requested from its author', async () => {
     const root = await addPost(pod, domainPod.quin)
 
     const { guid } = await createReshare(pod, ben, root.guid)

@@ -46,8 +46,8 @@ describe('resharing', () => {
 
   it('of a reshare shows what that shows in the end', async () => {
     const root = await publish()
-    const { id: strangerId } = await addRemotePerson(pod.pod, 'remy@r.example')
-    const first = await addPost(pod.pod, { id: strangerId }, { type: 'Reshare', text: '', rootId: root.id })
+    const { id: remoteId } = await addRemotePerson(pod.pod, 'remy@r.example')
+    const first = await addPost(pod.pod, { id: remoteId }, { type: 'Reshare', text: '', rootId: root.id })
     const second = await addPost(pod.pod, await addRemotePerson(pod.pod, 'sam@s.example'), {
       type: 'Reshare',
       text: '',

@@ -60,7 +60,7 @@ describe('what the pod of an author relays', () => {
     expect(await receive(pod, publicMessage(quin, signedBy(remy, commentBy(remy, post))))).toEqual(ignored)
   })
 
-  it('of an unknown person of a blocked pod causes no look-up', async () => {
+  it('of an unknown person of a blocked pod causes no lookup', async () => {
     const sam = fakePods.person('sam@s.example')
     const post = postBy(quin)
     await receive(pod, publicMessage(quin, post))
@@ -72,7 +72,7 @@ describe('what the pod of an author relays', () => {
 })
 
 describe('a pod that is blocked before it is met', () => {
-  it.each(['sam@s.example', 'sam@s.example:3000'])('sends nothing that is taken in: %s', async (address) => {
+  it.each(['sam@s.example', 'sam@s.example:3000'])('sends nothing that is stored: %s', async (address) => {
     const sam = fakePods.person(address)
     const [, host = '', port = '443'] = /@([^:]+):?(\d+)?/.exec(address) ?? []
     await block(host, Number(port))

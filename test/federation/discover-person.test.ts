@@ -469,9 +469,9 @@ describe('a known person', () => {
     expect(await discoverPerson(pod, quin.address, { refresh: true })).toMatchObject({ name: 'Quintus Tester' })
   })
 
-  it('keeps key, guid and pod when a later look-up returns others', async () => {
+  it('keeps key, guid and pod when a later lookup returns others', async () => {
     const { quin, serve, host } = await known()
-    const unknownPerson = fakePods.person(`stranger@${newHost()}`)
+    const unknownPerson = fakePods.person(`unknown@${newHost()}`)
     serve({ publicKey: unknownPerson.publicKey, guid: newGuid() })
     const document = fakePods.webFinger(quin)
     const links = document.links.map((link) =>
@@ -488,7 +488,7 @@ describe('a known person', () => {
     expect(await OtherPod.query(pod.db).where({ host: 'elsewhere.example' })).toEqual([])
   })
 
-  it('keeps a profile that arrived during a look-up', async () => {
+  it('keeps a profile that arrived during a lookup', async () => {
     const { quin, serve } = await known()
     serve({})
     const person = await Person.byAddress(pod.db, quin.address).throwIfNotFound()
@@ -521,7 +521,7 @@ describe('a known person', () => {
   })
 })
 
-describe('concurrent look-ups of one person', () => {
+describe('concurrent lookups of one person', () => {
   it('share one request', async () => {
     const host = newHost()
     const quin = fakePods.person(`quin@${host}`)

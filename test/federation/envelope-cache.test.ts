@@ -27,7 +27,7 @@ it('makes an envelope once, and again when it is too old', async () => {
   expect(seal.made).toBe(2)
 })
 
-it('keeps no more than it may, and drops what was asked for the longest ago', async () => {
+it('keeps no more than it may, and drops what was requested the longest ago', async () => {
   const cache = openEnvelopeCache(limits, () => 0)
   const seal = counting()
   for (const name of ['a', 'b', 'c', 'a', 'd']) await cache.getOrSeal(name, seal)

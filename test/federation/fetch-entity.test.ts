@@ -43,7 +43,7 @@ function wanted(person: FakePerson, guid: string) {
   return { type: 'post', guid, from: person.address, author: person.address, depth: 0 } as const
 }
 
-/** Answers what is asked for a guid at the pod of a person. */
+/** Answers requests for a guid at the pod of a person. */
 function answer(person: FakePerson, guid: string, envelope: string, type = 'post'): void {
   fakePods.script(`${hostOf(person)}/fetch/${type}/${guid}`, (_request, response) => response.end(envelope))
 }
@@ -303,7 +303,7 @@ describe('a fetched entity ends as NotFetchable, with nothing stored,', () => {
     [
       'the signature of another person',
       'InvalidSignature',
-      (quin, guid) => envelopeOf({ ...newPerson('stranger'), address: quin.address }, postBy(quin, { guid })),
+      (quin, guid) => envelopeOf({ ...newPerson('unknown'), address: quin.address }, postBy(quin, { guid })),
     ],
     [
       'a photo of another person',
@@ -337,7 +337,7 @@ describe('a fetched entity ends as NotFetchable, with nothing stored,', () => {
     await expectNothingFetched(() => fetchEntity(pod, wanted(quin, entity.guid)))
   })
 
-  it('when another person has signed it, without a look-up of that person', async () => {
+  it('when another person has signed it, without a lookup of that person', async () => {
     const quin = newPerson()
     const liar = newPerson('liar')
     await discoverPerson(pod, quin.address)
@@ -516,12 +516,12 @@ describe('a reshare', () => {
 describe('a text', () => {
   const jobs = (name: string) => pod.db('outbox').where({ name }).orderBy('id').pluck('data')
 
-  it('causes look-ups of unknown mentioned people, at most fifty', async () => {
+  it('causes lookups of unknown mentioned people, at most fifty', async () => {
     await pod.db('outbox').delete()
     const quin = newPerson()
     const known = newPerson('known')
     await discoverPerson(pod, known.address)
-    const unknownPeople = Array.from({ length: 60 }, (_, index) => `s${index}@strangers.example`)
+    const unknownPeople = Array.from({ length: 60 }, (_, index) => `s${index}@unknown.example`)
     const text = [known.address, 'ghost@pod.example', ...unknownPeople, ...unknownPeople]
       .map((address) => `@{${address}}`)
       .join(' ')

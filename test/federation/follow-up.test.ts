@@ -75,14 +75,14 @@ describe('a public post', () => {
     await empty.close()
   })
 
-  it('notifies mentioned local people, and enqueues look-ups of unknown ones', async () => {
-    const text = `@{${ann.address}} @{${remy.address}} @{stranger@s.example} @{nobody@pod.example}`
+  it('notifies mentioned local people, and enqueues lookups of unknown ones', async () => {
+    const text = `@{${ann.address}} @{${remy.address}} @{unknown@s.example} @{nobody@pod.example}`
     const post = postBy(quin, { text })
     await receive(pod, publicMessage(quin, post))
 
     expect(await notifications()).toEqual([{ userId: ann.userId, type: 'mentioned' }])
     const arrivedIn = { posts: await pod.db('posts').where({ guid: post.guid }).pluck('id'), comments: [] }
-    expect(await work('discover-mentioned')).toEqual([{ address: 'stranger@s.example', arrivedIn }])
+    expect(await work('discover-mentioned')).toEqual([{ address: 'unknown@s.example', arrivedIn }])
   })
 
   it('causes fetches of ten of its links', async () => {

@@ -115,7 +115,7 @@ const everything = ['people', 'profiles', 'pods', 'posts', 'outbox', 'waiting'] 
 describe.each(scripts)('a pod that %s', (_what, fault, script) => {
   const limits = { within: fault === 'timeout' ? within : PLENTY }
 
-  it('makes the WebFinger look-up fail', async () => {
+  it('makes the WebFinger lookup fail', async () => {
     const { person, host } = newRemotePerson()
     fakePods.script(`${host}/.well-known/webfinger`, (_request, response) => script(response))
     const before = await pod.rows(...everything)
@@ -125,7 +125,7 @@ describe.each(scripts)('a pod that %s', (_what, fault, script) => {
     expect(await pod.rows(...everything)).toEqual(before)
   })
 
-  it('makes the hCard look-up fail', async () => {
+  it('makes the hCard lookup fail', async () => {
     const { person, host } = newRemotePerson()
     fakePods.script(`${host}/hcard/users/${person.guid}`, (_request, response) => script(response))
     const before = await pod.rows(...everything)

@@ -126,7 +126,7 @@ describe('an unknown person whom a remote text mentions', () => {
     ])
   })
 
-  it('is mentioned once when the text and the look-up are repeated', async () => {
+  it('is mentioned once when the text and the lookup are repeated', async () => {
     const post = postBy(quin, naming(zoe))
     await receive(pod, publicMessage(quin, post), publicMessage(quin, post))
     await receive(pod, publicMessage(quin, post))

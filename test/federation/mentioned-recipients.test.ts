@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const publish = (text: string) => publishPost(pod, ann, { text, public: true })
 
-/** The outbox rows of the look-ups that a text has caused. */
+/** The outbox rows of the lookups that a text has caused. */
 async function lookedFor(guid: string): Promise<readonly { id: number; data: { address: string; namedIn: object } }[]> {
   const rows = await pod.db('outbox').where({ name: 'discover-mentioned' }).orderBy('id')
   return rows.filter(({ data }) => data.namedIn?.guid === guid)
@@ -42,7 +42,7 @@ async function lookedFor(guid: string): Promise<readonly { id: number; data: { a
 async function meet(guid: string, address: string, namedIn: { record: 'post' | 'comment'; guid: string }) {
   const [row] = await lookedFor(guid)
   const work = await loadJob(pod.db, { outboxId: row?.id })
-  if (work === undefined) throw new Error('There is no look-up.')
+  if (work === undefined) throw new Error('There is no lookup.')
   const person = await addRemotePerson(pod, address)
   await deliverToMentioned(pod, work, person, namedIn)
   return { work, person }
@@ -119,10 +119,10 @@ it('sends no text that was deleted meanwhile', async () => {
   expect(await sentAbout(pod, post.guid)).toEqual([])
 })
 
-it('causes no look-up for a private post', async () => {
+it('causes no lookup for a private post', async () => {
   const aspectId = await addAspect(pod, ann.userId, [await addRemotePerson(pod, 'friend@f.example')])
   const post = await publishPost(pod, ann, { text: 'Psst', public: false, aspectIds: [aspectId] })
-  await Post.query(pod.db).findById(post.id).patch({ text: 'Psst, @{stranger@x.example}' })
+  await Post.query(pod.db).findById(post.id).patch({ text: 'Psst, @{unknown@x.example}' })
 
   await dispatchNow(pod, { record: 'post', guid: post.guid })
 
@@ -136,7 +136,7 @@ it('discovers them with the job of the worker', async () => {
   await dispatchNow(pod, { record: 'post', guid: post.guid })
   const [row] = await lookedFor(post.guid)
   const work = await loadJob(pod.db, { outboxId: row?.id })
-  if (work === undefined) throw new Error('There is no look-up.')
+  if (work === undefined) throw new Error('There is no lookup.')
 
   const data = { address, namedIn: { record: 'post', guid: post.guid } } as const
   await fetchHandlers['discover-mentioned'](pod, { ...work, data }, new AbortController().signal)

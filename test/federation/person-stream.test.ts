@@ -91,7 +91,7 @@ describe.each(queueBackends)('the stream of a person of another pod, with the qu
     expect(await storedOf(quin)).toEqual([post?.guid])
   })
 
-  it('is not fetched for a look-up without an account', async () => {
+  it('is not fetched for a lookup without an account', async () => {
     const quin = newPerson()
     const { statusCode } = await pod.app.inject({ url: `/people?q=${quin.address}`, remoteAddress: '203.0.113.9' })
     await pod.settled()

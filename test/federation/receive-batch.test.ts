@@ -71,9 +71,13 @@ const guids = () => pod.db('posts').orderBy('guid').pluck('guid')
 
 describe('a batch', () => {
   it('counts received and rejected messages for the pods of their senders, once each', async () => {
-    const stranger = pod.fakePods.person('stranger@s.example')
+    const unknownSender = pod.fakePods.person('unknown@s.example')
     const forged = message(envelopeOf({ ...remy, address: quin.address }, postBy(quin)))
-    await receive(...sent(postBy(quin), postBy(quin)), forged, message(envelopeOf(stranger, postBy(stranger))))
+    await receive(
+      ...sent(postBy(quin), postBy(quin)),
+      forged,
+      message(envelopeOf(unknownSender, postBy(unknownSender))),
+    )
 
     await savePodActivity(pod)
     await savePodActivity(pod)
@@ -83,7 +87,7 @@ describe('a batch', () => {
 
   it('gives each of its messages its own outcome', async () => {
     const entities = [postBy(quin), postBy(remy), postBy(quin)]
-    const unknownPerson = pod.fakePods.person('stranger@s.example')
+    const unknownPerson = pod.fakePods.person('unknown@s.example')
     const messages = [
       ...sent(...entities),
       message(envelopeOf(unknownPerson, postBy(unknownPerson))),
@@ -96,7 +100,7 @@ describe('a batch', () => {
     ]
 
     expect(await receive(...messages)).toEqual({
-      waiting: ['person:stranger@s.example'],
+      waiting: ['person:unknown@s.example'],
       rejected: [
         'InvalidEnvelope',
         'InvalidEnvelope',

@@ -102,7 +102,7 @@ describe('everything that can follow', () => {
     const full = async (count: number) => {
       const post = await addPost(pod, ann)
       const text = () =>
-        `@{${ann.address}} @{${remy.address}} #tag${Math.random()} @{stranger${Math.random()}@s.example}`
+        `@{${ann.address}} @{${remy.address}} #tag${Math.random()} @{unknown${Math.random()}@s.example}`
       const posts = Array.from({ length: count }, () => postBy(quin, { text: text(), poll: pollWith('Yes', 'No') }))
       const comments = posts.map(() => commentBy(quin, post, { text: text() }))
       const likes = comments.map((comment) => likeBy(quin, comment, { parent_type: 'Comment' }))

@@ -228,7 +228,7 @@ describe('three pods, one behind a network that delays and loses', { timeout: 12
   })
 
   it('the network has lost requests and answers, and nothing is left over', async () => {
-    expect(proxy.fates).toEqual({
+    expect(proxy.outcomes).toEqual({
       passed: expect.any(Number),
       'request lost': expect.toSatisfy((count: number) => count > 0),
       'answer lost': expect.toSatisfy((count: number) => count > 0),

@@ -2,12 +2,12 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 
 /** What happens to one delivery on its way. */
-type Fate = 'passed' | 'request lost' | 'answer lost'
+type Outcome = 'passed' | 'request lost' | 'answer lost'
 
 export interface LossyProxy {
   readonly port: number
-  /** How many deliveries met each fate. */
-  readonly fates: Readonly<Record<Fate, number>>
+  /** How many deliveries met each outcome. */
+  readonly outcomes: Readonly<Record<Outcome, number>>
   /** Nothing gets through any more: connections end and new ones are refused. */
   disconnect(): Promise<void>
   reconnect(): Promise<void>
@@ -21,15 +21,15 @@ const LONGEST_DELAY_MS = 60
 /** A proxy in front of a pod that delays all traffic and loses deliveries, or only their answers. The same seed loses the same. */
 export async function openLossyProxy(port: number, targetPort: number, seed: number): Promise<LossyProxy> {
   const random = randomNumbers(seed)
-  const fates = { passed: 0, 'request lost': 0, 'answer lost': 0 }
+  const outcomes = { passed: 0, 'request lost': 0, 'answer lost': 0 }
   const sockets = new Set<Socket>()
 
-  function fateOf(data: Buffer): Fate {
+  function outcomeFor(data: Buffer): Outcome {
     if (!data.subarray(0, 13).equals(Buffer.from('POST /receive'))) return 'passed'
     const number = random() * 100
-    const fate = number >= LOST_OF_HUNDRED ? 'passed' : number < LOST_OF_HUNDRED / 2 ? 'request lost' : 'answer lost'
-    fates[fate] += 1
-    return fate
+    const outcome = number >= LOST_OF_HUNDRED ? 'passed' : number < LOST_OF_HUNDRED / 2 ? 'request lost' : 'answer lost'
+    outcomes[outcome] += 1
+    return outcome
   }
 
   const server = createServer((near) => {
@@ -52,9 +52,9 @@ export async function openLossyProxy(port: number, targetPort: number, seed: num
       })
     }
     near.on('data', (data) => {
-      const fate = fateOf(data)
-      losesAnswer ||= fate === 'answer lost'
-      inOrder(() => (fate === 'request lost' ? near.destroy() : far.write(data)))
+      const outcome = outcomeFor(data)
+      losesAnswer ||= outcome === 'answer lost'
+      inOrder(() => (outcome === 'request lost' ? near.destroy() : far.write(data)))
     })
     far.on('data', (data) => inOrder(() => (losesAnswer ? near.destroy() : near.write(data))))
   })
@@ -67,7 +67,7 @@ export async function openLossyProxy(port: number, targetPort: number, seed: num
   }
   return {
     port,
-    fates,
+    outcomes,
     disconnect,
     reconnect: () => listen(server, port),
     close: () => (server.listening ? disconnect() : Promise.resolve()),

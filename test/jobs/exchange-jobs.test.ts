@@ -338,11 +338,11 @@ describe('an empty queue', () => {
 
   it('is not known as empty when a job is notified after the look has begun', async () => {
     const { listener, empty, close } = await listen()
-    const noteRest = empty.beginFetch()
+    const recordQueueState = empty.beginFetch()
     const version = listener.versionOf('notify')
     await add('one')
     await vi.waitFor(() => expect(listener.versionOf('notify')).not.toBe(version))
-    noteRest(rest)
+    recordQueueState(rest)
 
     expect(empty.emptyUntil()).toBe(undefined)
     await close()

@@ -109,7 +109,7 @@ describe('persisted counters of the processes', () => {
 
     await pod.db.raw(`update figures set minute = minute - interval '3 minutes'`)
     expect((await readRecentActivity(pod)).perMinute).toMatchObject({ inbound: 0, fetch: 0 })
-    expect((await readRecentActivity(pod)).inboundResults).toMatchObject({ stored: 90, passedOver: 10 })
+    expect((await readRecentActivity(pod)).inboundResults).toMatchObject({ stored: 90, ignored: 10 })
   })
 
   it('are not reported after an hour, and deleted after two days', async () => {

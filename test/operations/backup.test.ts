@@ -13,7 +13,7 @@ import { listPhotoFiles } from '../../src/domain/photos/photos.js'
 import { loadJob } from '../../src/jobs/outbox/outbox.js'
 import { checkRestoredPod } from '../../src/operations/backup/check-restored-pod.js'
 import { generateBackupKey } from '../../src/operations/backup/encryption.js'
-import { forgetBackups } from '../../src/operations/backup/forget-backups.js'
+import { deleteBackups } from '../../src/operations/backup/forget-backups.js'
 import { listBackups, recordVerification } from '../../src/operations/backup/list-backups.js'
 import type { Manifest } from '../../src/operations/backup/manifest.js'
 import { openRepository } from '../../src/operations/backup/repository.js'
@@ -447,7 +447,7 @@ describe('the repository', () => {
     const third = await source.backUp()
     const before = filesBelow(source.repositoryFolder)
     const forget = (dryRun: boolean) =>
-      forgetBackups(source.repository, { daily: 1, weekly: 0, monthly: 0 }, { dryRun, signal: uninterrupted.signal })
+      deleteBackups(source.repository, { daily: 1, weekly: 0, monthly: 0 }, { dryRun, signal: uninterrupted.signal })
     const expected = {
       kept: [third.id],
       forgotten: [first.id, second.id].sort(),
@@ -548,7 +548,7 @@ describe('the repository', () => {
     expect(await rowsOf(place.db)).toEqual(await rowsOf(source.pod.db))
     expect(await store.client.list('images/')).toHaveLength(manifest.pictures.count)
 
-    const { forgotten } = await forgetBackups(
+    const { forgotten } = await deleteBackups(
       repository,
       { daily: 1, weekly: 0, monthly: 0 },
       { dryRun: false, signal: uninterrupted.signal },
@@ -559,7 +559,7 @@ describe('the repository', () => {
     expect(() => openRepository('s3://pictures', undefined)).toThrow('BACKUP_S3_ACCESS_KEY_ID')
   })
 
-  it('of a pod with pictures in S3 has their list only, unless it is told to include them', async () => {
+  it('of a pod with pictures in S3 has their list only, unless an option includes them', async () => {
     await using store = await startS3Store()
     await using pod = await startBackedUpPod({ environment: store.environment })
     await pod.pod.pictures.write('a.png', Buffer.from('picture'))

@@ -35,7 +35,7 @@ export function openFuzzer(seed: number): (run: number) => RunResult {
     if (run % 10 === 0) readOther(corpus, random)
     switch (random.below(10)) {
       case 0:
-        return readCoat(corpus, random)
+        return readEncryptedEnvelope(corpus, random)
       case 1:
       case 2:
       case 3:
@@ -120,7 +120,7 @@ function readSealed(corpus: Corpus, random: Chance): RunResult {
   return { opened: open(corpus, sealMagicEnvelope(payload, sealer, corpus.keyPair.privateKey)) }
 }
 
-function readCoat(corpus: Corpus, random: Chance): RunResult {
+function readEncryptedEnvelope(corpus: Corpus, random: Chance): RunResult {
   const encryptedEnvelope = mutate(
     random.oneOf(corpus.encryptedEnvelopes),
     random.oneOf(corpus.encryptedEnvelopes),

@@ -30,7 +30,7 @@ export interface BurstReport {
   readonly wrongs: readonly string[]
   readonly messages: number
   readonly killed: number
-  readonly refusedAtDoor: number
+  readonly refusedOnReceipt: number
   readonly acceptedMs: number
   readonly settledMs: number
 }
@@ -55,7 +55,7 @@ export async function runBurst(options: BurstOptions): Promise<BurstReport> {
     const instructions = { environment, othersPort: others.server.port, threads: options.threads }
     workers = startMortalWorkers(instructions, options.lifeMs)
     const began = Date.now()
-    const refusedAtDoor = await sendThroughCrashes(besieged, burst, options)
+    const refusedOnReceipt = await sendThroughCrashes(besieged, burst, options)
     const acceptedMs = Date.now() - began
     await workers.spare()
     options.report?.(`all are accepted, ${workers.killed} workers were killed; the rest goes in peace`)
@@ -63,7 +63,7 @@ export async function runBurst(options: BurstOptions): Promise<BurstReport> {
     const settledMs = Date.now() - began
     const wrongs = [...(await deadIn(pod)), ...(await wrongsOf(pod, burst, localPosts, workers.said))]
     const { killed } = workers
-    return { wrongs, messages: burst.envelopes.length, killed, refusedAtDoor, acceptedMs, settledMs }
+    return { wrongs, messages: burst.envelopes.length, killed, refusedOnReceipt, acceptedMs, settledMs }
   } finally {
     await workers?.close()
     await besieged.close()

@@ -4,7 +4,7 @@ import type { UserWithToken } from './mixed-load-pod.js'
 import { fieldOf, type PersistentClient } from './persistent-client.js'
 
 /** Actions of local users that the API has acknowledged. */
-export interface Deeds {
+export interface UserActions {
   readonly posts: LocalPost[]
   readonly comments: { readonly guid: string; readonly parent_guid: string; readonly author: string }[]
   readonly likes: { readonly parent_guid: string; readonly author: string }[]
@@ -13,21 +13,24 @@ export interface Deeds {
   readonly photos: string[]
 }
 
-export function noDeeds(): Deeds {
+export function noUserActions(): UserActions {
   return { posts: [], comments: [], likes: [], conversations: [], messages: [], photos: [] }
 }
 
 const READS = ['/streams/main', '/streams/activity', '/notifications', '/conversations', '/aspects', '/user', '/photos']
 
 /** Each client writes one post, which others comment on. */
-export async function publishAll(clients: readonly PersistentClient[], deeds: Deeds): Promise<readonly LocalPost[]> {
+export async function publishAll(
+  clients: readonly PersistentClient[],
+  actions: UserActions,
+): Promise<readonly LocalPost[]> {
   const written = await Promise.all(
     clients.map(async ({ who, post }) => {
       const guid = fieldOf(await post('/posts', { public: true, body: 'Good #morning from here' }), 'guid')
       return guid === undefined ? [] : [{ guid, author: who.address }]
     }),
   )
-  deeds.posts.push(...written.flat())
+  actions.posts.push(...written.flat())
   return written.flat()
 }
 
@@ -36,43 +39,43 @@ export async function liveOn(
   client: PersistentClient,
   posts: readonly LocalPost[],
   others: readonly Pick<UserWithToken, 'guid'>[],
-  deeds: Deeds,
+  actions: UserActions,
 ): Promise<void> {
   const { who, get, post } = client
   const foreign = posts.filter(({ author }) => author !== who.address)
   for (const { guid } of foreign) {
     const comment = fieldOf(await post(`/posts/${guid}/comments`, { body: 'So do I' }), 'guid')
-    if (comment !== undefined) deeds.comments.push({ guid: comment, parent_guid: guid, author: who.address })
+    if (comment !== undefined) actions.comments.push({ guid: comment, parent_guid: guid, author: who.address })
     for (const path of [`/posts/${guid}/comments`, `/posts/${guid}/likes`, `/posts/${guid}`]) await get(path)
     if ((await post(`/posts/${guid}/likes`, {})) === null) {
-      deeds.likes.push({ parent_guid: guid, author: who.address })
+      actions.likes.push({ parent_guid: guid, author: who.address })
     }
     for (const path of READS) await get(path)
   }
-  await talkTo(client, others, deeds)
-  await upload(client, deeds)
+  await talkTo(client, others, actions)
+  await upload(client, actions)
 }
 
 async function talkTo(
   { post, get }: PersistentClient,
   others: readonly Pick<UserWithToken, 'guid'>[],
-  deeds: Deeds,
+  actions: UserActions,
 ): Promise<void> {
   const recipients = others.map(({ guid }) => guid)
   const guid = fieldOf(await post('/conversations', { subject: 'Tea', body: 'At five?', recipients }), 'guid')
   if (guid === undefined) return
-  deeds.conversations.push(guid)
+  actions.conversations.push(guid)
   const message = fieldOf(await post(`/conversations/${guid}/messages`, { body: 'Or at six?' }), 'guid')
-  if (message !== undefined) deeds.messages.push(message)
+  if (message !== undefined) actions.messages.push(message)
   await get(`/conversations/${guid}/messages`)
 }
 
-async function upload({ post }: PersistentClient, deeds: Deeds): Promise<void> {
+async function upload({ post }: PersistentClient, actions: UserActions): Promise<void> {
   const form = new FormData()
   form.append('image', new Blob([await picture]), 'one.png')
   form.append('pending', 'true')
   const guid = fieldOf(await post('/photos', form), 'guid')
-  if (guid !== undefined) deeds.photos.push(guid)
+  if (guid !== undefined) actions.photos.push(guid)
 }
 
 const picture = plain(320, 240).png().toBuffer()

@@ -38,7 +38,7 @@ export interface DeadPodsReport {
 
 const QUEUES = ['outbound', 'outbound-slow', 'maintenance'] as const
 /** Deliveries to one pod that may be on their way together, so that one of them may come in before the others. */
-const AT_ONCE = 4
+const MAX_CONCURRENT = 4
 const workerFile = new URL('delivery-worker.ts', import.meta.url).pathname
 
 /** Posts for one pod that is well and many that are not; in the end all of them come back. */
@@ -165,6 +165,6 @@ async function left({ db }: Pod): Promise<number> {
 /** Each message once, and none before others that were written much earlier. */
 function wrongWith(index: number, got: readonly number[], messages: readonly number[]): readonly string[] {
   const isComplete = got.length === messages.length && new Set(got).size === messages.length
-  const isInOrder = got.every((id, place) => Math.abs(messages.indexOf(id) - place) < AT_ONCE)
+  const isInOrder = got.every((id, place) => Math.abs(messages.indexOf(id) - place) < MAX_CONCURRENT)
   return isComplete && isInOrder ? [] : [`pod ${index} should have got ${messages} and has ${got}`]
 }

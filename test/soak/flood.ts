@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { RECEIVE_LIMITS } from '../../src/jobs/inbound/limits.js'
 import { isIdle } from '../../src/jobs/operations/queue-facts.js'
 import { queueBackends } from '../support/queues/queue-backends.js'
-import { noDeeds, publishAll } from './client-sessions.js'
+import { noUserActions, publishAll } from './client-sessions.js'
 import { type FloodMessage, flood, makeMessages, makeRoot, sendAtRate, watchArrivals } from './flood-load.js'
 import type { SoakOptions } from './main.js'
 import { type MixedLoadPod, startMixedLoadPod } from './mixed-load-pod.js'
@@ -114,7 +114,7 @@ async function measure(
   for (const [index, { guid }] of flooding.entries()) sentAt.set(guid, flooder?.sentAt[index] ?? Number.NaN)
   over.abort()
   const requests = await asking
-  await until('all of it is taken in', DONE_WITHIN, () => isIdle(pod))
+  await until('all of it is stored', DONE_WITHIN, () => isIdle(pod))
   const arrivedAt = await arrivals.end()
   const waited = (some: readonly FloodMessage[]) =>
     some.flatMap(({ guid }) => {
@@ -136,11 +136,11 @@ async function measure(
 async function askAgainAndAgain({ web, localUsers }: MixedLoadPod, over: AbortSignal): Promise<Requests> {
   const requests = noRequests()
   const [alice, bob] = localUsers.map((who) => openClient(web.base, who, requests))
-  const deeds = noDeeds()
+  const actions = noUserActions()
   while (!over.aborted) {
     const next = pause(ASK_EVERY_MS)
     await Promise.all([alice?.get('/streams/main'), bob?.get('/notifications')])
-    if (alice) await publishAll([alice], deeds)
+    if (alice) await publishAll([alice], actions)
     await next
   }
   return requests
@@ -149,7 +149,7 @@ async function askAgainAndAgain({ web, localUsers }: MixedLoadPod, over: AbortSi
 /** Resolves when all messages are stored. */
 async function takeIn({ pod, web }: MixedLoadPod, messages: readonly FloodMessage[]): Promise<void> {
   await flood(web.base, messages, FLOODER)
-  await until('all of it is taken in', DONE_WITHIN, () => isIdle(pod, ['inbound', 'fetch']))
+  await until('all of it is stored', DONE_WITHIN, () => isIdle(pod, ['inbound', 'fetch']))
 }
 
 function lineOf({ others, flooder, answers }: Measured): string {

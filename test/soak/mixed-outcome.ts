@@ -4,7 +4,7 @@ import type { LikeEntity } from '../../src/protocol/entities/relayables.js'
 import type { Follower } from '../support/http/event-stream.js'
 import type { Burst, LocalPost } from './burst-messages.js'
 import { wrongsOf } from './burst-outcome.js'
-import type { Deeds } from './client-sessions.js'
+import type { UserActions } from './client-sessions.js'
 import type { UserWithToken } from './mixed-load-pod.js'
 import type { Requests } from './persistent-client.js'
 import type { Talk } from './private-messages.js'
@@ -13,38 +13,41 @@ import type { Talk } from './private-messages.js'
 export interface Life {
   readonly bursts: readonly Burst[]
   readonly talks: readonly Talk[]
-  readonly deeds: Deeds
+  readonly actions: UserActions
   readonly requests: Requests
 }
 
 /** All lost, doubled, miscounted or abandoned work, as sentences; `said` are the log lines at level warning and above. */
 export async function wrongsOfLife(
   pod: Pod,
-  { bursts, talks, deeds, requests }: Life,
+  { bursts, talks, actions, requests }: Life,
   said: readonly Record<string, unknown>[],
 ): Promise<readonly string[]> {
-  const own = await likesOf(pod, deeds)
+  const own = await likesOf(pod, actions)
   const burst: Burst = {
     envelopes: [],
     posts: bursts.flatMap(({ posts }) => posts),
     reshares: bursts.flatMap(({ reshares }) => reshares),
-    comments: [...bursts.flatMap(({ comments }) => comments), ...deeds.comments.map(commentOf)],
+    comments: [...bursts.flatMap(({ comments }) => comments), ...actions.comments.map(commentOf)],
     likes: [...bursts.flatMap(({ likes }) => likes), ...own.likes],
     broken: bursts.flatMap(({ broken }) => broken),
   }
   const privatePosts: LocalPost[] = talks.flatMap(({ posts }) => posts)
-  const conversations = [...talks.flatMap((talk) => talk.conversations.map(({ guid }) => guid)), ...deeds.conversations]
-  const messages = [...talks.flatMap((talk) => talk.messages.map(({ guid }) => guid)), ...deeds.messages]
+  const conversations = [
+    ...talks.flatMap((talk) => talk.conversations.map(({ guid }) => guid)),
+    ...actions.conversations,
+  ]
+  const messages = [...talks.flatMap((talk) => talk.messages.map(({ guid }) => guid)), ...actions.messages]
   const dead = await listDeadLetters(pod)
   const photos: readonly string[] = await pod.db('photos').whereNull('remotePath').pluck('guid')
   return [
-    ...(await wrongsOf(pod, burst, [...deeds.posts, ...privatePosts], said, { notifications: 'not looked at' })),
+    ...(await wrongsOf(pod, burst, [...actions.posts, ...privatePosts], said, { notifications: 'not looked at' })),
     ...own.wrongs,
     ...missing('conversations', conversations, await pod.db('conversations').pluck('guid')),
     // The API does not return the guid of the first message of a local conversation.
-    ...missing('messages', messages, await pod.db('messages').pluck('guid'), deeds.conversations.length),
+    ...missing('messages', messages, await pod.db('messages').pluck('guid'), actions.conversations.length),
     // An upload whose response was lost is repeated, and stored twice.
-    ...missing('photos', deeds.photos, photos, requests.askedAgain + requests.failed.length),
+    ...missing('photos', actions.photos, photos, requests.askedAgain + requests.failed.length),
     ...dead.map(({ queue, name, fault }) => `a dead letter, ${name} of ${queue}: ${fault}`),
     ...said.filter(({ level }) => Number(level) >= ERROR).map((line) => `an error in the log: ${JSON.stringify(line)}`),
   ]
@@ -53,12 +56,12 @@ export async function wrongsOfLife(
 const ERROR = 50
 const createdAt = new Date('2025-05-06T07:08:09Z')
 
-function commentOf(deed: Deeds['comments'][number]): Burst['comments'][number] {
+function commentOf(deed: UserActions['comments'][number]): Burst['comments'][number] {
   return { ...deed, type: 'comment', text: '', created_at: createdAt }
 }
 
 /** The API does not return their guids. */
-async function likesOf({ db }: Pod, deeds: Deeds) {
+async function likesOf({ db }: Pod, actions: UserActions) {
   const rows: readonly { guid: string; postGuid: string; author: string }[] = await db('likes')
     .join('posts', 'posts.id', 'likes.postId')
     .join('people', 'people.id', 'likes.authorId')
@@ -67,8 +70,8 @@ async function likesOf({ db }: Pod, deeds: Deeds) {
   const likes = rows.map(({ postGuid, ...row }): LikeEntity => {
     return { ...row, type: 'like', parent_guid: postGuid, parent_type: 'Post', positive: true }
   })
-  const name = ({ author, parent_guid: guid }: Deeds['likes'][number]) => `${author} ${guid}`
-  return { likes, wrongs: missing('likes of people here', deeds.likes.map(name), likes.map(name)) }
+  const name = ({ author, parent_guid: guid }: UserActions['likes'][number]) => `${author} ${guid}`
+  return { likes, wrongs: missing('likes of people here', actions.likes.map(name), likes.map(name)) }
 }
 
 /** Each message of a friend is received once, also after a lost connection. */

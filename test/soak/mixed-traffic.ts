@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { isIdle } from '../../src/jobs/operations/queue-facts.js'
 import { follow } from '../support/http/event-stream.js'
 import { type Burst, type BurstSize, makeBurst, randomFrom, shuffled } from './burst-messages.js'
-import { liveOn, noDeeds, publishAll } from './client-sessions.js'
+import { liveOn, noUserActions, publishAll } from './client-sessions.js'
 import type { MixedLoadPod } from './mixed-load-pod.js'
 import { type Life, wrongsHeard, wrongsOfLife } from './mixed-outcome.js'
 import { noRequests, openClient, type PersistentClient, type Requests } from './persistent-client.js'
@@ -56,7 +56,7 @@ export async function live(
   const { pod, web, worker, localUsers } = mixedLoadPod
   const requests = noRequests()
   const clients = localUsers.map((who) => openClient(web.base, who, requests))
-  const life: Scene['life'] = { bursts: [], talks: [], deeds: noDeeds(), requests }
+  const life: Scene['life'] = { bursts: [], talks: [], actions: noUserActions(), requests }
   const scene: Scene = { mixedLoadPod, remotePods, clients, life }
   const listeners = localUsers.map(({ token }) => follow(() => ({ base: web.base, token })))
   await until('all listen', DONE_WITHIN, async () => listeners.every(({ placed }) => placed))
@@ -101,8 +101,8 @@ export async function live(
 async function sendBurst({ mixedLoadPod, remotePods, clients, life }: Scene, size: BurstSize): Promise<number> {
   const { web, localUsers } = mixedLoadPod
   const { authors, friends } = remotePods
-  const { bursts, talks, deeds } = life
-  const posts = await publishAll(clients, deeds)
+  const { bursts, talks, actions } = life
+  const posts = await publishAll(clients, actions)
   const burst = makeBurst(authors, posts, size)
   serveRoots(remotePods, burst)
   const talk = makeTalk(friends, localUsers, talks.at(-1)?.conversations ?? [], PRIVATELY)
@@ -115,7 +115,7 @@ async function sendBurst({ mixedLoadPod, remotePods, clients, life }: Scene, siz
   const friend = friends.slice(bursts.length % friends.length).slice(0, 1)
   const living = clients.map((client) => {
     const fakePods = localUsers.filter((other) => other !== client.who)
-    return liveOn(client, posts, [...fakePods, ...friend], deeds)
+    return liveOn(client, posts, [...fakePods, ...friend], actions)
   })
   await Promise.all([...living, ...Array.from({ length: LANES }, () => sendAll(web.base, line))])
   return sent

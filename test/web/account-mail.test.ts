@@ -283,17 +283,17 @@ describe('a change of the e-mail address', () => {
 
   it('sends five confirmations a day to a mailbox, and twenty mails for a user', async () => {
     const ida = await signedIn('ida')
-    for (let n = 0; n < 7; n += 1) expect((await change(ida, `Stranger+${n}@mail.example`)).statusCode).toBe(200)
-    await change(ida, 'stranger@mail.example')
+    for (let n = 0; n < 7; n += 1) expect((await change(ida, `Unknown+${n}@mail.example`)).statusCode).toBe(200)
+    await change(ida, 'unknown@mail.example')
     await runMails(opened.pod)
-    const toStranger = () => smtp.mails.filter(({ to }) => /^stranger/i.test(to[0] ?? '')).length
-    expect(toStranger()).toBe(5)
-    await change(ida, 'stranger@mail.example')
+    const toUnknown = () => smtp.mails.filter(({ to }) => /^unknown/i.test(to[0] ?? '')).length
+    expect(toUnknown()).toBe(5)
+    await change(ida, 'unknown@mail.example')
     for (let n = 0; n < 7; n += 1) await change(ida, `other${n}@mail.example`)
     const { id: userId } = await opened.pod.db('users').where({ username: 'ida' }).first('id')
     expect(await opened.pod.db('mails').where({ userId })).toHaveLength(20)
     await runMails(opened.pod)
-    expect(toStranger()).toBe(5)
+    expect(toUnknown()).toBe(5)
     expect(linkTo('other6@mail.example')).toBe('no link')
     expect((await findEmail(opened.pod, 'ida')).unconfirmedEmail).toBe('other6@mail.example')
   })

@@ -180,7 +180,7 @@ describe('the authenticator app', () => {
     })
   })
 
-  it('is asked for with the password before a change, and ends other sessions when it goes', async () => {
+  it('is requested with the password before a change, and ends other sessions when it goes', async () => {
     await withFactor(async ({ secret }, browser) => {
       pod.later(660)
       await browser.visit('/settings/password')

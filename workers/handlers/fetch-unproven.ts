@@ -14,7 +14,7 @@ type UnprovenJob = typeof discoverSignersJob | typeof lookUpPersonJob | typeof l
 const within = { within: ANONYMOUS_LOOKUP_LIMITS.discoveryMs }
 
 /**
- * Look-ups that need neither a verified signature nor an account. They have a queue of their own, so that no other work waits behind
+ * Lookups that need neither a verified signature nor an account. They have a queue of their own, so that no other work waits behind
  * them.
  */
 export const unprovenHandlers: Handlers<UnprovenJob, Pod, JobContext> = {
@@ -31,7 +31,7 @@ export const unprovenHandlers: Handlers<UnprovenJob, Pod, JobContext> = {
     runOnce(pod, () => withLimits(data.from, 'NotFetchable', () => fetchEntity(pod, data, within))),
 }
 
-/** Running look-ups: all under one key, and by host. */
+/** Running lookups: all under one key, and by host. */
 const allLookups = new Map<string, number>()
 const lookupsOfHost = new Map<string, number>()
 

@@ -103,7 +103,7 @@ export async function runOnce(pod: Pod, work: () => Promise<unknown>): Promise<v
     await work()
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
-    pod.log.info({ fault: error.fault, reason: error.message }, 'look-up failed, not retried')
+    pod.log.info({ fault: error.fault, reason: error.message }, 'lookup failed, not retried')
   }
 }
 
@@ -136,7 +136,7 @@ async function runInHostShare(
   )
 }
 
-/** Links and mentions take at most half of the share of a host, so that look-ups of its senders always get a slot. */
+/** Links and mentions take at most half of the share of a host, so that lookups of its senders always get a slot. */
 async function runInHalfHostShare(
   pod: Pod,
   host: string,

@@ -152,20 +152,20 @@ async function followImport(pod: Pod, { id }: Import, signal: AbortSignal, progr
     const reportProgress = ({ section, done, total }: { section: string; done: number; total: number | undefined }) =>
       progress.report({ step: section, done, total })
     await runImport(pod, id, { signal, reportProgress, makePicture: makeImportedPicture })
-    const found = await findImport(pod.db, { id })
-    if (found === undefined) throw new CommandError('The import was deleted.')
-    if (found.state !== 'running') return found
-    progress.report({ step: found.phase, done: found.lines, total: undefined })
+    const accountImport = await findImport(pod.db, { id })
+    if (accountImport === undefined) throw new CommandError('The import was deleted.')
+    if (accountImport.state !== 'running') return accountImport
+    progress.report({ step: accountImport.phase, done: accountImport.lines, total: undefined })
     await pause(LOOK_EVERY_MS, undefined, { signal })
   }
 }
 
 async function listItems(uid: string, options: OutputOptions & { readonly csv?: boolean }): Promise<void> {
   await withPod(async (pod) => {
-    const found = await findImport(pod.db, { uid })
-    if (found === undefined) throw new CommandError(`There is no import ${uid}.`)
+    const accountImport = await findImport(pod.db, { uid })
+    if (accountImport === undefined) throw new CommandError(`There is no import ${uid}.`)
     if (options.csv) process.stdout.write('section,position,ref,outcome,reason\r\n')
-    for await (const page of listItemOutcomes(pod.db, found.id, PAGE)) {
+    for await (const page of listItemOutcomes(pod.db, accountImport.id, PAGE)) {
       const lines = page.map(({ section, position, ref, outcome, reason }) => {
         if (options.csv) return csvLine([section, position, ref, outcome, reason])
         if (options.json) return `${JSON.stringify({ section, position, ref, outcome, reason })}\n`
@@ -226,8 +226,8 @@ async function requireUser(pod: Pod, username: string): Promise<ImportingUser> {
 async function requireFiles(...files: readonly (string | undefined)[]): Promise<void> {
   for (const file of files) {
     if (file === undefined) continue
-    const facts = await stat(file).catch(() => undefined)
-    if (facts?.isFile() !== true) throw new CommandError(`There is no file ${file}.`)
+    const fileStats = await stat(file).catch(() => undefined)
+    if (fileStats?.isFile() !== true) throw new CommandError(`There is no file ${file}.`)
   }
 }
 

@@ -238,9 +238,9 @@ interface ForgetOptions extends OutputOptions {
 
 async function forget(address: string, options: ForgetOptions): Promise<void> {
   const person = await withPod(async (pod) => {
-    const found = await findRemotePerson(pod, address)
-    if (options.yes) await deleteRemotePerson(pod, found)
-    return found
+    const remotePerson = await findRemotePerson(pod, address)
+    if (options.yes) await deleteRemotePerson(pod, remotePerson)
+    return remotePerson
   })
   const { guid, rows } = person
   const counts = Object.entries(rows)

@@ -145,13 +145,19 @@ export async function findActiveUser(pod: Pick<Pod, 'db'>, address: string): Pro
 }
 
 async function findGrantWhere(pod: Pick<Pod, 'db'>, columns: Record<string, string>): Promise<Grant | undefined> {
-  const found = await Authorization.query(pod.db)
+  const authorizations = await Authorization.query(pod.db)
     .joinRelated('[client, user.person]')
     .where(columns)
     .select('authorizations.grantId', 'authorizations.scopes', 'client.clientId as name', 'user:person.address')
     .first()
     .castTo<{ grantId: string; scopes: string[]; name: string; address: string } | undefined>()
-  return found && { ...found, clientId: found.name, scopes: found.scopes.filter(isScope) }
+  return (
+    authorizations && {
+      ...authorizations,
+      clientId: authorizations.name,
+      scopes: authorizations.scopes.filter(isScope),
+    }
+  )
 }
 
 function selectUserIds(pod: Pick<Pod, 'db'>, address: string) {

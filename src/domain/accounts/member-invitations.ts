@@ -35,9 +35,13 @@ export async function inviteByMember(
       .forNoKeyUpdate()
       .throwIfNotFound()
     await requireMayInvite(pod, transaction, user)
-    const made = await insertInvitation(transaction, { ...invitation, createdBy: user.username, inviterId: userId })
-    const record = await requireOwn(transaction, userId, made.id)
-    return { invitation: record, url: `${pod.config.url}/users/sign_up?invitation=${made.code}` }
+    const invitationId = await insertInvitation(transaction, {
+      ...invitation,
+      createdBy: user.username,
+      inviterId: userId,
+    })
+    const record = await requireOwn(transaction, userId, invitationId.id)
+    return { invitation: record, url: `${pod.config.url}/users/sign_up?invitation=${invitationId.code}` }
   })
 }
 
@@ -97,7 +101,7 @@ async function requireMayInvite(pod: Pick<Pod, 'now' | 'config'>, db: Knex, user
 }
 
 async function requireOwn(db: Knex, userId: number, id: number): Promise<InvitationRecord> {
-  const found = await findInvitationByInviter(db, userId, id)
-  if (found === undefined) throw new Refusal('invitation_not_found', 'You have no invitation with this number.')
-  return found
+  const invitation = await findInvitationByInviter(db, userId, id)
+  if (invitation === undefined) throw new Refusal('invitation_not_found', 'You have no invitation with this number.')
+  return invitation
 }

@@ -14,7 +14,7 @@ const RESERVED_NAME = /^pod-account(-\d+)?$/
 const KEY_BITS = 2048
 
 /** The account of each open database. It never changes, and is not stored here before it exists. */
-const known = new WeakMap<Knex, PodAccount>()
+const podAccounts = new WeakMap<Knex, PodAccount>()
 
 export function isPodAccountName(username: string): boolean {
   return RESERVED_NAME.test(username)
@@ -24,10 +24,10 @@ export function isPodAccountName(username: string): boolean {
 export async function findOrMakePodAccount(
   pod: Pick<Pod, 'config' | 'db' | 'crypto' | 'secrets'>,
 ): Promise<PodAccount> {
-  const account = known.get(pod.db)
+  const account = podAccounts.get(pod.db)
   if (account !== undefined) return account
   const { guid, address } = (await findPodAccount(pod.db)) ?? (await makePodAccount(pod))
-  known.set(pod.db, { guid, address })
+  podAccounts.set(pod.db, { guid, address })
   return { guid, address }
 }
 

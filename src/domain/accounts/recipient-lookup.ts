@@ -22,17 +22,17 @@ export function openRecipientLookup(
   limits: RecipientsLimits = RECEIVE_LIMITS,
   now = () => performance.now(),
 ): RecipientLookup {
-  const known = new LRUCache<string, number>({ max: limits.recipients })
+  const cachedUserIds = new LRUCache<string, number>({ max: limits.recipients })
   const ask = groupCommit({ atOnce: 1, items: RECEIVE_LIMITS.recipientsPerQuestion }, (guids: readonly string[]) =>
     findLocalGuids(db, guids),
   )
 
   return {
     async isLocal(guid) {
-      if ((known.get(guid) ?? 0) > now()) return true
-      known.delete(guid)
+      if ((cachedUserIds.get(guid) ?? 0) > now()) return true
+      cachedUserIds.delete(guid)
       if (!isGuid(guid) || !(await ask([guid])).has(guid)) return false
-      known.set(guid, now() + limits.recipientAgeMs)
+      cachedUserIds.set(guid, now() + limits.recipientAgeMs)
       return true
     },
   }

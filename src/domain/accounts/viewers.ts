@@ -35,9 +35,9 @@ export function openViewerLookup({ db }: Pick<Pod, 'db'>): ViewerLookup {
   const ask = groupCommit(
     { atOnce: Number.POSITIVE_INFINITY, items: TOKEN_BATCH_SIZE },
     async (tokens: readonly string[]) => {
-      const each = [...new Set(tokens)]
-      const holders = await AccessToken.findHoldersByHashes(db, each.map(hashToken))
-      return new Map(each.map((token, place) => [token, holders.get(place)]))
+      const uniqueTokens = [...new Set(tokens)]
+      const holders = await AccessToken.findHoldersByHashes(db, uniqueTokens.map(hashToken))
+      return new Map(uniqueTokens.map((token, place) => [token, holders.get(place)]))
     },
   )
   return {
@@ -88,8 +88,8 @@ function viewerOfToken(holder: TokenHolder): Viewer | undefined {
 const parsedScopes = new LRUCache<string, ReadonlySet<Scope>>({ max: 1_000 })
 
 function parseScopes(text: string): ReadonlySet<Scope> {
-  const known = parsedScopes.get(text)
-  if (known !== undefined) return known
+  const cachedScopes = parsedScopes.get(text)
+  if (cachedScopes !== undefined) return cachedScopes
   const named = text.split(' ').filter(isScope)
   const included = named.includes('administration') ? (['moderation'] as const) : []
   const scopes = new Set([...named, ...included, ALWAYS_GRANTED])

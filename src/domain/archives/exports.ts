@@ -64,19 +64,21 @@ export async function listExports({ db }: Pick<Pod, 'db'>, { userId }: Viewer): 
 }
 
 export async function readExport({ db }: Pick<Pod, 'db'>, { userId }: Viewer, uid: string): Promise<Export> {
-  const found = await findExport(db, userId, uid)
-  if (found === undefined) throw new Refusal<ExportRefusal>('export_not_found', 'There is no export with this id.')
-  return found
+  const accountExport = await findExport(db, userId, uid)
+  if (accountExport === undefined)
+    throw new Refusal<ExportRefusal>('export_not_found', 'There is no export with this id.')
+  return accountExport
 }
 
 /** The export with a file that can be read. */
 export async function readFinishedExport(pod: Pick<Pod, 'db' | 'now'>, viewer: Viewer, uid: string): Promise<Export> {
-  const found = await readExport(pod, viewer, uid)
-  if (found.state === 'expired' || (found.expiresAt !== null && found.expiresAt <= pod.now())) {
+  const accountExport = await readExport(pod, viewer, uid)
+  if (accountExport.state === 'expired' || (accountExport.expiresAt !== null && accountExport.expiresAt <= pod.now())) {
     throw new Refusal<ExportRefusal>('export_expired', 'The file of this export is deleted.')
   }
-  if (found.state !== 'ready') throw new Refusal<ExportRefusal>('export_not_ready', 'The export is not finished.')
-  return found
+  if (accountExport.state !== 'ready')
+    throw new Refusal<ExportRefusal>('export_not_ready', 'The export is not finished.')
+  return accountExport
 }
 
 /**
@@ -111,10 +113,10 @@ export async function deleteExport(
   uid: string,
   via: 'api' | 'console',
 ): Promise<void> {
-  const found = await readExport(pod, viewer, uid)
-  if (via === 'api') requireCopy(found)
-  await pod.pictures.deleteExports([exportFile(found)])
-  await markDeleted(pod.db, found.id)
+  const accountExport = await readExport(pod, viewer, uid)
+  if (via === 'api') requireCopy(accountExport)
+  await pod.pictures.deleteExports([exportFile(accountExport)])
+  await markDeleted(pod.db, accountExport.id)
 }
 
 /** Throws for an export with the private key: no token requests, reads or deletes it. */

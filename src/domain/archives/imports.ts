@@ -13,7 +13,8 @@ export async function listImports({ db }: Pick<Pod, 'db'>, { userId }: Viewer): 
 }
 
 export async function readImport({ db }: Pick<Pod, 'db'>, { userId }: Viewer, uid: string): Promise<Import> {
-  const found = await findImport(db, { userId, uid })
-  if (found === undefined) throw new Refusal<ImportRefusal>('import_not_found', 'There is no import with this id.')
-  return found
+  const accountImport = await findImport(db, { userId, uid })
+  if (accountImport === undefined)
+    throw new Refusal<ImportRefusal>('import_not_found', 'There is no import with this id.')
+  return accountImport
 }

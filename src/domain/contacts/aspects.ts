@@ -46,8 +46,8 @@ export async function ownAspectIds(
   chosen: 'all' | readonly number[],
 ): Promise<readonly number[]> {
   const own = Aspect.query(transaction).select('id').where({ userId })
-  const found = await (chosen === 'all' ? own : own.whereRaw('id = any(?)', [[...chosen]]))
-  return found.map(({ id }) => id)
+  const aspects = await (chosen === 'all' ? own : own.whereRaw('id = any(?)', [[...chosen]]))
+  return aspects.map(({ id }) => id)
 }
 
 /** Creates an aspect in the last position. */

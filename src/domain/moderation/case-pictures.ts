@@ -29,12 +29,16 @@ export async function showCasePicture(
   actor: Actor,
   picture: PictureOfCase,
 ): Promise<void> {
-  const found = await requirePictureOfCase(pod, actor, picture)
+  const caseOfPicture = await requirePictureOfCase(pod, actor, picture)
   await inTransaction(pod, async (transaction) => {
     const { photoGuid } = picture
     if (!(await requestCasePicture(transaction, photoGuid, pod.now()))) return
     await enqueueJob(pod, transaction, previewPictureJob, { photoGuid })
-    const entry = { ...auditContext(actor), ...caseEntry(found, 'case.picture_shown'), after: { photo: photoGuid } }
+    const entry = {
+      ...auditContext(actor),
+      ...caseEntry(caseOfPicture, 'case.picture_shown'),
+      after: { photo: photoGuid },
+    }
     await appendAuditEntry(transaction, entry, pod.now())
   })
 }
@@ -66,9 +70,9 @@ async function requirePictureOfCase(
   actor: Actor,
   { caseId, photoGuid }: PictureOfCase,
 ): Promise<WholeCase> {
-  const found = await findWholeCase(pod, actor, caseId)
-  if (!found.photoGuids.includes(photoGuid)) throw pictureNotFound()
-  return found
+  const moderationCase = await findWholeCase(pod, actor, caseId)
+  if (!moderationCase.photoGuids.includes(photoGuid)) throw pictureNotFound()
+  return moderationCase
 }
 
 function pictureNotFound(): Refusal {

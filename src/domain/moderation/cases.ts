@@ -65,21 +65,25 @@ export async function readModerationCase(
 ): Promise<WholeCase> {
   requirePower(actor, 'moderation')
   await releaseIdle(pod)
-  const found = await findWholeCase(pod, actor, id)
-  if (!found.public && found.text !== null) {
+  const moderationCase = await findWholeCase(pod, actor, id)
+  if (!moderationCase.public && moderationCase.text !== null) {
     await inTransaction(pod, (transaction) =>
-      appendAuditEntry(transaction, { ...auditContext(actor), ...caseEntry(found, 'case.private_read') }, pod.now()),
+      appendAuditEntry(
+        transaction,
+        { ...auditContext(actor), ...caseEntry(moderationCase, 'case.private_read') },
+        pod.now(),
+      ),
     )
   }
-  return found
+  return moderationCase
 }
 
 /** The same without an entry, for the comparison with what a moderator has read. */
 export async function findWholeCase({ db }: Pick<Pod, 'db'>, actor: Actor, id: number): Promise<WholeCase> {
   requirePower(actor, 'moderation')
-  const found = await findCase(db, id, hiddenAuthorForActor(actor))
-  if (found === undefined) throw caseNotFound()
-  return { ...found, ...(await readCaseHistory(db, id)) }
+  const moderationCase = await findCase(db, id, hiddenAuthorForActor(actor))
+  if (moderationCase === undefined) throw caseNotFound()
+  return { ...moderationCase, ...(await readCaseHistory(db, id)) }
 }
 
 /** A case without its text, and a number that each change of a moderator raises. */
@@ -89,9 +93,9 @@ export async function readCaseState(
   id: number,
 ): Promise<{ readonly found: ListedCase; readonly decisions: number }> {
   requirePower(actor, 'moderation')
-  const found = await findCase(db, id, hiddenAuthorForActor(actor))
-  if (found === undefined) throw caseNotFound()
-  return { found, decisions: await countCaseDecisions(db, id) }
+  const moderationCase = await findCase(db, id, hiddenAuthorForActor(actor))
+  if (moderationCase === undefined) throw caseNotFound()
+  return { found: moderationCase, decisions: await countCaseDecisions(db, id) }
 }
 
 export function findLastReport({ db }: Pick<Pod, 'db'>, actor: Actor): Promise<Date | undefined> {

@@ -129,23 +129,27 @@ async function changeCase(
   await releaseIdle(pod)
   return inTransaction(pod, async (transaction) => {
     const hidden = hiddenAuthorForActor(actor)
-    const found = await lockCase(transaction, id, hidden)
-    if (found === undefined) throw caseNotFound()
+    const moderationCase = await lockCase(transaction, id, hidden)
+    if (moderationCase === undefined) throw caseNotFound()
     const at = pod.now()
     const steps: CaseStep[] = []
     const changed = await run(
-      found,
+      moderationCase,
       async (step) => {
-        await applyStep(transaction, actor, found, step, at)
+        await applyStep(transaction, actor, moderationCase, step, at)
         steps.push(step)
       },
       transaction,
     )
     if (changed) await enqueueAnnouncement(pod, transaction, { cases: [id] })
     for (const { event } of steps) {
-      await appendAuditEntry(transaction, { ...auditContext(actor), ...caseEntry(found, `case.${event}`), reason }, at)
+      await appendAuditEntry(
+        transaction,
+        { ...auditContext(actor), ...caseEntry(moderationCase, `case.${event}`), reason },
+        at,
+      )
     }
-    return { changed, case: (await findCase(transaction, id, hidden)) ?? found }
+    return { changed, case: (await findCase(transaction, id, hidden)) ?? moderationCase }
   })
 }
 

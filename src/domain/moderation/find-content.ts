@@ -47,10 +47,10 @@ export async function findContent(
   )
     .where({ targetType: type, targetGuid: guid })
     .first('id', 'reportCount')
-  const found = type === 'post' ? await findPost(transaction, guid) : await findComment(transaction, guid)
-  if (found === undefined || !(found.public || (openedCase?.reportCount ?? 0) > 0)) return undefined
-  const user = await User.query(transaction).findOne({ personId: found.author.id })
-  return { ...found, user, caseId: openedCase?.id }
+  const content = type === 'post' ? await findPost(transaction, guid) : await findComment(transaction, guid)
+  if (content === undefined || !(content.public || (openedCase?.reportCount ?? 0) > 0)) return undefined
+  const user = await User.query(transaction).findOne({ personId: content.author.id })
+  return { ...content, user, caseId: openedCase?.id }
 }
 
 /** Refuses content of the actor, and content of moderators and admins for moderators. */

@@ -31,24 +31,24 @@ export async function hideContent(
 ): Promise<ActionOutcome> {
   requirePower(actor, 'moderation')
   return inTransaction(pod, async (transaction) => {
-    const found = await findContent(transaction, target)
-    if (found === undefined) throw contentNotFound(target.type)
+    const content = await findContent(transaction, target)
+    if (content === undefined) throw contentNotFound(target.type)
     const reason = requireReason(options)
-    requireActionOnContent(actor, found)
+    requireActionOnContent(actor, content)
     const { type, guid } = target
     const inForce = await findActionInForce(transaction, { kind: 'hide', targetType: type, targetGuid: guid })
     if (inForce !== undefined) return { changed: false }
-    const action = await hideContentBatch(pod, transaction, actor, contentIds(target, found), {
-      target: { type, guid, label: found.author.address },
+    const action = await hideContentBatch(pod, transaction, actor, contentIds(target, content), {
+      target: { type, guid, label: content.author.address },
       reason,
-      caseId: options.caseId ?? found.caseId,
+      caseId: options.caseId ?? content.caseId,
       until: options.until,
-      before: { hidden: found.isHidden },
+      before: { hidden: content.isHidden },
       after: { hidden: true },
-      details: { userId: found.user?.id ?? null },
+      details: { userId: content.user?.id ?? null },
       effect: async (actionId) => {
-        if (found.user === undefined || silent) return
-        await sendNotice(pod, transaction, { kind: 'content_hidden', userId: found.user.id, actionId, target })
+        if (content.user === undefined || silent) return
+        await sendNotice(pod, transaction, { kind: 'content_hidden', userId: content.user.id, actionId, target })
       },
     })
     return { changed: true, action }

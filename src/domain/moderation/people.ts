@@ -58,11 +58,14 @@ export async function readPerson(
   actor: Actor,
   guid: string,
 ): Promise<WholePersonRecord> {
-  const found = await findWholePerson(pod, actor, guid)
-  const shown = [found.email !== null && 'email', (found.signUpIp ?? found.signInIp) !== null && 'ips']
+  const moderatedPerson = await findWholePerson(pod, actor, guid)
+  const shown = [
+    moderatedPerson.email !== null && 'email',
+    (moderatedPerson.signUpIp ?? moderatedPerson.signInIp) !== null && 'ips',
+  ]
   const fields = shown.filter((field) => field !== false)
   if (fields.length > 0) {
-    const target = { type: 'person', guid, label: found.address }
+    const target = { type: 'person', guid, label: moderatedPerson.address }
     await inTransaction(pod, (transaction) =>
       appendAuditEntry(
         transaction,
@@ -71,7 +74,7 @@ export async function readPerson(
       ),
     )
   }
-  return found
+  return moderatedPerson
 }
 
 /** The same without an entry, for the comparison with what a moderator has read, and for pages that do not show the addresses. */

@@ -13,10 +13,10 @@ export async function readContent(
   target: ContentTarget,
 ): Promise<FoundContent> {
   requirePower(actor, 'moderation')
-  const found = await findContent(transaction, target)
-  const isAboutActor = found?.caseId !== undefined && found.author.id === actor.personId
-  if (found === undefined || (!found.public && isAboutActor)) throw contentNotFound(target.type)
-  return found
+  const content = await findContent(transaction, target)
+  const isAboutActor = content?.caseId !== undefined && content.author.id === actor.personId
+  if (content === undefined || (!content.public && isAboutActor)) throw contentNotFound(target.type)
+  return content
 }
 
 /** Reads a post or a comment for a moderator, hidden or not. Reading private content is recorded in the audit log. */
@@ -27,20 +27,20 @@ export async function readRecordedContent(
 ): Promise<FoundContent> {
   requirePower(actor, 'moderation')
   return inTransaction(pod, async (transaction) => {
-    const found = await readContent(transaction, actor, target)
-    if (!found.public) {
+    const content = await readContent(transaction, actor, target)
+    if (!content.public) {
       const { type, guid } = target
       await appendAuditEntry(
         transaction,
         {
           ...auditContext(actor),
           action: 'case.private_read',
-          caseId: found.caseId,
-          target: { type, guid, label: `case ${found.caseId}` },
+          caseId: content.caseId,
+          target: { type, guid, label: `case ${content.caseId}` },
         },
         pod.now(),
       )
     }
-    return found
+    return content
   })
 }

@@ -126,8 +126,8 @@ export async function recordAction(
 }
 
 async function requireCase(transaction: Knex.Transaction, { personId }: Actor, caseId: number): Promise<void> {
-  const found = await findCase(transaction, caseId, personId)
-  if (found === undefined) throw new Refusal('case_not_found', 'There is no case with this number.')
+  const moderationCase = await findCase(transaction, caseId, personId)
+  if (moderationCase === undefined) throw new Refusal('case_not_found', 'There is no case with this number.')
 }
 
 /** The fields of an audit entry that are about the actor. */

@@ -41,34 +41,34 @@ export async function removeContent(
   requirePower(actor, 'moderation')
   return inTransaction(pod, async (transaction) => {
     const { type, guid } = target
-    const found = await findContent(transaction, target)
-    if (found === undefined) {
+    const content = await findContent(transaction, target)
+    if (content === undefined) {
       if (await isRemoved(transaction, target)) return { changed: false, retracted: false }
       throw contentNotFound(type)
     }
     const reason = requireReason(options)
-    requireActionOnContent(actor, found)
+    requireActionOnContent(actor, content)
     const inForce = await findActionInForce(transaction, { kind: 'remove', targetType: type, targetGuid: guid })
     if (inForce !== undefined) return { changed: false, retracted: false }
-    if (found.caseId !== undefined) {
-      await transaction('moderation_cases').where({ id: found.caseId }).update({ targetDeleted: 'moderator' })
+    if (content.caseId !== undefined) {
+      await transaction('moderation_cases').where({ id: content.caseId }).update({ targetDeleted: 'moderator' })
     }
-    const { retraction } = found
+    const { retraction } = content
     if (retraction !== undefined) await retractEntity(pod, transaction, retraction)
-    const tombstones = retraction === undefined ? await tombstonesFor(transaction, actor.personId, target, found) : []
+    const tombstones = retraction === undefined ? await tombstonesFor(transaction, actor.personId, target, content) : []
 
     const action = await recordAction(pod, transaction, actor, {
       kind: 'remove',
-      target: { type, guid, label: found.author.address },
+      target: { type, guid, label: content.author.address },
       reason,
-      caseId: options.caseId ?? found.caseId,
+      caseId: options.caseId ?? content.caseId,
       undo: { possible: retraction === undefined },
       after: { retracted: retraction !== undefined },
-      details: { tombstones, caseId: found.caseId ?? null },
+      details: { tombstones, caseId: content.caseId ?? null },
       effect: async (actionId) => {
-        if (retraction === undefined) await hideContentRows(transaction, actionId, contentIds(target, found))
-        if (found.user === undefined || silent) return
-        await sendNotice(pod, transaction, { kind: 'content_removed', userId: found.user.id, actionId, target })
+        if (retraction === undefined) await hideContentRows(transaction, actionId, contentIds(target, content))
+        if (content.user === undefined || silent) return
+        await sendNotice(pod, transaction, { kind: 'content_removed', userId: content.user.id, actionId, target })
       },
     })
     return { changed: true, retracted: retraction !== undefined, action }
@@ -90,31 +90,31 @@ export async function purgeContent(
   requirePower(actor, 'administration')
   return inTransaction(pod, async (transaction) => {
     const { type, guid } = target
-    const found = await findContent(transaction, target)
-    if (found === undefined) {
+    const content = await findContent(transaction, target)
+    if (content === undefined) {
       if (await isRemoved(transaction, target)) return { changed: false }
       throw contentNotFound(type)
     }
     const reason = requireReason(options)
-    if (found.author.podId === null) {
+    if (content.author.podId === null) {
       throw new Refusal('not_remote', 'The author has an account on this pod. Remove the content instead.')
     }
     if (confirm !== guid) {
-      const preview = { type, author: found.author.address, created_at: found.createdAt.toISOString() }
+      const preview = { type, author: content.author.address, created_at: content.createdAt.toISOString() }
       throw new Refusal('confirmation_needed', `Set confirm to ${guid} to delete this permanently.`, {
         details: { preview },
       })
     }
-    if (found.caseId !== undefined) {
-      await transaction('moderation_cases').where({ id: found.caseId }).update({ targetDeleted: 'purge' })
+    if (content.caseId !== undefined) {
+      await transaction('moderation_cases').where({ id: content.caseId }).update({ targetDeleted: 'purge' })
     }
-    await tombstonesFor(transaction, actor.personId, target, found)
-    await destroyAndCancelCreations(transaction, type, [found.id])
+    await tombstonesFor(transaction, actor.personId, target, content)
+    await destroyAndCancelCreations(transaction, type, [content.id])
     const action = await recordAction(pod, transaction, actor, {
       kind: 'purge',
-      target: { type, guid, label: found.author.address },
+      target: { type, guid, label: content.author.address },
       reason,
-      caseId: options.caseId ?? found.caseId,
+      caseId: options.caseId ?? content.caseId,
       undo: { possible: false },
     })
     return { changed: true, action }

@@ -134,8 +134,8 @@ async function addReport(pod: Pod, { userId }: Viewer, text: string, target: Rep
     const user = await User.query(transaction).findById(userId).forNoKeyUpdate().throwIfNotFound()
     const { id: caseId, ...found } = await lockOrInsertCase(transaction, snapshot, createdAt)
     const report = { userId, caseId, postId, commentId, reason, createdAt }
-    const made = await transaction('reports').insert(report).onConflict().ignore().returning('id')
-    if (made.length === 0) throw refusal('already_reported', 'You have already reported this.')
+    const insertedReports = await transaction('reports').insert(report).onConflict().ignore().returning('id')
+    if (insertedReports.length === 0) throw refusal('already_reported', 'You have already reported this.')
     await requireFewReports(pod, transaction, userId)
 
     const isClosed = found.state === 'resolved' || found.state === 'dismissed'

@@ -32,19 +32,19 @@ export async function readDeadLetterPayload(
   actor: Actor,
   id: string,
 ): Promise<DeadLetterView> {
-  const found = await requireDeadLetter(pod, actor, id)
+  const deadLetter = await requireDeadLetter(pod, actor, id)
   await recordOperatorChange(pod, actor, {
     action: 'dead_letters.payload',
     target: { type: 'dead_letters', label: id },
   })
-  return viewOf(found)
+  return viewOf(deadLetter)
 }
 
 async function requireDeadLetter(pod: Pick<Pod, 'db' | 'jobs'>, actor: Actor, id: string): Promise<DeadLetterDetails> {
   requirePower(actor, 'administration')
-  const found = await showDeadLetter(pod, id)
-  if (found === undefined) throw new Refusal('dead_letter_not_found', 'There is no such dead letter.')
-  return found
+  const deadLetter = await showDeadLetter(pod, id)
+  if (deadLetter === undefined) throw new Refusal('dead_letter_not_found', 'There is no such dead letter.')
+  return deadLetter
 }
 
 function viewOf({ payload, isPublic, data, ...deadLetter }: DeadLetterDetails): DeadLetterView {

@@ -30,9 +30,9 @@ export async function listDeadLetterPage(
 ): Promise<IdPageResult<DeadLetter>> {
   requirePower(actor, 'administration')
   const isTowardsNewer = page.before === undefined && page.after !== undefined
-  const found = await findDeadLetters(pod, filter, { ...page, limit: limit + 1 })
-  const items = found.slice(0, limit).map(withoutPlace)
-  const goesOn = found.length > limit
+  const deadLetters = await findDeadLetters(pod, filter, { ...page, limit: limit + 1 })
+  const items = deadLetters.slice(0, limit).map(withoutPlace)
+  const goesOn = deadLetters.length > limit
   if (isTowardsNewer) return { items: items.toReversed(), hasOlder: true, hasNewer: goesOn }
   return { items, hasOlder: goesOn, hasNewer: page.before !== undefined }
 }

@@ -39,10 +39,10 @@ export async function startOperation(
   operation: Omit<NewOperation, 'actor'>,
 ): Promise<BackgroundOperation> {
   const { guid, name, role, via } = actor
-  const made = await insertOperation(transaction, { ...operation, actor: { guid, name, role, via } })
-  if (made === undefined) throw new Refusal('operation_running', 'The same operation is running already.')
-  await enqueueJob(pod, transaction, runOperationJob, { operationId: made.id })
-  return made
+  const inserted = await insertOperation(transaction, { ...operation, actor: { guid, name, role, via } })
+  if (inserted === undefined) throw new Refusal('operation_running', 'The same operation is running already.')
+  await enqueueJob(pod, transaction, runOperationJob, { operationId: inserted.id })
+  return inserted
 }
 
 /**
@@ -55,8 +55,8 @@ export async function continueOperation(
   { guid, name, role, via }: Actor,
   operation: Omit<NewOperation, 'actor'>,
 ): Promise<void> {
-  const made = await insertOperation(transaction, { ...operation, actor: { guid, name, role, via } })
-  const operationId = made?.id ?? (await touchStalledOperation(transaction, operation))
+  const inserted = await insertOperation(transaction, { ...operation, actor: { guid, name, role, via } })
+  const operationId = inserted?.id ?? (await touchStalledOperation(transaction, operation))
   if (operationId !== undefined) await enqueueJob(pod, transaction, runOperationJob, { operationId })
 }
 

@@ -49,8 +49,8 @@ export async function listPods(
   { offset, limit }: OffsetPage,
 ): Promise<{ readonly items: readonly ListedPod[]; readonly more: boolean }> {
   requirePower(actor, 'moderation')
-  const found = await listPodPage(db, filter, { offset, limit: limit + 1 })
-  return { items: found.slice(0, limit), more: found.length > limit }
+  const podPage = await listPodPage(db, filter, { offset, limit: limit + 1 })
+  return { items: podPage.slice(0, limit), more: podPage.length > limit }
 }
 
 /** Finds a known pod by its host, with the port if it is not 443. */

@@ -91,10 +91,10 @@ export async function dropQuarantine(
 ): Promise<number> {
   requirePower(actor, 'administration')
   const reason = requireReason({ reason: text })
-  const found = await countQuarantined(pod.db, filter)
-  if (found > 0 && confirm !== String(found)) {
-    throw new Refusal('confirmation_needed', `Set confirm to ${found} to delete the messages.`, {
-      details: { preview: { messages: found } },
+  const quarantinedRows = await countQuarantined(pod.db, filter)
+  if (quarantinedRows > 0 && confirm !== String(quarantinedRows)) {
+    throw new Refusal('confirmation_needed', `Set confirm to ${quarantinedRows} to delete the messages.`, {
+      details: { preview: { messages: quarantinedRows } },
     })
   }
   let count = 0

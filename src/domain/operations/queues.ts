@@ -78,8 +78,8 @@ export async function listJobs(
   state: JobState,
   { offset, limit }: { readonly offset: number; readonly limit: number },
 ): Promise<{ readonly items: readonly JobSummary[]; readonly hasMore: boolean }> {
-  const found = await jobs.list(queue, state, offset, limit + 1)
-  return { items: found.slice(0, limit), hasMore: found.length > limit }
+  const jobList = await jobs.list(queue, state, offset, limit + 1)
+  return { items: jobList.slice(0, limit), hasMore: jobList.length > limit }
 }
 
 export interface QueueChange {

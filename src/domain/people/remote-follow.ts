@@ -24,10 +24,10 @@ export async function findFollowUrl(
   const origin = `https://${host}`
   if (!isUrl(origin)) return undefined
   const { hostname, port, href } = new URL(origin)
-  const known = await RemotePod.query(pod.db)
+  const remotePod = await RemotePod.query(pod.db)
     .select('software')
     .findOne({ host: hostname, port: port === '' ? 443 : Number(port) })
-  const path = FOLLOW_PAGES[known?.software?.toLowerCase() ?? ''] ?? DEFAULT_FOLLOW_PAGE
+  const path = FOLLOW_PAGES[remotePod?.software?.toLowerCase() ?? ''] ?? DEFAULT_FOLLOW_PAGE
   return new URL(path.replace('{address}', encodeURIComponent(address)), href).href
 }
 

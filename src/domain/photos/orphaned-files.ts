@@ -14,8 +14,8 @@ export async function* orphanedFiles(
     const last = listed.at(-1)
     if (last === undefined) return
     const names = [...new Set(listed.map(({ name }) => photoNameOf(name)))]
-    const known = new Set<string>(await db('photos').whereIn('name', names).pluck('name'))
-    yield listed.filter(({ name }) => !known.has(photoNameOf(name)))
+    const storedNames = new Set<string>(await db('photos').whereIn('name', names).pluck('name'))
+    yield listed.filter(({ name }) => !storedNames.has(photoNameOf(name)))
     after = last.name
   }
 }

@@ -123,9 +123,9 @@ async function readPage<Item extends PostOrComment>(
 ): Promise<ListPage<Item>> {
   const towardsOlder = position === undefined ? first === 'newest' : position.side === 'before'
   const query = orderByTime(list(), towardsOlder ? 'desc' : 'asc').limit(limit + 1)
-  const found = await (position === undefined ? query : limitToSide(query, position))
-  const items = found.slice(0, limit)
-  const goesOn = found.length > limit
+  const posts = await (position === undefined ? query : limitToSide(query, position))
+  const items = posts.slice(0, limit)
+  const goesOn = posts.length > limit
   const goesBack = position !== undefined && (await hasItemsOnOtherSide(list, items[0], towardsOlder))
   const isReversed = towardsOlder !== (first === 'newest')
   return {

@@ -162,17 +162,17 @@ async function lockPendingPhotos(
   guids: readonly string[],
 ): Promise<readonly Photo[]> {
   if (guids.length === 0) return []
-  const found = await Photo.query(transaction)
+  const pendingPhotos = await Photo.query(transaction)
     .where({ authorId: viewer.personId, pending: true })
     .whereIn('guid', [...guids])
     .orderBy('id')
     .forUpdate()
-  const photos = guids.map((guid) => found.find((photo) => photo.guid === guid))
-  const all = photos.filter((photo) => photo !== undefined)
-  if (all.length < guids.length || new Set(all).size < all.length) {
+  const photos = guids.map((guid) => pendingPhotos.find((photo) => photo.guid === guid))
+  const lockedPhotos = photos.filter((photo) => photo !== undefined)
+  if (lockedPhotos.length < guids.length || new Set(lockedPhotos).size < lockedPhotos.length) {
     throw refusal('photos_invalid', 'Each photo must be one of your own that is not part of a post yet.')
   }
-  return all
+  return lockedPhotos
 }
 
 async function addPoll(

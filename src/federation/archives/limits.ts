@@ -14,7 +14,7 @@ export const IMPORT_LIMITS = {
   batchItems: 500,
   /** Characters of the items of one transaction. */
   batchCharacters: 4 * 1024 ** 2,
-  /** Milliseconds between two look-ups at one host. */
+  /** Milliseconds between two lookups at one host. */
   lookUpEveryMs: 500,
   /** Milliseconds between two fetches of entities from one host. */
   fetchEveryMs: 1_000,

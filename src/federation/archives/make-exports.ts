@@ -51,9 +51,9 @@ async function makeExport(pod: Pod, claimed: Export, stopping: AbortSignal): Pro
     await pod.pictures.storeExport(exportFile(claimed), { path: draft, bytes, sha256 })
     const finishedAt = pod.now()
     const expiresAt = new Date(finishedAt.getTime() + ARCHIVE_LIMITS.exportDays * DAY_MS)
-    const facts = { bytes, sha256, leftOut, finishedAt, expiresAt }
+    const finishedExport = { bytes, sha256, leftOut, finishedAt, expiresAt }
     const isWanted = await inTransaction(pod, async (transaction) => {
-      if (!(await completeExport(transaction, claimed, facts))) return false
+      if (!(await completeExport(transaction, claimed, finishedExport))) return false
       await enqueueAccountMail(pod, transaction, 'archive_ready', claimed.userId)
       return true
     })

@@ -15,11 +15,11 @@ import { savePerson } from './save-person.js'
 import { openSharedLookups, type SharedLookups } from './shared-lookups.js'
 
 export interface DiscoverOptions {
-  /** For retries: looks up the person although a look-up failed in the last minute. */
+  /** For retries: looks up the person although a lookup failed in the last minute. */
   readonly again?: boolean
   /** Reads the profile of a known person again, even if it is fresh. */
   readonly refresh?: boolean
-  /** Milliseconds for the whole look-up. */
+  /** Milliseconds for the whole lookup. */
   readonly within?: number
 }
 
@@ -32,19 +32,19 @@ export async function discoverPerson(pod: Pod, text: string, options: DiscoverOp
   const home = address === undefined ? undefined : parseHomeUrl(address)
   if (address === undefined || home === undefined) throw failed('this is not an address')
 
-  const known = await Person.byAddress(pod.db, address)
-  if (known?.podId === null) return known
+  const storedPerson = await Person.byAddress(pod.db, address)
+  if (storedPerson?.podId === null) return storedPerson
   if (isThisPod(pod.config, parsePodHost(home))) throw failed(`there is no local account ${address}`)
-  if (known !== undefined && !isStale(known, pod.now(), options)) return known
+  if (storedPerson !== undefined && !isStale(storedPerson, pod.now(), options)) return storedPerson
   try {
     return await lookupsOf(pod).run(
       address,
-      () => lookUp(pod, address, home, { ...options, isKnown: known !== undefined }),
+      () => lookUp(pod, address, home, { ...options, isKnown: storedPerson !== undefined }),
       { ...options, now: pod.now },
     )
   } catch (error) {
     // A known person stays known while their pod is unreachable.
-    if (known !== undefined && options.refresh !== true && error instanceof ProtocolError) return known
+    if (storedPerson !== undefined && options.refresh !== true && error instanceof ProtocolError) return storedPerson
     throw error
   }
 }
@@ -74,7 +74,7 @@ function isStale({ refreshedAt, closedAt }: Person, now: Date, { refresh = false
   return refresh || age > DISCOVERY_LIMITS.personFreshMs
 }
 
-/** Shared look-ups of each open pod of this process. */
+/** Shared lookups of each open pod of this process. */
 const lookupsByRemote = stateByOwner<RemotePods, SharedLookups<Person>>()
 
 function lookupsOf({ remote }: Pod): SharedLookups<Person> {

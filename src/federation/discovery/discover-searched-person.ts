@@ -9,19 +9,19 @@ import { enqueueFirstStream } from './fetch-person-stream.js'
 import { isRemoteAddress } from './pod-location.js'
 
 /**
- * If the search text is a complete address of an unknown remote person, enqueues a look-up and waits a moment for its result. A
+ * If the search text is a complete address of an unknown remote person, enqueues a lookup and waits a moment for its result. A
  * later result appears in the next search.
  */
 export async function discoverSearchedPerson(pod: Pod, text: string): Promise<void> {
   const address = parseAddress(text)
   if (address === undefined || !isRemoteAddress(pod, address)) return
-  const known = await Person.byAddress(pod.db, address)
+  const storedPerson = await Person.byAddress(pod.db, address)
   try {
-    if (known !== undefined) return await enqueueFirstStream(pod, known)
+    if (storedPerson !== undefined) return await enqueueFirstStream(pod, storedPerson)
     await pod.jobs.enqueue(discoverSearchedJob, { address }, { unique: `discover-${address}` })
   } catch (error) {
     if (!(error instanceof QueueUnavailable)) throw error
-    pod.log.warn({ err: error }, 'remote search look-up skipped: queue unavailable')
+    pod.log.warn({ err: error }, 'remote search lookup skipped: queue unavailable')
     return
   }
   const until = performance.now() + SEARCH_LIMITS.discoveryMs

@@ -15,7 +15,7 @@ import { ProtocolError } from '../../protocol/errors.js'
 import { isLocalOverload, type RemoteFault, RemotePodError } from '../remote-pod/remote-pod-error.js'
 import { discoverPerson } from './discover-person.js'
 
-/** The outcome of one look-up. `absent`: the host itself does not respond, so no person of it can be found now. */
+/** The outcome of one lookup. `absent`: the host itself does not respond, so no person of it can be found now. */
 type LookupOutcome = 'found' | 'failed' | 'absent' | 'postponed'
 
 /**
@@ -33,7 +33,7 @@ export async function discoverSigners(pod: Pod, host: string, signal: AbortSigna
     const addresses = await findDueLookups(pod.db, host, atOnce)
     if (addresses.length === 0) return
     if (performance.now() > until) {
-      // The host goes to the end of the queue again, like a host with its first look-up.
+      // The host goes to the end of the queue again, like a host with its first lookup.
       return enqueueSigners(pod, [{ host, isKnown, isRetry: false }])
     }
     const outcomes = await Promise.all(addresses.map((address) => lookUpSigner(pod, address, within)))

@@ -120,8 +120,8 @@ async function fetchOriginOf(pod: Pod, from: string, chain: FetchChain): Promise
 }
 
 async function findOrDiscoverPerson(pod: Pod, address: string, { until }: FetchChain): Promise<Person> {
-  const known = await Person.byAddress(pod.db, address)
-  if (known !== undefined) return known
+  const storedPerson = await Person.byAddress(pod.db, address)
+  if (storedPerson !== undefined) return storedPerson
   try {
     return await discoverPerson(pod, address, { within: millisecondsUntil(until) })
   } catch (error) {
@@ -176,7 +176,7 @@ async function fetchMissing(pod: Pod, missing: WaitingMessage, chain: FetchChain
   const [kind, name] = splitEntityKey(waitsFor)
   if (fetchFrom === undefined) throw notFetchable(`no pod is known that may have ${waitsFor}`)
   if (kind === 'person') {
-    // Except for comments, an envelope with two people would be rejected. So it must not cause look-ups of them.
+    // Except for comments, an envelope with two people would be rejected. So it must not cause lookups of them.
     const { sender, author } = peekEnvelope(message.envelope)
     const { wanted } = message
     const isPlausible = (sender === author || wanted?.type === 'comment') && (wanted?.author ?? author) === author

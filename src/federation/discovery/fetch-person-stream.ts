@@ -53,10 +53,10 @@ export async function fetchPersonStream(
     `${origin}/people/${encodeURIComponent(personGuid)}/stream${older ? await maxTimeParam(pod, id) : ''}`,
   )
   const guids = await readRemoteDocument(pod, { type: 'personStream', text, personGuid })
-  const known = await Post.query(pod.db)
+  const storedPosts = await Post.query(pod.db)
     .whereIn('guid', [...guids])
     .select('guid')
-  const unknown = guids.filter((guid) => !known.some((post) => post.guid === guid))
+  const unknown = guids.filter((guid) => !storedPosts.some((post) => post.guid === guid))
   let stored = 0
   // One post at a time: a stream uses one connection to the pod.
   for (const guid of unknown.reverse()) {

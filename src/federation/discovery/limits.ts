@@ -1,4 +1,4 @@
-/** Look-ups of people and links without an account. */
+/** Lookups of people and links without an account. */
 export const ANONYMOUS_LOOKUP_LIMITS = {
   /** How long a request waits for a worker. Then it gets a page that reloads itself. */
   waitMs: 2_000,
@@ -13,16 +13,16 @@ export const ANONYMOUS_LOOKUP_LIMITS = {
   sources: 20_000,
   /** Waiting requests in one web process. */
   waitingAtOnce: 32,
-  /** Concurrent look-ups in one worker, and those of one host. */
+  /** Concurrent lookups in one worker, and those of one host. */
   atOnce: 32,
   atOnceOfHost: 4,
   /** A user is waiting, and the other pod may be slow. */
   discoveryMs: 8_000,
 } as const
 
-/** Look-ups of people, entities and pods. */
+/** Lookups of people, entities and pods. */
 export const DISCOVERY_LIMITS = {
-  /** A failed look-up is not repeated by every request. */
+  /** A failed lookup is not repeated by every request. */
   failureRememberedMs: 60_000,
   failuresRemembered: 10_000,
   /** Maximum age of a name or a picture. */

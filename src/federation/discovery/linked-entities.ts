@@ -32,8 +32,8 @@ export async function enqueueLinkedFetches(
     comments: guidsOf('comment'),
     polls: guidsOf('poll'),
   })
-  const known = new Set(roots.map(({ kind, guid }) => `${kind} ${guid}`))
-  const unknown = linked.filter(({ type, guid }) => !known.has(`${type} ${guid}`))
+  const seenEntities = new Set(roots.map(({ kind, guid }) => `${kind} ${guid}`))
+  const unknown = linked.filter(({ type, guid }) => !seenEntities.has(`${type} ${guid}`))
   const once = new Map(unknown.map((link) => [`${link.type} ${link.guid}`, link]))
   await enqueueJobsOfKind(pod, transaction, fetchLinkedJob, [...once.values()])
 }

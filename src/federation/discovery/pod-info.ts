@@ -49,7 +49,7 @@ export async function savePodCheck(
   now: Date,
 ): Promise<OtherPod | undefined> {
   const isOffline = check.status !== 'no_errors' && check.status !== 'version_failed'
-  const known = await OtherPod.query(db).findOne({ host: place.host, port: place.port }).select('offlineSince')
+  const storedPod = await OtherPod.query(db).findOne({ host: place.host, port: place.port }).select('offlineSince')
   const [noted] = await OtherPod.query(db)
     .where({ host: place.host, port: place.port })
     .patch({
@@ -66,7 +66,7 @@ export async function savePodCheck(
       ...(check.nodeInfo && { adminAccount: check.nodeInfo.adminAccount }),
     })
     .returning('*')
-  const isBack = !isOffline && known !== undefined && known.offlineSince !== null
+  const isBack = !isOffline && storedPod !== undefined && storedPod.offlineSince !== null
   if (isBack && noted !== undefined) await reviveDeliveriesOfPods(db, [noted.id], 'pod_asleep')
   return noted
 }

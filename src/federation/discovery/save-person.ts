@@ -46,8 +46,8 @@ async function save(pod: Pod, transaction: Knex.Transaction, found: DiscoveredPe
   const { address, podUrl, hcard, began } = found
   const person = `person:${address}` as const
   await lockEntityKeys(transaction, [person])
-  const known = await Person.byAddress(transaction, address)
-  if (known === undefined) {
+  const storedPerson = await Person.byAddress(transaction, address)
+  if (storedPerson === undefined) {
     const guids = await findFreeGuid(transaction, found)
     const publicKey = readKey(found)
     const { id: podId } = await OtherPod.findOrInsert(transaction, {
@@ -59,8 +59,8 @@ async function save(pod: Pod, transaction: Knex.Transaction, found: DiscoveredPe
     await addNamedParticipant(transaction, { id, address })
     await parkAndResume(pod, transaction, [], [person])
   } else {
-    await Person.refreshProfile(transaction, known.id, profileOf(hcard, podUrl), began)
-    if (known.guidAtPod !== null) await restoreOwnGuids(transaction, [known.id])
+    await Person.refreshProfile(transaction, storedPerson.id, profileOf(hcard, podUrl), began)
+    if (storedPerson.guidAtPod !== null) await restoreOwnGuids(transaction, [storedPerson.id])
   }
   return Person.byAddress(transaction, address).throwIfNotFound()
 }

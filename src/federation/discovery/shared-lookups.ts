@@ -6,7 +6,7 @@ import { DISCOVERY_LIMITS } from './limits.js'
 
 export interface SharedLookups<Result> {
   /**
-   * Starts a look-up, or joins the one that runs for this name. A failure of the last minute is returned to later callers, except
+   * Starts a lookup, or joins the one that runs for this name. A failure of the last minute is returned to later callers, except
    * to a retry (`again`).
    */
   run(key: string, lookUp: () => Promise<Result>, options: LookupOptions): Promise<Result>
@@ -22,7 +22,7 @@ interface Failure {
   readonly until: number
 }
 
-/** Look-ups of other pods that callers in one process share. Deduplicated jobs do the same across processes. */
+/** Lookups of other pods that callers in one process share. Deduplicated jobs do the same across processes. */
 export function openSharedLookups<Result>(): SharedLookups<Result> {
   const lookups = openSingleFlight<string, Result>()
   const failures = new LRUCache<string, Failure>({ max: DISCOVERY_LIMITS.failuresRemembered })

@@ -47,7 +47,7 @@ export async function findBatchReferences(
 ): Promise<BatchReferences> {
   const parts = entities.flatMap(listParts).map(({ guid }) => guid)
   const parents = entities.flatMap(listParents)
-  const known = await findPostReferences(db, {
+  const postReferences = await findPostReferences(db, {
     ...groupGuidsByKind(parents),
     parts,
     deleted: [...entities.flatMap(tombstoneGuidsOf), ...parts, ...parents.map(({ guid }) => guid)],
@@ -56,13 +56,15 @@ export async function findBatchReferences(
   const targets = await findRetractionTargets(db, entities.flatMap(listRetractionTargets))
   const conversations = await findConversations(db, entities.flatMap(listConversationGuids))
   return {
-    roots: new Map(known.roots.map((root) => [`${root.kind} ${root.guid}`, root])),
+    roots: new Map(postReferences.roots.map((root) => [`${root.kind} ${root.guid}`, root])),
     targets: new Map(targets),
     conversations: new Map(conversations.map((conversation) => [conversation.guid, conversation])),
     reshares: new Set(),
-    tombstones: new Set(known.deleted.map(({ type, guid, by }) => `${type} ${guid} ${by}`)),
-    localTombstones: new Set(known.deleted.flatMap(({ type, guid, local }) => (local ? [`${type} ${guid}`] : []))),
-    partAuthors: new Map(known.parts.map(({ type, guid, author }) => [`${type} ${guid}`, author])),
+    tombstones: new Set(postReferences.deleted.map(({ type, guid, by }) => `${type} ${guid} ${by}`)),
+    localTombstones: new Set(
+      postReferences.deleted.flatMap(({ type, guid, local }) => (local ? [`${type} ${guid}`] : [])),
+    ),
+    partAuthors: new Map(postReferences.parts.map(({ type, guid, author }) => [`${type} ${guid}`, author])),
     hasRetractions: entities.some(({ type }) => type === 'retraction'),
   }
 }

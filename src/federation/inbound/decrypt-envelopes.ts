@@ -26,10 +26,11 @@ export async function decryptEnvelopes(
   const rejected: RejectedMessage[] = []
   for (const message of messages) {
     const { envelope, recipientGuid } = message
-    const found = recipients.get(recipientGuid ?? '')
+    const recipientKey = recipients.get(recipientGuid ?? '')
     if (recipientGuid === undefined) decrypted.push({ message, envelope })
-    else if (found?.key !== undefined) encrypted.push({ message, recipient: found.recipient, key: found.key })
-    else rejected.push({ message, ...faultOf(found?.recipient) })
+    else if (recipientKey?.key !== undefined)
+      encrypted.push({ message, recipient: recipientKey.recipient, key: recipientKey.key })
+    else rejected.push({ message, ...faultOf(recipientKey?.recipient) })
   }
 
   const envelopes =

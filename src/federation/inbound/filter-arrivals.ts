@@ -32,8 +32,8 @@ interface FilterStep extends StepResult<ResolvedArrival> {
 export async function filterArrivals(pod: Pod, arrivals: readonly ResolvedArrival[]): Promise<FilterStep> {
   const filtered = await findFiltered(pod, arrivals)
   const rejects = (arrival: ResolvedArrival) => {
-    const found = filtered.get(arrival)
-    return found !== undefined && isRejected(found)
+    const filterHits = filtered.get(arrival)
+    return filterHits !== undefined && isRejected(filterHits)
   }
   return {
     ready: filtered.size === 0 ? arrivals : arrivals.filter((arrival) => !rejects(arrival)),
@@ -58,8 +58,8 @@ async function findFiltered(pod: Pod, arrivals: readonly ResolvedArrival[]): Pro
     const document = documentOf(arrival)
     return document === undefined ? [] : [{ ...document, arrival }]
   })
-  const found = await checkDocuments(pod, documents)
-  return new Map(found.map((each) => [each.document.arrival, each]))
+  const checkedDocuments = await checkDocuments(pod, documents)
+  return new Map(checkedDocuments.map((each) => [each.document.arrival, each]))
 }
 
 /** Records the hits of a batch in its transaction. A repeated message counts once, a rejected one each time. */

@@ -9,7 +9,7 @@ import type { StoredRecord } from './batch.js'
 import { enqueueMentionedLookups } from './mentioned-people.js'
 
 /**
- * Enqueues the work that stored records cause, in their transaction: look-ups of mentioned people, fetches of linked entities,
+ * Enqueues the work that stored records cause, in their transaction: lookups of mentioned people, fetches of linked entities,
  * announcements to clients, and subscriptions to the comments on public posts.
  */
 export async function followUp(

@@ -17,7 +17,7 @@ interface MentioningText {
   readonly addresses: readonly string[]
 }
 
-/** Enqueues a look-up of each unknown remote person that the stored texts mention, once for all texts. */
+/** Enqueues a lookup of each unknown remote person that the stored texts mention, once for all texts. */
 export async function enqueueMentionedLookups(
   pod: Pod,
   transaction: Knex.Transaction,

@@ -43,8 +43,8 @@ export function openEnvelopeCache(limits: EnvelopeCacheLimits, now = () => perfo
 
   return {
     async getOrSeal(name, seal) {
-      const found = cached.get(name)
-      if (found !== undefined && found.expiresAt > now()) return found.envelope
+      const cachedEnvelope = cached.get(name)
+      if (cachedEnvelope !== undefined && cachedEnvelope.expiresAt > now()) return cachedEnvelope.envelope
       if (!signing.has(name) && signing.size >= limits.concurrentSignatures) {
         throw new TooManySignatures('Too many envelopes are being signed. Try again later.')
       }

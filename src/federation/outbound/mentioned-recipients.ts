@@ -12,7 +12,7 @@ import { isRemoteAddress } from '../discovery/pod-location.js'
 import { type DispatchPlan, planDispatch } from './dispatch-plan.js'
 
 /**
- * Attaches the known remote people that a text mentions, and enqueues look-ups of the unknown ones. They get the text after their
+ * Attaches the known remote people that a text mentions, and enqueues lookups of the unknown ones. They get the text after their
  * discovery.
  */
 export async function resolveMentions(
@@ -23,8 +23,12 @@ export async function resolveMentions(
   const addresses = mentions === undefined ? [] : mentionedRemotely(pod, mentions.text)
   if (mentions === undefined || addresses.length === 0) return
   await Mention.attach(transaction, mentions.textId, addresses)
-  const known = new Set((await Person.byAddresses(transaction, addresses).select('address')).map((row) => row.address))
-  const unknown = addresses.filter((address) => !known.has(address)).slice(0, REFERENCE_LIMITS.unknownPeopleOfText)
+  const knownAddresses = new Set(
+    (await Person.byAddresses(transaction, addresses).select('address')).map((row) => row.address),
+  )
+  const unknown = addresses
+    .filter((address) => !knownAddresses.has(address))
+    .slice(0, REFERENCE_LIMITS.unknownPeopleOfText)
   const text = { record: message.record === 'post' ? 'post' : 'comment', guid: message.guid } as const
   await enqueueJobsOfKind(
     pod,

@@ -59,11 +59,11 @@ function openSealer(pod: Pod): SealMessages {
   }
 
   return async (ids) => {
-    const found = new Map(ids.map((id) => [id, kept.get(id)] as const))
-    const fresh = ids.filter((id) => found.get(id) === undefined && !running.has(id))
+    const sealedById = new Map(ids.map((id) => [id, kept.get(id)] as const))
+    const fresh = ids.filter((id) => sealedById.get(id) === undefined && !running.has(id))
     if (fresh.length > 0) start(fresh)
     const sealed = ids.map(async (id): Promise<[number, SealedMessage]> => {
-      const envelope = found.get(id)
+      const envelope = sealedById.get(id)
       return [id, envelope === undefined ? ((await running.get(id)) ?? {}) : { envelope }]
     })
     return new Map(await Promise.all(sealed))

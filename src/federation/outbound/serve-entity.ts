@@ -40,17 +40,19 @@ export async function serveEntity(
 ): Promise<ServedEntity | undefined> {
   const kind = fetchableKind(type)
   if (kind === undefined || !isGuid(guid)) return undefined
-  const found = await findFetchableEntity(pod.db, kind, guid)
+  const fetchableEntity = await findFetchableEntity(pod.db, kind, guid)
   // Read before the cache: a deleted entity, or one of a closed account, must disappear at once.
-  if (found === undefined || found.postAuthor.closed) return undefined
+  if (fetchableEntity === undefined || fetchableEntity.postAuthor.closed) return undefined
 
-  const owner = ownerOf(found)
+  const owner = ownerOf(fetchableEntity)
   if (owner.closed) return undefined
   if (owner.pod !== null) {
     const origin = podOrigin(owner.pod)
     return origin === undefined ? undefined : { kind: 'redirect', url: `${origin}/fetch/${type}/${guid}` }
   }
-  const envelope = await envelopes.getOrSeal(`${found.record}:${found.guid}`, () => sealFetchable(pod, found, owner))
+  const envelope = await envelopes.getOrSeal(`${fetchableEntity.record}:${fetchableEntity.guid}`, () =>
+    sealFetchable(pod, fetchableEntity, owner),
+  )
   return envelope === undefined ? undefined : { kind: 'envelope', envelope }
 }
 

@@ -21,8 +21,8 @@ export function nameResolver(servers?: readonly string[]): ResolveName {
   return async (name, { bySystem, signal }) => {
     if (bySystem) return (await lookup(name, { all: true })).map(({ address }) => address)
     if (name === 'localhost' || name.endsWith('.localhost')) return ['127.0.0.1', '::1'] // never sent to a name server (RFC 6761)
-    const known = kept.get(name)
-    if (known !== undefined) return known
+    const cachedAddresses = kept.get(name)
+    if (cachedAddresses !== undefined) return cachedAddresses
 
     const records = await query(name, servers, signal)
     const addresses = records.map(({ address }) => address)

@@ -59,7 +59,7 @@ export function openJobExchange({
   empty,
 }: ExchangeOptions): (request: JobRequest) => Promise<ExchangeResult> {
   const exchange = groupCommit<JobRequest, ExchangeResult>(BATCHES, async (all) => {
-    const noteRest = empty.beginFetch()
+    const recordQueueState = empty.beginFetch()
     const { rows } = await pool.query<ResultRow>({
       name: 'exchanged-jobs',
       text: exchangedJobs,
@@ -75,7 +75,7 @@ export function openJobExchange({
     })
     const nextJobs = rows.filter((row): row is QueueState & NextJob => row.token !== null)
     const [{ isLimited = true, nextDelayedAt = null, isMoreWaiting = true, notFinished = null } = {}] = rows
-    noteRest({ isEmpty: !isLimited && !isMoreWaiting, nextDelayedAt })
+    recordQueueState({ isEmpty: !isLimited && !isMoreWaiting, nextDelayedAt })
     return {
       nextJobs: new Map(nextJobs.map((job) => [job.token, job])),
       notFinished: new Set(notFinished),

@@ -54,8 +54,8 @@ const READ_FIELDS = `
 export function redisSummaries(redis: Pick<Redis | Cluster, 'eval'>): ReadSummaries {
   return async (queue, prefix, ids) => {
     if (ids.length === 0) return []
-    const found = (await redis.eval(READ_FIELDS, 1, `${prefix}:${queue}:`, ...ids)) as (string | null)[][] // one for each id
-    return found.flatMap(([name, addedAt, finishedAt, attempts, fault, uniqueName], index) => {
+    const jobFields = (await redis.eval(READ_FIELDS, 1, `${prefix}:${queue}:`, ...ids)) as (string | null)[][] // one for each id
+    return jobFields.flatMap(([name, addedAt, finishedAt, attempts, fault, uniqueName], index) => {
       if (typeof name !== 'string') return [] // it has ended, or was evicted
       return {
         id: ids[index] ?? '',

@@ -26,8 +26,8 @@ export async function* acceptedMessages(jobs: Pick<JobQueues, 'notDone' | 'find'
   for (const queue of QUEUES) {
     const ids = await jobs.notDone(queue)
     for (let from = 0; from < ids.length; from += JOB_BATCH_SIZE) {
-      const found = await Promise.all(ids.slice(from, from + JOB_BATCH_SIZE).map((id) => jobs.find(queue, id)))
-      for (const job of found) {
+      const foundJobs = await Promise.all(ids.slice(from, from + JOB_BATCH_SIZE).map((id) => jobs.find(queue, id)))
+      for (const job of foundJobs) {
         if (job !== undefined) yield* readAcceptedMessages(job)
       }
     }

@@ -17,8 +17,8 @@ export async function discardMessages(
 ): Promise<number> {
   let discarded = 0
   for (const ids of inChunks(await jobs.notBegun(queue), JOB_BATCH_SIZE)) {
-    const found = await Promise.all(ids.map((id) => jobs.find(queue, id)))
-    for (const job of found) if (job !== undefined) discarded += await discardJob(db, job)
+    const foundJobs = await Promise.all(ids.map((id) => jobs.find(queue, id)))
+    for (const job of foundJobs) if (job !== undefined) discarded += await discardJob(db, job)
   }
   return discarded
 }

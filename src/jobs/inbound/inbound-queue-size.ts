@@ -60,10 +60,10 @@ export function openInboundQueueSize({ jobs, countEveryMs, onCounted }: SizeOpti
   }
 
   async function count(queue: InboundQueue): Promise<void> {
-    const noteCount = estimates[queue].beginCount()
+    const recordCount = estimates[queue].beginCount()
     try {
       const { waiting, active, delayed } = await jobs.counts(queue)
-      noteCount(waiting + active + delayed)
+      recordCount(waiting + active + delayed)
     } catch {
       // The queue is unavailable: it accepts no job meanwhile, so that the estimate stays valid.
     }

@@ -22,8 +22,8 @@ function pendingOf(db: Knex): Map<string, Counts> {
 /** Undefined: too many pods since the last write. */
 function countsOf(db: Knex, host: string): Counts | undefined {
   const pending = pendingOf(db)
-  const known = pending.get(host)
-  if (known !== undefined || pending.size >= PODS_AT_MOST) return known
+  const pendingActivity = pending.get(host)
+  if (pendingActivity !== undefined || pending.size >= PODS_AT_MOST) return pendingActivity
   const counts: Counts = { delivered: 0, failed: 0, received: 0, refused: 0, latencies: LATENCY_BOUNDS.map(() => 0) }
   pending.set(host, counts)
   return counts

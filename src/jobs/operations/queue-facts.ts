@@ -30,7 +30,7 @@ export async function queueFacts(pod: Pick<Pod, 'db' | 'jobs'>): Promise<QueueFa
 }
 
 async function factsOfQueues({ jobs }: Pick<Pod, 'jobs'>): Promise<Readonly<Record<QueueName, FactsOfQueue>>> {
-  const facts = await Promise.all(
+  const queueFacts = await Promise.all(
     QUEUES.map(async (queue) => {
       const [counts, unscheduled, oldest, workers] = await Promise.all([
         jobs.counts(queue),
@@ -42,7 +42,7 @@ async function factsOfQueues({ jobs }: Pick<Pod, 'jobs'>): Promise<Readonly<Reco
       return [queue, { ...counts, delayed: Math.min(counts.delayed, unscheduled), oldestWaiting, workers }] as const
     }),
   )
-  return Object.fromEntries(facts) as Record<QueueName, FactsOfQueue> // one for each of QUEUES
+  return Object.fromEntries(queueFacts) as Record<QueueName, FactsOfQueue> // one for each of QUEUES
 }
 
 async function factsOfRows({ db }: Pick<Pod, 'db'>): Promise<Omit<QueueFacts, 'queues'>> {

@@ -14,9 +14,9 @@ export function afterCommit<Item>(
   return (pod, inner, items) => {
     if (items.length === 0) return
     const transaction = outermost(inner)
-    const known = pending.get(transaction)
-    if (known) {
-      known.push(...items)
+    const pendingWork = pending.get(transaction)
+    if (pendingWork) {
+      pendingWork.push(...items)
       return
     }
     const mine = [...items]

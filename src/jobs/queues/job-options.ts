@@ -15,10 +15,10 @@ export type OptionsOf = (job: Pick<AnyJob, 'queue' | 'name'>, own?: OwnOptions) 
 
 /** Definitions given here replace those of the program with the same queue and name; tests have jobs of their own. */
 export function openJobOptions(others: readonly AnyJob[] = []): OptionsOf {
-  const known = new Map([...JOB_DEFINITIONS, ...others].map((job) => [keyOf(job), job.options]))
+  const optionsByKey = new Map([...JOB_DEFINITIONS, ...others].map((job) => [keyOf(job), job.options]))
   return (job, own = {}) => {
     // An outbox row of a newer version may have an unknown name. Its worker reports it as a dead letter, which has to be kept.
-    const options = known.get(keyOf(job)) ?? retriedForHours
+    const options = optionsByKey.get(keyOf(job)) ?? retriedForHours
     const set = Object.entries(own).filter(([, value]) => value !== undefined)
     return { ...options, ...Object.fromEntries(set) }
   }

@@ -38,8 +38,8 @@ export function openQueueClient({ store, prefix, report, suspectOutage }: Client
   const underWay = new Set<Promise<unknown>>()
 
   function queueOf(name: QueueName): OpenQueue {
-    const known = open.get(name)
-    if (known) return known
+    const openQueue = open.get(name)
+    if (openQueue) return openQueue
     const queue: OpenQueue = new Queue(
       name,
       { connection: 'shared', prefix: store.prefixOf(prefix, name), streams: { events: { maxLen: 100 } } },

@@ -52,11 +52,12 @@ export function withoutRedisPassword(text: string): string {
 
 /** The server as messages to the operator name it. */
 export function placeOfRedis(text: string): string {
-  const known = readRedisAddress(text)
+  const redisAddress = readRedisAddress(text)
   const named = (nodes: readonly HostAndPort[]) => nodes.map(({ host, port }) => `${host}:${port}`).join(', ')
-  if (known?.kind === 'cluster') return `the Redis Cluster of ${named(known.nodes)}`
-  if (known?.kind === 'sentinel') return `Redis, whose master ${known.master} is known to ${named(known.sentinels)}`
-  return `Redis on ${text.startsWith('unix:') ? known?.address : new URL(text).host}`
+  if (redisAddress?.kind === 'cluster') return `the Redis Cluster of ${named(redisAddress.nodes)}`
+  if (redisAddress?.kind === 'sentinel')
+    return `Redis, whose master ${redisAddress.master} is known to ${named(redisAddress.sentinels)}`
+  return `Redis on ${text.startsWith('unix:') ? redisAddress?.address : new URL(text).host}`
 }
 
 /** `URL` does not parse an address with several hosts. */

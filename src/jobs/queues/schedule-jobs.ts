@@ -41,8 +41,8 @@ export function jobScheduling(client: QueueClient, optionsOf: OptionsOf): JobSch
     async endOtherSchedules(name, kept) {
       const names = new Set(kept.map(({ job }) => job.name))
       await client.request(name, async (queue) => {
-        const found = await queue.getJobSchedulers()
-        const others = found.filter(({ key }) => !names.has(key))
+        const jobSchedulers = await queue.getJobSchedulers()
+        const others = jobSchedulers.filter(({ key }) => !names.has(key))
         await Promise.all(others.map(({ key }) => queue.removeJobScheduler(key)))
       })
     },

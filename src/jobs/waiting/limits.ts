@@ -7,7 +7,7 @@ export const REFERENCE_LIMITS = {
   linkDepth: 2,
   /** Entities fetched because of one message. Without a total, ten links per text on two levels are 110 requests. */
   fetchesOfMessage: 30,
-  /** Unknown people mentioned in a text; each causes a look-up at a pod. */
+  /** Unknown people mentioned in a text; each causes a lookup at a pod. */
   unknownPeopleOfText: 50,
 } as const
 
@@ -37,7 +37,7 @@ export const WAITING_LIMITS = {
   /** … but all of these share this size; the oldest is dropped for a new one. */
   longUnverifiedBytes: 32 * 1024 * 1024,
   /**
-   * Waiting time of an unverified message if no pod is known at its host, or the known pod is offline. The three attempts of a look-up take
+   * Waiting time of an unverified message if no pod is known at its host, or the known pod is offline. The three attempts of a lookup take
    * 5.5 minutes, longer if limits of this pod delay them.
    */
   unverifiedWaitSeconds: 20 * 60,
@@ -50,18 +50,18 @@ export const WAITING_LIMITS = {
   rowsAtOnce: 1_000,
 } as const
 
-/** Look-ups of unknown signers that unverified messages name. */
+/** Lookups of unknown signers that unverified messages name. */
 export const SIGNER_LIMITS = {
   /** New signers on hosts where no pod has answered, per network address and minute; each worker counts separately. */
   unverifiedOfSourcePerMinute: 600,
   /** Network addresses counted at the same time. */
   sources: 20_000,
-  /** Concurrent look-ups at one host; one until the host has answered. */
+  /** Concurrent lookups at one host; one until the host has answered. */
   atOnce: 4,
   /** At a host without a known pod, or with an offline one. A slower first answer is not worth a slot. */
   unknownHostMs: 6_000,
   knownHostMs: 15_000,
-  /** Attempts of one look-up, and the waits between them in seconds. */
+  /** Attempts of one lookup, and the waits between them in seconds. */
   triesAtUnknownHost: 3,
   triesAtKnownHost: 6,
   retrySeconds: [30, 300, 1_800, 7_200, 7_200],

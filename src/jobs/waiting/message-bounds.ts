@@ -120,7 +120,7 @@ async function isLarge(db: Knex, table: Excess['table'], bytes: number): Promise
   return rows[0].large
 }
 
-/** Deletes look-ups for which no message waits. */
+/** Deletes lookups for which no message waits. */
 async function endOrphanedLookups(db: Knex, { rowsAtOnce }: WaitingLimits): Promise<void> {
   await db.raw(
     `delete from signer_lookups where address in (

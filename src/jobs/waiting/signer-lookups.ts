@@ -17,13 +17,13 @@ export interface ClaimedSigner {
   readonly source: string | undefined
 }
 
-/** A host with look-ups that are due. */
+/** A host with lookups that are due. */
 export interface SignerHost {
   readonly host: string
   readonly source?: string | undefined
   /** The host has a known pod that is not offline. */
   readonly isKnown: boolean
-  /** Its look-ups have failed before. */
+  /** Its lookups have failed before. */
   readonly isRetry: boolean
 }
 
@@ -40,7 +40,7 @@ const isKnownHost = `exists (
 
 const knownHosts = `select host from unnest(${opaqueParam('$1', 'text[]')}) as requested(host) where ${isKnownHost}`
 
-/** Finds the addresses that already have a look-up. */
+/** Finds the addresses that already have a lookup. */
 export async function findLookedUp(db: Knex, addresses: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await queryPrepared<{ address: string }>(db, 'looked-up-already', lookedUp, [addresses])
   return new Set(rows.map(({ address }) => address))
@@ -49,7 +49,7 @@ export async function findLookedUp(db: Knex, addresses: readonly string[]): Prom
 const lookedUp = `
   select address from unnest(${opaqueParam('$1', 'text[]')}) as requested(address) join signer_lookups using (address)`
 
-/** Stores look-ups, one for each address, and enqueues jobs for their hosts after the commit. */
+/** Stores lookups, one for each address, and enqueues jobs for their hosts after the commit. */
 export async function addLookups(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
@@ -161,7 +161,7 @@ const dueOfHost = `
   ) as due
   order by turn, created_at, address limit $2`
 
-/** Deletes the look-ups of people that are found. */
+/** Deletes the lookups of people that are found. */
 export async function deleteLookups(db: Knex, addresses: readonly string[]): Promise<void> {
   if (addresses.length === 0) return
   await queryPrepared(db, 'ended-signer-lookups', deletedLookups, [addresses])
@@ -171,7 +171,7 @@ const deletedLookups = `
   delete from signer_lookups using unnest(${opaqueParam('$1', 'text[]')}) as ended(address)
   where signer_lookups.address = ended.address`
 
-/** Postpones failed look-ups; returns those without further attempts. */
+/** Postpones failed lookups; returns those without further attempts. */
 export async function postponeLookups(
   db: Knex,
   addresses: readonly string[],
@@ -195,7 +195,7 @@ const postponedLookups = `
   where signer_lookups.address = failed.address
   returning signer_lookups.address, signer_lookups.tries`
 
-/** Postpones look-ups stopped by a limit of this pod; that is no attempt. */
+/** Postpones lookups stopped by a limit of this pod; that is no attempt. */
 export async function delayLookups(db: Knex, addresses: readonly string[]): Promise<void> {
   await queryPrepared(db, 'delayed-signer-lookups', delayedLookups, [addresses, SIGNER_LIMITS.busySeconds])
 }
@@ -211,7 +211,7 @@ export async function findAllDueLookups(db: Knex, host: string): Promise<readonl
   return findDueLookups(db, host, Number.MAX_SAFE_INTEGER)
 }
 
-/** Hosts with due look-ups whose job seems to be lost. */
+/** Hosts with due lookups whose job seems to be lost. */
 export async function findHostsWithLostLookups(db: Knex, limit: number): Promise<readonly SignerHost[]> {
   const { rows } = await db.raw(
     `select requested.host, requested.source, requested.tries > 0 as "isRetry", ${isKnownHost} as "isKnown"
@@ -224,5 +224,5 @@ export async function findHostsWithLostLookups(db: Knex, limit: number): Promise
   return rows
 }
 
-/** A first look-up counts as lost after five seconds; a retry is due on time. */
+/** A first lookup counts as lost after five seconds; a retry is due on time. */
 export const IS_LOST_LOOKUP = `next_try_at <= now() - case when tries = 0 then interval '5 seconds' else interval '0' end`

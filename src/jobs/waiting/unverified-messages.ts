@@ -21,7 +21,7 @@ type WaitingPod = Pick<Pod, 'jobs' | 'log'>
 const PERSON = 'person:'
 
 /**
- * Decides which messages of unknown signers wait, and enqueues the look-ups of their signers. Returns all messages that wait, with the
+ * Decides which messages of unknown signers wait, and enqueues the lookups of their signers. Returns all messages that wait, with the
  * time that they wait. Verified messages, and messages whose signer is stored meanwhile, are returned unchanged.
  */
 export async function admitUnverified(
@@ -33,7 +33,7 @@ export async function admitUnverified(
   const unverified = messages.filter(({ signed, waitsFor }) => !signed && !stored.has(waitsFor))
   if (unverified.length === 0) return messages
   const hosts = unverified.map(({ senderHost = '' }) => senderHost)
-  const known = await findKnownHosts(transaction, hosts)
+  const knownHosts = await findKnownHosts(transaction, hosts)
   const lookedUp = await findLookedUp(transaction, [...new Set(unverified.map(signerOf))])
 
   const refused = new Map<ParkedMessage, WaitingDropReason>()
@@ -47,12 +47,12 @@ export async function admitUnverified(
       continue
     }
     if (lookedUp.has(address) || signers.has(address)) continue
-    if (overBudget.has(address) || !(known.has(host) || takeUnverifiedSignerBudget(source))) {
+    if (overBudget.has(address) || !(knownHosts.has(host) || takeUnverifiedSignerBudget(source))) {
       overBudget.add(address)
       refused.set(message, 'source_budget')
     } else signers.set(address, { address, host, source })
   }
-  await addLookups(pod, transaction, [...signers.values()], known)
+  await addLookups(pod, transaction, [...signers.values()], knownHosts)
   reportDropped(
     pod,
     [...refused].map(([{ senderHost }, reason]) => ({ reason, host: senderHost ?? null })),
@@ -62,7 +62,7 @@ export async function admitUnverified(
   return messages
     .filter((message) => !refused.has(message))
     .map((message) =>
-      !message.signed && !known.has(message.senderHost ?? '') ? { ...message, maxWaitSeconds } : message,
+      !message.signed && !knownHosts.has(message.senderHost ?? '') ? { ...message, maxWaitSeconds } : message,
     )
 }
 

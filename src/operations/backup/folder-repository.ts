@@ -46,8 +46,8 @@ export function openFolderRepository(folder: string): Repository {
 
     async size(path) {
       try {
-        const found = await stat(at(path))
-        return found.isFile() ? found.size : undefined
+        const fileStats = await stat(at(path))
+        return fileStats.isFile() ? fileStats.size : undefined
       } catch (error) {
         if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
         throw error

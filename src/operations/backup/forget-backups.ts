@@ -22,7 +22,7 @@ interface ForgetOptions {
 const FIRST_DIGITS = '0123456789abcdef'
 
 /** Removes old backups, and the pictures that only they have. The newest complete backup always stays. */
-export async function forgetBackups(
+export async function deleteBackups(
   repository: Repository,
   retention: Retention,
   { dryRun, signal }: ForgetOptions,

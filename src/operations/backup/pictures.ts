@@ -64,14 +64,14 @@ export async function* referPictures(
 
 /** Stores the pictures that the repository does not have, and yields the lines of the list. */
 export async function* backUpPictures(photos: Iterable<LocalPhoto>, options: Options): AsyncGenerator<Buffer> {
-  const known = previousPictures(options.previous)
+  const previouslyStored = previousPictures(options.previous)
   for (const { id, name } of photos) {
     options.signal.throwIfAborted()
-    const stored = await known(id)
+    const stored = await previouslyStored(id)
     const entries = await inGroups(listPhotoFiles(name), (file) => backUpPicture(file, id, stored, options))
-    const found = entries.filter((entry) => entry !== undefined)
+    const existingEntries = entries.filter((entry) => entry !== undefined)
     if (entries[0] === undefined) options.onMissing(name)
-    for (const { path, size, sha256 } of found) yield Buffer.from(`${id} ${path} ${size} ${sha256}\n`)
+    for (const { path, size, sha256 } of existingEntries) yield Buffer.from(`${id} ${path} ${size} ${sha256}\n`)
   }
 }
 

@@ -37,11 +37,11 @@ export async function loadTables(
   load: () => Promise<void>,
   kept: readonly string[] = [],
 ): Promise<void> {
-  const all = (await listTables(session)).map(({ name }) => name).filter((name) => !kept.includes(name))
+  const tableNames = (await listTables(session)).map(({ name }) => name).filter((name) => !kept.includes(name))
   const { keys, indexes } = await listKeysAndIndexes(session)
   for (const { drop } of [...keys, ...indexes]) await session.query(drop)
-  for (const table of all) await session.query(`alter table ${quoted([table])} disable trigger user`)
-  await session.query(`truncate ${quoted(all)} restart identity`)
+  for (const table of tableNames) await session.query(`alter table ${quoted([table])} disable trigger user`)
+  await session.query(`truncate ${quoted(tableNames)} restart identity`)
 
   await load()
 
@@ -51,7 +51,7 @@ export async function loadTables(
     report({ step: 'indexes and keys', done: index + 1, total: definitions.length })
     await session.query(create)
   }
-  for (const table of all) await session.query(`alter table ${quoted([table])} enable trigger user`)
+  for (const table of tableNames) await session.query(`alter table ${quoted([table])} enable trigger user`)
 }
 
 async function restoreTable(

@@ -57,9 +57,9 @@ async function checkName({ hostname }: URL, { via }: OwnRequestOptions): Promise
 
 /** WebFinger of an open account; without accounts, of an invented name, which must be unknown. */
 async function webFingerUrl(db: Knex, base: string): Promise<{ readonly url: URL; readonly isKnown: boolean }> {
-  const known = await findCheckedAddress(db)
-  const address = known ?? `nobody-${randomBytes(6).toString('hex')}@${new URL(base).host}`
-  return { url: new URL(`/.well-known/webfinger?resource=acct:${address}`, base), isKnown: known !== undefined }
+  const storedCheck = await findCheckedAddress(db)
+  const address = storedCheck ?? `nobody-${randomBytes(6).toString('hex')}@${new URL(base).host}`
+  return { url: new URL(`/.well-known/webfinger?resource=acct:${address}`, base), isKnown: storedCheck !== undefined }
 }
 
 function checkCertificate({ certificate }: OwnAnswer, now: Date): CheckResult {

@@ -13,9 +13,9 @@ type CheckedPod = Pick<Pod, 'db' | 'config' | 'log' | 'now'>
 export async function runChecks(pod: CheckedPod, options: OwnRequestOptions = {}): Promise<readonly CheckResult[]> {
   let certificateEndsAt: AddressFindings['certificateEndsAt']
   const address = await withCheckFailure('address', async () => {
-    const found = await checkAddress(pod, pod.now(), options)
-    certificateEndsAt = found.certificateEndsAt
-    return found.findings
+    const addressResults = await checkAddress(pod, pod.now(), options)
+    certificateEndsAt = addressResults.certificateEndsAt
+    return addressResults.findings
   })
   const findings = [
     ...address,

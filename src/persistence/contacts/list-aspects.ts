@@ -7,13 +7,13 @@ export type ListedAspect = Pick<Aspect, 'id' | 'name' | 'position'>
 
 /** In the order that their owner has given them. */
 export async function listAspectsOfUser(db: Knex, userId: number, page: OffsetPage): Promise<Page<ListedAspect>> {
-  const found = await queryPrepared<ListedAspect>(
+  const rows = await queryPrepared<ListedAspect>(
     db,
     'aspects',
     'select id, name, position from aspects where user_id = $1 order by position, id offset $2 limit $3',
     [userId, page.offset, page.limit + 1],
   )
-  return toPage(found, page)
+  return toPage(rows, page)
 }
 
 /** Undefined: the user has no such aspect. */

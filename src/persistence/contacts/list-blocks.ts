@@ -5,7 +5,7 @@ import type { ListedPerson } from './list-contacts.js'
 
 /** The people whom a user blocks, the newest block first. */
 export async function listBlocksOfUser(db: Knex, userId: number, page: OffsetPage): Promise<Page<ListedPerson>> {
-  const found = await queryPrepared<ListedPerson>(
+  const rows = await queryPrepared<ListedPerson>(
     db,
     'blocks of user',
     `select people.guid, people.address, people.name, people.avatar_url as "avatarUrl"
@@ -15,5 +15,5 @@ export async function listBlocksOfUser(db: Knex, userId: number, page: OffsetPag
      offset $2 limit $3`,
     [userId, page.offset, page.limit + 1],
   )
-  return toPage(found, page)
+  return toPage(rows, page)
 }

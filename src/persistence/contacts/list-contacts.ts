@@ -31,7 +31,7 @@ async function listPeople(
   of: number,
   page: OffsetPage,
 ): Promise<Page<ListedPerson>> {
-  const found = await queryPrepared<ListedPerson>(
+  const rows = await queryPrepared<ListedPerson>(
     db,
     name,
     `select people.guid, people.address, people.name, people.avatar_url as "avatarUrl"
@@ -42,5 +42,5 @@ async function listPeople(
      offset $2 limit $3`,
     [of, page.offset, page.limit + 1],
   )
-  return toPage(found, page)
+  return toPage(rows, page)
 }

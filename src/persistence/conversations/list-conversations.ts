@@ -100,9 +100,9 @@ export async function listMessagesOfConversation(
   const later = onlyAfter === undefined ? '' : 'and arrived_at > $5'
   const name = onlyAfter === undefined ? 'messages' : 'messages changed-after'
   const maxRows = maxRowsOfPage(page)
-  const all = await queryPreparedRow<FoundMessages>(db, `${name} ${maxRows}`, () => messages(later, maxRows), values)
-  const { guid: guids, text, createdAt, authorId } = messageAggregate.decode(all.messages)
-  const person = decodePeople(all.people)
+  const rows = await queryPreparedRow<FoundMessages>(db, `${name} ${maxRows}`, () => messages(later, maxRows), values)
+  const { guid: guids, text, createdAt, authorId } = messageAggregate.decode(rows.messages)
+  const person = decodePeople(rows.people)
   const listed = guids.map((guid, place) => ({
     guid,
     text: valueAt(text, place),
@@ -211,11 +211,11 @@ interface FoundConversations {
 }
 
 async function found(db: Knex, { name, which, values }: ConversationQuery): Promise<readonly ListedConversation[]> {
-  const all = await queryPreparedRow<FoundConversations>(db, name, () => conversationsStatement(which), values)
-  const { id: ids, guid, subject, createdAt } = conversationAggregate.decode(all.conversations)
+  const rows = await queryPreparedRow<FoundConversations>(db, name, () => conversationsStatement(which), values)
+  const { id: ids, guid, subject, createdAt } = conversationAggregate.decode(rows.conversations)
   const places = new Map(ids.map((id, place) => [id, place]))
-  const participantsOf = groupPeopleByOwner(participantAggregate.decode(all.participants), decodePeople(all.people))
-  const { conversationId, read } = visibilityAggregate.decode(all.visibilities)
+  const participantsOf = groupPeopleByOwner(participantAggregate.decode(rows.participants), decodePeople(rows.people))
+  const { conversationId, read } = visibilityAggregate.decode(rows.visibilities)
   return conversationId.flatMap((id, order) => {
     const place = places.get(id)
     if (place === undefined) return []

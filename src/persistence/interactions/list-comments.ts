@@ -100,15 +100,15 @@ async function queryComments(
   { userId, personId }: ViewerIds,
   { name, which, values }: CommentQuery,
 ): Promise<readonly ListedComment[]> {
-  const all = await queryPreparedRow<CommentColumns>(db, name, () => commentsStatement(which), [
+  const rows = await queryPreparedRow<CommentColumns>(db, name, () => commentsStatement(which), [
     userId,
     personId,
     ...values,
   ])
-  const { id: ids, guid, text, likesCount, createdAt, authorId, isHidden } = commentAggregate.decode(all.comments)
-  const person = decodePeople(all.people)
-  const mentionedIn = groupPeopleByOwner(mentionAggregate.decode(all.mentions), person)
-  const { liked, reported } = viewerActions.decode(all.actions)
+  const { id: ids, guid, text, likesCount, createdAt, authorId, isHidden } = commentAggregate.decode(rows.comments)
+  const person = decodePeople(rows.people)
+  const mentionedIn = groupPeopleByOwner(mentionAggregate.decode(rows.mentions), person)
+  const { liked, reported } = viewerActions.decode(rows.actions)
   return ids.map((id, place) => ({
     id,
     guid: valueAt(guid, place),

@@ -62,8 +62,8 @@ export class Person extends Model {
 
   /** True for local and remote people, closed accounts included. */
   static async isKnown(db: Knex, address: string): Promise<boolean> {
-    const found = await queryPrepared(db, 'known-person', 'select from people where address = $1', [address])
-    return found.length > 0
+    const rows = await queryPrepared(db, 'known-person', 'select from people where address = $1', [address])
+    return rows.length > 0
   }
 
   /** Finds the public data of a local person with an open account, or of the account of the pod. */

@@ -51,9 +51,9 @@ export class Tombstone extends Model {
     tombstones: readonly PermanentTombstone[],
   ): Promise<void> {
     if (tombstones.length === 0) return
-    const given = JSON.stringify(tombstones)
-    await transaction.raw(deleteUnretracted, [given])
-    await transaction.raw(endPermanence, [given])
+    const tombstonesJson = JSON.stringify(tombstones)
+    await transaction.raw(deleteUnretracted, [tombstonesJson])
+    await transaction.raw(endPermanence, [tombstonesJson])
   }
 }
 

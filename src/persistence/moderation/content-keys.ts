@@ -20,8 +20,8 @@ export async function findReadPosition(
   db: Knex,
   source: NewContentSource,
 ): Promise<{ readonly safeId: number; readonly lastId: number }> {
-  const known = await db('readPositions').where({ source }).first('safeId', 'lastId')
-  if (known !== undefined) return known
+  const readPosition = await db('readPositions').where({ source }).first('safeId', 'lastId')
+  if (readPosition !== undefined) return readPosition
   const [{ last = 0 } = {}] = await db(source).max({ last: 'id' })
   return { safeId: last ?? 0, lastId: last ?? 0 }
 }

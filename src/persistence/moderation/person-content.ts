@@ -33,8 +33,8 @@ export async function recordContentChanges(transaction: Knex.Transaction, person
 
 /** Finds a person whose content has to be hidden or shown. */
 export async function findContentChange(db: Knex): Promise<number | undefined> {
-  const found = await db('person_content_changes').orderBy(['createdAt', 'personId']).first('personId')
-  return found?.personId
+  const change = await db('person_content_changes').orderBy(['createdAt', 'personId']).first('personId')
+  return change?.personId
 }
 
 /**

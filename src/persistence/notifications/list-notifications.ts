@@ -127,11 +127,11 @@ async function queryNotifications(
   db: Knex,
   { name, which, values }: NotificationQuery,
 ): Promise<readonly ListedNotification[]> {
-  const all = await queryPreparedRow<NotificationColumns>(db, name, () => notificationsStatement(which), values)
-  const { id: ids, guid, type, read, createdAt, updatedAt, postId } = notificationAggregate.decode(all.notifications)
-  const person = decodePeople(all.people)
-  const targetOf = targetAmong(targetAggregate.decode(all.targets), person)
-  const actorsOf = groupPeopleByOwner(actorAggregate.decode(all.actors), person)
+  const rows = await queryPreparedRow<NotificationColumns>(db, name, () => notificationsStatement(which), values)
+  const { id: ids, guid, type, read, createdAt, updatedAt, postId } = notificationAggregate.decode(rows.notifications)
+  const person = decodePeople(rows.people)
+  const targetOf = targetAmong(targetAggregate.decode(rows.targets), person)
+  const actorsOf = groupPeopleByOwner(actorAggregate.decode(rows.actors), person)
   return ids.map((id, place) => ({
     id,
     guid: valueAt(guid, place),

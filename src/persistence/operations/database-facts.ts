@@ -29,11 +29,14 @@ const TABLES = 30
 
 /** Reads the statistics of the server: no table of the pod is scanned. */
 export async function readDatabaseFacts(db: Knex): Promise<DatabaseFacts> {
-  const [{ rows: single }, { rows: tables }] = await Promise.all([db.raw(facts), db.raw(largestTables, [TABLES])])
+  const [{ rows: single }, { rows: tables }] = await Promise.all([
+    db.raw(selectDatabaseFacts),
+    db.raw(largestTables, [TABLES]),
+  ])
   return { ...single[0], tables }
 }
 
-const facts = `
+const selectDatabaseFacts = `
   select
     current_setting('server_version') as version,
     pg_database_size(current_database())::float as bytes,

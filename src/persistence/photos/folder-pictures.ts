@@ -72,9 +72,9 @@ export function openFolderPictures(uploadsDir: string): PictureStorage {
         .filter((name) => name > after)
         .sort()
         .slice(0, LIST_BATCH_SIZE)
-      const found = await Promise.all(next.map((name) => stat(join(folder, name)).catch(() => undefined)))
+      const fileStats = await Promise.all(next.map((name) => stat(join(folder, name)).catch(() => undefined)))
       return next.flatMap((name, index) => {
-        const { size: bytes, mtime: modifiedAt } = found[index] ?? {}
+        const { size: bytes, mtime: modifiedAt } = fileStats[index] ?? {}
         return bytes === undefined || modifiedAt === undefined ? [] : [{ name, bytes, modifiedAt }]
       })
     },

@@ -7,8 +7,8 @@ import { queryPrepared } from '../database/database.js'
  */
 export async function isFileOfHiddenPhoto(db: Knex, fileName: string): Promise<boolean> {
   const withoutPrefix = fileName.slice(fileName.lastIndexOf('_') + 1)
-  const found = await queryPrepared(db, 'hidden-file', selectHiddenFile, [[fileName, withoutPrefix]])
-  return found.length > 0
+  const rows = await queryPrepared(db, 'hidden-file', selectHiddenFile, [[fileName, withoutPrefix]])
+  return rows.length > 0
 }
 
 const selectHiddenFile = `

@@ -27,9 +27,9 @@ export function openMovingPictures(target: PictureStorage, source: PictureStorag
       return start === undefined || start.length === 0 ? source.readUploadStart(file, length) : start
     },
     async deleteUploads(files) {
-      const all = [...files]
-      await target.deleteUploads(all)
-      await source.deleteUploads(all)
+      const allFiles = [...files]
+      await target.deleteUploads(allFiles)
+      await source.deleteUploads(allFiles)
     },
     async deleteOldUploads(before) {
       return (await target.deleteOldUploads(before)) + (await source.deleteOldUploads(before))

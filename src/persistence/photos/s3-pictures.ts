@@ -96,8 +96,8 @@ export function openS3Pictures(s3: S3Client): PictureStorage {
     write,
     read: (name) => readWhole(imageKey(name)),
     async find(name) {
-      const found = await s3.head(imageKey(name))
-      return found && { bytes: found.bytes, etag: found.etag, sha256: found.sha256 }
+      const head = await s3.head(imageKey(name))
+      return head && { bytes: head.bytes, etag: head.etag, sha256: head.sha256 }
     },
     open: (name, range) => openObject(imageKey(name), range),
     async delete(names) {

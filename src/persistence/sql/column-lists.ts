@@ -31,9 +31,9 @@ export function aggregateColumns<Row>(
     readonly [Name in keyof Row]: Column<Row[Name]>
   },
 ): ColumnsAggregate<Row> {
-  const all = Object.entries<Column<unknown>>(columns)
-  const numberColumns = all.filter(([, { isText }]) => !isText)
-  const textColumns = all.filter(([, { isText }]) => isText)
+  const entries = Object.entries<Column<unknown>>(columns)
+  const numberColumns = entries.filter(([, { isText }]) => !isText)
+  const textColumns = entries.filter(([, { isText }]) => isText)
   const numbersSql = `string_agg(concat_ws(',', ${numberColumns.map(([, { sql }]) => sql).join(', ')}), ',')`
   const textsSql = textColumns.map(([, { sql }]) => `json_agg(${sql})`)
 

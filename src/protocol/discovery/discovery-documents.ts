@@ -103,8 +103,8 @@ export function writeWebFinger(person: {
 
 /** Throws `DiscoveryFailed` unless the page identifies the person with values that can be stored. */
 export function readHcard(html: string): Hcard {
-  const found = readHcardFields(html)
-  const text = (field: Parameters<HcardFields['get']>[0]) => cleanText(found.get(field) ?? '').trim()
+  const hcardFields = readHcardFields(html)
+  const text = (field: Parameters<HcardFields['get']>[0]) => cleanText(hcardFields.get(field) ?? '').trim()
   const hcard: Hcard = {
     guid: text('uid'),
     publicKey: text('key'),
@@ -113,11 +113,11 @@ export function readHcard(html: string): Hcard {
     firstName: text('given_name'),
     lastName: text('family_name'),
     searchable: text('searchable') === 'true',
-    imageUrl: found.get('entity_photo') ?? '',
-    imageUrlMedium: found.get('entity_photo_medium') ?? '',
-    imageUrlSmall: found.get('entity_photo_small') ?? '',
+    imageUrl: hcardFields.get('entity_photo') ?? '',
+    imageUrlMedium: hcardFields.get('entity_photo_medium') ?? '',
+    imageUrlSmall: hcardFields.get('entity_photo_small') ?? '',
   }
-  const problem = found.has('fn') ? problemOf(hcard) : 'has no full name'
+  const problem = hcardFields.has('fn') ? problemOf(hcard) : 'has no full name'
   if (problem !== undefined) throw new ProtocolError('DiscoveryFailed', `the hCard ${problem}`)
   return hcard
 }

@@ -42,7 +42,7 @@ const page: OpenElement = { texts: [], ownFields: 0, frames: [], inPre: false }
  * contains one: Friendica writes it in a `div`.
  */
 export function readHcardFields(html: string): HcardFields {
-  const found = new Map<TextField, CollectedText>()
+  const collectedTexts = new Map<TextField, CollectedText>()
   const keysOutsidePre: CollectedText[] = []
   const images = new Map<ImageField, string>()
   const openElements: OpenElement[] = []
@@ -53,10 +53,12 @@ export function readHcardFields(html: string): HcardFields {
 
   /** Starts the fields of an element with these classes. */
   function beginTexts(classes: ReadonlySet<string>, inPre: boolean): readonly CollectedText[] {
-    const fields = textFields.filter((field) => classes.has(field) && !found.has(field) && (field !== 'key' || inPre))
+    const fields = textFields.filter(
+      (field) => classes.has(field) && !collectedTexts.has(field) && (field !== 'key' || inPre),
+    )
     return fields.map((field) => {
       const text = emptyText(field)
-      found.set(field, text)
+      collectedTexts.set(field, text)
       return text
     })
   }
@@ -98,8 +100,8 @@ export function readHcardFields(html: string): HcardFields {
   if (!isComplete()) parser.end()
 
   const [looseKey] = keysOutsidePre
-  if (looseKey !== undefined && !found.has('key')) found.set('key', looseKey)
-  const texts = [...found].map(([field, { runs }]) => [field, runs.join('')] as const)
+  if (looseKey !== undefined && !collectedTexts.has('key')) collectedTexts.set('key', looseKey)
+  const texts = [...collectedTexts].map(([field, { runs }]) => [field, runs.join('')] as const)
   return new Map<TextField | ImageField, string>([...texts, ...images])
 }
 

@@ -31,14 +31,14 @@ const elementName = new RegExp(String.raw`^[${nameStart}][${nameStart}.0-9\xB7\u
 const definitionByName = new Map<string, EntityDefinition>(Object.entries(definitions))
 
 export function entityToJson(entity: Entity): EntityJson {
-  const known = buildJson(definitions[entity.type], entity)
-  if (!isRelayable(entity)) return { entity_type: entity.type, entity_data: known }
+  const knownProperties = buildJson(definitions[entity.type], entity)
+  if (!isRelayable(entity)) return { entity_type: entity.type, entity_data: knownProperties }
 
   const elements = listElements(entity)
   const data = Object.fromEntries<Json>(elements.map(([name, text]) => [name, unknownValue(entity.type, name, text)]))
   return {
     entity_type: entity.type,
-    entity_data: { ...data, ...known, author_signature: entity.author_signature ?? '' },
+    entity_data: { ...data, ...knownProperties, author_signature: entity.author_signature ?? '' },
     property_order: elements.map(([name]) => name),
   }
 }

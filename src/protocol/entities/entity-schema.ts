@@ -73,7 +73,7 @@ export function isEntityJson(value: unknown): boolean {
 
 function definition(name: string, properties: Readonly<Record<string, SchemaObject>>): SchemaObject {
   const signed = relayables.includes(name)
-  const all = Object.entries(signed ? { ...relayable, ...properties } : properties)
+  const entries = Object.entries(signed ? { ...relayable, ...properties } : properties)
   return {
     type: 'object',
     required: ['entity_type', 'entity_data', ...(signed ? ['property_order'] : [])],
@@ -81,8 +81,8 @@ function definition(name: string, properties: Readonly<Record<string, SchemaObje
       entity_type: { const: name },
       entity_data: {
         type: 'object',
-        required: all.filter(([key]) => key.endsWith('*')).map(([key]) => key.slice(0, -1)),
-        properties: Object.fromEntries(all.map(([key, schema]) => [key.replace('*', ''), schema])),
+        required: entries.filter(([key]) => key.endsWith('*')).map(([key]) => key.slice(0, -1)),
+        properties: Object.fromEntries(entries.map(([key, schema]) => [key.replace('*', ''), schema])),
       },
       ...(signed && { property_order: { type: 'array', items: string } }),
     },

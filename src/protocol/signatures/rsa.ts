@@ -114,8 +114,8 @@ const DECOY_BYTES = 48
 const decoySecrets = new WeakMap<KeyObject, Buffer>()
 
 function decoySecretOf(key: KeyObject): Buffer {
-  const known = decoySecrets.get(key)
-  if (known !== undefined) return known
+  const cachedSecret = decoySecrets.get(key)
+  if (cachedSecret !== undefined) return cachedSecret
   const secret = crypto
     .createHash('sha256')
     .update(key.export({ type: 'pkcs1', format: 'der' }))

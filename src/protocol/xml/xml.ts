@@ -109,8 +109,8 @@ class TreeBuilder {
 }
 
 function mapOf(attributes: Record<string, SaxesAttributeNS>): ReadonlyMap<string, string> | undefined {
-  const all = Object.values(attributes)
-  return all.length === 0 ? undefined : new Map(all.map(({ name, value }) => [name, value]))
+  const attributeList = Object.values(attributes)
+  return attributeList.length === 0 ? undefined : new Map(attributeList.map(({ name, value }) => [name, value]))
 }
 
 function escapeXml(text: string): string {

@@ -13,7 +13,7 @@ interface PairwiseRow {
 /** The pairwise subjects of diaspora*, for the sectors that this pod determines. */
 export async function insertSubjects(session: pg.Client): Promise<void> {
   const { rows } = await session.query<PairwiseRow>(selectSubjects)
-  const found = rows.flatMap(({ userId, subject, identifier, redirectUris, sectorUri }) => {
+  const subjects = rows.flatMap(({ userId, subject, identifier, redirectUris, sectorUri }) => {
     if (identifierOf(redirectUris, sectorUri) !== identifier) return []
     const metadata = { ...PAIRWISE, ...(sectorUri !== null && { sector_identifier_uri: sectorUri }) }
     return [{ userId, subject, sector: determineSector({ metadata, redirectUris }) }]
@@ -21,7 +21,11 @@ export async function insertSubjects(session: pg.Client): Promise<void> {
   await session.query(
     `insert into pairwise_subjects (user_id, sector, subject)
      select * from unnest($1::bigint[], $2::text[], $3::text[]) on conflict (user_id, sector) do nothing`,
-    [found.map(({ userId }) => userId), found.map(({ sector }) => sector), found.map(({ subject }) => subject)],
+    [
+      subjects.map(({ userId }) => userId),
+      subjects.map(({ sector }) => sector),
+      subjects.map(({ subject }) => subject),
+    ],
   )
 }
 

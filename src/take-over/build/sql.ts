@@ -14,8 +14,8 @@ export function sqlTime(...columns: readonly string[]): string {
 
 /** The same for content of a remote author, whose clock may be fast: never after the copy. */
 export function sqlTimeOfContent(isRemote: string, ...columns: readonly string[]): string {
-  const given = sqlTime(...columns)
-  return `case when ${isRemote} then least(${given}, ${sqlSetting('copied_at')}::timestamptz) else ${given} end`
+  const time = sqlTime(...columns)
+  return `case when ${isRemote} then least(${time}, ${sqlSetting('copied_at')}::timestamptz) else ${time} end`
 }
 
 /** The time of the row's own column; null stays null. */

@@ -344,15 +344,15 @@ function mergeFindings(findings: readonly InvalidRowFinding[]): readonly Invalid
   const merged = new Map<string, InvalidRowFinding>()
   for (const finding of findings) {
     const name = `${finding.code} ${finding.table}`
-    const known = merged.get(name)
+    const mergedFinding = merged.get(name)
     merged.set(
       name,
-      known === undefined
+      mergedFinding === undefined
         ? finding
         : {
             ...finding,
-            count: known.count + finding.count,
-            examples: [...known.examples, ...finding.examples].slice(0, EXAMPLES),
+            count: mergedFinding.count + finding.count,
+            examples: [...mergedFinding.examples, ...finding.examples].slice(0, EXAMPLES),
           },
     )
   }

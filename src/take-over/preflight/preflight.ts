@@ -100,9 +100,9 @@ export async function examineBlocks(
   source: Source,
   { shouldLockBrokenKeys, uploads }: Pick<PreflightOptions, 'shouldLockBrokenKeys' | 'uploads'>,
 ): Promise<Examined> {
-  const found = await source.listTables()
-  const schema = judgeSchema(await source.listVersions(), found)
-  const bytes = found.reduce((sum, table) => sum + table.bytes, 0)
+  const tables = await source.listTables()
+  const schema = judgeSchema(await source.listVersions(), tables)
+  const bytes = tables.reduce((sum, table) => sum + table.bytes, 0)
   const needed = Math.max(0, Math.ceil(bytes * SPACE_FACTOR) - (await usedBytes(db)))
   const disk = { needed, free: await freeBytes(config) }
   const blocks = await findTargetBlocks(db)
@@ -145,11 +145,11 @@ const NOTHING = {
 
 /** Why nothing may be copied into the target: it has accounts, or people, that do not come from this take-over. */
 export async function findTargetBlocks(db: Knex): Promise<Blocker[]> {
-  const found = await findTakeOver(db)
-  if (isOpened(found)) {
+  const takeOver = await findTakeOver(db)
+  if (isOpened(takeOver)) {
     return [{ code: 'F4', message: 'This pod has been taken over and is open.' }]
   }
-  if (found !== undefined) return []
+  if (takeOver !== undefined) return []
   const { rows } = await db.raw(`select to_regclass('public.people') is not null as exists`)
   if (!rows[0].exists) return []
   const counted = await db.raw(
@@ -245,6 +245,6 @@ async function usedBytes(db: Knex): Promise<number> {
 /** Free bytes where the embedded database is; unknown for another server. */
 async function freeBytes({ databaseUrl, dataDir }: Config): Promise<number | undefined> {
   if (databaseUrl !== undefined) return undefined
-  const found = await statfs(dataDir).catch(() => undefined)
-  return found && found.bavail * found.bsize
+  const fileSystem = await statfs(dataDir).catch(() => undefined)
+  return fileSystem && fileSystem.bavail * fileSystem.bsize
 }

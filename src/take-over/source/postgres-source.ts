@@ -11,22 +11,22 @@ const LONGEST_TRANSACTION = 60_000
 /** Opens the PostgreSQL database of a diaspora* pod. One session reads, and one more may be opened for a second block. */
 export async function openPostgresSource(url: string, longestTransaction = LONGEST_TRANSACTION): Promise<Source> {
   const session = await connect(url, longestTransaction)
-  const found = new Map((await listTables(session)).map((table) => [table.name, new Set(table.columns)]))
-  const columnsOf = (table: SourceTable) => found.get(table.name) ?? new Set<string>()
+  const columnsByTable = new Map((await listTables(session)).map((table) => [table.name, new Set(table.columns)]))
+  const columnsOf = (table: SourceTable) => columnsByTable.get(table.name) ?? new Set<string>()
   return {
     kind: 'postgres',
     identity: () => identityOf(session),
     encoding: async () => (await session.query('show server_encoding')).rows[0].server_encoding,
     listTables: () => listTables(session),
     async listVersions() {
-      if (!found.has('schema_migrations')) return []
+      if (!columnsByTable.has('schema_migrations')) return []
       const { rows } = await session.query<{ version: string }>(
         'select version from public.schema_migrations order by 1',
       )
       return rows.map(({ version }) => version)
     },
     async countRows(table) {
-      return found.has(table) ? countRows(session, table) : { rows: 0, isEstimate: false }
+      return columnsByTable.has(table) ? countRows(session, table) : { rows: 0, isEstimate: false }
     },
     async lastKey(table) {
       if (!columnsOf(table).has(table.key)) return 0
@@ -40,7 +40,7 @@ export async function openPostgresSource(url: string, longestTransaction = LONGE
       return rows[0].last
     },
     async listBlockEnds(table, after, { rows: size, blocks }) {
-      if (!found.has(table.name)) return []
+      if (!columnsByTable.has(table.name)) return []
       const key = quote(table.key)
       const { rows } = await session.query<{ end: number }>(
         `select max(key)::float as end from (

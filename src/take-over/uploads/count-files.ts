@@ -19,8 +19,8 @@ export function picturesFolder(uploads: string): string {
 }
 
 export async function hasPictures(uploads: string): Promise<boolean> {
-  const found = await stat(picturesFolder(uploads)).catch(() => undefined)
-  return found?.isDirectory() === true
+  const folderStats = await stat(picturesFolder(uploads)).catch(() => undefined)
+  return folderStats?.isDirectory() === true
 }
 
 /** Counts the files of the old pod and the photos of its users that have none. */
@@ -36,8 +36,8 @@ export async function countFiles(source: Source, uploads: string, host: string):
     if (last === undefined) return { files, photos, missing }
     after = last.id
     photos += rows.length
-    const found = await Promise.all(rows.map(({ name }) => stat(join(folder, name)).catch(() => undefined)))
-    missing += found.filter((file) => file === undefined || !file.isFile()).length
+    const fileStats = await Promise.all(rows.map(({ name }) => stat(join(folder, name)).catch(() => undefined)))
+    missing += fileStats.filter((file) => file === undefined || !file.isFile()).length
   }
 }
 

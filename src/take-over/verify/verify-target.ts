@@ -50,9 +50,9 @@ export async function verifyTarget(session: pg.Client, options: VerifyOptions): 
   const differences: Difference[] = []
   const balances = await readBalances(session)
   for (const { table, rows, copied, others } of balances) {
-    const all = Object.values(others).reduce((sum, count) => sum + count, copied)
-    if (all !== rows)
-      differences.push({ check: table, detail: `${rows} rows in the source, ${all} accounted for`, examples: [] })
+    const totalRows = Object.values(others).reduce((sum, count) => sum + count, copied)
+    if (totalRows !== rows)
+      differences.push({ check: table, detail: `${rows} rows in the source, ${totalRows} accounted for`, examples: [] })
   }
   for (const [index, comparison] of COMPARISONS.entries()) {
     options.signal.throwIfAborted()

@@ -38,9 +38,9 @@ export function addConditionalWrites(app: FastifyInstance, objects: ConditionalO
 
   app.addHook('preHandler', async (request) => {
     const wanted = request.headers['if-match']
-    const found = objectAt(pathBelow(app, request.routeOptions.url))
-    if (wanted === undefined || isRead(request.method) || found === undefined) return
-    const [path, { table, column, read }] = found
+    const object = objectAt(pathBelow(app, request.routeOptions.url))
+    if (wanted === undefined || isRead(request.method) || object === undefined) return
+    const [path, { table, column, read }] = object
     const key = String(Reflect.get(Object(request.params), path.slice(path.lastIndexOf(':') + 1)))
     request.pod = {
       ...request.pod,

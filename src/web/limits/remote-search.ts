@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { SEARCH_LIMITS } from '../../domain/people/limits.js'
-import type { LookUp } from '../../federation/discovery/look-up.js'
+import type { Lookup } from '../../federation/discovery/lookups.js'
 import { QueueUnavailable } from '../../jobs/queues/queue-unavailable.js'
 import { type ConcurrencyLimit, openConcurrencyLimit } from './concurrency-limit.js'
 
@@ -19,7 +19,7 @@ export function addRemoteSearch(app: FastifyInstance): void {
 /** Finds an object in the database, or on another pod within seconds. The viewer's other searches may make it skip the other pod. */
 export async function lookUpForViewer<Found>(
   { server, viewer, log }: FastifyRequest,
-  { find, runJob }: LookUp<Found>,
+  { find, runJob }: Lookup<Found>,
   mayRunJob = true,
 ): Promise<Found | undefined> {
   let found: Found | undefined = await find()
@@ -30,7 +30,7 @@ export async function lookUpForViewer<Found>(
       if (result.state === 'found') found = result.found
     } catch (error) {
       if (!(error instanceof QueueUnavailable)) throw error
-      log.warn({ err: error }, 'remote look-up skipped: queue unavailable')
+      log.warn({ err: error }, 'remote lookup skipped: queue unavailable')
     }
   })
   return found

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { limitAddresses } from '../limits/address-limit.js'
-import { type AnswerLookUp, openAnonymousLookUps } from '../limits/anonymous-look-ups.js'
+import { type AnswerLookup, openAnonymousLookups } from '../limits/anonymous-lookups.js'
 import { addNetworkAccess } from '../limits/network-access.js'
 import { openPageCache, type PageCache } from '../pages/page-cache.js'
 import { openPageRenderer, type PageRenderer } from '../pages/page-renderer.js'
@@ -16,14 +16,14 @@ import { addCompression } from './compression.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    readonly answerLookUp: AnswerLookUp
+    readonly answerLookUp: AnswerLookup
     readonly publicPages: { readonly renderer: PageRenderer; readonly cache: PageCache }
   }
 }
 
 /** Public routes for other pods, and for people who follow a link. */
 export const publicRoutes: FastifyPluginAsync = async (app) => {
-  app.decorate('answerLookUp', openAnonymousLookUps(app.pod))
+  app.decorate('answerLookUp', openAnonymousLookups(app.pod))
   await app.register(discoveryRoutes)
   await app.register(nodeInfoRoutes)
   await app.register(fetchRoutes)

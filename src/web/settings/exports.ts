@@ -63,8 +63,8 @@ export const exportPageRoutes: FastifyPluginAsync = async (app) => {
     },
     async (request, reply) => {
       const { viewer } = request.member
-      const found = await readFinishedExport(pod, viewer, request.params.id)
-      return sendExport(request, reply, found, { viewer, via: 'console' })
+      const accountExport = await readFinishedExport(pod, viewer, request.params.id)
+      return sendExport(request, reply, accountExport, { viewer, via: 'console' })
     },
   )
 }

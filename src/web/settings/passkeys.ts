@@ -31,9 +31,9 @@ const REMOVE_REFUSALS = { passkey_missing: undefined, factor_needed: undefined }
 /** The passkeys of the account. Where browsers offer none, there is no such page. */
 export const passkeyRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
-  const found = findRelyingParty(pod)
-  if (found === undefined) return
-  const party: RelyingParty = found
+  const relyingParty = findRelyingParty(pod)
+  if (relyingParty === undefined) return
+  const party: RelyingParty = relyingParty
   const route = { config: { member: 'proof' }, schema: { hide: true } } as const
 
   async function show(request: FastifyRequest, reply: FastifyReply, errors: FieldErrors = []) {

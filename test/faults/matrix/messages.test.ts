@@ -162,7 +162,7 @@ it('F23: unknown persons comment on an unknown post', async () => {
   const author = otherPods.newRemotePerson()
   const post = postBy(author)
   fakePods.serve(author, post)
-  // A pod that is asked for another pod's post redirects to that pod.
+  // A pod that receives a request for a post of another pod redirects to that pod.
   const [, home = ''] = author.address.split('@')
   const fetched = otherPods.hosts.map((host) => `${host}/fetch/post/${post.guid}`)
   for (const path of fetched.filter((each) => !each.startsWith(home))) {

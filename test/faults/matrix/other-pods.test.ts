@@ -49,7 +49,7 @@ async function followFrom(server: ScriptedServer, changes: Partial<OtherPod> = {
 }
 
 /** The pending delivery to each of these pods, or that the pod is healthy. */
-async function fates(ids: ReadonlyMap<string | number, number>): Promise<Readonly<Record<string, unknown>>> {
+async function outcomes(ids: ReadonlyMap<string | number, number>): Promise<Readonly<Record<string, unknown>>> {
   const rows = await podUnderFaults.pod
     .db('pods')
     .leftJoin('deliveries', 'deliveries.podId', 'pods.id')
@@ -119,11 +119,11 @@ it('F18: other pods fail, each in a different way', async () => {
   expect((await publishPatiently(podUnderFaults, podUnderFaults.bob)).status).toBe(200)
   await until('the one that is well has it', SOONER, async () => {
     const told = await podUnderFaults.pod.db('outboundMessages').where({ record: 'post' })
-    return told.length > 0 && (await fates(ids))['is well'] === WELL
+    return told.length > 0 && (await outcomes(ids))['is well'] === WELL
   })
   await untilTried(ids)
 
-  expect(await fates(ids)).toEqual({
+  expect(await outcomes(ids)).toEqual({
     refuses: 'net for all',
     'says nothing': 'timeout for all',
     resets: 'net for all',
@@ -164,8 +164,8 @@ it('F20: other pods answer with every HTTP status', async () => {
   })
   await untilTried(ids)
 
-  const fate = expected.flatMap(([what, statuses]) => statuses.map((status) => [status, what]))
-  expect(await fates(ids)).toEqual(Object.fromEntries(fate))
+  const outcome = expected.flatMap(([what, statuses]) => statuses.map((status) => [status, what]))
+  expect(await outcomes(ids)).toEqual(Object.fromEntries(outcome))
   const { rows } = await podUnderFaults.pod.db.raw(
     `select pods.id, extract(epoch from greatest(due_at, next_try_at) - now()) as seconds
      from deliveries join pods on pods.id = deliveries.pod_id where pods.id = any(?)`,

@@ -33,7 +33,7 @@ export async function startRedisPod(options: Omit<AssailedPodOptions, 'store'> =
 }
 
 /** The guaranteed time, required of half of the answers: a busy machine delays some of them. */
-const AT_ONCE = 1_200
+const PROMPT_MS = 1_200
 const SOON = 3_000
 
 /** Checks the requests sent while Redis was certainly unavailable: all got 503, and soon. */
@@ -42,7 +42,7 @@ export function expectRefused(answers: readonly Answer[], from: number, to: numb
   expect(statusesIn(refused)).toEqual([503])
   expect(refused.filter(({ retryAfter }) => retryAfter === null)).toEqual([])
   const waits = refused.map(({ milliseconds }) => milliseconds).toSorted((one, other) => one - other)
-  expect(waits[Math.floor(waits.length * 0.5)]).toBeLessThan(AT_ONCE)
+  expect(waits[Math.floor(waits.length * 0.5)]).toBeLessThan(PROMPT_MS)
   expect(waits[Math.floor(waits.length * 0.99)]).toBeLessThan(SOON)
   expect(statusesIn(answers)).not.toContain('late')
 }

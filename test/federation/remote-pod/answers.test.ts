@@ -142,11 +142,11 @@ describe('an answer', () => {
   it.each([
     [100, 'used again'],
     [120_000, 'closed'],
-  ])('with an error status and %i bytes leaves a connection that is %s', async (bytes, fate) => {
+  ])('with an error status and %i bytes leaves a connection that is %s', async (bytes, outcome) => {
     const server = await http((_request, response) => response.writeHead(404).end(Buffer.alloc(bytes)))
     const pods = testRemotePods({ allowPrivate: 'all' })
     for (let turn = 0; turn < 2; turn += 1) expect((await pods.get(server.url, small)).status).toBe(404)
-    expect(server.connections === 1 ? 'used again' : 'closed').toBe(fate)
+    expect(server.connections === 1 ? 'used again' : 'closed').toBe(outcome)
   })
 
   it('without a body is an empty one', async () => {

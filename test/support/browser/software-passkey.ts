@@ -11,7 +11,7 @@ interface AnswerChanges {
   readonly challenge?: string
 }
 
-/** An authenticator in the test: it answers with what it is told, also with what no browser would send. */
+/** An authenticator in the test: it answers with what the test sets, also with what no browser would send. */
 export interface SoftwarePasskey {
   readonly id: string
   /** The answer to options of a page that makes passkeys. */

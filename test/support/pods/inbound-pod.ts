@@ -19,7 +19,7 @@ export interface InboundPod extends Pod, AsyncDisposable {
   readonly app: FastifyInstance
   /** Creates the people, once; a second call returns the same people. */
   people<Name extends string>(...names: Name[]): Promise<Record<Name, TestPerson>>
-  /** Stores a person of a fake pod, so that no key look-up is needed. */
+  /** Stores a person of a fake pod, so that no key lookup is needed. */
   addRemotePerson(person: FakePerson): Promise<Person>
   /** Posts the entity as the signer would send it to everybody; returns the status of the answer. */
   publicly(entity: Entity, signer: FakePerson): Promise<number>

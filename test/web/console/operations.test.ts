@@ -22,7 +22,7 @@ async function stateOf(name: string) {
 }
 
 describe('an old password', () => {
-  it('is asked for again before a change, with the form kept; the right one continues the change', async () => {
+  it('is requested again before a change, with the form kept; the right one continues the change', async () => {
     await agePasswords(console, 11)
     await adm.visit('/admin/queues/relay')
     const asked = await adm.submit({ reason: 'a "quoted" <b>reason</b>' }, '/admin/queues/relay/pause')

@@ -48,7 +48,7 @@ export async function beginPasskey(
   party: RelyingParty,
 ): Promise<object> {
   const webauthnId = await findOrMakeWebauthnId(pod, userId)
-  const known = await pod.db('passkeys').where({ userId }).select('credentialId', 'transports')
+  const storedPasskeys = await pod.db('passkeys').where({ userId }).select('credentialId', 'transports')
   return {
     rp: { id: party.id, name: party.name },
     user: { id: webauthnId.toString('base64url'), name: address, displayName: address },
@@ -56,7 +56,11 @@ export async function beginPasskey(
     // Ed25519, ECDSA with P-256, RSA: every authenticator has one of them.
     pubKeyCredParams: [-8, -7, -257].map((alg) => ({ type: 'public-key', alg })),
     timeout: FACTOR_LIMITS.challengeSeconds * 1_000,
-    excludeCredentials: known.map(({ credentialId: id, transports }) => ({ type: 'public-key', id, transports })),
+    excludeCredentials: storedPasskeys.map(({ credentialId: id, transports }) => ({
+      type: 'public-key',
+      id,
+      transports,
+    })),
     authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
     attestation: 'none',
   }

@@ -31,14 +31,14 @@ export type ConfirmedSignUp =
 /** Confirms the mailbox of a pending sign-up; opens the account if no decision is missing. */
 export async function confirmSignUp(pod: Pod, token: string): Promise<ConfirmedSignUp> {
   const row = await inTransaction(pod, async (transaction) => {
-    const found = await pendingSignUps(transaction)
+    const pendingCount = await pendingSignUps(transaction)
       .whereRaw('token_hash = ?', [hashToken(token)])
       .forUpdate()
       .first()
-    if (found === undefined) throw tokenInvalid()
-    const isWaiting = found.needsApproval && found.decidedAt === null
+    if (pendingCount === undefined) throw tokenInvalid()
+    const isWaiting = pendingCount.needsApproval && pendingCount.decidedAt === null
     await transaction('pending_sign_ups')
-      .where({ id: found.id })
+      .where({ id: pendingCount.id })
       .update({
         confirmedAt: transaction.raw(`date_trunc('milliseconds', now())`),
         // While it waits for a decision, the link has had its use.
@@ -47,7 +47,7 @@ export async function confirmSignUp(pod: Pod, token: string): Promise<ConfirmedS
           expiresAt: databaseTimeIn(transaction, { days: ACCOUNT_LIMITS.undecidedDays }),
         }),
       })
-    return isWaiting ? undefined : found
+    return isWaiting ? undefined : pendingCount
   })
   if (row === undefined) return {}
   try {
@@ -176,14 +176,14 @@ async function decide(
   { decision, reason }: { readonly decision: 'approve' | 'reject'; readonly reason?: string | undefined },
   change: (transaction: Knex.Transaction, row: PendingSignUp) => Promise<void>,
 ): Promise<PendingSignUp> {
-  const given = requireReason({ reason })
-  const found = await findWaiting(pod.db, id)
-  const target = { type: 'sign_up', label: found.username ?? '' }
-  let locked = found
+  const givenReason = requireReason({ reason })
+  const pendingSignUp = await findWaiting(pod.db, id)
+  const target = { type: 'sign_up', label: pendingSignUp.username ?? '' }
+  let locked = pendingSignUp
   await recordOperatorChange(
     pod,
     actor,
-    { action: `sign_up.${decision}`, target, reason: given },
+    { action: `sign_up.${decision}`, target, reason: givenReason },
     async (transaction) => {
       // A confirmation may have changed the row since it was read.
       locked = await findWaiting(transaction, id, true)

@@ -309,8 +309,8 @@ async function retractItems(
   items: readonly ClusterItem[],
 ): Promise<void> {
   for (const { type, guid } of items.toSorted((one, other) => (one.guid < other.guid ? -1 : 1))) {
-    const found = await findContent(transaction, { type, guid })
-    if (found?.retraction !== undefined) await retractEntity(pod, transaction, found.retraction)
+    const content = await findContent(transaction, { type, guid })
+    if (content?.retraction !== undefined) await retractEntity(pod, transaction, content.retraction)
   }
 }
 

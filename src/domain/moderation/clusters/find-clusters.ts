@@ -116,15 +116,15 @@ async function openClusters(
   const newSince = new Date(pod.now().getTime() - MODERATION_LIMITS.newAuthorDays * DAY_MS)
   const given = [...keys.keys()]
   const passing = await findClusterKeys(pod.db, given, { items, authors, itemsOfAuthor, owners, newSince, since })
-  const known = await findGrowingClusters(pod.db, given, { dismissedSince: newSince })
-  const added = passing.filter((key) => !known.some((cluster) => cluster.key === key))
-  if (added.length + known.length === 0) return { opened: 0, items: 0 }
+  const clusters = await findGrowingClusters(pod.db, given, { dismissedSince: newSince })
+  const added = passing.filter((key) => !clusters.some((cluster) => cluster.key === key))
+  if (added.length + clusters.length === 0) return { opened: 0, items: 0 }
   return inTransaction(pod, async (transaction) => {
-    const ids = known.map(({ id }) => id)
+    const ids = clusters.map(({ id }) => id)
     for (const id of ids) await lockCluster(transaction, id)
     const growth = { since, at: pod.now(), maxItems: MODERATION_LIMITS.clusterItems }
     const grown = await addClusterItems(transaction, ids, growth)
-    if (pod.config.spamAutoHide) await hideNewItems(pod, transaction, known, grown)
+    if (pod.config.spamAutoHide) await hideNewItems(pod, transaction, clusters, grown)
     const opened: NewClusterItem[] = []
     let count = 0
     for (const content of mostPreciseFirst(added.flatMap((key) => keys.get(key) ?? []))) {

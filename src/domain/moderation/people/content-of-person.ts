@@ -190,13 +190,13 @@ async function removeItem(
   actionId: number,
   target: { readonly type: 'post' | 'comment'; readonly guid: string },
 ): Promise<void> {
-  const found = await findContent(transaction, target)
-  if (found === undefined) return
-  if (found.retraction !== undefined) {
-    await retractEntity(pod, transaction, found.retraction)
+  const content = await findContent(transaction, target)
+  if (content === undefined) return
+  if (content.retraction !== undefined) {
+    await retractEntity(pod, transaction, content.retraction)
     return
   }
-  const tombstones = await tombstonesFor(transaction, null, target, found)
+  const tombstones = await tombstonesFor(transaction, null, target, content)
   await addTombstonesToAction(transaction, actionId, tombstones)
-  await hideContentRows(transaction, actionId, contentIds(target, found))
+  await hideContentRows(transaction, actionId, contentIds(target, content))
 }

@@ -96,14 +96,14 @@ export const purgeOperation: Readonly<Record<string, OperationWork>> = {
     async runChunk(_pod, transaction, { target }) {
       const person = await Person.query(transaction).findOne({ guid: target })
       if (person === undefined || person.restriction !== 'block') return { done: 0, skipped: 0 }
-      const found = await findContentToPurge(transaction, person.id, ROW_BATCH_SIZE)
-      if (found === undefined) return { done: 0, skipped: 0 }
+      const content = await findContentToPurge(transaction, person.id, ROW_BATCH_SIZE)
+      if (content === undefined) return { done: 0, skipped: 0 }
       await Tombstone.insertPermanent(
         transaction,
-        found.tombstones.map(({ type, guid }) => ({ type, guid, by: person.address })),
+        content.tombstones.map(({ type, guid }) => ({ type, guid, by: person.address })),
       )
-      await destroyAndCancelCreations(transaction, found.kind, found.ids)
-      return { done: found.ids.length, skipped: 0 }
+      await destroyAndCancelCreations(transaction, content.kind, content.ids)
+      return { done: content.ids.length, skipped: 0 }
     },
 
     async complete() {

@@ -48,9 +48,9 @@ export async function planImport(
   requirePower(actor, 'administration')
   const lines = readList(csv)
   const [rules, relations] = await Promise.all([readRuleStates(pod.db), countRelationsByHost(pod.db)])
-  const judge = openJudgement(pod, mode, rules, relations)
+  const decide = createRuleDecider(pod, mode, rules, relations)
   return inTransaction(pod, async (transaction) => {
-    const plan = await insertImport(transaction, { mode, createdBy: actor.name }, lines.map(judge))
+    const plan = await insertImport(transaction, { mode, createdBy: actor.name }, lines.map(decide))
     return { plan, rows: await listImportRows(transaction, plan.id) }
   })
 }
@@ -237,7 +237,7 @@ const STATES: Readonly<Record<string, ImportRow['state']>> = {
 const RANKS: Readonly<Record<PodRule['state'], number>> = { normal: 0, limited: 1, blocked: 2 }
 
 /** Decides about each row in the order of the list; a second row for a domain is skipped. */
-function openJudgement(
+function createRuleDecider(
   { config }: Pick<Pod, 'config'>,
   mode: ImportMode,
   rules: Awaited<ReturnType<typeof readRuleStates>>,

@@ -133,9 +133,9 @@ export async function recallInvitation(
 }
 
 async function requireInvitation(db: Pod['db'], id: number): Promise<InvitationRecord> {
-  const found = await findInvitation(db, id)
-  if (found === undefined) throw new Refusal('invitation_not_found', 'There is no invitation with this number.')
-  return found
+  const invitation = await findInvitation(db, id)
+  if (invitation === undefined) throw new Refusal('invitation_not_found', 'There is no invitation with this number.')
+  return invitation
 }
 
 function requireUses(uses: number, used = 0): void {

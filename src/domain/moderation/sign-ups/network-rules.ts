@@ -163,11 +163,11 @@ async function addRule<Table extends NetworkRuleTable>(
   const reason = requireReason(options)
   const settings = { severity, comment: readComment(comment ?? ''), until: readEnd(pod.now(), until ?? null) }
   return inTransaction(pod, async (transaction) => {
-    const made = { ...row, ...settings, createdBy: actor.name, createdAt: pod.now() }
+    const newRule = { ...row, ...settings, createdBy: actor.name, createdAt: pod.now() }
     const rule = await insertNetworkRule(
       transaction,
       table,
-      made as unknown as Omit<NetworkRules[Table], 'id' | 'hits'>,
+      newRule as unknown as Omit<NetworkRules[Table], 'id' | 'hits'>,
     )
     if (rule === undefined) {
       const before = await lockNetworkRule(transaction, table, key)

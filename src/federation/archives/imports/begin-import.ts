@@ -113,7 +113,7 @@ async function storeImport(
   }
   const key = owner.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   return inTransaction(pod, async (transaction) => {
-    const made = await insertImport(transaction, {
+    const inserted = await insertImport(transaction, {
       uid,
       userId: user.userId,
       oldAddress: owner.address,
@@ -127,7 +127,7 @@ async function storeImport(
       counts,
       createdAt: pod.now(),
     })
-    if (made === undefined) throw importRunning()
+    if (inserted === undefined) throw importRunning()
     const entry = {
       ...auditContext(actor),
       action: 'archive.import',
@@ -135,7 +135,7 @@ async function storeImport(
       after: { from: owner.address, move: moves },
     }
     await appendAuditEntry(transaction, entry, pod.now())
-    return made
+    return inserted
   })
 }
 

@@ -13,7 +13,7 @@ export const aspectImporter: ListImporter<ReadyItem> = {
 
   async judge({ pod, user }, items) {
     const results = new BatchResults<ReadyItem>('aspects')
-    const known = new Set(
+    const existingNames = new Set(
       (await Aspect.query(pod.db).where({ userId: user.userId })).map(({ name }) => name.toLowerCase()),
     )
     for (const { position, value } of items) {
@@ -23,9 +23,9 @@ export const aspectImporter: ListImporter<ReadyItem> = {
         continue
       }
       const item = { position, ref: name }
-      if (known.has(name.toLowerCase())) results.recordPresent(item)
+      if (existingNames.has(name.toLowerCase())) results.recordPresent(item)
       else results.accept(item)
-      known.add(name.toLowerCase())
+      existingNames.add(name.toLowerCase())
     }
     return results
   },

@@ -50,17 +50,17 @@ export const contactImporter: ListImporter<ReadyContact> = {
     const { userId } = context.user
     const blocks = await findUserBlocks(db, userId)
     const ids = [...people.values()].flatMap((found) => (found.state === 'found' ? found.newest.id : []))
-    const known = await findContactsAmong(db, userId, ids)
+    const existingContacts = await findContactsAmong(db, userId, ids)
     const claimed = await findClaimedAmong(db, userId, ids)
     for (const contact of named) {
-      const found = people.get(contact.ref)
-      const reason = faultOf(context, contact.ref, found, blocks)
-      if (reason !== undefined || found?.state !== 'found') {
+      const foundPerson = people.get(contact.ref)
+      const reason = faultOf(context, contact.ref, foundPerson, blocks)
+      if (reason !== undefined || foundPerson?.state !== 'found') {
         results.refuse(contact, reason ?? 'not_found')
         continue
       }
-      const personId = found.newest.id
-      const before = known.get(personId)
+      const personId = foundPerson.newest.id
+      const before = existingContacts.get(personId)
       const hasContact = !contact.receiving || before?.receiving === true
       const hasClaim = !contact.sharing || before?.sharing === true || claimed.has(personId)
       if (hasContact && hasClaim) results.recordPresent(contact)
@@ -165,11 +165,11 @@ export const blockImporter: ListImporter<ReadyBlock> = {
     )
     const blocks = await findUserBlocks(context.pod.db, context.user.userId)
     for (const item of named) {
-      const found = people.get(item.ref)
+      const foundPerson = people.get(item.ref)
       if (isOwner(context, item.ref)) results.refuse(item, 'self')
-      else if (found?.state !== 'found') results.refuse(item, found?.reason ?? 'not_found')
-      else if (blocks.has(found.newest.id)) results.recordPresent(item)
-      else results.accept({ ...item, personId: found.newest.id })
+      else if (foundPerson?.state !== 'found') results.refuse(item, foundPerson?.reason ?? 'not_found')
+      else if (blocks.has(foundPerson.newest.id)) results.recordPresent(item)
+      else results.accept({ ...item, personId: foundPerson.newest.id })
     }
     return results
   },

@@ -21,11 +21,11 @@ export const tagImporter: ListImporter<ReadyItem> = {
   async judge({ pod, user }, items) {
     const results = new BatchResults<ReadyItem>('tags')
     const { followedTags } = await findArchivedLists(pod.db, user.userId)
-    const known = new Set(followedTags)
+    const existingTags = new Set(followedTags)
     for (const { position, value } of items) {
       const name = tagNameOf(value)
       if (name === undefined) results.refuse({ position, ref: NO_REF }, 'schema')
-      else if (known.has(name)) results.recordPresent({ position, ref: name })
+      else if (existingTags.has(name)) results.recordPresent({ position, ref: name })
       else results.accept({ position, ref: name })
     }
     return results
@@ -61,17 +61,17 @@ export const subscriptionImporter: ListImporter<ReadyItem> = {
     const named = readGuids(items, results)
     const guids = named.map(({ ref }) => ref)
     const { db } = context.pod
-    const known = await findHolders(db, 'posts', guids)
+    const holders = await findHolders(db, 'posts', guids)
     const subscribed = await findSubscribed(db, context.user.personId, guids)
-    const missing = guids.filter((guid) => !known.has(guid))
+    const missing = guids.filter((guid) => !holders.has(guid))
     await context.fetches?.fetchAll(
       missing.map((guid) => ({ type: 'post', guid, from: context.oldAddress })),
       context.signal,
     )
-    const found = missing.length === 0 ? known : await findHolders(db, 'posts', guids)
+    const allHolders = missing.length === 0 ? holders : await findHolders(db, 'posts', guids)
     for (const item of named) {
       if (subscribed.has(item.ref)) results.recordPresent(item)
-      else if (found.has(item.ref) || isInArchive(context, item.ref)) results.accept(item)
+      else if (allHolders.has(item.ref) || isInArchive(context, item.ref)) results.accept(item)
       else results.refuse(item, 'parent_missing')
     }
     return results

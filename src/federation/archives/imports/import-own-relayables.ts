@@ -40,9 +40,10 @@ export function ownRelayableImporter(list: 'own_comments' | 'own_reactions'): Li
         ({ entity }) => !parents.has(buildParentKey(entity)) && !isPlannedParent(context, entity),
       )
       await fetchParents(context, missing)
-      const found = missing.length === 0 || context.fetches === undefined ? parents : await findParentsOf(db, fresh)
+      const foundParents =
+        missing.length === 0 || context.fetches === undefined ? parents : await findParentsOf(db, fresh)
       for (const each of fresh) {
-        const isThere = found.has(buildParentKey(each.entity)) || isPlannedParent(context, each.entity)
+        const isThere = foundParents.has(buildParentKey(each.entity)) || isPlannedParent(context, each.entity)
         // A check fetches nothing: what it cannot see may be found by the import.
         if (isThere || context.fetches === undefined) results.accept(each)
         else results.refuse(each, 'parent_missing')

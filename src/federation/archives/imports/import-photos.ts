@@ -153,6 +153,6 @@ export async function showProfilePicture(
 const PHOTO_BATCH_SIZE = 100
 
 async function countBytes({ pod }: ImportContext, name: string): Promise<number> {
-  const facts = await Promise.all(listPhotoFiles(name).map((file) => pod.pictures.find(file)))
-  return facts.reduce((sum, each) => sum + (each?.bytes ?? 0), 0)
+  const storedFiles = await Promise.all(listPhotoFiles(name).map((file) => pod.pictures.find(file)))
+  return storedFiles.reduce((sum, each) => sum + (each?.bytes ?? 0), 0)
 }

@@ -156,11 +156,11 @@ function withoutTakenParts(entity: StatusMessageEntity, taken: ReadonlySet<strin
 async function findOrFetchRoots(context: ImportContext, posts: readonly ReadyPost[]) {
   const reshares = posts.flatMap(({ entity }) => (entity.type === 'reshare' ? [entity] : []))
   const guids = reshares.flatMap(({ root_guid: guid }) => guid ?? [])
-  const known = await findRoots(context.pod.db, guids)
-  const missing = reshares.filter(({ root_guid: guid }) => guid !== undefined && !known.has(guid))
-  if (missing.length === 0) return known
+  const roots = await findRoots(context.pod.db, guids)
+  const missing = reshares.filter(({ root_guid: guid }) => guid !== undefined && !roots.has(guid))
+  if (missing.length === 0) return roots
   // A check fetches nothing: what it cannot see may be found by the import.
-  if (context.fetches === undefined) return new Map([...known, ...missing.map(asFetchable)])
+  if (context.fetches === undefined) return new Map([...roots, ...missing.map(asFetchable)])
   await context.fetches.fetchAll(
     missing.flatMap(({ root_guid: guid, root_author: from }) =>
       guid === undefined || from === undefined ? [] : [{ type: 'post' as const, guid, from }],

@@ -78,12 +78,12 @@ export async function findStoredRelayables(
   db: Knex,
   relayables: readonly ReadyRelayable[],
 ): Promise<ReadonlyMap<string, string>> {
-  const found = new Map<string, string>()
+  const addresses = new Map<string, string>()
   for (const [type, table] of Object.entries(TABLES) as [ArchivedRelayable['type'], (typeof TABLES)['comment']][]) {
     const guids = relayables.filter(({ entity }) => entity.type === type).map(({ ref }) => ref)
-    for (const [guid, holder] of await findHolders(db, table, guids)) found.set(guid, holder)
+    for (const [guid, holder] of await findHolders(db, table, guids)) addresses.set(guid, holder)
   }
-  return found
+  return addresses
 }
 
 const TABLES = { comment: 'comments', like: 'likes', poll_participation: 'poll_participations' } as const
@@ -189,8 +189,8 @@ async function raise(transaction: Knex.Transaction, stored: readonly ReadyRelaya
   for (const each of stored) {
     if (each.entity.type !== 'comment') continue
     const time = timeOf(each, now)
-    const known = latest.get(each.entity.parent_guid)
-    if (known === undefined || known < time) latest.set(each.entity.parent_guid, time)
+    const latestInteraction = latest.get(each.entity.parent_guid)
+    if (latestInteraction === undefined || latestInteraction < time) latest.set(each.entity.parent_guid, time)
   }
   const records = stored.map(({ entity }) => ({
     id: 0,

@@ -65,8 +65,8 @@ export function openPeopleFinder(pod: Pod): PeopleFinder {
           }),
         ),
       )
-      const found = unknown.length === 0 ? known : await findKnown(pod, wanted)
-      return new Map(addresses.map((address) => [address, found.get(address) ?? refused.get(address) ?? NOT_FOUND]))
+      const people = unknown.length === 0 ? known : await findKnown(pod, wanted)
+      return new Map(addresses.map((address) => [address, people.get(address) ?? refused.get(address) ?? NOT_FOUND]))
     },
   }
 }

@@ -26,13 +26,13 @@ interface ArchiveOfMove {
 export async function announceMove(archive: ArchiveOfMove, folder: string): Promise<void> {
   const { pod, oldAddress } = archive
   const { people, pods } = await readHosts(archive, folder)
-  const known = new Map<string, URL>([...pods, ...people])
+  const recipientUrls = new Map<string, URL>([...pods, ...people])
   await inTransaction(pod, async (transaction) => {
     const move = await findMoveOfPerson(transaction, oldAddress)
     if (move === undefined) throw new Error(`The move of ${oldAddress} is not stored.`)
     await insertUnknownPods(transaction, [...people.values()].slice(0, MOST_NEW_PODS).map(parsePodHost))
     const now = pod.now()
-    const first = [...known.values()].map(parsePodHost)
+    const first = [...recipientUrls.values()].map(parsePodHost)
     await insertAnnouncements(transaction, move.id, { first, now, hours: IMPORT_LIMITS.secondWaveHours })
   })
 }

@@ -219,8 +219,8 @@ class Spool {
   }
 
   async #file(list: SpooledList): Promise<SpoolFile> {
-    const known = this.#files.get(list)
-    if (known !== undefined) return known
+    const openFile = this.#files.get(list)
+    if (openFile !== undefined) return openFile
     const file = { handle: await open(join(this.#folder, list), 'a', 0o600), pending: '', count: 0 }
     this.#files.set(list, file)
     return file

@@ -49,16 +49,16 @@ export function countChanges(records: readonly StoredRecord[], now: Date): Count
 }
 
 function postCountIn(posts: Map<string, Mutable<PostCount>>, guid: string): Mutable<PostCount> {
-  const known = posts.get(guid)
-  if (known !== undefined) return known
+  const postChange = posts.get(guid)
+  if (postChange !== undefined) return postChange
   const fresh = { guid, comments: 0, likes: 0, reshares: 0, latest: undefined }
   posts.set(guid, fresh)
   return fresh
 }
 
 function commentCountIn(comments: Map<string, Mutable<CountByGuid>>, guid: string): Mutable<CountByGuid> {
-  const known = comments.get(guid)
-  if (known !== undefined) return known
+  const commentChange = comments.get(guid)
+  if (commentChange !== undefined) return commentChange
   const fresh = { guid, count: 0 }
   comments.set(guid, fresh)
   return fresh
@@ -66,8 +66,8 @@ function commentCountIn(comments: Map<string, Mutable<CountByGuid>>, guid: strin
 
 function answerCountIn(answers: Map<string, Mutable<AnswerCount>>, poll: string, guid: string): Mutable<AnswerCount> {
   const key = `${poll} ${guid}`
-  const known = answers.get(key)
-  if (known !== undefined) return known
+  const answerChange = answers.get(key)
+  if (answerChange !== undefined) return answerChange
   const fresh = { poll, guid, count: 0 }
   answers.set(key, fresh)
   return fresh

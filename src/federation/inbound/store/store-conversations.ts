@@ -19,15 +19,15 @@ import { isRemoteAddress } from '../../discovery/pod-location.js'
 import type { Arrival, IgnoredMessage, RejectedMessage, StoredRecord, StoreResult } from '../batch.js'
 import { plausibleTime } from './plausible-time.js'
 
-/** Stores conversations with their first messages, and enqueues look-ups of unknown participants. */
+/** Stores conversations with their first messages, and enqueues lookups of unknown participants. */
 export async function storeConversations(
   transaction: Knex.Transaction,
   arrivals: readonly Arrival<ConversationEntity>[],
   now: Date,
   pod: Pod,
 ): Promise<StoreResult<ConversationEntity>> {
-  const known = await findAuthorsByGuid(transaction, 'conversations', arrivals.map(guidOf))
-  const first = firstOfEach(arrivals.filter(({ entity }) => !known.has(entity.guid)))
+  const authors = await findAuthorsByGuid(transaction, 'conversations', arrivals.map(guidOf))
+  const first = firstOfEach(arrivals.filter(({ entity }) => !authors.has(entity.guid)))
   const refusedConversations = await findRefusedConversations(
     transaction,
     [...first.values()].map(({ entity }) => entity),
@@ -102,8 +102,8 @@ function firstUnknown(
 async function withoutKnown(transaction: Knex.Transaction, addresses: readonly string[]): Promise<readonly string[]> {
   if (addresses.length === 0) return []
   const people = await Person.byAddresses(transaction, [...new Set(addresses)]).select('address')
-  const known = new Set(people.map(({ address }) => address))
-  return [...new Set(addresses)].filter((address) => !known.has(address))
+  const knownAddresses = new Set(people.map(({ address }) => address))
+  return [...new Set(addresses)].filter((address) => !knownAddresses.has(address))
 }
 
 function conversationOf(

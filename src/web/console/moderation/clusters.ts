@@ -40,8 +40,8 @@ ${listCard(clusterTable(page.items), { empty: 'No clusters match.', pages: idNav
   })
 
   app.get('/admin/clusters/:id', { config, schema }, async (request, reply) => {
-    const found = await readCluster(pod, request.console.actor, pathId(request))
-    return sendConsolePage(request, reply, clusterPage(request, found))
+    const cluster = await readCluster(pod, request.console.actor, pathId(request))
+    return sendConsolePage(request, reply, clusterPage(request, cluster))
   })
 
   /** Counts what the ticked parts would change. */
@@ -61,8 +61,8 @@ function addClusterActions(app: FastifyInstance): void {
     power: 'moderation',
     page: pathWithParameters('/admin/clusters/:id'),
     current: async (request: FastifyRequest) => {
-      const found = await readCluster(...given(request))
-      return { version: found.state, state: clusterState(found) }
+      const cluster = await readCluster(...given(request))
+      return { version: cluster.state, state: clusterState(cluster) }
     },
   } as const
 

@@ -31,11 +31,11 @@ export const contentRoutes: FastifyPluginAsync = async (app) => {
     { config: { power: 'moderation' }, schema: { hide: true } },
     async (request, reply) => {
       const target = targetIn(request, queryText(request, 'type'))
-      const found = await readRecordedContent(pod, request.console.actor, target)
+      const content = await readRecordedContent(pod, request.console.actor, target)
       const { items } = await listActionsOn(request, target.guid)
       return sendConsolePage(request, reply, {
-        title: `${target.type === 'post' ? 'Post' : 'Comment'}: ${found.isHidden ? 'hidden' : 'visible'}`,
-        content: html`<section class="card">${factsOf(target, found)}${evidence(found.text)}</section>
+        title: `${target.type === 'post' ? 'Post' : 'Comment'}: ${content.isHidden ? 'hidden' : 'visible'}`,
+        content: html`<section class="card">${factsOf(target, content)}${evidence(content.text)}</section>
 <section class="card"><h2>Actions</h2>${actionList(request, items)}</section>
 ${forms(request, target, String(items[0]?.id ?? 0))}`,
       })

@@ -38,8 +38,8 @@ export const filterRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.get('/admin/filters/:id', { config, schema }, async (request, reply) => {
-    const found = await readModerationFilter(pod, request.console.actor, pathId(request))
-    return sendConsolePage(request, reply, filterPage(request, found))
+    const moderationFilter = await readModerationFilter(pod, request.console.actor, pathId(request))
+    return sendConsolePage(request, reply, filterPage(request, moderationFilter))
   })
 
   /** Shows what the filter would have hit. Nothing changes, so that this is the only form with a page as its answer. */
@@ -65,8 +65,8 @@ function addFilterActions(app: FastifyInstance): void {
     addFormAction(app, {
       ...{ path: `/admin/filters/:id/${name}`, power: 'moderation', page },
       current: async (request) => {
-        const found = await readModerationFilter(...given(request))
-        return { version: versionOfFilter(found), state: filterState(found) }
+        const moderationFilter = await readModerationFilter(...given(request))
+        return { version: versionOfFilter(moderationFilter), state: filterState(moderationFilter) }
       },
       ...action,
     })

@@ -50,8 +50,8 @@ ${listCard(caseTable(cases.items), { empty, pages: listNavigation(inEnglish, '/a
   })
 
   app.get('/admin/reports/:id', { config, schema }, async (request, reply) => {
-    const found = await readModerationCase(pod, request.console.actor, pathId(request))
-    return sendConsolePage(request, reply, reportPage(request, found))
+    const moderationCase = await readModerationCase(pod, request.console.actor, pathId(request))
+    return sendConsolePage(request, reply, reportPage(request, moderationCase))
   })
 
   addReportActions(app)

@@ -17,9 +17,9 @@ import { type Destination, TO_KEEP_ACCOUNT, withDestination } from '../sign-in-d
 /** Sign-in with a passkey, which counts as two factors. Where browsers offer no passkeys, there is no such page. */
 export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
-  const found = findRelyingParty(pod)
-  if (found === undefined) return
-  const party: RelyingParty = found
+  const relyingParty = findRelyingParty(pod)
+  if (relyingParty === undefined) return
+  const party: RelyingParty = relyingParty
   const config = { public: true } as const
   const schema = { hide: true }
   // Each page stores a challenge, and each attempt checks a signature.

@@ -41,9 +41,9 @@ export const podRoutes: FastifyPluginAsyncTypebox = async (app) => {
       const { q, state, status, sort = 'host', ...paging } = request.query
       const actor = await findRequestActor(request, 'moderation')
       const page = readOffsetPaging(paging)
-      const found = await listPods(app.pod, actor, { q: q?.toLowerCase(), state, status, sort }, page)
-      linkOffsetPages(request, reply, page, found)
-      return found.items.map((each) => presentListedPod(each, app.pod.now()))
+      const pods = await listPods(app.pod, actor, { q: q?.toLowerCase(), state, status, sort }, page)
+      linkOffsetPages(request, reply, page, pods)
+      return pods.items.map((each) => presentListedPod(each, app.pod.now()))
     },
   )
 

@@ -130,9 +130,9 @@ export const exportRoutes: FastifyPluginAsyncTypebox = async (app) => {
         viewer,
         params: { export_id: id },
       } = request
-      const found = await readFinishedExport(app.pod, viewer, id)
-      requireCopy(found)
-      return sendExport(request, reply, found, { viewer, via: 'api' })
+      const accountExport = await readFinishedExport(app.pod, viewer, id)
+      requireCopy(accountExport)
+      return sendExport(request, reply, accountExport, { viewer, via: 'api' })
     },
   )
 

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { findPostIfVisible } from '../../../domain/posts/visible-posts.js'
 import { searchPosts } from '../../../domain/streams/streams.js'
-import { type LookUp, lookUpLinkedEntity, lookUpPost } from '../../../federation/discovery/look-up.js'
+import { type Lookup, lookUpLinkedEntity, lookUpPost } from '../../../federation/discovery/lookups.js'
 import { fetchableKind } from '../../../federation/outbound/serve-entity.js'
 import type { ListedPost } from '../../../persistence/posts/list-posts.js'
 import { readPastedLink } from '../../../protocol/pasted-links.js'
@@ -67,7 +67,7 @@ async function openPost(request: FastifyRequest, text: string): Promise<ListedPo
   return lookUpForViewer(request, lookUp)
 }
 
-function lookUpPasted({ server: { pod }, viewer }: FastifyRequest, text: string): LookUp<ListedPost> | undefined {
+function lookUpPasted({ server: { pod }, viewer }: FastifyRequest, text: string): Lookup<ListedPost> | undefined {
   const pasted = readPastedLink(text)
   if (pasted?.to === 'post') return lookUpPost(pod, pasted, () => findPostIfVisible(pod, viewer, pasted.guid))
   if (pasted?.to !== 'entity' || fetchableKind(pasted.link.type) !== 'post') return undefined

@@ -5,7 +5,7 @@ import { SEARCH_LIMITS } from '../../../domain/people/limits.js'
 import { searchPeople } from '../../../domain/people/search-people.js'
 import { findTags } from '../../../domain/posts/tags.js'
 import { discoverSearchedPerson } from '../../../federation/discovery/discover-searched-person.js'
-import { lookUpPerson } from '../../../federation/discovery/look-up.js'
+import { lookUpPerson } from '../../../federation/discovery/lookups.js'
 import type { ContactFilter } from '../../../persistence/people/people-search.js'
 import type { Pod } from '../../../pod/pod.js'
 import { readPastedLink } from '../../../protocol/pasted-links.js'
@@ -100,9 +100,9 @@ export const searchRoutes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const page = readIndexPage(request)
-      const found = await readList(request, (pod) => findTags(pod, request.viewer, request.query.query, page))
-      linkIndexPages(request, reply, page, found)
-      return [...found.items]
+      const foundPeople = await readList(request, (pod) => findTags(pod, request.viewer, request.query.query, page))
+      linkIndexPages(request, reply, page, foundPeople)
+      return [...foundPeople.items]
     },
   )
 }

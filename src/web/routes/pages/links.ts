@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { type LookUp, lookUpLinkedEntity, lookUpPerson, lookUpPost } from '../../../federation/discovery/look-up.js'
+import { type Lookup, lookUpLinkedEntity, lookUpPerson, lookUpPost } from '../../../federation/discovery/lookups.js'
 import { fetchableKind } from '../../../federation/outbound/serve-entity.js'
 import type { Person } from '../../../persistence/models/person.js'
 import { type FetchableEntity, findFetchableEntity } from '../../../persistence/outbound/find-fetchable.js'
@@ -23,7 +23,7 @@ export const linkRoutes: FastifyPluginAsync = async (app) => {
   })
 }
 
-function lookUpPath(pod: Pod, text: string): LookUp<string> {
+function lookUpPath(pod: Pod, text: string): Lookup<string> {
   const pasted = readPastedLink(text)
   if (pasted?.to === 'post') return lookUpPost(pod, pasted, () => pathToPost(pod, pasted.guid))
   if (pasted?.to !== 'entity') return personPath(pod, text)
@@ -36,8 +36,10 @@ function lookUpPath(pod: Pod, text: string): LookUp<string> {
 
 /** A pod has pages of posts of other pods too, so the host says nothing about the author. */
 async function pathToPost(pod: Pod, guid: string): Promise<string | undefined> {
-  const found = await findFetchableEntity(pod.db, 'post', guid)
-  return found === undefined || found.postAuthor.closed ? undefined : `/posts/${found.postGuid}`
+  const fetchableEntity = await findFetchableEntity(pod.db, 'post', guid)
+  return fetchableEntity === undefined || fetchableEntity.postAuthor.closed
+    ? undefined
+    : `/posts/${fetchableEntity.postGuid}`
 }
 
 /** A link may claim any author; it leads to the object only if the claim is true. */
@@ -48,7 +50,7 @@ function pathTo(found: FetchableEntity | undefined, { author }: EntityLink): str
     : `/posts/${found.postGuid}`
 }
 
-function personPath(pod: Pod, text: string): LookUp<string> {
+function personPath(pod: Pod, text: string): Lookup<string> {
   const { find, runJob } = lookUpPerson(pod, text)
   const pathOf = ({ guid }: Person) => `/people/${guid}`
   return {

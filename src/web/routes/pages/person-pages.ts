@@ -3,7 +3,7 @@ import { findMovedLocalPerson, type MovedPerson } from '../../../domain/people/m
 import { findKnownPerson, findLocalPerson } from '../../../domain/people/people.js'
 import { findFollowUrl } from '../../../domain/people/remote-follow.js'
 import { findPublicPostPage, listPublicPosts, readPublicPosts } from '../../../domain/posts/public-posts.js'
-import { lookUpPerson } from '../../../federation/discovery/look-up.js'
+import { lookUpPerson } from '../../../federation/discovery/lookups.js'
 import { podOrigin } from '../../../federation/discovery/pod-origin.js'
 import type { Person } from '../../../persistence/models/person.js'
 import { parseAddress } from '../../../protocol/address.js'

@@ -61,8 +61,8 @@ export const podRuleImportRoutes: FastifyPluginAsync = async (app) => {
     const after = Number(queryText(request, 'after') ?? 0)
     const verdict = IMPORT_VERDICTS.find((each) => each === queryText(request, 'verdict'))
     const part = { verdict, after: Number.isSafeInteger(after) ? after : 0, limit: ROWS_SHOWN + 1 }
-    const found = await readImportPart(pod, request.console.actor, pathId(request), part)
-    return sendConsolePage(request, reply, planPage(request, found, verdict))
+    const podRuleImport = await readImportPart(pod, request.console.actor, pathId(request), part)
+    return sendConsolePage(request, reply, planPage(request, podRuleImport, verdict))
   })
 
   addFormAction(app, {

@@ -18,14 +18,14 @@ export const invitationRoutes: FastifyPluginAsync = async (app) => {
   const page = '/admin/invitations'
 
   app.get(page, { config: { power: 'moderation' }, schema: { hide: true } }, async (request, reply) => {
-    const found = await listInvitations(pod, request.console.actor, idPageIn(request))
+    const invitations = await listInvitations(pod, request.console.actor, idPageIn(request))
     const link = newLinkIn(request, reply)
     return sendConsolePage(request, reply, {
-      title: found.items.length === 0 ? 'Invitations: none' : 'Invitations',
+      title: invitations.items.length === 0 ? 'Invitations: none' : 'Invitations',
       content: html`${link !== undefined && html`<section class="card"><h2>The new link</h2><p>It is shown only now: <code>${link}</code></p></section>\n`}
-<section class="card">${listCard(invitationTable(request, found.items, pod.now()), {
+<section class="card">${listCard(invitationTable(request, invitations.items, pod.now()), {
         empty: 'There are no invitations.',
-        pages: idNavigation(page, {}, found),
+        pages: idNavigation(page, {}, invitations),
       })}</section>
 <section class="card"><h2>Invite</h2>${
         pod.config.registrations !== 'invite' &&

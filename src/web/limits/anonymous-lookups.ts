@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ANONYMOUS_LOOKUP_LIMITS } from '../../federation/discovery/limits.js'
-import type { LookUp } from '../../federation/discovery/look-up.js'
+import type { Lookup } from '../../federation/discovery/lookups.js'
 import type { Pod } from '../../pod/pod.js'
 import { page } from '../pages/html.js'
 import { textsFor } from '../pages/language/request-language.js'
@@ -12,20 +12,20 @@ import { openKeyedRateLimit, openRateLimit } from './rate-limit.js'
 
 /**
  * Answers an anonymous request for an object that another pod may have: with the object, with 404, or with a page that reloads
- * itself while the look-up continues.
+ * itself while the lookup continues.
  */
-export type AnswerLookUp = <Found>(
+export type AnswerLookup = <Found>(
   request: FastifyRequest,
   reply: FastifyReply,
-  lookUp: LookUp<Found>,
+  lookUp: Lookup<Found>,
   answers: {
     readonly known: (found: Found) => FastifyReply
     readonly unknown: () => RequestFault
   },
 ) => Promise<FastifyReply>
 
-/** Limits look-ups on other pods per network address and in total. Objects in the database are not limited. */
-export function openAnonymousLookUps(pod: Pod): AnswerLookUp {
+/** Limits lookups on other pods per network address and in total. Objects in the database are not limited. */
+export function openAnonymousLookups(pod: Pod): AnswerLookup {
   const { ofAddress, ofAll, perSeconds, sources, waitingAtOnce } = ANONYMOUS_LOOKUP_LIMITS
   const now = () => pod.now()
   const limitAddress = openRateLimit({ limit: 'anonymous_look_ups', times: ofAddress, perSeconds, sources, now })

@@ -7,7 +7,7 @@ import { type InboundPod, startInboundPod } from '../support/pods/inbound-pod.js
 import { openTestStores, queueBackends, type TestStores } from '../support/queues/queue-backends.js'
 
 describe.each(queueBackends)(
-  'a look-up of an object that this pod does not have, with the queue in $store',
+  'a lookup of an object that this pod does not have, with the queue in $store',
   (backend) => {
     let fakePods: FakePods
     let stores: TestStores
@@ -126,7 +126,7 @@ describe.each(queueBackends)(
       expect(await get(`/people?q=who@never.example&${last}`)).toMatchObject({ status: 503, retryAfter: '60' })
     })
 
-    it('limits look-ups per network address, but not of known objects', async () => {
+    it('limits lookups per network address, but not of known objects', async () => {
       const known = fakePods.person('known@k.example')
       await pod.addRemotePerson(known)
       const from = visitor()

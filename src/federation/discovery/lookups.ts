@@ -8,8 +8,8 @@ import { readPastedLink } from '../../protocol/pasted-links.js'
 import { ANONYMOUS_LOOKUP_LIMITS } from './limits.js'
 import { isOtherHost, isRemoteAddress } from './pod-location.js'
 
-/** A look-up of a remote person or entity, done by a worker. */
-export interface LookUp<Result> {
+/** A lookup of a remote person or entity, done by a worker. */
+export interface Lookup<Result> {
   /** Searches only the database. */
   find(): Promise<Result | undefined>
   /** Enqueues the job, unless it exists, and waits for its end for a limited time. Undefined: no remote pod can have it. */
@@ -26,7 +26,7 @@ type LookUpResult<Result> =
 const fetchesLeft = REFERENCE_LIMITS.fetchesOfMessage - 1
 
 /** Looks up a person by address, or by the address of their page. A known person is returned at once, even with an outdated profile. */
-export function lookUpPerson(pod: Pod, text: string): LookUp<Person> {
+export function lookUpPerson(pod: Pod, text: string): Lookup<Person> {
   const pasted = readPastedLink(text)
   if (pasted?.to === 'profile') return lookUpProfile(pod, pasted)
   if (pasted?.to !== 'person') return { find: async () => undefined }
@@ -36,7 +36,7 @@ export function lookUpPerson(pod: Pod, text: string): LookUp<Person> {
   return { find, runJob: () => runJob(pod, lookUpPersonJob, { address }, `look-up-${address}`, find) }
 }
 
-function lookUpProfile(pod: Pod, { host, guid }: { readonly host: string; readonly guid: string }): LookUp<Person> {
+function lookUpProfile(pod: Pod, { host, guid }: { readonly host: string; readonly guid: string }): Lookup<Person> {
   const find = async () => Person.query(pod.db).findOne({ guid }).withGraphFetched('pod')
   if (!isOtherHost(pod, host)) return { find }
   return { find, runJob: () => runJob(pod, lookUpPersonJob, { host, guid }, `look-up-${guid}-${host}`, find) }
@@ -47,7 +47,7 @@ export function lookUpPost<Result>(
   pod: Pod,
   { host, guid }: { readonly host: string; readonly guid: string },
   find: () => Promise<Result | undefined>,
-): LookUp<Result> {
+): Lookup<Result> {
   if (!isOtherHost(pod, host)) return { find }
   const wanted = { type: 'post', guid, from: host, depth: 0, fetchesLeft } as const
   return { find, runJob: () => runJob(pod, lookUpLinkedJob, wanted, `look-up-post-${guid}-${host}`, find) }
@@ -59,7 +59,7 @@ export function lookUpLinkedEntity<Result>(
   { author, guid }: EntityLink,
   type: 'post' | 'poll',
   find: () => Promise<Result | undefined>,
-): LookUp<Result> {
+): Lookup<Result> {
   if (!isRemoteAddress(pod, author)) return { find }
   const wanted = { type, guid, from: author, author, depth: 0, fetchesLeft }
   return { find, runJob: () => runJob(pod, lookUpLinkedJob, wanted, `look-up-${type}-${guid}-${author}`, find) }
