@@ -104,7 +104,7 @@ describe.each(queueBackends)('a search by link, with the queue in $store', (back
     expect(fakePods.requests.slice(before)).toEqual([])
   })
 
-  it('limits the concurrent look-ups of one user', async () => {
+  it('limits the concurrent lookups of one user', async () => {
     const before = fakePods.requests.length
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, each) => search('posts', `https://gone${each}.example/posts/${newGuid()}`)),
