@@ -1,4 +1,4 @@
-import type { Progress, ReportProgress } from '../src/operations/backup/progress.js'
+import type { Progress, ReportProgress } from '../src/persistence/operations/progress.js'
 
 /** Milliseconds between two lines. */
 const ON_TERMINAL = 200

@@ -294,15 +294,23 @@ async function restore(target: string, id: string, options: RestoreOptions): Pro
         }),
       ),
   ).finally(progress.end)
-  const { rows, messages, pictures, lostPictures: lost_pictures, renamed } = restored
-  print(options, { id, rows, messages, pictures, lost_pictures, renamed }, describeRestored(manifest, restored))
+  const { rows, messages, pictures, lostPictures: lost_pictures, closedAgain: closed_accounts, renamed } = restored
+  print(
+    options,
+    { id, rows, messages, pictures, lost_pictures, closed_accounts, renamed },
+    describeRestored(manifest, restored),
+  )
 }
 
-function describeRestored(manifest: Manifest, { rows, messages, pictures, lostPictures, renamed }: Restored): string[] {
+function describeRestored(manifest: Manifest, restored: Restored): string[] {
+  const { rows, messages, pictures, lostPictures, closedAgain, renamed } = restored
   return [
     `Backup ${manifest.id} is restored: ${rows} rows, ${pictures} pictures, ${messages} accepted messages.`,
     `Everything since ${manifest.started_at} is missing. What was deleted or revoked since then is back.`,
     'All people have to sign in again on the pages of the pod; the tokens of applications work unless --end-tokens was given.',
+    ...(closedAgain > 0
+      ? [`${closedAgain} accounts are closed again, as a later backup lists them. Nothing is sent to other pods.`]
+      : []),
     ...(manifest.pictures.referenced
       ? ['The pictures are not in the backup: they stay in the S3 store. "pod storage check" compares both.']
       : []),

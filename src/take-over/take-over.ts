@@ -4,8 +4,8 @@ import type pg from 'pg'
 import type { Config } from '../config/config.js'
 import { DIASPORA_PEPPER } from '../domain/accounts/passwords/bcrypt-password.js'
 import { migrateQueue } from '../jobs/queues/queue-schema.js'
-import type { ReportProgress } from '../operations/backup/progress.js'
 import { migrate, migrationStatus, openUnlimitedSession } from '../persistence/database/database.js'
+import type { ReportProgress } from '../persistence/operations/progress.js'
 import { listPodProcesses } from '../persistence/operations/restore-target.js'
 import {
   beginStep,

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { checkBackups } from '../../bin/doctor/check-backups.js'
 import { backUpBeforeMigrations } from '../../bin/start/backup-before-migrations.js'
 import { readConfig } from '../../src/config/config.js'
+import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { listPhotoFiles } from '../../src/domain/photos/photos.js'
 import { loadJob } from '../../src/jobs/outbox/outbox.js'
@@ -28,6 +29,7 @@ import { buildApp } from '../../src/web/server/app.js'
 import { photoHandlers } from '../../workers/handlers/photos.js'
 import { testLog } from '../support/assertions/test-log.js'
 import { addPost } from '../support/databases/rows.js'
+import { openSmallDisk } from '../support/files/small-disk.js'
 import { viewerOf } from '../support/people/local-users.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
 import { fixedKeyCrypto } from '../support/pods/fixed-key-crypto.js'
@@ -440,6 +442,31 @@ describe('the repository', () => {
     expect(files.map((file) => existsSync(file))).not.toContain(true)
   })
 
+  it('closes accounts again that were closed after the backup, as a later one lists them, without sending', async () => {
+    const { ann, ben } = await source.people('ann', 'ben')
+    const before = await source.backUp()
+    await closeUser(source.pod, ben.account.username)
+    const { recipient } = await generateBackupKey()
+    const next = await source.backUp()
+    await source.backUp({ recipients: [recipient] }) // the identity of the restore does not open this one
+    await using place = await openRestorePlace()
+
+    const restored = await place.restore(before, {
+      repository: source.repository,
+      identities: [source.identity],
+      secretKey: SECRET_KEY,
+    })
+
+    expect(restored.closedAgain).toBe(1)
+    expect(await place.db('users').whereNotNull('closedAt').pluck('username')).toEqual([ben.account.username])
+    expect(await place.db('users').where({ username: ann.account.username }).pluck('closedAt')).toEqual([null])
+    expect(await place.db('outbox').where({ name: 'dispatch' })).toEqual([])
+    expect(await verify(next, [source.identity])).toEqual([])
+    const part = next.closed_accounts?.path ?? ''
+    writeFileSync(join(source.repositoryFolder, part), 'changed')
+    expect(await verify(next)).toContainEqual(expect.stringContaining(part))
+  })
+
   it('forgets old backups and the pictures that only they have, never the newest', async () => {
     const [first, second] = [await source.backUp(), await source.backUp()]
     const photo = await Photo.query(source.pod.db).whereNull('remotePath').first().throwIfNotFound()
@@ -528,6 +555,26 @@ describe('the repository', () => {
     expect(await check({ backupRecipients: '' })).toEqual([expect.stringContaining('no recipient')])
     expect(await check({ dataDir: source.folder })).toEqual([expect.stringContaining('on the same disk')])
     expect(await check({}, new Date(Date.now() + 27 * 3_600_000))).toEqual([expect.stringContaining('27 hours old')])
+  })
+
+  it('on a full disk has no new backup; the fault is counted, earlier ones stay, and the next run works', async ({
+    skip,
+  }) => {
+    await using disk = await openSmallDisk(8)
+    if (disk === undefined) return skip('this user may not mount a small file system')
+    const repository = openRepository(join(disk.folder, 'backups'), undefined)
+    const first = await source.backUp({ repository })
+    await disk.fill()
+
+    await expect(source.backUp({ repository })).rejects.toThrow('because the disk is full')
+
+    const runs = await source.pod.db('backup_runs').orderBy('startedAt').pluck('fault')
+    expect(runs).toEqual([null, expect.stringContaining('the disk is full')])
+    expect(readdirSync(join(disk.folder, 'backups', 'backups'))).toEqual([first.id])
+    expect(await verifyBackup(first, { repository, identities: [source.identity], ...uninterrupted })).toEqual([])
+    await disk.clear()
+    const next = await source.backUp({ repository })
+    expect(await verifyBackup(next, { repository, identities: [source.identity], ...uninterrupted })).toEqual([])
   })
 
   it('can be a bucket of an S3 store; pictures and restores may be in another one', async () => {

@@ -216,8 +216,12 @@ export async function closeNow(
   transaction: Knex.Transaction,
   user: User,
 ): Promise<void> {
-  const closedAt = pod.now()
   await enqueueAccountDeletion(pod, transaction, user)
+  await closeWithoutSending(transaction, user, pod.now())
+}
+
+/** Closes an account of which other pods know already. */
+export async function closeWithoutSending(transaction: Knex.Transaction, user: User, closedAt: Date): Promise<void> {
   await user.$query(transaction).patch({ closedAt, role: null })
   await UserSecrets.query(transaction).findById(user.id).patch({ passwordHash: null })
   await deleteAuthorizations(transaction, user.id)

@@ -4,6 +4,7 @@ import { acceptedMessages } from '../../jobs/inbound/accepted-messages.js'
 import { migrationStatus } from '../../persistence/database/database.js'
 import { messageWithoutStatement } from '../../persistence/database/errors.js'
 import { recordBackupEnd, recordBackupStart } from '../../persistence/operations/backup-runs.js'
+import type { ReportProgress } from '../../persistence/operations/progress.js'
 import type { Pod } from '../../pod/pod.js'
 import { readSecretText } from '../../pod/secrets.js'
 import { withBackupLock } from './backup-lock.js'
@@ -14,13 +15,13 @@ import {
   listBackupIds,
   listManifestParts,
   type Manifest,
+  type ManifestParts,
   newBackupId,
   type PictureContent,
   writeManifest,
 } from './manifest.js'
 import { createByteCounter, type Part, writePart } from './parts.js'
 import { backUpPictures, type LocalPhoto, type PictureEntry, readPictureList, referPictures } from './pictures.js'
-import type { ReportProgress } from './progress.js'
 import type { Repository } from './repository.js'
 import { openSnapshot } from './snapshot.js'
 
@@ -51,6 +52,8 @@ export async function createBackup(pod: BackedUpPod, options: CreateOptions): Pr
       await recordBackupEnd(pod.db, id, { bytes, bytesNew, rowCount })
       return manifest
     } catch (error) {
+      // On a full disk the next run needs their space. Those of a killed run are removed later.
+      await options.repository.remove(backupFolder(id)).catch(() => undefined)
       const fault = messageWithoutStatement(messageOf(error)) || 'no reason is known'
       await recordBackupEnd(pod.db, id, { fault }).catch((err: unknown) =>
         pod.log.warn({ err }, 'backup run not recorded'),
@@ -76,14 +79,14 @@ async function writeBackup(pod: BackedUpPod, id: string, options: CreateOptions)
     onBytes: (bytes: number) => void = () => undefined,
   ) => writePart({ ...options, onBytes }, `${backupFolder(id)}/${name}`, content)
   const inbound = await write('inbound-messages', jsonLines(acceptedMessages(pod.jobs)))
-  const { tables, sequences, photos } = await backUpTables(pod, options, write)
+  const { tables, sequences, photos, closedAccounts } = await backUpTables(pod, options, write)
   const secretKey = await write('secret-key', oneText(await readSecretText(pod.config)))
   const isReferenced = pod.config.backupPictures === 'reference'
   const pictures = isReferenced
     ? await writeReferences(pod, id, options)
     : await writePictures(pod, id, photos, previous, options)
 
-  const content = { tables, inbound, secret_key: secretKey } as const
+  const content = { tables, inbound, secret_key: secretKey, closed_accounts: closedAccounts } as const
   const sizes = sizesOf(content, pictures)
   report({ step: 'manifest', done: 1, total: 1 })
   const manifest: Manifest = {
@@ -120,7 +123,8 @@ async function backUpTables(pod: BackedUpPod, { pieceBytes = PIECE_BYTES, report
       report({ step: 'tables', done, total: Math.max(total, done) })
     }
     const tables = await snapshot.copy(pieceBytes, (name, rows) => write(name, rows, onBytes))
-    return { tables, sequences: await snapshot.sequences(), photos: await snapshot.photos() }
+    const closedAccounts = await write('closed-accounts', snapshot.closedAccounts())
+    return { tables, sequences: await snapshot.sequences(), photos: await snapshot.photos(), closedAccounts }
   } finally {
     await snapshot.close()
   }
@@ -182,10 +186,7 @@ async function writePictures(
   return { content: { path, size, sha256, count, missing }, bytes, bytesNew }
 }
 
-function sizesOf(
-  content: Pick<Manifest, 'tables' | 'inbound' | 'secret_key'>,
-  pictures: WrittenPictures,
-): Pick<Manifest, 'bytes' | 'bytes_new'> {
+function sizesOf(content: ManifestParts, pictures: WrittenPictures): Pick<Manifest, 'bytes' | 'bytes_new'> {
   const parts = listManifestParts(content).reduce((sum, { size }) => sum + size, pictures.content.size)
   return { bytes: parts + pictures.bytes, bytes_new: parts + pictures.bytesNew }
 }

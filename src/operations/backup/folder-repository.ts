@@ -25,6 +25,11 @@ export function openFolderRepository(folder: string): Repository {
         await flushFolder(dirname(draft))
       } catch (error) {
         await rm(draft, { force: true }).catch(() => undefined)
+        if (hasCode(error, 'ENOSPC', 'EDQUOT')) {
+          throw new BackupError(
+            `The backup cannot be written to ${root}, because the disk is full: free some space, or remove old backups with "pod backup forget".`,
+          )
+        }
         if (isFileError(error)) {
           throw new BackupError(
             `The backup cannot be written to ${root} (${messageOf(error)}): the user of the pod needs the folder, and its systemd service ReadWritePaths=${root}.`,

@@ -23,6 +23,8 @@ export interface Manifest {
   /** Messages that were accepted and not stored yet. */
   readonly inbound: Part
   readonly secret_key: Part
+  /** Guids of closed accounts. Absent in backups of earlier versions. */
+  readonly closed_accounts?: Part
   readonly pictures: PictureContent
   readonly rows: number
   /** Of all files that belong to the backup, and of those that were written by it. */
@@ -126,11 +128,10 @@ function checksumOf(manifest: Manifest): string {
   return createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
 }
 
+export type ManifestParts = Pick<Manifest, 'tables' | 'inbound' | 'secret_key' | 'closed_accounts'>
+
 /** All parts with rows or texts; pictures are listed in a file of their own. */
-export function listManifestParts({
-  tables,
-  inbound,
-  secret_key,
-}: Pick<Manifest, 'tables' | 'inbound' | 'secret_key'>): readonly Part[] {
-  return [...tables.flatMap(({ parts }) => parts), inbound, secret_key]
+export function listManifestParts({ tables, inbound, secret_key, closed_accounts }: ManifestParts): readonly Part[] {
+  const optional = closed_accounts === undefined ? [] : [closed_accounts]
+  return [...tables.flatMap(({ parts }) => parts), inbound, secret_key, ...optional]
 }

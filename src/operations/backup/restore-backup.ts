@@ -12,6 +12,7 @@ import {
   openUnlimitedSession,
   WORKER_LIMITS,
 } from '../../persistence/database/database.js'
+import type { ReportProgress } from '../../persistence/operations/progress.js'
 import {
   dropUnfinished,
   inspectRestoreTarget,
@@ -23,9 +24,9 @@ import {
 import { openPictureStorage } from '../../persistence/photos/open-pictures.js'
 import { findKeptKey, secretKeyFile, storeSecretKey } from '../../pod/secrets.js'
 import { BackupError } from './backup-error.js'
+import { closeAgain } from './closed-accounts.js'
 import type { Manifest } from './manifest.js'
 import { readPart } from './parts.js'
-import type { ReportProgress } from './progress.js'
 import type { Repository } from './repository.js'
 import { hasPictures } from './restore-checks.js'
 import { restorePictures } from './restore-pictures.js'
@@ -47,6 +48,8 @@ export interface Restored {
   readonly pictures: number
   /** Pictures that are not in the repository any more, or were changed. */
   readonly lostPictures: number
+  /** Accounts that were closed after the backup. */
+  readonly closedAgain: number
   /** What was there before, by its new name. */
   readonly renamed: readonly string[]
 }
@@ -57,8 +60,8 @@ type RestoreConfig = Pick<Config, 'dataDir' | 'uploadsDir' | 'secretKey' | 'stor
 const MARK_FILE = 'unfinished-restore'
 
 /**
- * Restores a backup into an empty database and an empty folder of pictures. The rows are loaded in one transaction: an interrupted
- * restore leaves empty tables with a mark, and can be repeated.
+ * Restores a backup into an empty database and an empty folder of pictures. Until the end the database has a mark, with which no pod
+ * starts: an interrupted restore can be repeated.
  */
 export async function restoreBackup(
   manifest: Manifest,
@@ -81,8 +84,10 @@ export async function restoreBackup(
     await analyze(db)
     await migrate(db)
     await migrateQueue(databaseUrl)
+    const closedAgain = await closeAgain(db, manifest, options)
+    await unmark(db)
     await rm(join(config.uploadsDir, MARK_FILE), { force: true })
-    return { ...loaded, renamed }
+    return { ...loaded, closedAgain, renamed }
   } finally {
     await db.destroy()
   }
@@ -93,14 +98,13 @@ async function load(
   manifest: Manifest,
   config: RestoreConfig,
   options: RestoreOptions,
-): Promise<Omit<Restored, 'renamed'>> {
+): Promise<Omit<Restored, 'renamed' | 'closedAgain'>> {
   const session = await openUnlimitedSession(db, 'load')
   try {
     await session.query('begin')
     const messages = await restoreTables(session, manifest, options)
     if (options.endTokens) await endTokens(session)
     const { pictures, lost } = await restorePictures(session, manifest, openPictureStorage(config), options)
-    await unmarkRestore(session)
     await session.query('commit')
     return { rows: manifest.rows, messages, pictures, lostPictures: lost }
   } finally {
@@ -169,6 +173,16 @@ async function renameAside(path: string): Promise<string> {
   const name = `${path}.replaced-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
   await rename(path, name)
   return name
+}
+
+/** From now on the pod starts. */
+async function unmark(db: Knex): Promise<void> {
+  const session = await openUnlimitedSession(db, 'end')
+  try {
+    await unmarkRestore(session)
+  } finally {
+    await session.end()
+  }
 }
 
 /** Without statistics, the first plans would read whole tables. */

@@ -21,6 +21,7 @@ const LEFT_OUT = new Set([
   'idempotency_keys',
   'oidc_records',
   'prune_progress',
+  'queue_store',
   'refused_uploads',
 ])
 
@@ -28,6 +29,9 @@ const LEFT_OUT = new Set([
 const CONDITIONS: Readonly<Record<string, string>> = { outbox: `name <> 'make-photo'` }
 
 const SESSIONS = 2
+
+const CLOSED_ACCOUNTS = `
+  select people.guid from users join people on people.id = users.person_id where users.closed_at is not null order by users.id`
 
 /** All tables of one moment. */
 export interface Snapshot {
@@ -39,6 +43,8 @@ export interface Snapshot {
   ): Promise<readonly TableContent[]>
   /** The local photos, in order of their ids. Their names take about 50 bytes each. */
   photos(): Promise<Iterable<LocalPhoto>>
+  /** Guids of closed accounts, one a line. */
+  closedAccounts(): AsyncIterable<Buffer>
   /** Counters only grow: read after the rows, they are not below any id of a row. */
   sequences(): Promise<readonly Sequence[]>
   close(): Promise<void>
@@ -66,6 +72,7 @@ export async function openSnapshot(db: Pod['db']): Promise<Snapshot> {
       tables,
       copy: (pieceBytes, write) => copyTables(sessions, tables, pieceBytes, write),
       photos: () => readPhotos(first),
+      closedAccounts: () => copyOut(first, `copy (${CLOSED_ACCOUNTS}) to stdout`),
       sequences: () => listSequences(first),
       close,
     }

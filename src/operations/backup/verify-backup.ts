@@ -1,10 +1,10 @@
 import { messageOf } from '../../errors/thrown.js'
+import type { ReportProgress } from '../../persistence/operations/progress.js'
 import { BackupError } from './backup-error.js'
 import { decryptWith } from './encryption.js'
 import { listManifestParts, type Manifest } from './manifest.js'
 import { createByteCounter, type Part, readPart } from './parts.js'
 import { readPictureList } from './pictures.js'
-import type { ReportProgress } from './progress.js'
 import type { Repository } from './repository.js'
 
 export interface VerifyOptions {

@@ -2,8 +2,8 @@ import type { Knex } from 'knex'
 import type pg from 'pg'
 import { isLocked } from '../database/session-lock.js'
 
-/** Present while the database holds an unfinished restore. */
-const MARK = 'unfinished_restore'
+/** The table that is there while the database holds an unfinished restore. */
+export const RESTORE_MARK = 'unfinished_restore'
 /** The mark of a database that is the target of a move. */
 export const MOVE = 'a move of the database'
 
@@ -13,7 +13,7 @@ export type RestoreTarget =
 
 export async function inspectRestoreTarget(db: Knex): Promise<RestoreTarget> {
   const { rows } = await db.raw(`
-    select to_regclass('public.${MARK}') is not null as unfinished,
+    select to_regclass('public.${RESTORE_MARK}') is not null as unfinished,
       exists (select from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r') as full`)
   if (rows[0].unfinished) return 'unfinished'
   return rows[0].full ? 'full' : 'empty'
@@ -28,17 +28,17 @@ export async function isDatabaseMoving(db: Knex): Promise<boolean> {
 /** What loads the database: the id of a backup, or `MOVE`. Undefined: nothing, or it has ended. */
 export async function findUnfinishedRestore(db: Knex): Promise<string | undefined> {
   if ((await inspectRestoreTarget(db)) !== 'unfinished') return undefined
-  const { rows } = await db.raw(`select backup_id as source from public.${MARK}`)
+  const { rows } = await db.raw(`select backup_id as source from public.${RESTORE_MARK}`)
   // A move has emptied all tables, this one too, before it compares them.
   return rows[0]?.source ?? MOVE
 }
 
 export async function markRestore(db: Knex, source: string): Promise<void> {
-  await db.raw(`create table public.${MARK} as select ?::text as backup_id`, [source])
+  await db.raw(`create table public.${RESTORE_MARK} as select ?::text as backup_id`, [source])
 }
 
 export async function unmarkRestore(session: Pick<pg.Client, 'query'>): Promise<void> {
-  await session.query(`drop table public.${MARK}`)
+  await session.query(`drop table public.${RESTORE_MARK}`)
 }
 
 /** The names of the processes of a pod that use this database. */

@@ -1,7 +1,7 @@
 import { constants, copyFile, link, lstat, mkdir, opendir, realpath, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode, messageOf } from '../../errors/thrown.js'
-import type { ReportProgress } from '../../operations/backup/progress.js'
+import type { ReportProgress } from '../../persistence/operations/progress.js'
 import { imagesFolder } from '../../persistence/photos/picture-files.js'
 import { TakeOverError } from '../take-over-error.js'
 import { picturesFolder } from './count-files.js'

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type pg from 'pg'
-import type { ReportProgress } from '../../operations/backup/progress.js'
+import type { ReportProgress } from '../../persistence/operations/progress.js'
 import type { Secrets } from '../../pod/pod.js'
 import { readPublicKey, verifyRsaSha256 } from '../../protocol/signatures/rsa.js'
 import { isPair } from '../preflight/key-pairs.js'

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 
 /** A file system of its own that can be filled. */
-export interface SmallDisk {
+export interface SmallDisk extends AsyncDisposable {
   readonly folder: string
   /** Writes a file until the disk is full. */
   fill(): Promise<void>
@@ -38,6 +38,11 @@ export async function openSmallDisk(
   await chmod(folder, 0o777)
   const filler = join(folder, 'filler')
   process.once('exit', unmount)
+  async function close(): Promise<void> {
+    process.off('exit', unmount)
+    unmount()
+    await rm(mountPoint, { recursive: true, force: true }).catch(() => {}) // the helper process may not have ended yet
+  }
   return {
     folder,
     async fill() {
@@ -51,11 +56,8 @@ export async function openSmallDisk(
       }
     },
     clear: () => rm(filler, { force: true }),
-    async close() {
-      process.off('exit', unmount)
-      unmount()
-      await rm(mountPoint, { recursive: true, force: true }).catch(() => {}) // the helper process may not have ended yet
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 
