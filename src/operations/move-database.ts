@@ -15,6 +15,8 @@ import {
 } from '../persistence/database/database.js'
 import { isLockTimeout } from '../persistence/database/errors.js'
 import { withSessionLock } from '../persistence/database/session-lock.js'
+import { loadTables, setSequences } from '../persistence/operations/load-tables.js'
+import type { ReportProgress } from '../persistence/operations/progress.js'
 import {
   dropUnfinished,
   inspectRestoreTarget,
@@ -26,8 +28,6 @@ import {
 import { listSequences, listTables, quoted, type Table } from '../persistence/operations/table-catalogue.js'
 import type { Pod } from '../pod/pod.js'
 import { BackupError } from './backup/backup-error.js'
-import type { ReportProgress } from './backup/progress.js'
-import { loadTables, setSequences } from './backup/restore-tables.js'
 
 export interface MoveOptions {
   /** Empties the target of a move that was interrupted. */
@@ -46,6 +46,10 @@ export interface MovedDatabase {
 }
 
 const OLDEST_VERSION = 140_000
+/** Web process, worker, their queue, and a command. */
+const CONNECTIONS = 60
+/** Times of rows come from the database, and those of messages from the processes. */
+const CLOCK_DIFFERENCE_SECONDS = 30
 const LOCK_TIMEOUT = '3s'
 
 /**
@@ -213,25 +217,32 @@ interface ServerFacts {
   readonly encoding: string
   readonly trigrams: boolean
   readonly mayCreate: boolean
+  /** That the server, the database and the user allow. */
+  readonly connections: number
+  /** By which its clock is ahead of this machine; negative: behind. */
+  readonly secondsAhead: number
 }
 
 /** Why a server cannot have the database of a pod; undefined: it can. */
-export function findServerFault({ version, name, encoding, trigrams, mayCreate }: ServerFacts): string | undefined {
+export function findServerFault({ version, name, encoding, ...facts }: ServerFacts): string | undefined {
+  const { trigrams, mayCreate, connections, secondsAhead } = facts
   if (version < OLDEST_VERSION) return `PostgreSQL 14 or newer is needed; the new database has ${name}.`
   if (encoding !== 'UTF8') return `The new database must have the encoding UTF8, not ${encoding}.`
   if (!trigrams) return 'The new database server lacks the extension pg_trgm: install it there.'
   if (!mayCreate) return 'The user of the new database may not create tables: make the user its owner.'
+  if (connections < CONNECTIONS) {
+    return `The new database allows ${connections} connections, and a pod needs ${CONNECTIONS}: raise max_connections of the server, or the limit of the user or database.`
+  }
+  if (Math.abs(secondsAhead) > CLOCK_DIFFERENCE_SECONDS) {
+    const difference = `${Math.abs(Math.round(secondsAhead))} seconds ${secondsAhead > 0 ? 'ahead of' : 'behind'}`
+    return `The clock of the new database server is ${difference} that of this machine: set both clocks.`
+  }
   return undefined
 }
 
 /** Checks everything before anything is written. */
 async function requireUsable(target: Knex, { again }: MoveOptions): Promise<void> {
-  const { rows } = await target.raw(`
-    select current_setting('server_version_num')::integer as version, current_setting('server_version') as name,
-      current_setting('server_encoding') as encoding,
-      exists (select from pg_available_extensions where name = 'pg_trgm') as trigrams,
-      has_database_privilege(current_database(), 'CREATE') as "mayCreate"`)
-  const fault = findServerFault(rows[0])
+  const fault = findServerFault(await readServerFacts(target))
   if (fault !== undefined) throw new BackupError(fault)
   const state = await inspectRestoreTarget(target)
   if (state === 'full') throw new BackupError('The new database has tables: it must be empty.')
@@ -239,4 +250,23 @@ async function requireUsable(target: Knex, { again }: MoveOptions): Promise<void
     if (!again) throw new BackupError('The new database holds an unfinished move: --again empties it.')
     await dropUnfinished(target)
   }
+}
+
+async function readServerFacts(target: Knex): Promise<ServerFacts> {
+  // Opens the connection, so that its time is not part of the difference of the clocks.
+  await target.raw('select 1')
+  const begun = Date.now()
+  const { rows } = await target.raw(`
+    select current_setting('server_version_num')::integer as version, current_setting('server_version') as name,
+      current_setting('server_encoding') as encoding,
+      exists (select from pg_available_extensions where name = 'pg_trgm') as trigrams,
+      has_database_privilege(current_database(), 'CREATE') as "mayCreate",
+      least(
+        current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer,
+        (select nullif(datconnlimit, -1) from pg_database where datname = current_database()),
+        (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user)
+      ) as connections,
+      extract(epoch from clock_timestamp())::float as now`)
+  const { now, ...facts } = rows[0]
+  return { ...facts, secondsAhead: now - (begun + Date.now()) / 2_000 }
 }

@@ -85,14 +85,17 @@ it('that is interrupted leaves the old database unchanged and a new one that no 
   expect(await rowsOf(target.db)).toEqual(before)
 })
 
-it('is refused for an old server, another encoding, a missing extension and missing rights', () => {
-  const facts = { version: 150_000, name: '15.1', encoding: 'UTF8', trigrams: true, mayCreate: true }
+it('is refused for an old server, another encoding, a missing extension, missing rights, few connections and another time', () => {
+  const server = { version: 150_000, name: '15.1', encoding: 'UTF8', connections: 97, secondsAhead: 0.2 }
+  const facts = { ...server, trigrams: true, mayCreate: true }
   const faults = [
     {},
     { version: 130_009, name: '13.9' },
     { encoding: 'LATIN1' },
     { trigrams: false },
     { mayCreate: false },
+    { connections: 59 },
+    { secondsAhead: -31.4 },
   ]
 
   expect(faults.map((fault) => findServerFault({ ...facts, ...fault }))).toEqual([
@@ -101,7 +104,19 @@ it('is refused for an old server, another encoding, a missing extension and miss
     expect.stringContaining('encoding UTF8, not LATIN1'),
     expect.stringContaining('pg_trgm'),
     expect.stringContaining('owner'),
+    expect.stringContaining('allows 59 connections, and a pod needs 60'),
+    expect.stringContaining('is 31 seconds behind that of this machine'),
   ])
+})
+
+it('is refused for a database that allows few connections; nothing is written', async () => {
+  await using target = await openEmptyDatabase()
+  const name = new URL(target.url).pathname.slice(1)
+  await target.db.raw('alter database ?? connection limit 20', [name])
+
+  await expect(move(target.url)).rejects.toThrow('allows 20 connections')
+
+  expect(await inspectRestoreTarget(target.db)).toBe('empty')
 })
 
 it('reads a large table from its beginning, wherever another scan has stopped', async () => {
