@@ -10,19 +10,23 @@ import {
   checkWarning,
   withCheckFailure,
 } from '../../src/domain/operations/check-result.js'
+import { messageOf } from '../../src/errors/thrown.js'
+import { readRedisVersion } from '../../src/jobs/queues/redis-version.js'
 import { migrationStatus } from '../../src/persistence/database/database.js'
 import { readBackupFigures } from '../../src/persistence/operations/backup-runs.js'
 import { listProcesses } from '../../src/persistence/operations/processes.js'
 
 const OLDEST_POSTGRESQL = 140_000
 const OLDEST_NODE = [20, 19] as const
+const OLDEST_REDIS = [6, 2] as const
 const RECENT_BACKUP_HOURS = 26
 
 /** Checks whether this version of the program may start on the database of the pod. Only reads. */
 export async function checkUpgrade(db: Knex, config: Config): Promise<readonly CheckResult[]> {
   return [
     checkNode(process.versions.node),
-    ...(await withCheckFailure('postgresql', async () => [await checkPostgresql(db)])),
+    ...(await withCheckFailure('postgresql', async () => [await checkServer(db)])),
+    ...(config.redisUrl === undefined ? [] : [await checkQueueServer(config.redisUrl)]),
     ...(await withCheckFailure('migrations', async () => [await checkMigrations(db)])),
     ...(await withCheckFailure('disk', async () => [await checkDisk(db, config)])),
     ...(await withCheckFailure('backup', async () => [await checkBackup(db)])),
@@ -31,22 +35,44 @@ export async function checkUpgrade(db: Knex, config: Config): Promise<readonly C
 }
 
 export function checkNode(version: string): CheckResult {
-  const [major = 0, minor = 0] = version.split('.').map(Number)
-  const [oldestMajor, oldestMinor] = OLDEST_NODE
-  const isOld = major < oldestMajor || (major === oldestMajor && minor < oldestMinor)
-  return isOld
+  return isOlder(version, OLDEST_NODE)
     ? checkFailure('node', `Node ${version} is too old: install Node ${OLDEST_NODE.join('.')} or newer, best 22 or 24.`)
     : checkPassed('node', `Node ${version}.`)
 }
 
-async function checkPostgresql(db: Knex): Promise<CheckResult> {
+function isOlder(version: string, [oldestMajor, oldestMinor]: readonly [number, number]): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return major < oldestMajor || (major === oldestMajor && minor < oldestMinor)
+}
+
+async function checkServer(db: Knex): Promise<CheckResult> {
   const { rows } = await db.raw(
     `select current_setting('server_version_num')::integer as number, current_setting('server_version') as name`,
   )
-  const { number, name } = rows[0]
+  return checkPostgresql(rows[0])
+}
+
+export function checkPostgresql({ number, name }: { readonly number: number; readonly name: string }): CheckResult {
   return number < OLDEST_POSTGRESQL
     ? checkFailure('postgresql', `PostgreSQL ${name} is too old: upgrade it to 14 or newer.`)
     : checkPassed('postgresql', `PostgreSQL ${name}.`)
+}
+
+async function checkQueueServer(redisUrl: string): Promise<CheckResult> {
+  try {
+    return checkRedis(await readRedisVersion(redisUrl))
+  } catch (error) {
+    return checkFailure(
+      'redis',
+      `Redis does not answer (${messageOf(error)}): check REDIS_URL, and that it runs there.`,
+    )
+  }
+}
+
+export function checkRedis(version: string): CheckResult {
+  return isOlder(version, OLDEST_REDIS)
+    ? checkFailure('redis', `Redis ${version} is too old: upgrade it to ${OLDEST_REDIS.join('.')} or newer.`)
+    : checkPassed('redis', `Redis ${version}.`)
 }
 
 async function checkMigrations(db: Knex): Promise<CheckResult> {
@@ -75,14 +101,19 @@ async function checkDisk(db: Knex, { databaseUrl, dataDir }: Config): Promise<Ch
     select coalesce(max(pg_relation_size(oid)), 0)::float as bytes from pg_class
     where relnamespace = 'public'::regnamespace and relkind = 'i'`)
   const { bavail, bsize } = await statfs(dataDir)
-  const needed = Math.ceil((2 * rows[0].bytes) / 2 ** 20)
-  const free = Math.floor((bavail * bsize) / 2 ** 20)
+  return checkFreeDisk(dataDir, bavail * bsize, rows[0].bytes)
+}
+
+/** A new index may be as large as the largest one, and its rows are sorted in files beside it. */
+export function checkFreeDisk(folder: string, freeBytes: number, largestIndexBytes: number): CheckResult {
+  const needed = Math.ceil((2 * largestIndexBytes) / 2 ** 20)
+  const free = Math.floor(freeBytes / 2 ** 20)
   return free < needed
     ? checkFailure(
         'disk',
-        `${free} MiB are free in ${dataDir}, and a new index may need ${needed} MiB: free some space.`,
+        `${free} MiB are free in ${folder}, and a new index may need ${needed} MiB: free some space.`,
       )
-    : checkPassed('disk', `${free} MiB are free in ${dataDir}.`)
+    : checkPassed('disk', `${free} MiB are free in ${folder}.`)
 }
 
 async function checkBackup(db: Knex): Promise<CheckResult> {

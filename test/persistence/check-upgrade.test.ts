@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { checkNode, checkUpgrade } from '../../bin/doctor/check-upgrade.js'
+import { checkFreeDisk, checkNode, checkPostgresql, checkRedis, checkUpgrade } from '../../bin/doctor/check-upgrade.js'
 import { migrations } from '../../migrations/index.js'
 import { readConfig } from '../../src/config/config.js'
 import { migrate, migrateTo } from '../../src/persistence/database/database.js'
 import { recordHeartbeat } from '../../src/persistence/operations/processes.js'
 import { type OpenDatabase, openEmptyDatabase } from '../support/databases/test-database.js'
+import { startTestRedis, whyNoRedis } from '../support/queues/redis-server.js'
 
 const names = [...migrations.keys()]
 const config = readConfig({ DATA_DIR: tmpdir() })
@@ -38,6 +39,40 @@ it('names pending migrations, a missing backup and processes of another version,
   await db('processes').delete()
   await db('backup_runs').insert({ id: 'one', process: 'this', endedAt: new Date() })
   expect((await check()).filter((line) => !line.startsWith('ok'))).toEqual([])
+})
+
+it('refuses a database server, a Redis and a disk that are not enough', () => {
+  const messages = [
+    checkPostgresql({ number: 130_022, name: '13.22' }),
+    checkPostgresql({ number: 140_000, name: '14.0' }),
+    checkRedis('6.0.16'),
+    checkRedis('6.2.0'),
+    checkFreeDisk('/data', 19 * 2 ** 20, 10 * 2 ** 20),
+    checkFreeDisk('/data', 20 * 2 ** 20, 10 * 2 ** 20),
+  ].map(({ state, message }) => `${state}: ${message}`)
+
+  expect(messages).toEqual([
+    'fail: PostgreSQL 13.22 is too old: upgrade it to 14 or newer.',
+    'ok: PostgreSQL 14.0.',
+    'fail: Redis 6.0.16 is too old: upgrade it to 6.2 or newer.',
+    'ok: Redis 6.2.0.',
+    'fail: 19 MiB are free in /data, and a new index may need 20 MiB: free some space.',
+    'ok: 20 MiB are free in /data.',
+  ])
+})
+
+it('names a Redis that does not answer', async () => {
+  const redisUrl = 'redis://127.0.0.1:1'
+  const findings = await checkUpgrade(database.db, { ...config, redisUrl })
+
+  expect(findings.find(({ check }) => check === 'redis')).toMatchObject({ state: 'fail' })
+})
+
+it.runIf(whyNoRedis() === undefined)('reads the version of a Redis', async () => {
+  const redis = await startTestRedis()
+  const findings = await checkUpgrade(database.db, { ...config, redisUrl: redis.url }).finally(() => redis.stop())
+
+  expect(findings.find(({ check }) => check === 'redis')).toMatchObject({ state: 'ok' })
 })
 
 it('refuses a Node that is too old', () => {

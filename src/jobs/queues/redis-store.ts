@@ -32,7 +32,7 @@ const REPLICATED_WITHIN = 500
 export function openRedisStore(redisUrl: string, { replicas, tuned, report }: RedisStoreOptions): QueueStore {
   const address = readRedisAddress(redisUrl)
   if (address === undefined) throw new Error('This is not an address of a Redis.')
-  const producer = connect(address, { patient: false }).on('error', (error: Error) => report('producer', error))
+  const producer = connectToRedis(address, { patient: false }).on('error', (error: Error) => report('producer', error))
   const firstContact = new Promise<void>((resolve) => {
     for (const event of ['ready', 'close', 'error']) producer.once(event, () => resolve())
   })
@@ -46,7 +46,7 @@ export function openRedisStore(redisUrl: string, { replicas, tuned, report }: Re
     firstContact,
     backend: (name, options, kind) => {
       if (kind?.withBlockingConnection) {
-        worker ??= connect(address, { patient: true }).on('error', (error: Error) => report('worker', error))
+        worker ??= connectToRedis(address, { patient: true }).on('error', (error: Error) => report('worker', error))
       }
       const connection = kind?.withBlockingConnection && worker ? worker : producer
       return createRedisBackend(name, { ...options, connection }, kind)
@@ -84,7 +84,7 @@ export function openRedisStore(redisUrl: string, { replicas, tuned, report }: Re
   }
 }
 
-function connect(address: RedisAddress, { patient }: { readonly patient: boolean }): Redis | Cluster {
+export function connectToRedis(address: RedisAddress, { patient }: { readonly patient: boolean }): Redis | Cluster {
   // The default backs off to many seconds: a worker would wait long after Redis is available again.
   const retryStrategy = (times: number) => Math.min(times * 100, 2_000)
   const options = {
