@@ -4,10 +4,12 @@
  */
 export class FailedJob extends Error {
   readonly fault: string
+  readonly handling: 'retry' | 'dead'
 
-  constructor(fault: string, handling: 'retry' | 'dead', cause?: unknown) {
+  constructor(fault: string, handling: FailedJob['handling'], cause?: unknown) {
     super(fault, { cause })
     this.fault = fault
+    this.handling = handling
     // BullMQ makes no further attempt after an error of this name.
     this.name = handling === 'dead' ? 'UnrecoverableError' : 'FailedJob'
     if (cause instanceof Error) this.stack = `${fault}: ${kindOf(cause)}\n${framesOf(cause)}`

@@ -26,7 +26,7 @@ export function outcomeOfError(error: unknown): JobOutcome {
     const kind = outcomeOf[error.fault] === 'drop' ? 'drop' : 'retry'
     return { kind, fault: error.fault, error }
   }
-  if (error instanceof FailedJob) return { kind: 'dead', fault: error.fault, error }
+  if (error instanceof FailedJob) return { kind: error.handling, fault: error.fault, error }
   if (error instanceof OutOfTime) return { kind: 'retry', fault: error.fault, error }
   if (isDatabaseUnavailable(error)) return { kind: 'unavailable', error }
   return { kind: 'retry', fault: 'internal', error }

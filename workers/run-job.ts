@@ -57,7 +57,8 @@ function logOf({ log }: Pick<Pod, 'log'>, job: Job): Logger {
 /** Runs one job; throws when it has failed. */
 async function runJob(pod: Pod, { handlers, deadline, stopping }: RunnerOptions, job: Job): Promise<void> {
   const handle = Object.hasOwn(handlers, job.name) ? handlers[job.name] : undefined
-  if (handle === undefined) throw new FailedJob('unknown_name', 'dead')
+  // Of a newer version, whose workers start during an upgrade: one of the next attempts is theirs.
+  if (handle === undefined) throw new FailedJob('unknown_name', 'retry')
 
   return retryAfterOutages(pod, stopping, async () => {
     let work: LoadedJob | undefined

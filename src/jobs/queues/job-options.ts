@@ -17,7 +17,7 @@ export type OptionsOf = (job: Pick<AnyJob, 'queue' | 'name'>, own?: OwnOptions) 
 export function openJobOptions(others: readonly AnyJob[] = []): OptionsOf {
   const optionsByKey = new Map([...JOB_DEFINITIONS, ...others].map((job) => [keyOf(job), job.options]))
   return (job, own = {}) => {
-    // An outbox row of a newer version may have an unknown name. Its worker reports it as a dead letter, which has to be kept.
+    // An outbox row of a newer version may have an unknown name. It is tried for hours, and then a dead letter, which has to be kept.
     const options = optionsByKey.get(keyOf(job)) ?? retriedForHours
     const set = Object.entries(own).filter(([, value]) => value !== undefined)
     return { ...options, ...Object.fromEntries(set) }

@@ -30,7 +30,7 @@ export const FAULTS = {
   F28: 'all processes are restarted in turn, ten times: no client that retries once is refused',
   F29: 'old code works with the tables of new code: migrations only expand',
   F30: 'dead letters are replayed, twice: each effect exists once',
-  F31: 'a job has an unknown name: it becomes a dead letter',
+  F31: 'a job has an unknown name: it is put back, and becomes a dead letter after hours',
   F32: 'a worker is blocked until others have run its jobs: nothing is stored twice',
   F33: 'clients are slow: others are not delayed, and slow connections are closed',
   F34: 'no file descriptors are left: the pod refuses connections, and recovers',
@@ -38,4 +38,5 @@ export const FAULTS = {
   F36: 'an older backup is restored: jobs without an outbox row have no effect',
   F37: 'one message of a batch fails permanently: the others do not',
   F38: 'a backup is made while messages arrive and workers are killed: what was accepted before is restored once',
+  F39: 'half of the processes are of another release, and are killed: each message is stored once',
 } as const

@@ -196,7 +196,10 @@ it('F31: a job has an unknown name', async () => {
   await pod.jobs.enqueue(strangeJob, {})
   await pod.db('outbox').insert({ queue: 'notify', name: 'no-such-job', data: {} })
 
-  await until('both are dead', FOREVER, async () => (await listDeadLetters(pod)).length === 2)
+  await until('both are dead', FOREVER, async () => {
+    await ageJobs(podUnderFaults, 'notify')
+    return (await listDeadLetters(pod)).length === 2
+  })
 
   expect(await listDeadLetters(pod)).toMatchObject([{ fault: 'unknown_name' }, { fault: 'unknown_name' }])
   for (const row of await pod.db('outbox').whereNotNull('failedAt').select('id'))

@@ -27,6 +27,8 @@ type Hook = 'deadly-text' | 'ill-thread' | 'measured-heap' | 'mortal-hand-over' 
 interface Hooked {
   readonly hooks: readonly Hook[]
   readonly settings?: NodeJS.ProcessEnv
+  /** The folder `dist` of another release. */
+  readonly program?: string
 }
 
 /** A local user, with an API client that has all scopes. */
@@ -120,9 +122,9 @@ async function build(
   undo.push(() => otherPods.close())
 
   function start(kind: ProcessKind, index: number): Promise<PodProcess> {
-    const { hooks = [], settings: own } = hooked?.(kind, index) ?? {}
+    const { hooks = [], settings: own, program } = hooked?.(kind, index) ?? {}
     const modules = hooks.map((hook) => new URL(`hooks/${hook}.mjs`, import.meta.url).href)
-    return startPodProcess(kind, { ...environment, ...own }, folder, modules)
+    return startPodProcess(kind, { ...environment, ...own }, folder, modules, program)
   }
   const [web, otherWeb, worker, otherWorker] = await Promise.all([
     start('web', 0),

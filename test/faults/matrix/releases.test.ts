@@ -1,7 +1,7 @@
 import type { Client } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { administer } from '../../support/databases/test-database.js'
-import { type PodUnderFaults, startAssailedPod } from './pod-under-faults.js'
+import { type PodUnderFaults, type ProcessKind, startAssailedPod } from './pod-under-faults.js'
 import { openRide } from './scenario-run.js'
 import { statusesIn } from './senders.js'
 import { store } from './this-run.js'
@@ -39,4 +39,31 @@ it('F29: this release keeps running, and starts, on the tables of a later one', 
   expect(wrongs).toEqual([])
   const expected: readonly unknown[] = [200, 202, 503, 'none']
   expect(statusesIn([...answers, ...writes]).filter((status) => !expected.includes(status))).toEqual([])
+})
+
+const MINUTES = 60_000
+
+it('F39: half of the processes are of another release, and are killed', { timeout: 40 * MINUTES }, async ({ skip }) => {
+  const program = process.env['OTHER_RELEASE']
+  if (program === undefined) return skip('OTHER_RELEASE names no folder "dist" of another release')
+  // The first web process and worker are of this release, the second ones of the other: messages go from each to each.
+  const hooked = (_kind: ProcessKind, index: number) => (index === 1 ? { hooks: [], program } : undefined)
+  const mixed = await startAssailedPod({ store: store(), hooked })
+  try {
+    const { wrongs } = await openRide(mixed).under(
+      { messages: 20_000, perSecond: 200, writesPerSecond: 2, settledWithin: 20 * MINUTES },
+      async (progress) => {
+        for (const share of [0.05, 0.1, 0.15, 0.2]) {
+          await progress.untilAccepted(share)
+          for (const kind of ['worker', 'web'] as const) {
+            for (const index of [0, 1]) await mixed.killAndReplace(kind, index)
+          }
+        }
+      },
+    )
+
+    expect(wrongs).toEqual([])
+  } finally {
+    await mixed.close()
+  }
 })

@@ -9,8 +9,10 @@ const root = fileURLToPath(new URL('../../..', import.meta.url))
 const entries = { web: 'src/server', worker: 'workers/main' } as const
 
 /** The program of a process, and what Node needs to run it: from source, or from the compiled files in the folder COMPILED_POD. */
-export function programOf(kind: keyof typeof entries): { readonly entry: string; readonly loaders: readonly string[] } {
-  const compiled = process.env['COMPILED_POD']
+export function programOf(
+  kind: keyof typeof entries,
+  compiled = process.env['COMPILED_POD'],
+): { readonly entry: string; readonly loaders: readonly string[] } {
   return compiled === undefined
     ? { entry: join(root, `${entries[kind]}.ts`), loaders: [import.meta.resolve('tsx')] }
     : { entry: join(compiled, `${entries[kind]}.js`), loaders: [] }
@@ -33,14 +35,18 @@ export interface PodProcess {
   kill(): Promise<void>
 }
 
-/** Resolves when the process is ready. Preloaded modules are loaded before the pod, and may replace parts of it. */
+/**
+ * Resolves when the process is ready. Preloaded modules are loaded before the pod, and may replace parts of it. `compiled` is the folder
+ * `dist` of another program.
+ */
 export async function startPodProcess(
   kind: keyof typeof entries,
   settings: NodeJS.ProcessEnv,
   folder: string,
   preloaded: readonly string[] = [],
+  compiled?: string,
 ): Promise<PodProcess> {
-  const { entry, loaders } = programOf(kind)
+  const { entry, loaders } = programOf(kind, compiled)
   const child = fork(entry, {
     cwd: folder,
     env: { PATH: process.env['PATH'], DATA_DIR: folder, PORT: '0', ADMIN_LISTEN: '', ...settings },
