@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { plain } from '../support/files/pictures.js'
 import { lastStage, readDockerfile, valuesOf } from './dockerfile.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -100,10 +101,17 @@ it('a program folder that cannot be written runs a whole pod, which stops cleanl
   )
   const response = await fetch(`${summary.address}/api/v1/posts`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${token.token ?? token.access_token}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${token.access_token}`, 'content-type': 'application/json' },
     body: JSON.stringify({ public: true, body: 'From a read-only folder' }),
   })
   expect(response.status).toBe(200)
+  const form = new FormData()
+  form.set('image', new Blob([new Uint8Array(await plain(300, 200).jpeg().toBuffer())]), 'picture.jpg')
+  const photo = await fetch(`${summary.address}/api/v1/photos`, {
+    ...{ method: 'POST', body: form },
+    headers: { authorization: `Bearer ${token.access_token}` },
+  })
+  expect(photo.status).toBe(200)
 
   pod.kill('SIGTERM')
   expect(await ended).toEqual([0, null])

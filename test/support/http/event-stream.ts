@@ -1,4 +1,5 @@
 import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { request as requestSecurely } from 'node:https'
 
 interface StreamEvent {
   readonly id: string
@@ -8,7 +9,7 @@ interface StreamEvent {
 }
 
 interface StreamOptions {
-  /** `http://127.0.0.1:3000` */
+  /** `http://127.0.0.1:3000`, or https with any certificate. */
   readonly base: string
   readonly token: string
   readonly lastEventId?: string | undefined
@@ -153,9 +154,11 @@ function openRequest({ base, token, lastEventId, query = '' }: StreamOptions) {
     ...(lastEventId && { 'last-event-id': lastEventId }),
   }
   return new Promise<{ request: ClientRequest; answer: IncomingMessage }>((resolve, reject) => {
-    const clientRequest = request(`${base}/api/v1/streaming${query === '' ? '' : `?${query}`}`, {
+    const send = base.startsWith('https:') ? requestSecurely : request
+    const clientRequest = send(`${base}/api/v1/streaming${query === '' ? '' : `?${query}`}`, {
       headers,
       agent: false,
+      rejectUnauthorized: false,
     })
     clientRequest.on('response', (answer) => resolve({ request: clientRequest, answer }))
     clientRequest.on('error', reject)
