@@ -9,7 +9,7 @@ import { StartError } from '../errors/start-error.js'
 import { messageOf } from '../errors/thrown.js'
 import { openIsolatedRemotePods } from '../federation/remote-pod/isolated-remote-pods.js'
 import { openRemotePods } from '../federation/remote-pod/remote-pods.js'
-import { openJobQueues } from '../jobs/queues/job-queues.js'
+import { openJobQueues, type QueueSettings } from '../jobs/queues/job-queues.js'
 import { type Locales, openLocales } from '../languages/locales.js'
 import { openLog } from '../logging/log.js'
 import { openOutageLog } from '../logging/outage-log.js'
@@ -33,6 +33,7 @@ import { findUnfinishedRestore, isDatabaseMoving, MOVE } from '../persistence/op
 import { findTakeOver } from '../persistence/operations/take-over-state.js'
 import { type CountedPictures, countFailures } from '../persistence/photos/counted-pictures.js'
 import { openPictureStorage } from '../persistence/photos/open-pictures.js'
+import { checkFormerQueue } from './former-queue.js'
 import { openMailExchanges } from './mail-exchanges.js'
 import type { Pod, PodCrypto, Secrets } from './pod.js'
 import { createSecrets, readSecretKey } from './secrets.js'
@@ -78,8 +79,9 @@ export async function openPod(config: Config, kind: ProcessKind, dependencies: P
       if (keys > 0) log.warn({ keys }, 'private keys that an earlier version has sealed are bound to their users')
     })
     isOpen = true
-    const { redisUrl, redisReplicas } = config
-    const jobs = await openJobQueues({ redisUrl, redisReplicas, databaseUrl, log, prefix: queuePrefix(config) })
+    const queue = queueSettings(config, databaseUrl)
+    if (kind !== 'command' && !config.isolated) await checkFormerQueue({ db, secrets, log }, queue)
+    const jobs = await openJobQueues({ ...queue, log })
     const replica = openReplica(config, databaseUrl, kind, log)
     const tracer = await openTracing(config, kind, log)
     const { name, version } = readSoftware()
@@ -157,6 +159,11 @@ async function databaseUrlOf(config: Pick<Config, 'databaseUrl' | 'dataDir'>): P
   throw new StartError(
     `There is no database: DATABASE_URL is not set and no embedded one is running in ${config.dataDir}. Use "npm start", or set DATABASE_URL.`,
   )
+}
+
+export function queueSettings(config: Config, databaseUrl: string): Omit<QueueSettings, 'log'> {
+  const { redisUrl, redisReplicas } = config
+  return { redisUrl, redisReplicas, databaseUrl, prefix: queuePrefix(config) }
 }
 
 /** Two pods may share a Redis; the queue's own keys have colons, so that of a pod has none. */

@@ -187,6 +187,7 @@ export type SecretOwner =
   | 'pod account'
   | `take-over ${number}`
   | 'pepper'
+  | 'queue store'
 
 /** Encrypts secrets in the database, so that a dump does not reveal them. */
 export interface Secrets {

@@ -14,6 +14,9 @@ import {
 } from '../../../src/domain/operations/queues.js'
 import { JOB_STATES, type JobState } from '../../../src/jobs/queues/inspect-queues.js'
 import { QUEUES, type QueueName } from '../../../src/jobs/queues/queue-names.js'
+import { listPodProcesses } from '../../../src/persistence/operations/restore-target.js'
+import { moveFormerQueue } from '../../../src/pod/former-queue.js'
+import { queueSettings } from '../../../src/pod/open-pod.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import { presentQueue, presentQueueJob } from '../../../src/web/presenters/operations.js'
 import { type ActorOptions, findActor, withActorOptions } from '../../actor-options.js'
@@ -42,6 +45,16 @@ export function queueCommands(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod queues list')
     .action(list)
+
+  queues
+    .command('move')
+    .description(
+      'Moves accepted messages from the former queue, after REDIS_URL was switched on or off. The pod must be stopped.',
+    )
+    .option('--lost', 'give up the messages of a Redis that is gone')
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  pod queues move')
+    .action(move)
 
   onQueue('jobs', 'Lists the jobs of a queue, without their data.')
     .addOption(new Option('--state <state>', 'where the jobs are').choices(JOB_STATES).default('waiting'))
@@ -94,6 +107,21 @@ async function list(options: OutputOptions): Promise<void> {
     queues.map(presentQueue),
     table([['queue', 'state', 'waiting', 'running', 'delayed', 'dead', 'a minute', 'workers'], ...rows]),
   )
+}
+
+async function move({ lost = false, ...options }: OutputOptions & { readonly lost?: boolean }): Promise<void> {
+  const moved = await withPod(async (pod) => {
+    const running = await listPodProcesses(pod.db)
+    if (running.length > 0) {
+      throw new CommandError(`The database is in use by ${running.join(' and ')}: stop the pod first.`)
+    }
+    const { databaseUrl } = pod.config
+    if (databaseUrl === undefined) throw new Error('A command opens the pod on a database with an address.')
+    return moveFormerQueue(pod, queueSettings(pod.config, databaseUrl), lost)
+  })
+  print(options, { moved }, [
+    lost ? 'The messages of the former queue are given up.' : `${moved} accepted messages are moved. Start the pod.`,
+  ])
 }
 
 async function jobs(
