@@ -87,6 +87,8 @@ import { endedSessions } from './0185-ended-sessions.js'
 import { emailUndos } from './0186-email-undos.js'
 import { originOfSecondSteps } from './0188-origin-of-second-steps.js'
 import { exportDownloads } from './0190-export-downloads.js'
+import { pruneTotals } from './0199-prune-totals.js'
+import { queueStore } from './0200-queue-store.js'
 import { auditActors } from './0201-audit-actors.js'
 import type { Migration } from './migration.js'
 
@@ -184,5 +186,7 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0186-email-undos', emailUndos],
   ['0188-origin-of-second-steps', originOfSecondSteps],
   ['0190-export-downloads', exportDownloads],
+  ['0199-prune-totals', pruneTotals],
+  ['0200-queue-store', queueStore],
   ['0201-audit-actors', auditActors],
 ])

@@ -79,8 +79,8 @@ type Facts = SharedFacts & { readonly offset: number }
 function openFactGauges(registry: Registry): (facts: Facts | undefined) => void {
   const gauge = (name: string, help: string, ...labelNames: string[]) =>
     new Gauge({ name, help, labelNames, registers: [registry] })
-  const counter = (name: string, help: string) =>
-    new Counter({ name, help, labelNames: ['kind'], registers: [registry] })
+  const counter = (name: string, help: string, label = 'kind') =>
+    new Counter({ name, help, labelNames: [label], registers: [registry] })
   const processes = gauge('pod_processes', 'Processes with a heartbeat in the last 30 seconds.', 'kind', 'version')
   const paused = gauge('pod_queue_paused', 'Queues that an operator has paused.', 'queue')
   const pauseLeft = gauge('pod_queue_pause_left_seconds', 'Until a pause ends; not there: it has no end.', 'queue')
@@ -92,6 +92,12 @@ function openFactGauges(registry: Registry): (facts: Facts | undefined) => void 
   const oldestSignUp = gauge('pod_oldest_sign_up_seconds', 'How long the oldest sign-up waits for a moderator.')
   const actions = counter('pod_moderation_actions_total', 'Actions of moderators.')
   const hits = counter('pod_filter_hits_total', 'Hits of filters.')
+  const pruned = counter('pod_pruned_rows_total', 'Old rows that were removed.', 'category')
+  const candidates = gauge(
+    'pod_prune_candidates',
+    'Rows older than the limit that the last removal has found: removed ones, and those that stay.',
+    'category',
+  )
   const clock = gauge('pod_clock_offset_seconds', 'How far the clock of the database is ahead of this process.')
   const certificate = gauge('pod_certificate_expiry_seconds', 'Until the certificate of POD_URL ends.')
   const connections = gauge('pod_db_server_connections', 'Connections of all programs to the server of the database.')
@@ -99,7 +105,20 @@ function openFactGauges(registry: Registry): (facts: Facts | undefined) => void 
   const lag = gauge('pod_replication_lag_seconds', 'How far the slowest replica is behind.')
   const tables = gauge('pod_table_bytes', 'The largest tables with their indexes.', 'table')
   const optional = [oldestCase, signUps, oldestSignUp, clock, certificate, connections, maxConnections, lag]
-  const gauges = [processes, paused, pauseLeft, dead, quarantined, cases, actions, hits, tables, ...optional]
+  const gauges = [
+    processes,
+    paused,
+    pauseLeft,
+    dead,
+    quarantined,
+    cases,
+    actions,
+    hits,
+    pruned,
+    candidates,
+    tables,
+    ...optional,
+  ]
 
   return (facts) => {
     for (const each of gauges) each.reset()
@@ -120,6 +139,10 @@ function openFactGauges(registry: Registry): (facts: Facts | undefined) => void 
     maxConnections.set(facts.maxConnections)
     for (const { kind, count } of facts.moderationActions) actions.inc({ kind }, count)
     for (const { kind, count } of facts.filterHits) hits.inc({ kind }, count)
+    for (const { category, count, candidates: found } of facts.pruned) {
+      pruned.inc({ category }, count)
+      if (found !== null) candidates.set({ category }, found)
+    }
     clock.set(facts.offset)
     if (facts.certificateEnds !== null) certificate.set(facts.certificateEnds)
     if (facts.replicationLag !== null) lag.set(facts.replicationLag)

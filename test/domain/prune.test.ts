@@ -3,6 +3,7 @@ import { newGuid } from '../../src/domain/new-guid.js'
 import { continuePrune, type PruneOptions, previewPrune, prune } from '../../src/domain/operations/prune.js'
 import type { Person } from '../../src/persistence/models/person.js'
 import type { Post } from '../../src/persistence/models/post.js'
+import { readSharedFacts } from '../../src/persistence/operations/shared-facts.js'
 import { addPost, addUserRow, countRows } from '../support/databases/rows.js'
 import { addRemotePerson } from '../support/people/remote-people.js'
 import { buildPod, type TestPod } from '../support/pods/build-pod.js'
@@ -101,6 +102,11 @@ const reasons: Readonly<Record<string, () => Promise<Post>>> = {
     await insert('taggings', { tagId, postId: post.id, createdAt: OLD })
     return post
   },
+  async reported() {
+    const post = await addOldPost()
+    await insert('reports', { userId: local.userId, postId: post.id, reason: 'x' })
+    return post
+  },
   async notified() {
     const post = await addOldPost()
     await insert('notifications', { guid: newGuid(), userId: local.userId, type: 'also_commented', postId: post.id })
@@ -165,7 +171,11 @@ it('an old remote post is removed; one that a local person has touched, or that 
     expected[reason] = (expected[reason] ?? 0) + 1
   }
   expect(preview.kept).toEqual(expected)
-  expect(await previewPrune(test.pod, options())).toEqual(preview)
+  const readOnly = await test.pod.db.transaction(async (db) => {
+    await db.raw('set transaction read only')
+    return previewPrune({ db }, options())
+  })
+  expect(readOnly).toEqual(preview)
   expect(await isStored(untouched)).toBe(true)
 
   expect(await prune(test.pod, options())).toEqual(preview)
@@ -190,6 +200,23 @@ it('removes at most as many rows as wanted, and goes on with the rest', async ()
   expect(await prune(test.pod, options({ limit: 2 }))).toMatchObject({ rows: 2 })
   expect((await Promise.all(posts.map(isStored))).filter(Boolean)).toHaveLength(1)
   expect(await prune(test.pod, options())).toMatchObject({ rows: 1 })
+})
+
+it('ends with its signal after a transaction, and the next run removes the rest', async () => {
+  const interruption = new AbortController()
+  await test.pod.db.raw(
+    `insert into posts (guid, author_id, type, public, text, created_at, stored_at, interacted_at)
+     select lpad(number::text, 32, '0'), :author, 'StatusMessage', true, 'x', :old, :old, :old
+     from generate_series(1, 700) as number`,
+    { author: author.id, old: OLD },
+  )
+
+  const first = await prune(test.pod, options({ signal: interruption.signal, report: () => interruption.abort() }))
+  const rest = await prune(test.pod, options())
+
+  expect(first.rows).toBeLessThanOrEqual(500)
+  expect(rest.rows).toBeGreaterThan(0)
+  expect(first.rows + rest.rows).toBe(700)
 })
 
 it('leaves a post that another transaction has locked for the next run', async () => {
@@ -218,6 +245,23 @@ it('removes daily what the settings limit, once a day', async () => {
   expect(await continuePrune(pod, 20_000)).toEqual({ dead: 0, tombstones: 0 })
   await db('prune_progress').update({ finishedAt: db.raw(`now() - interval '25 hours'`) })
   expect(await continuePrune(pod, 20_000)).toMatchObject({ posts: 1 })
+})
+
+it('is counted for the metrics: what was removed, by command too, and what the last daily run has found', async () => {
+  const retention = { posts: 90, withComments: false, notifications: 90, dead: 30, tombstones: 90 }
+  const pod = { ...test.pod, config: { ...test.pod.config, retention } }
+  const { db } = test.pod
+  const postsIn = async () => (await readSharedFacts(db)).pruned.find(({ category }) => category === 'posts')
+  await db('prune_progress').delete()
+  const { kept } = await previewPrune(test.pod, options())
+  const stay = Object.values(kept).reduce((sum, each) => sum + each, 0)
+
+  await addOldPost()
+  await prune(test.pod, options())
+  expect(await postsIn()).toEqual({ category: 'posts', count: 1, candidates: null })
+  await addOldPost()
+  await continuePrune(pod, 20_000)
+  expect(await postsIn()).toEqual({ category: 'posts', count: 2, candidates: 1 + stay })
 })
 
 function notification(read: boolean) {

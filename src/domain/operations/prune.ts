@@ -6,7 +6,7 @@ import {
   previewPosts,
   prunePosts,
 } from '../../persistence/retention/prune-posts.js'
-import { findPruneStart, recordPruneProgress } from '../../persistence/retention/prune-progress.js'
+import { findPruneStart, type PruneStep, recordPruneStep } from '../../persistence/retention/prune-progress.js'
 import { deleteRows, previewRows, type RowCategory } from '../../persistence/retention/prune-rows.js'
 import type { Pod } from '../../pod/pod.js'
 
@@ -66,7 +66,10 @@ export async function previewPrune({ db }: PrunedPod, options: PruneOptions): Pr
 
 /** Removes old rows in small transactions, and is busy for a fifth of the time. An interrupted run is continued by the next one. */
 export async function prune(pod: PrunedPod, options: PruneOptions): Promise<PruneReport> {
-  return options.category === 'posts' ? pruneOldPosts(pod, options, 0) : pruneRows(pod, options, options.category)
+  const { category } = options
+  const report = await (category === 'posts' ? pruneOldPosts(pod, options, 0) : pruneRows(pod, options, category))
+  await recordPruneStep(pod.db, category, { removed: report.rows, found: foundRows(report) })
+  return report
 }
 
 /** Categories whose old rows are found by an index, so that they need not wait for the next day. */
@@ -88,23 +91,24 @@ export async function continuePrune(
     const start = INDEXED.has(category) ? 0 : await findPruneStart(pod.db, category)
     if (start === undefined) continue
     const options = { category, days, withComments, includeUnfetchable: false, signal }
-    const onRead = (lastId: number | null) => recordPruneProgress(pod.db, category, lastId)
+    const onStep = (step: PruneStep) => recordPruneStep(pod.db, category, step)
     if (category === 'posts') {
-      removed.posts = (await pruneOldPosts(pod, options, start, onRead)).rows
+      removed.posts = (await pruneOldPosts(pod, options, start, onStep)).rows
     } else {
-      removed[category] = (await pruneRows(pod, options, category)).rows
-      if (!INDEXED.has(category) && !signal.aborted) await onRead(null)
+      const { rows } = await pruneRows(pod, options, category)
+      removed[category] = rows
+      await onStep({ removed: rows, found: rows, lastId: signal.aborted ? 0 : null })
     }
   }
   return removed
 }
 
-/** `onRead` is called with the last id of each chunk, and null at the end. */
+/** `onStep` is called after each chunk. */
 async function pruneOldPosts(
   { db }: PrunedPod,
   options: PruneOptions,
   start: number,
-  onRead?: (lastId: number | null) => Promise<void>,
+  onStep?: (step: PruneStep) => Promise<void>,
 ): Promise<PruneReport> {
   const { limit = Number.POSITIVE_INFINITY, signal } = options
   const retention: PostRetention = options
@@ -113,7 +117,8 @@ async function pruneOldPosts(
     const began = performance.now()
     const rows = Math.min(ROW_BATCH_SIZE, limit - report.rows)
     const chunk = await prunePosts(db, retention, after, rows)
-    await onRead?.(chunk.lastId)
+    const step = addChunk(emptyReport(options), chunk)
+    await onStep?.({ removed: step.rows, found: foundRows(step), lastId: chunk.lastId })
     report = addChunk(report, chunk)
     options.report?.(report.rows)
     if (chunk.lastId === null) break
@@ -141,6 +146,10 @@ async function pruneRows({ db }: PrunedPod, options: PruneOptions, category: Row
 async function rest(began: number, signal: AbortSignal): Promise<void> {
   const busy = performance.now() - began
   await pause(busy * REST_FACTOR, undefined, { signal }).catch(() => undefined)
+}
+
+function foundRows({ rows, kept }: PruneReport): number {
+  return Object.values(kept).reduce((sum, each) => sum + each, rows)
 }
 
 function emptyReport({ category, days }: PruneOptions): PruneReport {

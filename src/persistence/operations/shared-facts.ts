@@ -20,6 +20,8 @@ export interface SharedFacts {
   readonly oldestSignUp: number | null
   readonly moderationActions: readonly (Counted & { readonly kind: string })[]
   readonly filterHits: readonly (Counted & { readonly kind: string })[]
+  /** `candidates`: rows older than the limit when the last removal ended; null: none has ended. */
+  readonly pruned: readonly (Counted & { readonly category: string; readonly candidates: number | null })[]
   /** Seconds; null: no check has seen a certificate. */
   readonly certificateEnds: number | null
   /** Of all programs to the server of the database. */
@@ -52,6 +54,7 @@ export async function readSharedFacts(db: Knex): Promise<SharedFacts> {
       current_setting('max_connections')::integer as "maxConnections",
       ${list(`select kind, count(*) from moderation_actions group by 1`)} as "moderationActions",
       ${list('select kind, hits as count from filter_totals')} as "filterHits",
+      ${list('select category, removed_rows as count, candidates from prune_progress')} as pruned,
       (select extract(epoch from max(replay_lag)) from pg_stat_replication) as "replicationLag",
       ${list(`select relname as table, pg_total_relation_size(relid) as bytes from pg_stat_user_tables
         where schemaname = 'public' order by 2 desc, 1 limit ${TABLES}`)} as tables,

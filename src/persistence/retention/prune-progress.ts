@@ -14,12 +14,30 @@ export async function findPruneStart(db: Knex, category: string): Promise<number
   return progress.finished ? 0 : progress.lastId
 }
 
-/** Records how far the removal has come; null: it is finished. */
-export async function recordPruneProgress(db: Knex, category: string, lastId: number | null): Promise<void> {
+export interface PruneStep {
+  readonly removed: number
+  /** Rows older than the limit: removed ones, and those that stay for a reason. */
+  readonly found: number
+  /** How far the removal has come; null: it is finished. Undefined: a removal by command, which leaves the daily one where it is. */
+  readonly lastId?: number | null
+}
+
+/** Records how far the removal has come, and adds to the totals of the metrics. */
+export async function recordPruneStep(db: Knex, category: string, { lastId, ...counts }: PruneStep): Promise<void> {
+  const isDaily = lastId !== undefined
   await db.raw(
-    `insert into prune_progress (category, last_id, finished_at)
-     values (:category, coalesce(cast(:lastId as bigint), 0), case when cast(:lastId as bigint) is null then now() end)
-     on conflict (category) do update set last_id = excluded.last_id, finished_at = excluded.finished_at`,
-    { category, lastId },
+    `insert into prune_progress as progress (category, last_id, finished_at, removed_rows, found_rows, candidates)
+     values (
+       :category, coalesce(cast(:lastId as bigint), 0), case when :isFinished then now() end, :removed,
+       case when :isDaily and not :isFinished then cast(:found as bigint) else 0 end,
+       case when :isFinished then cast(:found as bigint) end
+     )
+     on conflict (category) do update set
+       last_id = case when :isDaily then excluded.last_id else progress.last_id end,
+       finished_at = case when :isDaily then excluded.finished_at else progress.finished_at end,
+       removed_rows = progress.removed_rows + excluded.removed_rows,
+       found_rows = case when :isFinished then 0 else progress.found_rows + excluded.found_rows end,
+       candidates = case when :isFinished then progress.found_rows + excluded.candidates else progress.candidates end`,
+    { category, lastId: lastId ?? null, isDaily, isFinished: lastId === null, ...counts },
   )
 }

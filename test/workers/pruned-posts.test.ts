@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest'
+import { prune } from '../../src/domain/operations/prune.js'
+import { commentBy, postBy } from '../support/federation/entities.js'
+import { startFakePods } from '../support/federation/fake-pods.js'
+import { startInboundPod } from '../support/pods/inbound-pod.js'
+
+const DAYS = 90
+
+it('a removed post comes back with a late comment, without a request meanwhile and without a tombstone', async () => {
+  await using fakePods = await startFakePods()
+  await using pod = await startInboundPod({ fakePods })
+  const quin = fakePods.person('quin@q.example')
+  const remy = fakePods.person('remy@r.example')
+  await pod.addRemotePerson(quin)
+  await pod.addRemotePerson(remy)
+  const post = postBy(quin)
+  fakePods.serve(quin, post)
+  await pod.publicly(post, quin)
+  await pod.settled()
+  const old = new Date(Date.now() - 2 * DAYS * 86_400_000)
+  await pod.db('posts').update({ createdAt: old, storedAt: old, interactedAt: old })
+  const before = fakePods.requests.length
+
+  const options = { days: DAYS, withComments: false, includeUnfetchable: false, signal: new AbortController().signal }
+  expect(await prune(pod, { category: 'posts', ...options })).toMatchObject({ rows: 1 })
+  expect(await pod.rows('posts', 'tombstones', 'outbox')).toEqual([0, 0, 0])
+  expect(fakePods.requests.length).toBe(before)
+
+  await pod.publicly(commentBy(remy, post), quin)
+  await pod.settled()
+
+  expect(await pod.db('posts').select('guid', 'commentsCount')).toEqual([{ guid: post.guid, commentsCount: 1 }])
+  expect(fakePods.requests.slice(before)).toContain(`q.example/fetch/post/${post.guid}`)
+})
