@@ -1,13 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { constants, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { Client } from 'pg'
 import { generateBackupKey } from '../src/operations/backup/encryption.js'
 import { type OpenedPod, openGeneratedPod } from './api-pods.js'
 import { type BenchOptions, latencyOf, median, type Result, spreadOf } from './bench.js'
+import type { BenchStores } from './bench-stores.js'
 import { end, forkFile, said } from './child-process.js'
 import { FLOORS } from './floors.js'
 import { planPod } from './generated-pod.js'
@@ -20,7 +22,10 @@ const QUIET_MS = 10_000
 const MEMORY_EVERY_MS = 100
 const MEGABYTE = 1_000_000
 
-/** The response times of the API at a fixed rate, without a backup and during one, in turns. */
+/**
+ * The response times of the API at a fixed rate, without a backup and during one, in turns; time, size and memory of the backups, and
+ * of restores of the last one. Memory is flat when runs with other sizes of the pod have the same.
+ */
 export async function* benchBackup({ rounds, size }: BenchOptions): AsyncGenerator<Result> {
   const loader = forkFile('./paced-load')
   const folder = await mkdtemp(join(tmpdir(), 'pod-bench-'))
@@ -28,6 +33,7 @@ export async function* benchBackup({ rounds, size }: BenchOptions): AsyncGenerat
     await using pod = await openGeneratedPod(planPod(size))
     const load = loadOf(pod)
     await paced(loader, { ...load, milliseconds: QUIET_MS / 2 }) // warms up
+    let last: Backup | undefined
     for (const [name, priority, floor] of [
       ['daily', constants.priority.PRIORITY_LOW, FLOORS.backup],
       ['by hand', constants.priority.PRIORITY_NORMAL, undefined],
@@ -38,20 +44,26 @@ export async function* benchBackup({ rounds, size }: BenchOptions): AsyncGenerat
         measured.push({ quiet, ...(await whileBackedUp(loader, load, pod, { folder, priority })) })
       }
       yield resultOf(`API during a backup, ${name}`, measured, floor)
+      last = measured.at(-1)?.backup
     }
+    if (last !== undefined) yield await measureRestores(last, pod.stores, { folder, rounds })
   } finally {
     await end(loader)
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-interface Round {
+interface Backup {
+  readonly id: string
+  readonly repository: string
+  readonly identity: string
+  readonly megabytes: number
+}
+
+interface Round extends Omit<CommandRun, 'printed'> {
   readonly quiet: PacedLoadResult
   readonly during: PacedLoadResult
-  readonly seconds: number
-  readonly megabytes: number
-  /** Highest memory of the process that makes the backup, in megabytes. */
-  readonly memory: number
+  readonly backup: Backup
 }
 
 function loadOf({ port, tokens }: OpenedPod): PacedLoad {
@@ -72,19 +84,78 @@ async function whileBackedUp(
   { folder, priority }: { readonly folder: string; readonly priority: number },
 ): Promise<Omit<Round, 'quiet'>> {
   const answered = paced(loader, load)
-  const start = performance.now()
-  const program = fileURLToPath(new URL('../bin/pod.js', import.meta.url))
-  const { recipient } = await generateBackupKey()
-  const child = spawn(process.execPath, [program, 'backup', 'create', '--to', join(folder, recipient), '--json'], {
-    env: {
-      PATH: process.env['PATH'],
-      POD_URL: 'https://pod.example',
+  const { identity, recipient } = await generateBackupKey()
+  const repository = join(folder, recipient)
+  const { printed, ...run } = await runPod(['backup', 'create', '--to', repository], {
+    priority,
+    environment: {
       DATABASE_URL: stores.databaseUrl,
       SECRET_KEY: 'a key that is only good for benches',
       DATA_DIR: folder,
       BACKUP_RECIPIENTS: recipient,
-      LOG_LEVEL: 'silent',
     },
+  })
+  loader.send('end')
+  const during = await answered
+  const { id, bytes } = JSON.parse(printed)
+  return { ...run, during, backup: { id, repository, identity, megabytes: bytes / MEGABYTE } }
+}
+
+/** Restores into a new database of the same server, several times. */
+async function measureRestores(
+  { id, repository, identity, megabytes }: Backup,
+  { databaseUrl, superuserUrl }: BenchStores,
+  { folder, rounds }: { readonly folder: string; readonly rounds: number },
+): Promise<Result> {
+  const file = join(folder, 'identity.txt')
+  await writeFile(file, identity)
+  const runs: CommandRun[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    const url = new URL(databaseUrl)
+    url.pathname = `/restored_${round}`
+    await onServer(superuserUrl, `create database restored_${round} owner ${url.username}`)
+    const environment = { DATABASE_URL: url.href, DATA_DIR: join(folder, `restored-${round}`) }
+    runs.push(await runPod(['backup', 'restore', repository, id, '--identity', file], { environment }))
+    await onServer(superuserUrl, `drop database restored_${round}`)
+  }
+  const seconds = runs.map((run) => run.seconds)
+  const rows = JSON.parse(runs[0]?.printed ?? '{}').rows
+  return {
+    bench: 'backup',
+    case: 'restore',
+    value: median(seconds),
+    unit: 's',
+    rounds,
+    spread: spreadOf(seconds),
+    cpu_us: {},
+    more: { rows, megabytes, memory_megabytes: Math.max(...runs.map(({ memory }) => memory)) },
+    ok: rows > 0,
+  }
+}
+
+async function onServer(url: string, statement: string): Promise<void> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  await client.query(statement)
+  await client.end()
+}
+
+interface CommandRun {
+  readonly printed: string
+  readonly seconds: number
+  /** The highest, in megabytes. */
+  readonly memory: number
+}
+
+/** Runs a command of the pod, as an operator does. */
+async function runPod(
+  words: readonly string[],
+  { environment, priority = constants.priority.PRIORITY_NORMAL }: RunOptions,
+): Promise<CommandRun> {
+  const start = performance.now()
+  const program = fileURLToPath(new URL('../bin/pod.js', import.meta.url))
+  const child = spawn(process.execPath, [program, ...words, '--json'], {
+    env: { PATH: process.env['PATH'], POD_URL: 'https://pod.example', LOG_LEVEL: 'silent', ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const { pid = 0 } = child
@@ -95,11 +166,13 @@ async function whileBackedUp(
   }, MEMORY_EVERY_MS)
   const [printed, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
   clearInterval(watch)
-  const seconds = (performance.now() - start) / 1_000
-  loader.send('end')
-  const during = await answered
-  if (code !== 0) throw new Error(`The backup ended with ${code}.`)
-  return { during, seconds, megabytes: JSON.parse(printed).bytes / MEGABYTE, memory }
+  if (code !== 0) throw new Error(`pod ${words.join(' ')} ended with ${code}.`)
+  return { printed, seconds: (performance.now() - start) / 1_000, memory }
+}
+
+interface RunOptions {
+  readonly environment: Readonly<Record<string, string>>
+  readonly priority?: number
 }
 
 function resultOf(name: string, rounds: readonly Round[], floor: number | undefined): Result {
@@ -124,7 +197,7 @@ function resultOf(name: string, rounds: readonly Round[], floor: number | undefi
     latency_ms: { 'without a backup': of(quiet), during: of(during) },
     more: {
       seconds: median(rounds.map(({ seconds }) => seconds)),
-      megabytes: median(rounds.map(({ megabytes }) => megabytes)),
+      megabytes: median(rounds.map(({ backup }) => backup.megabytes)),
       memory_megabytes: Math.max(...rounds.map(({ memory }) => memory)),
     },
     ok: rounds.every((round) => round.quiet.wrong === 0 && round.during.wrong === 0),

