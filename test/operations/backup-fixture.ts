@@ -106,7 +106,7 @@ export async function rowsOf(db: Knex): Promise<Readonly<Record<string, readonly
   const { rows: tables } = await db.raw(`
     select relname as name from pg_class
     where relnamespace = 'public'::regnamespace and relkind = 'r' and relpersistence = 'p'
-      and relname not in ('backup_runs', 'figures', 'idempotency_keys', 'oidc_records', 'prune_progress', 'refused_uploads', 'knex_migrations', 'knex_migrations_lock')
+      and relname not in ('backup_runs', 'figures', 'idempotency_keys', 'oidc_records', 'prune_progress', 'queue_store', 'refused_uploads', 'knex_migrations', 'knex_migrations_lock')
     order by 1`)
   const found: Record<string, string[]> = {}
   for (const { name } of tables) {

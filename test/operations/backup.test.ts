@@ -459,7 +459,7 @@ describe('the repository', () => {
 
     expect(restored.closedAgain).toBe(1)
     expect(await place.db('users').whereNotNull('closedAt').pluck('username')).toEqual([ben.account.username])
-    expect(await place.db('users').where({ username: ann.account.username }).pluck('closedAt')).toEqual([null])
+    expect(await place.db('users').whereNull('closedAt').pluck('username')).toEqual([ann.account.username])
     expect(await place.db('outbox').where({ name: 'dispatch' })).toEqual([])
     expect(await verify(next, [source.identity])).toEqual([])
     const part = next.closed_accounts?.path ?? ''
