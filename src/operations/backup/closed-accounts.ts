@@ -5,7 +5,7 @@ import { BackupError } from './backup-error.js'
 import { findManifest, listBackupIds, type Manifest } from './manifest.js'
 import { readPart } from './parts.js'
 import type { Repository } from './repository.js'
-import { linesOf } from './rows.js'
+import { splitLines } from './rows.js'
 
 interface ReadOptions {
   readonly repository: Repository
@@ -54,7 +54,7 @@ async function readLaterClosed(manifest: Manifest, options: ReadOptions): Promis
       if (part === undefined || host !== manifest.host) continue
       const guids: string[] = []
       await readPart(options, part, async (content) => {
-        for await (const guid of linesOf(content)) guids.push(guid)
+        for await (const guid of splitLines(content)) guids.push(guid)
       })
       return guids
     } catch (error) {
