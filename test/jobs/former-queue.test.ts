@@ -76,14 +76,4 @@ describe.runIf(whyNoRedis() === undefined)('a pod whose REDIS_URL is switched on
     expect(await rows()).toEqual(['one', 'two'])
     await (await open(redis.url)).close()
   })
-
-  it('refuses to start while the former Redis does not answer, unless its messages are lost', async () => {
-    const gone = redis.url.replace(/:\d+/, ':1')
-    await (await open(gone)).close()
-
-    await expect(open(undefined)).rejects.toThrow(/does not answer\. It may hold accepted messages/)
-    expect(await move(undefined, true)).toBe(0)
-
-    await (await open(undefined)).close()
-  })
 })
