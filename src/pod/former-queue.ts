@@ -20,7 +20,7 @@ type Settings = Pick<QueueSettings, 'redisUrl' | 'redisReplicas' | 'databaseUrl'
 const OWNER = 'queue store'
 const ANSWERED_WITHIN_MS = 5_000
 const LOOK_EVERY_MS = 50
-const MESSAGES_AT_ONCE = 50
+const MESSAGE_BATCH_SIZE = 50
 
 /**
  * Throws a StartError if REDIS_URL was switched on or off while the former queue holds accepted messages, which nothing would ever
@@ -131,7 +131,7 @@ async function moveMessages(db: Knex, jobs: JobQueues): Promise<number> {
     for await (const message of acceptedMessages(jobs)) {
       group.push(message)
       count += 1
-      if (group.length < MESSAGES_AT_ONCE) continue
+      if (group.length < MESSAGE_BATCH_SIZE) continue
       await insertAcceptedMessages(session, group)
       group = []
     }

@@ -13,23 +13,23 @@ interface ReadOptions {
   readonly signal: AbortSignal
 }
 
-const GUIDS_AT_ONCE = 1_000
+const GUID_BATCH_SIZE = 1_000
 
 /**
- * Closes the accounts of a restored pod that a later backup of the repository lists as closed. Other pods have been told already, so
+ * Closes the accounts of a restored pod that a later backup of the repository lists as closed. Other pods have received that already, so
  * that nothing is sent. Returns how many.
  */
 export async function closeAgain(db: Knex, manifest: Manifest, options: ReadOptions): Promise<number> {
   const guids = await readLaterClosed(manifest, options)
   let closed = 0
-  for (let from = 0; from < guids.length; from += GUIDS_AT_ONCE) {
+  for (let from = 0; from < guids.length; from += GUID_BATCH_SIZE) {
     const users = await User.query(db)
       .whereNull('closedAt')
       .whereIn(
         'personId',
         db('people')
           .select('id')
-          .whereIn('guid', guids.slice(from, from + GUIDS_AT_ONCE)),
+          .whereIn('guid', guids.slice(from, from + GUID_BATCH_SIZE)),
       )
       .select('username')
     for (const { username } of users) {
