@@ -90,6 +90,7 @@ import { exportDownloads } from './0190-export-downloads.js'
 import { pruneTotals } from './0199-prune-totals.js'
 import { queueStore } from './0200-queue-store.js'
 import { auditActors } from './0201-audit-actors.js'
+import { releasedWaiting } from './0211-released-waiting.js'
 import type { Migration } from './migration.js'
 
 /**
@@ -189,4 +190,5 @@ export const migrations: ReadonlyMap<string, Migration> = new Map([
   ['0199-prune-totals', pruneTotals],
   ['0200-queue-store', queueStore],
   ['0201-audit-actors', auditActors],
+  ['0211-released-waiting', releasedWaiting],
 ])

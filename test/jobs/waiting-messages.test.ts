@@ -118,6 +118,20 @@ describe.each(queueBackends)('messages that wait, with the queue in $store', (ba
     expect(await pod.db('waiting')).toEqual([])
   })
 
+  it('are released, with their row of the quarantine, if one of the repeated messages is', async () => {
+    await park(message('one'), message('two'), message('two', { quarantineId: 8, isReleased: true }))
+    await park(message('one', { quarantineId: 7, isReleased: true }))
+    await park(message('one'))
+
+    await storeBob()
+
+    const data = (await woken()).map((row) => [row.payload, row.data.quarantineId, row.data.isReleased])
+    expect(data.toSorted()).toEqual([
+      ['one', 7, true],
+      ['two', 8, true],
+    ])
+  })
+
   it('are resumed at once when the missing entity was stored meanwhile', async () => {
     await storeBob()
 

@@ -40,7 +40,7 @@ export function parkWaitingMessages(
 }
 
 function parkedMessageOf({ message, ...wait }: WaitingMessage): ParkedMessage {
-  const { envelope, recipientGuid, acceptedAt, source, trace, resumed } = message
+  const { envelope, recipientGuid, acceptedAt, source, trace, resumed, quarantineId, isReleased } = message
   const senderHost = splitAddress(wait.sender)?.host
   return {
     ...wait,
@@ -51,6 +51,8 @@ function parkedMessageOf({ message, ...wait }: WaitingMessage): ParkedMessage {
     recipientGuid,
     acceptedAt,
     times: resumed?.times ?? 0,
+    quarantineId,
+    isReleased,
   }
 }
 

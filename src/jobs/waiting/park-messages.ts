@@ -36,6 +36,10 @@ export interface ParkedMessage {
   readonly trace?: string | undefined
   /** The signature of the sender was verified. False: the signer is unknown. */
   readonly signed: boolean
+  /** The row of a message that is replayed from the quarantine. */
+  readonly quarantineId?: number | undefined
+  /** Filters do not apply. */
+  readonly isReleased?: boolean | undefined
 }
 
 /** Parks messages, and resumes those that wait for entities that are stored by now. */
@@ -73,7 +77,7 @@ export async function parkMessages(
   return available
 }
 
-/** Sorted, so that two batches cannot deadlock. A repeated message is stored once. */
+/** Sorted, so that two batches cannot deadlock. A repeated message is stored once; a replay of it passes on its row and its release. */
 async function insertWaiting(
   transaction: Knex.Transaction,
   messages: readonly ParkedMessage[],
@@ -95,27 +99,32 @@ async function insertWaiting(
     messages.map(({ signed }) => signed),
     messages.map(({ payload }) => envelopeBytes(payload)),
     messages.map(({ trace }) => trace ?? null),
+    messages.map(({ quarantineId }) => quarantineId ?? null),
+    messages.map(({ isReleased }) => isReleased ?? false),
   ])
 }
 
 const newWaiting = `
   insert into waiting (
     waits_for, payload, accepted_at, name, recipient_guid, digest, times, due_at, asked_of, asked_by,
-    sender_host, source, signed, bytes, trace_id
+    sender_host, source, signed, bytes, trace_id, quarantine_id, is_released
   )
-  select
+  select distinct on (digest)
     waits_for, payload, accepted_at, name, recipient_guid, decode(digest, 'hex'), times,
     date_trunc('milliseconds', now()) + make_interval(secs => maxWaitSeconds), asked_of, asked_by,
-    sender_host, source, signed, bytes, trace_id
+    sender_host, source, signed, bytes, trace_id, quarantine_id, is_released
   from unnest(
     ${opaqueParam('$1', 'text[]')}, $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::smallint[], $8::float[],
-    $9::text[], $10::bigint[], $11::text[], $12::text[], $13::boolean[], $14::int[], $15::uuid[]
+    $9::text[], $10::bigint[], $11::text[], $12::text[], $13::boolean[], $14::int[], $15::uuid[],
+    $16::bigint[], $17::boolean[]
   ) as row(
     waits_for, payload, accepted_at, name, recipient_guid, digest, times, maxWaitSeconds, asked_of, asked_by,
-    sender_host, source, signed, bytes, trace_id
+    sender_host, source, signed, bytes, trace_id, quarantine_id, is_released
   )
-  order by digest
-  on conflict (digest) do nothing`
+  order by digest, is_released desc, quarantine_id
+  on conflict (digest) do update
+    set quarantine_id = excluded.quarantine_id, is_released = excluded.is_released or waiting.is_released
+    where excluded.quarantine_id is not null`
 
 function digestOf({ recipientGuid, payload }: ParkedMessage): string {
   return createHash('sha256')

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../../persistence/database/database.js'
+import { saveFaultOfReplay } from '../../persistence/inbound/quarantine.js'
 import { type Counts, NO_COUNTS, raiseCountsSteps, raiseCountsValues } from '../../persistence/inbound/raise-counts.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import type { Pod } from '../../pod/pod.js'
@@ -64,7 +65,7 @@ export async function resumeWaiting(pod: Pick<Pod, 'jobs' | 'db'>, entityKeys: r
   }
 }
 
-/** Marks an outbox row as a dead letter, and resumes the messages that waited for its effect for the last time. */
+/** Marks an outbox row as a dead letter, stores the result of a replay, and resumes the messages that waited for its effect for the last time. */
 export async function giveUpOutboxRow(
   pod: Pick<Pod, 'jobs' | 'db'>,
   outboxId: number,
@@ -72,6 +73,7 @@ export async function giveUpOutboxRow(
 ): Promise<void> {
   await pod.db.transaction(async (transaction) => {
     await markFailed(transaction, outboxId, failure)
+    await saveFaultOfReplay(transaction, outboxId, failure.fault)
     handOverAfter(pod, transaction, await resumeLast(transaction, 'asked_by = ?', outboxId))
   })
 }
@@ -123,7 +125,8 @@ function resumed(which: string, last: boolean, alongside = ''): string {
     select
       case when recipient_guid is null then 'inbound' else 'inbound-private' end,
       name,
-      jsonb_build_object('recipientGuid', recipient_guid, 'times', times, 'last', ${last}),
+      jsonb_build_object('recipientGuid', recipient_guid, 'times', times, 'last', ${last})
+        || case when quarantine_id is null then '{}' else jsonb_build_object('quarantineId', quarantine_id, 'isReleased', is_released) end,
       payload,
       accepted_at,
       trace_id

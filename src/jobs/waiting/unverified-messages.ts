@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../../persistence/database/database.js'
+import { saveReplayResults } from '../../persistence/inbound/quarantine.js'
 import { opaqueParam } from '../../persistence/sql/opaque-param.js'
 import type { Pod } from '../../pod/pod.js'
 import { envelopeBytes } from '../../protocol/envelopes/envelope-bytes.js'
@@ -108,8 +109,12 @@ const boundedOfHosts = `
   )
   delete from waiting using held where waiting.id = held.id returning waiting.sender_host as host`
 
+/** The fault of messages whose signer was not found. */
+const NO_SIGNER = 'DiscoveryFailed'
+
 interface GivenUp {
   readonly host: string | null
+  readonly quarantineId: number | null
 }
 
 /** Makes messages whose signers cannot be found dead letters, without their payload. */
@@ -131,6 +136,7 @@ export async function giveUpSigners(
     ),
     [entityKeys],
   )
+  await saveFaultOfReplays(transaction, rows)
   recordGivenUp(pod, rows)
 }
 
@@ -146,6 +152,7 @@ export async function giveUpOverdueUnverified(
     givenUp(`select id from waiting where due_at <= now() and not signed order by due_at limit $1`),
     [limit],
   )
+  await saveFaultOfReplays(transaction, rows)
   recordGivenUp(pod, rows)
 }
 
@@ -159,14 +166,21 @@ function givenUp(which: string): string {
         case when recipient_guid is null then 'inbound' else 'inbound-private' end,
         name,
         jsonb_build_object(
-          'recipientGuid', recipient_guid, 'times', times, 'last', true, 'fault', 'DiscoveryFailed',
+          'recipientGuid', recipient_guid, 'times', times, 'last', true, 'fault', '${NO_SIGNER}',
           'signer', substr(waits_for, ${PERSON.length + 1}), 'bytes', bytes
         ),
         accepted_at,
         date_trunc('milliseconds', now())
       from gone order by gone.id
     )
-    select sender_host as host from gone`
+    select sender_host as host, quarantine_id from gone`
+}
+
+async function saveFaultOfReplays(transaction: Knex.Transaction, rows: readonly GivenUp[]): Promise<void> {
+  const results = rows.flatMap(({ quarantineId }) =>
+    quarantineId === null ? [] : [{ id: quarantineId, result: NO_SIGNER }],
+  )
+  if (results.length > 0) await saveReplayResults(transaction, results)
 }
 
 function recordGivenUp(pod: WaitingPod, rows: readonly GivenUp[]): void {

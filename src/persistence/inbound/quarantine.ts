@@ -172,6 +172,15 @@ export async function replayQuarantined(
   return rows
 }
 
+/** Stores the fault of a replay whose outbox row becomes a dead letter. Rows of other work have no effect. */
+export async function saveFaultOfReplay(db: Knex, outboxId: number, fault: string): Promise<void> {
+  await db.raw(
+    `update quarantine set state = 'replayed', result = ?
+     where id = (select (data ->> 'quarantineId')::bigint from outbox where id = ?)`,
+    [fault, outboxId],
+  )
+}
+
 /** Stores the results of replays. */
 export async function saveReplayResults(
   db: Knex,

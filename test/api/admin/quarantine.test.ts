@@ -4,9 +4,10 @@ import type { InboundMessage } from '../../../src/federation/inbound/batch.js'
 import { QUARANTINE_LIMITS } from '../../../src/federation/inbound/limits.js'
 import { quarantineRejected } from '../../../src/federation/inbound/quarantine.js'
 import { receiveBatch } from '../../../src/federation/inbound/receive-batch.js'
+import { giveUpOutboxRow, resumeOverdue } from '../../../src/jobs/waiting/resume-messages.js'
 import { messageReader } from '../../../workers/messages-of-job.js'
 import { statementsDuring } from '../../support/assertions/statement-count.js'
-import { postBy } from '../../support/federation/entities.js'
+import { commentBy, postBy } from '../../support/federation/entities.js'
 import { type FakePerson, type FakePods, startFakePods } from '../../support/federation/fake-pods.js'
 import { privateMessage, publicMessage } from '../../support/federation/inbound-messages.js'
 import type { LocalUser } from '../../support/people/local-users.js'
@@ -146,6 +147,45 @@ describe('a rejected message', () => {
     expect((await listed())[0]).toMatchObject({ result: 'stored' })
     await api.pod.db('filters').delete()
     await reloadFilters(api.pod)
+  })
+
+  it('that is released stays released, with its row, while it waits for its parent', async () => {
+    await adm.post('/filters', { kind: 'word', value: 'roulette', action: 'reject', state: 'active', reason })
+    await reloadFilters(api.pod)
+    const parent = postBy(quin)
+    const message = publicMessage(quin, commentBy(quin, parent, { text: 'The best roulette' }))
+    clock += 1_000
+    const pod = { ...api.pod, now: () => new Date(Date.now() + clock) }
+    await quarantineRejected(pod, [{ message, fault: 'Filtered', reason: 'a filter rejects it' }])
+    const [row] = await listed()
+
+    await adm.post('/quarantine/release', { ids: [row?.['id']], reason })
+    await receiveReplayed()
+    expect((await listed())[0]).toMatchObject({ result: 'waiting' })
+    await receive(publicMessage(quin, parent))
+    await receiveReplayed()
+    expect((await listed())[0]).toMatchObject({ result: 'stored' })
+    expect(await api.pod.db('comments').pluck('text')).toContain('The best roulette')
+    await api.pod.db('filters').delete()
+    await reloadFilters(api.pod)
+  })
+
+  it('that waits until its time is over has the fault of its dead letter', async () => {
+    const message = publicMessage(quin, commentBy(quin, postBy(quin)))
+    clock += 1_000
+    const pod = { ...api.pod, now: () => new Date(Date.now() + clock) }
+    await quarantineRejected(pod, [{ message, fault: 'NotAllowed', reason: 'a rule of yesterday' }])
+    const [row] = await listed()
+    await adm.post('/quarantine/replay', { ids: [row?.['id']], reason })
+    await receiveReplayed()
+    expect((await listed())[0]).toMatchObject({ result: 'waiting' })
+
+    await api.pod.db('waiting').update({ dueAt: new Date(0) })
+    await api.pod.db.transaction((transaction) => resumeOverdue(api.pod, transaction, 10))
+    const [outboxId] = await api.pod.db('outbox').where({ name: 'receive-public' }).pluck('id')
+    await giveUpOutboxRow(api.pod, outboxId, { fault: 'NotFetchable' })
+    expect((await listed())[0]).toMatchObject({ state: 'replayed', result: 'NotFetchable' })
+    await api.pod.db('outbox').delete()
   })
 
   it('is deleted after a confirmation of the number; nothing chosen changes nothing', async () => {
