@@ -43,7 +43,7 @@ export function pruneCommand(program: Command): void {
     .option('--limit <rows>', 'remove at most so many rows of each category', readCount)
     .option('--with-comments', 'also posts with comments, which cannot be fetched again from every pod')
     .option('--include-unfetchable', 'also private posts, and posts of pods and accounts that are gone')
-    .option('--files', 'only pictures that have belonged to no photo for 7 days')
+    .option('--files', 'only pictures without a photo that are older than 7 days')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  pod prune --category posts --older-than 90d --dry-run')
     .action(run)

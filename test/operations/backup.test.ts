@@ -10,7 +10,9 @@ import { backUpBeforeMigrations } from '../../bin/start/backup-before-migrations
 import { readConfig } from '../../src/config/config.js'
 import { closeUser } from '../../src/domain/accounts/accounts.js'
 import { newGuid } from '../../src/domain/new-guid.js'
+import { removeOrphanedFiles } from '../../src/domain/photos/orphaned-files.js'
 import { listPhotoFiles } from '../../src/domain/photos/photos.js'
+import type { Refusal } from '../../src/domain/refusals.js'
 import { loadJob } from '../../src/jobs/outbox/outbox.js'
 import { checkRestoredPod } from '../../src/operations/backup/check-restored-pod.js'
 import { generateBackupKey } from '../../src/operations/backup/encryption.js'
@@ -418,24 +420,31 @@ describe('the repository', () => {
         (error: Error) => error.name,
       )
     }
+    const removeOld = () =>
+      removeOrphanedFiles(db, source.pod.pictures, {
+        ...{ now: new Date(Date.now() + 8 * 86_400_000), dryRun: false, signal: uninterrupted.signal },
+      }).then(
+        () => 'removed',
+        (error: Refusal) => error.reason,
+      )
     const during: Promise<string>[] = []
     const { repository } = source
     const manifest = await source.backUp({
       repository: {
         ...repository,
         write: async (path, bytes) => {
-          if (path.endsWith('manifest.json')) await during[0]
+          if (path.endsWith('manifest.json')) await Promise.all(during)
           return repository.write(path, bytes)
         },
       },
       report: ({ step }) => {
         if (step === 'pictures' && during.length === 0) {
-          during.push(Photo.query(db).deleteById(photo.id).then(remove))
+          during.push(Photo.query(db).deleteById(photo.id).then(remove), removeOld())
         }
       },
     })
 
-    expect(await during[0]).toBe('Postponed')
+    expect(await Promise.all(during)).toEqual(['Postponed', 'backup_running'])
     expect(manifest.pictures).toMatchObject({ count: 2 * files.length, missing: 0 })
     expect(files.map((file) => existsSync(file))).not.toContain(false)
     expect(await remove()).toBe('removed')

@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
+import { isBackupRunning } from '../../persistence/operations/backup-runs.js'
 import type { ListedPicture, PictureStorage } from '../../persistence/photos/picture-storage.js'
+import { Refusal } from '../refusals.js'
 import { listPhotoFiles } from './photos.js'
 
 /** Yields the pictures of a store that belong to no photo, in groups. */
@@ -27,8 +29,17 @@ function photoNameOf(file: string): string {
 }
 
 const DAY_MS = 86_400_000
-/** The photo of a file that is younger may not be stored yet, or come back with a repeated restore. */
+/** The photo of a file that is younger may not be stored yet. */
 const ORPHAN_DAYS = 7
+
+async function refuseDuringBackup(db: Knex): Promise<void> {
+  if (await isBackupRunning(db)) {
+    throw new Refusal(
+      'backup_running',
+      'A backup is running, which may need these pictures: repeat this when it has ended.',
+    )
+  }
+}
 
 interface RemoveOptions {
   readonly now: Date
@@ -44,7 +55,10 @@ interface RemovedFiles {
   readonly oldest: Date | null
 }
 
-/** Deletes pictures that have belonged to no photo for a week. */
+/**
+ * Deletes pictures without a photo that are older than a week, whenever their photo was deleted. Refused while a backup runs: its
+ * snapshot may have the photo, and it still has to read the picture.
+ */
 export async function removeOrphanedFiles(
   db: Knex,
   pictures: Pick<PictureStorage, 'list' | 'delete'>,
@@ -54,7 +68,11 @@ export async function removeOrphanedFiles(
   let [rows, bytes, oldest]: [number, number, Date | null] = [0, 0, null]
   for await (const group of orphanedFiles(db, pictures, signal)) {
     const old = group.filter(({ modifiedAt }) => modifiedAt < limit)
-    if (!dryRun) await pictures.delete(old.map(({ name }) => name))
+    if (!dryRun) {
+      // After the look-up of the photos: a backup that begins now has none of these in its snapshot.
+      await refuseDuringBackup(db)
+      await pictures.delete(old.map(({ name }) => name))
+    }
     for (const file of old) {
       rows += 1
       bytes += file.bytes
