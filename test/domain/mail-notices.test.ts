@@ -3,6 +3,7 @@ import { composeAccountMail } from '../../src/domain/mail/account-mails.js'
 import { changeMailPreferences } from '../../src/domain/mail/mail-settings.js'
 import { enqueueDigests } from '../../src/domain/mail/notices.js'
 import { unsubscribeUrl } from '../../src/domain/mail/unsubscribe.js'
+import { repeatTransactions } from '../support/databases/repeated-transactions.js'
 import { confirmMailbox, runMails } from '../support/mail/mail-runs.js'
 import { startSmtpServer, type TestSmtpServer } from '../support/mail/smtp-server.js'
 import type { TestPerson } from '../support/people/local-users.js'
@@ -152,6 +153,13 @@ describe('the daily digest', () => {
     await at('2026-07-02T12:01:00Z')
     await runMails(opened.pod)
     expect(smtp.mails).toHaveLength(1)
+  })
+
+  it('is counted once when its transaction is repeated', async () => {
+    await forget()
+    await likePosts(1)
+    const pod = { ...opened.pod, db: repeatTransactions(opened.pod.db), now: () => new Date('2026-07-03T12:01:00Z') }
+    expect(await enqueueDigests(pod)).toBe(1)
   })
 
   it('comes once on the days on which the clock changes', async () => {

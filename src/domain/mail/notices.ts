@@ -75,14 +75,14 @@ export async function enqueueDigests(pod: Pod): Promise<number> {
   if (pod.config.mail === undefined) return 0
   let digests = 0
   for (const timeZone of await listTimeZones(pod.db)) {
-    await inTransaction(pod, async (transaction) => {
+    digests += await inTransaction(pod, async (transaction) => {
       const users = await claimDigests(transaction, { timeZone, ...localTime(pod.now(), timeZone), defaults: DEFAULTS })
       await enqueueMails(
         pod,
         transaction,
         users.map((userId) => ({ kind: 'digest', userId })),
       )
-      digests += users.length
+      return users.length
     })
   }
   return digests
