@@ -26,6 +26,7 @@ import { entityToJson } from '../../src/protocol/entities/entity-json.js'
 import { verifyEnvelope } from '../../src/protocol/envelopes/verify-envelope.js'
 import { makeImportedPicture } from '../../workers/handlers/make-imported-picture.js'
 import { runImportsAndAnnouncements } from '../../workers/run-imports.js'
+import { repeatTransactions } from '../support/databases/repeated-transactions.js'
 import { addPost } from '../support/databases/rows.js'
 import {
   archivedContact,
@@ -212,6 +213,21 @@ describe('an import with a move', () => {
     expect(counts(done, 'posts')).toEqual({ imported: 2, skipped: 1 })
     expect(await pod.db('people').where({ address: old.address }).first()).toMatchObject({ closedAt: expect.any(Date) })
     expect(await pod.db('posts').where({ authorId: al.id })).toHaveLength(3)
+  })
+
+  it('counts each item once when its transactions are repeated', async () => {
+    const { archive } = wholeArchive()
+    const repeating = { ...pod, db: repeatTransactions(pod.db) }
+    const { id } = await begin(archive)
+    const { counts: returned } =
+      (await runImport(repeating, id, { signal: forever, makePicture: makeImportedPicture })) ?? {}
+    const stored = await findImport(pod.db, { id })
+
+    for (const section of ['aspects', 'contacts', 'tags', 'profile', 'settings'] as const) {
+      const { found, imported = 0, skipped = 0, refused = 0 } = stored?.counts[section] ?? { found: -1 }
+      expect({ section, ended: imported + skipped + refused }).toEqual({ section, ended: found })
+    }
+    expect(returned).toEqual(stored?.counts)
   })
 
   it('finds everything there when it is repeated, and announces nothing again', async () => {

@@ -144,7 +144,7 @@ class ImportRun {
     for (const [index, phase] of phases.entries()) {
       if (index < from) continue
       this.#options.signal.throwIfAborted()
-      if (index > from) await this.#save(this.#pod.db, phase.name, 0, [])
+      if (index > from) await this.#saveAlone(phase.name, 0, [])
       await phase.run()
     }
   }
@@ -188,22 +188,28 @@ class ImportRun {
       this.#options.signal.throwIfAborted()
       await this.#loadPause.wait(this.#options.signal)
       const batch = await importer.judge(context, readItems(context, list, items))
-      await inTransaction(this.#pod, async (transaction) => {
+      this.#counts = await inTransaction(this.#pod, async (transaction) => {
         const stored = await batch.store(transaction)
-        await this.#save(transaction, phase, lines, [...batch.outcomes, ...stored])
+        return this.#save(transaction, phase, lines, [...batch.outcomes, ...stored])
       })
       this.#options.reportProgress?.({ section, done: lines, total })
     }
   }
 
-  /** The cursor, the outcomes and the items change together. */
-  async #save(db: Knex, phase: string, lines: number, outcomes: readonly ItemOutcome[]): Promise<void> {
-    const save = async (transaction: Knex.Transaction) => {
-      const counts = addOutcomes(this.#counts, await insertItemOutcomes(transaction, this.#import.id, outcomes))
-      await saveImportProgress(transaction, this.#import.id, { phase, lines, counts })
-      return counts
-    }
-    this.#counts = await (db.isTransaction ? save(db as Knex.Transaction) : db.transaction(save))
+  /** The cursor, the outcomes and the items change together. Returns the counts that hold after the commit. */
+  async #save(
+    transaction: Knex.Transaction,
+    phase: string,
+    lines: number,
+    outcomes: readonly ItemOutcome[],
+  ): Promise<ImportCounts> {
+    const counts = addOutcomes(this.#counts, await insertItemOutcomes(transaction, this.#import.id, outcomes))
+    await saveImportProgress(transaction, this.#import.id, { phase, lines, counts })
+    return counts
+  }
+
+  async #saveAlone(phase: string, lines: number, outcomes: readonly ItemOutcome[]): Promise<void> {
+    this.#counts = await this.#pod.db.transaction((transaction) => this.#save(transaction, phase, lines, outcomes))
   }
 
   /** The point of no return: the old account moves on this pod, and the key of the archive is not kept. */
@@ -234,7 +240,7 @@ class ImportRun {
       profile: Object(header['profile']),
       fromEntry: phase === 'photos' ? lines : 0,
       makePicture: this.#options.makePicture,
-      save: (entries, outcomes) => this.#save(this.#pod.db, 'photos', entries, outcomes),
+      save: (entries, outcomes) => this.#saveAlone('photos', entries, outcomes),
       reportProgress: (done) => this.#options.reportProgress?.({ section: 'photos', done, total: undefined }),
     })
   }
@@ -260,15 +266,14 @@ class ImportRun {
   async #importProfile(phase: 'move' | 'settings'): Promise<void> {
     const { options, header } = this.#import
     if (!options.profile) return
-    await inTransaction(this.#pod, async (transaction) => {
+    this.#counts = await inTransaction(this.#pod, async (transaction) => {
       const reason = await importProfile(this.#opened(), transaction, Object(header['profile']))
       if (reason === undefined) await showProfilePicture(this.#opened(), transaction, Object(header['profile']))
       const outcome = { section: 'profile', position: 0, ref: 'profile', reason: reason ?? null } as const
       // A repetition does not count again.
-      if (this.#counts.profile?.imported === 0 && this.#counts.profile.refused === 0) {
-        const result = { ...outcome, outcome: reason === undefined ? 'imported' : 'refused' } as const
-        await this.#save(transaction, phase, 0, [result])
-      }
+      if (this.#counts.profile?.imported !== 0 || this.#counts.profile.refused !== 0) return this.#counts
+      const result = { ...outcome, outcome: reason === undefined ? 'imported' : 'refused' } as const
+      return this.#save(transaction, phase, 0, [result])
     })
   }
 
@@ -285,10 +290,10 @@ class ImportRun {
     const { options, header } = this.#import
     if (!options.move) await this.#importProfile('settings')
     if (!options.settings || this.#counts.settings?.imported !== 0) return
-    await inTransaction(this.#pod, async (transaction) => {
+    this.#counts = await inTransaction(this.#pod, async (transaction) => {
       await importSettings(this.#opened(), transaction, header)
       const outcome = { section: 'settings', position: 0, ref: 'settings', outcome: 'imported', reason: null } as const
-      await this.#save(transaction, 'settings', 0, [outcome])
+      return this.#save(transaction, 'settings', 0, [outcome])
     })
   }
 
