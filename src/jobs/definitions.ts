@@ -188,6 +188,21 @@ export const fetchLinkedJob = defineJob<WantedEntity>()('fetch', 'fetch-linked',
 /** Finds the pods that have to be checked again. */
 export const checkPodsJob = defineJob<object>()('maintenance', 'check-pods', notKept)
 
+/** Lets moderators decide about sign-ups when none of them has been active for long. */
+export const checkAttendanceJob = defineJob<object>()('maintenance', 'check-attendance', notKept)
+
+/** Ends rules for pods whose time is over. */
+export const endPodRulesJob = defineJob<object>()('maintenance', 'end-pod-rules', notKept)
+
+/** Ends rules for networks whose time is over. */
+export const endNetworkRulesJob = defineJob<object>()('maintenance', 'end-network-rules', notKept)
+
+/** Restricts people of pods with a rule whom no operation has restricted. */
+export const restrictMissedPeopleJob = defineJob<object>()('maintenance', 'restrict-missed-people', notKept)
+
+/** Hides or shows content of people whose operation has lost its job. */
+export const changeMissedContentJob = defineJob<object>()('maintenance', 'change-missed-content', notKept)
+
 /** Creates the notifications of birthdays. */
 export const birthdaysJob = defineJob<object>()('maintenance', 'birthdays', notKept)
 
@@ -318,6 +333,11 @@ export const JOB_DEFINITIONS: readonly AnyJob[] = [
   fetchEntityJob,
   fetchLinkedJob,
   checkPodsJob,
+  checkAttendanceJob,
+  endPodRulesJob,
+  endNetworkRulesJob,
+  restrictMissedPeopleJob,
+  changeMissedContentJob,
   birthdaysJob,
   wakeWaitingJob,
   purgePostsJob,

@@ -55,6 +55,17 @@ describe.each(queueBackends)('maintenance, with the queue in $store', (backend) 
     await vi.waitFor(async () => expect(await begun()).toHaveLength(1), { timeout: 10_000, interval: 20 })
   })
 
+  it('has a job of its own for each work of a minute, so that an error in one does not keep the others back', async () => {
+    const broken = { ...pod, config: undefined } as never
+    const run = (name: 'check-attendance' | 'check-pods') =>
+      maintenanceHandlers[name](broken, { data: {} } as never, new AbortController().signal)
+    await expect(run('check-attendance')).rejects.toThrow()
+    await run('check-pods')
+    expect(maintenanceSchedules.map(({ job }) => job.name)).toEqual(
+      expect.arrayContaining(['check-pods', 'check-attendance', 'end-pod-rules', 'end-network-rules']),
+    )
+  })
+
   it('sweeps nothing while another process sweeps', async () => {
     await pod.db('outbox').insert({ queue: 'notify', name: 'greet', sweepAt: new Date(0) })
 

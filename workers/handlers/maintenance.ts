@@ -19,13 +19,18 @@ import { enqueuePodChecks } from '../../src/federation/discovery/pod-checks.js'
 import { QUARANTINE_LIMITS } from '../../src/federation/inbound/limits.js'
 import {
   birthdaysJob,
+  changeMissedContentJob,
+  checkAttendanceJob,
   checkPodsJob,
   closeAccountsJob,
   digestsJob,
+  endNetworkRulesJob,
+  endPodRulesJob,
   findClustersJob,
   type Handlers,
   pruneJob,
   purgePostsJob,
+  restrictMissedPeopleJob,
   type runOperationJob,
   type wakeWaitingJob,
 } from '../../src/jobs/definitions.js'
@@ -49,6 +54,11 @@ const MAINTENANCE_INTERVAL_MS = { redis: 10_000, postgresql: 60_000 }
 export const maintenanceSchedules: readonly Schedule[] = [
   { job: pruneJob, every: 600_000 },
   { job: checkPodsJob, every: 60_000 },
+  { job: checkAttendanceJob, every: 60_000 },
+  { job: endPodRulesJob, every: 60_000 },
+  { job: endNetworkRulesJob, every: 60_000 },
+  { job: restrictMissedPeopleJob, every: 60_000 },
+  { job: changeMissedContentJob, every: 60_000 },
   { job: birthdaysJob, every: 60_000 },
   { job: digestsJob, every: 60_000 },
   { job: purgePostsJob, every: 60_000 },
@@ -63,6 +73,11 @@ type MaintenanceJob =
   | typeof closeAccountsJob
   | typeof wakeWaitingJob
   | typeof checkPodsJob
+  | typeof checkAttendanceJob
+  | typeof endPodRulesJob
+  | typeof endNetworkRulesJob
+  | typeof restrictMissedPeopleJob
+  | typeof changeMissedContentJob
   | typeof birthdaysJob
   | typeof digestsJob
   | typeof runOperationJob
@@ -78,14 +93,16 @@ const OPERATIONS = {
 
 export const maintenanceHandlers: Handlers<MaintenanceJob, Pod, JobContext> = {
   prune: (pod) => prune(pod),
-  async 'check-pods'(pod) {
-    await checkAttendance(pod)
+  'check-pods': (pod) => enqueuePodChecks(pod),
+  'check-attendance': (pod) => checkAttendance(pod),
+  async 'end-pod-rules'(pod) {
     await endPodRules(pod)
-    await endNetworkRules(pod)
-    await restrictMissedPeople(pod)
-    await continueLostContentChange(pod)
-    await enqueuePodChecks(pod)
   },
+  async 'end-network-rules'(pod) {
+    await endNetworkRules(pod)
+  },
+  'restrict-missed-people': (pod) => restrictMissedPeople(pod),
+  'change-missed-content': (pod) => continueLostContentChange(pod),
   birthdays: (pod) => notifyContactsOfBirthdays(pod),
   digests: (pod) => sendDigests(pod),
   'purge-posts': (pod) => purgePosts(pod),
