@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { runAfterCommit } from '../../persistence/database/transactions.js'
 import { type AuditTarget, type AuditValues, appendAuditEntry } from '../../persistence/moderation/audit-log.js'
 import { addCaseEvent, findCase } from '../../persistence/moderation/cases.js'
 import type { Pod } from '../../pod/pod.js'
@@ -121,7 +122,7 @@ export async function recordAction(
   }
   const entry = { action: kind, target, reason, before, after, caseId, undoes }
   await appendAuditEntry(transaction, { ...entry, ...auditContext(actor) }, createdAt)
-  pod.log.info({ action: row.id, kind }, 'moderation action')
+  runAfterCommit(transaction, () => pod.log.info({ action: row.id, kind }, 'moderation action'))
   return { id: row.id, kind, undo }
 }
 

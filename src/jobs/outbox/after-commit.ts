@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { outermost, runAfterCommit } from '../../persistence/database/transactions.js'
 import type { Pod } from '../../pod/pod.js'
 
 type Queue = Pick<Pod, 'jobs'>
@@ -21,14 +22,6 @@ export function afterCommit<Item>(
     }
     const mine = [...items]
     pending.set(transaction, mine)
-    transaction.executionPromise.then(
-      () => send(pod, mine).catch(() => {}),
-      () => {}, // rolled back: nothing to send
-    )
+    runAfterCommit(transaction, () => void send(pod, mine).catch(() => {}))
   }
-}
-
-/** A nested transaction commits with its parent. */
-function outermost(transaction: Knex.Transaction): Knex.Transaction {
-  return transaction.parentTransaction ? outermost(transaction.parentTransaction) : transaction
 }

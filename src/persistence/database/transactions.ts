@@ -49,6 +49,16 @@ export async function inTransaction<Result>(
   }
 }
 
+/** Runs work after the commit of the transaction, or of the one around it; not after a rollback. The work must not throw. */
+export function runAfterCommit(transaction: Knex.Transaction, work: () => void): void {
+  void outermost(transaction).executionPromise.then(work, () => {})
+}
+
+/** A nested transaction commits with its parent. */
+export function outermost(transaction: Knex.Transaction): Knex.Transaction {
+  return transaction.parentTransaction ? outermost(transaction.parentTransaction) : transaction
+}
+
 const traces = new WeakMap<Knex, string>()
 
 /** Rows that the transaction writes from now on have this trace. */
