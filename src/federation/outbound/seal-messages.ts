@@ -19,12 +19,19 @@ export interface SealedMessage {
 
 type SealMessages = (ids: readonly number[]) => Promise<ReadonlyMap<number, SealedMessage>>
 
+/** What the sealer keeps of a pod: never the log or the trace of the job that has opened it. */
+type SealerPod = Pick<Pod, 'db' | 'secrets' | 'crypto'>
+
 /** One for each open pod, so that concurrent callers share statements and signatures. */
 const sealerOf = stateByOwner<PodCrypto, SealMessages>()
 
 /** Returns the envelopes of messages, or their errors; each is signed once and stored for all pods and all retries. */
-export async function sealMessages(pod: Pod, ids: readonly number[]): Promise<ReadonlyMap<number, SealedMessage>> {
-  return sealerOf(pod.crypto, () => openSealer(pod))(ids)
+export async function sealMessages(
+  pod: SealerPod,
+  ids: readonly number[],
+): Promise<ReadonlyMap<number, SealedMessage>> {
+  const { db, secrets, crypto } = pod
+  return sealerOf(crypto, () => openSealer({ db, secrets, crypto }))(ids)
 }
 
 /** A flood of relays can hold some of the groups with its signatures; other messages start another one. */
@@ -37,7 +44,7 @@ const KEPT = { maxSize: 8 * 1024 * 1024, sizeCalculation: envelopeBytes }
  * Seals messages together that are needed at the same time. A message that is being sealed is not sealed by a second caller. Later
  * callers share the text of the envelope: one for each of hundreds of pods would fill the memory.
  */
-function openSealer(pod: Pod): SealMessages {
+function openSealer(pod: SealerPod): SealMessages {
   const kept = new LRUCache<number, string>(KEPT)
   const running = new Map<number, Promise<SealedMessage>>()
   const sealGroup = groupCommit(GROUPS, (ids: readonly number[]) => sealTogether(pod, ids))
@@ -70,7 +77,7 @@ function openSealer(pod: Pod): SealMessages {
   }
 }
 
-async function sealTogether(pod: Pod, ids: readonly number[]): Promise<ReadonlyMap<number, SealedMessage>> {
+async function sealTogether(pod: SealerPod, ids: readonly number[]): Promise<ReadonlyMap<number, SealedMessage>> {
   const messages = await findSealableMessages(pod.db, ids)
   const sealed = new Map<number, SealedMessage>()
   const toSign = messages.flatMap((message) => {
@@ -85,11 +92,15 @@ async function sealTogether(pod: Pod, ids: readonly number[]): Promise<ReadonlyM
 type Signable = { readonly id: number } & Parameters<PodCrypto['sealEnvelopes']>[0][number]
 
 /** Reads the key of a message. A message without a usable key does not stop the others. */
-function signable(pod: Pod, message: SealableMessage, sealed: Map<number, SealedMessage>): readonly Signable[] {
+function signable(
+  { secrets }: Pick<Pod, 'secrets'>,
+  message: SealableMessage,
+  sealed: Map<number, SealedMessage>,
+): readonly Signable[] {
   const { id, entity: payload, address: sender, userId, sealedPrivateKey } = message
   try {
     if (sender === null || sealedPrivateKey === null) throw new Error(`The sender of message ${id} has no private key.`)
-    const key = decryptPrivateKey(pod.secrets, userId === null ? 'pod account' : `user ${userId}`, sealedPrivateKey)
+    const key = decryptPrivateKey(secrets, userId === null ? 'pod account' : `user ${userId}`, sealedPrivateKey)
     return [{ id, payload, sender, key }]
   } catch (error) {
     sealed.set(id, { error })
@@ -97,7 +108,7 @@ function signable(pod: Pod, message: SealableMessage, sealed: Map<number, Sealed
   }
 }
 
-async function signAndStore(pod: Pod, messages: readonly Signable[]): Promise<readonly NewEnvelope[]> {
+async function signAndStore(pod: SealerPod, messages: readonly Signable[]): Promise<readonly NewEnvelope[]> {
   if (messages.length === 0) return []
   const envelopes = await pod.crypto.sealEnvelopes(
     messages.map(({ payload, sender, key }) => ({ payload, sender, key })),
