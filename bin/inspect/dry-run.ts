@@ -5,11 +5,12 @@ import type {
   IgnoredMessage,
   InboundMessage,
   RejectedMessage,
+  ResolvedArrival,
   WaitingMessage,
 } from '../../src/federation/inbound/batch.js'
 import { openEnvelopes } from '../../src/federation/inbound/open-envelopes.js'
 import { receiveBatch } from '../../src/federation/inbound/receive-batch.js'
-import { type ResolvedArrival, resolveReferences } from '../../src/federation/inbound/resolve-references.js'
+import { resolveReferences } from '../../src/federation/inbound/resolve-references.js'
 import { inTransaction } from '../../src/persistence/database/transactions.js'
 import type { Pod } from '../../src/pod/pod.js'
 import { beginCounting, type Effects } from './effects.js'

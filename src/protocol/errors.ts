@@ -21,6 +21,7 @@ export const outcomeOf = {
   ParentNotLocal: 'drop',
   InvalidAuthor: 'drop',
   AuthorIgnored: 'drop',
+  Moderated: 'drop',
   NotAllowed: 'drop',
   RecipientClosed: 'drop',
   Filtered: 'drop',

@@ -38,7 +38,7 @@ beforeEach(async () => {
 
 const reason = 'Spam'
 const ignored = { ...allStored, ignored: 1 }
-const answered = { ...allStored, rejected: ['AuthorIgnored'] }
+const answered = { ...allStored, rejected: ['Moderated'] }
 
 async function block({ guid, address }: RemotePerson): Promise<number> {
   const { action } = await blockOnPod(pod, COMMAND_ACTOR, guid, { reason, confirm: address })

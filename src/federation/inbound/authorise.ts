@@ -1,8 +1,7 @@
 import { isRelayable, type ReceivableEntity } from '../../protocol/entities/registry.js'
 import { faultOfArrival } from '../../protocol/envelopes/sender-rules.js'
-import type { IgnoredMessage, RejectedMessage, StepResult } from './batch.js'
+import type { IgnoredMessage, RejectedMessage, ResolvedArrival, StepResult } from './batch.js'
 import type { Signer } from './find-signers.js'
-import type { ResolvedArrival } from './resolve-references.js'
 
 /** Decides which entities their senders may send, from the resolved facts alone: no I/O. */
 export function authorise(resolved: readonly ResolvedArrival[]): StepResult<ResolvedArrival> {
@@ -64,7 +63,7 @@ function faultOf(arrival: ResolvedArrival): Pick<RejectedMessage, 'fault' | 'rea
   const fault = faultOfArrival({ entity, sender, signature, recipient: recipient?.address }, references)
   if (fault !== undefined) return { fault, reason: `${sender} must not send ${name()} in this way` }
   if (author?.isPersonBlocked && isRelayable(entity)) {
-    return { fault: 'AuthorIgnored', reason: `Moderated: the author ${entity.author} is blocked` }
+    return { fault: 'Moderated', reason: `the author ${entity.author} is blocked` }
   }
   if (!hasLostParts && isEmpty(entity)) return { fault: 'ValidationError', reason: `${name()} is empty` }
   return undefined

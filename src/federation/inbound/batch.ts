@@ -1,6 +1,7 @@
 import type { WantedEntity } from '../../jobs/definitions.js'
 import type { EntityKey } from '../../jobs/waiting/entity-key.js'
 import type { ReceivableEntity, ReceivedEntity } from '../../protocol/entities/registry.js'
+import type { References } from '../../protocol/envelopes/sender-rules.js'
 import type { InnerSignature } from '../../protocol/envelopes/verify-envelope.js'
 import type { ProtocolFault } from '../../protocol/errors.js'
 import type { Signer } from './find-signers.js'
@@ -52,6 +53,19 @@ export interface Arrival<Entity extends ReceivedEntity = ReceivedEntity> {
   readonly recipient?: InboundRecipient | undefined
   /** The post it belongs to is local, so this pod relays the entity to the readers of the post. */
   readonly parentIsLocal?: boolean
+}
+
+/** An arrival with all facts that `authorise` decides on. */
+export interface ResolvedArrival extends Arrival<ReceivableEntity> {
+  readonly references: References
+  /** The entity or its parent was retracted before it arrived. */
+  readonly isDeleted: boolean
+  /** A photo or a poll was removed from the post, because another author has used its guid. */
+  readonly hasLostParts: boolean
+  /** The named author has an account on this pod. */
+  readonly authorIsLocal: boolean
+  /** The parent is stored, but the author of the entity does not receive it. */
+  readonly hasUnreadableParent: boolean
 }
 
 /** A message that refers to an entity or a person that this pod does not know yet. */

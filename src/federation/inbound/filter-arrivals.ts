@@ -15,8 +15,7 @@ import {
 } from '../../domain/moderation/filters/filter-document.js'
 import type { Pod } from '../../pod/pod.js'
 import { readTags } from '../../protocol/mentions.js'
-import type { Arrival, StepResult, StoredRecord } from './batch.js'
-import type { ResolvedArrival } from './resolve-references.js'
+import type { Arrival, ResolvedArrival, StepResult, StoredRecord } from './batch.js'
 
 /** Arrivals that match filters. */
 export type FilteredArrivals = ReadonlyMap<Arrival, FilteredDocument>

@@ -29,9 +29,9 @@ export async function ignoreNewlyBlocked(
     else if (end === 'pod') {
       ignored.push({ message, arrival, reason: `the pod of ${entity.author} or ${sender} is blocked` })
     } else {
-      const reason = `Moderated: the author ${entity.author} is blocked`
-      if (isRelayable(entity)) rejected.push({ message, arrival, fault: 'AuthorIgnored', reason })
-      else ignored.push({ message, arrival, reason })
+      const reason = `the author ${entity.author} is blocked`
+      if (isRelayable(entity)) rejected.push({ message, arrival, fault: 'Moderated', reason })
+      else ignored.push({ message, arrival, reason: `Moderated: ${reason}` })
     }
   }
   return { ready, ignored, rejected }

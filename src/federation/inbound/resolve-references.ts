@@ -4,7 +4,7 @@ import { splitAddress } from '../../protocol/address.js'
 import type { ReceivableEntity } from '../../protocol/entities/registry.js'
 import type { References } from '../../protocol/envelopes/sender-rules.js'
 import { isAuthorised } from './authorise.js'
-import type { Arrival, StepResult, WaitingMessage } from './batch.js'
+import type { Arrival, ResolvedArrival, StepResult, WaitingMessage } from './batch.js'
 import {
   addEntityOfBatch,
   type BatchReferences,
@@ -16,19 +16,6 @@ import {
 import { listParents, retractedKey } from './entity-references.js'
 import { isWebUrl } from './store/photo-values.js'
 import { hasDeletedParent, isPhotoRetracted, isRetracted } from './tombstones.js'
-
-/** An arrival with all facts that `authorise` decides on. */
-export interface ResolvedArrival extends Arrival<ReceivableEntity> {
-  readonly references: References
-  /** The entity or its parent was retracted before it arrived. */
-  readonly isDeleted: boolean
-  /** A photo or a poll was removed from the post, because another author has used its guid. */
-  readonly hasLostParts: boolean
-  /** The named author has an account on this pod. */
-  readonly authorIsLocal: boolean
-  /** The parent is stored, but the author of the entity does not receive it. */
-  readonly hasUnreadableParent: boolean
-}
 
 /**
  * Finds the entities that a batch refers to, with one statement for each kind of reference. A message with an unknown reference

@@ -6,6 +6,7 @@ import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.
 import type { Pod } from '../../pod/pod.js'
 import type { ReceivableEntity, ReceivedEntity } from '../../protocol/entities/registry.js'
 import type { TargetType } from '../../protocol/entities/retraction.js'
+import type { ProtocolFault } from '../../protocol/errors.js'
 import type { RejectedMessage } from './batch.js'
 import { groupGuidsByKind, listParents } from './entity-references.js'
 
@@ -17,16 +18,19 @@ const targetTypes = {
   poll_participation: 'PollParticipation',
 } as const satisfies { readonly [Type in ReceivableEntity['type']]?: TargetType }
 
+/** The author of the post blocks the author, or moderators do. */
+const ANSWERED: ReadonlySet<ProtocolFault> = new Set(['AuthorIgnored', 'Moderated'])
+
 /**
- * Sends a retraction to each author whose relayable was rejected because the local post author ignores them. No other pod has
- * received the relayable.
+ * Sends a retraction to each author whose relayable was rejected because the local post author or this pod blocks them. No other pod
+ * has received the relayable.
  */
 export async function retractIgnoredRelayables(
   pod: Pick<Pod, 'jobs'>,
   transaction: Knex.Transaction,
   rejected: readonly RejectedMessage[],
 ): Promise<void> {
-  const ignored = rejected.flatMap(({ fault, arrival }) => (fault === 'AuthorIgnored' ? relayableIn(arrival) : []))
+  const ignored = rejected.flatMap(({ fault, arrival }) => (ANSWERED.has(fault) ? relayableIn(arrival) : []))
   if (ignored.length === 0) return
   const { roots } = await findPostReferences(transaction, groupGuidsByKind(ignored.flatMap(listParents)))
   const authors = await Person.byAddresses(
