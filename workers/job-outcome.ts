@@ -6,8 +6,10 @@ import { FailedJob } from './failed-job.js'
 
 /** The outcome of one run of a job. */
 export type JobOutcome =
-  /** The effect is committed, by this run or by another worker, or the outbox row has been postponed. */
+  /** The effect is committed, by this run or by another worker. */
   | { readonly kind: 'done' }
+  /** The outbox row stays; the sweeper adds the job again. */
+  | { readonly kind: 'postponed' }
   /** Permanently invalid or refused: logged, not retried. */
   | { readonly kind: 'drop'; readonly fault: string; readonly error: Error }
   /** The next attempt may succeed; after the last one the job is a dead letter. */
@@ -19,7 +21,8 @@ export type JobOutcome =
 
 /** Classifies an error by its class and fields, never by its text. */
 export function outcomeOfError(error: unknown): JobOutcome {
-  if (error instanceof AlreadyDone || error instanceof Postponed) return { kind: 'done' }
+  if (error instanceof AlreadyDone) return { kind: 'done' }
+  if (error instanceof Postponed) return { kind: 'postponed' }
   if (error instanceof Refusal) return { kind: 'drop', fault: error.reason, error }
   if (error instanceof ProtocolError) {
     // Only messages wait for entities, and without an error; other jobs wait by their back-off.

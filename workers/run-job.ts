@@ -94,6 +94,9 @@ async function completesJob(pod: Pod, work: LoadedJob | undefined, outcome: JobO
     case 'done':
       pod.log.debug('job already done')
       return true
+    case 'postponed':
+      pod.log.debug('job postponed')
+      return true
     case 'drop':
       pod.log.warn({ err: outcome.error, fault: outcome.fault }, 'job dropped')
       await work?.finishIfOpen()

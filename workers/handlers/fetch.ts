@@ -14,7 +14,7 @@ import type {
   fetchStreamJob,
   Handlers,
 } from '../../src/jobs/definitions.js'
-import { type JobContext, postpone } from '../../src/jobs/outbox/outbox.js'
+import { type JobContext, postponed } from '../../src/jobs/outbox/outbox.js'
 import { SIGNER_LIMITS } from '../../src/jobs/waiting/limits.js'
 import { findKnownHosts } from '../../src/jobs/waiting/signer-lookups.js'
 import { Pod as OtherPod } from '../../src/persistence/models/pod.js'
@@ -37,7 +37,7 @@ export const fetchHandlers: Handlers<FetchJob, Pod, JobContext> = {
   async 'discover-person'(pod, work) {
     const { address } = work.data
     const host = readHost(address)
-    await waitForPausedPod(pod, work, host)
+    await requireUnpausedPod(pod, work, host)
     await runInHostShare(pod, host, 'DiscoveryFailed', (within) =>
       discoverPerson(pod, address, { ...again, ...within }),
     )
@@ -45,7 +45,7 @@ export const fetchHandlers: Handlers<FetchJob, Pod, JobContext> = {
 
   async 'fetch-entity'(pod, work) {
     const host = readHost(work.data.from)
-    await waitForPausedPod(pod, work, host)
+    await requireUnpausedPod(pod, work, host)
     await runInHostShare(pod, host, 'NotFetchable', () => fetchEntity(pod, work.data, again))
   },
 
@@ -64,14 +64,14 @@ export const fetchHandlers: Handlers<FetchJob, Pod, JobContext> = {
   async 'fetch-stream'(pod, work) {
     const { address } = work.data
     const host = readHost(address)
-    await waitForPausedPod(pod, work, host)
+    await requireUnpausedPod(pod, work, host)
     await runInHalfHostShare(pod, host, 'NotFetchable', () => runOnce(pod, () => fetchPersonStream(pod, address)))
   },
 
   async 'fetch-linked'(pod, work) {
     const { data } = work
     const host = readHost(data.from)
-    await waitForPausedPod(pod, work, host)
+    await requireUnpausedPod(pod, work, host)
     await runInHalfHostShare(pod, host, 'NotFetchable', () => runOnce(pod, () => fetchEntity(pod, data)))
   },
 }
@@ -81,10 +81,10 @@ export function readHost(from: string): string {
   return splitAddress(from)?.host ?? from
 }
 
-/** Postpones a job that would send a request to a paused pod until the end of the pause. */
-async function waitForPausedPod(pod: Pod, { outboxId }: JobContext, host: string): Promise<void> {
+/** Throws for a job that would send a request to a paused pod: it is postponed until the end of the pause. */
+async function requireUnpausedPod(pod: Pod, { outboxId }: JobContext, host: string): Promise<void> {
   const seconds = await OtherPod.secondsOfPause(pod.db, host)
-  if (seconds !== undefined && outboxId !== undefined) await postpone(pod.db, outboxId, seconds)
+  if (seconds !== undefined && outboxId !== undefined) throw await postponed(pod.db, outboxId, seconds)
 }
 
 async function discoverMentioned(

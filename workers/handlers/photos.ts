@@ -10,7 +10,7 @@ import type {
   removePhotoFilesJob,
   Upload,
 } from '../../src/jobs/definitions.js'
-import { type JobContext, postpone } from '../../src/jobs/outbox/outbox.js'
+import { type JobContext, postponed } from '../../src/jobs/outbox/outbox.js'
 import { isBackupRunning } from '../../src/persistence/operations/backup-runs.js'
 import type { PreparedPictures } from '../../src/persistence/photos/picture-storage.js'
 import type { Pod } from '../../src/pod/pod.js'
@@ -35,7 +35,7 @@ async function removePhotoFiles(
   { db, pictures }: Pod,
   { data, outboxId }: JobContext & { readonly data: { readonly names: readonly string[] } },
 ): Promise<void> {
-  if (outboxId !== undefined && (await isBackupRunning(db))) await postpone(db, outboxId, REMOVE_AGAIN_SECONDS)
+  if (outboxId !== undefined && (await isBackupRunning(db))) throw await postponed(db, outboxId, REMOVE_AGAIN_SECONDS)
   await pictures.delete(data.names.flatMap(listPhotoFiles))
 }
 

@@ -1,5 +1,5 @@
 import type { MailData } from '../../jobs/definitions.js'
-import { type JobContext, postpone, sweepAllNow } from '../../jobs/outbox/outbox.js'
+import { type JobContext, postponed, sweepAllNow } from '../../jobs/outbox/outbox.js'
 import { inTransaction } from '../../persistence/database/transactions.js'
 import {
   countMailAttempt,
@@ -43,7 +43,7 @@ export async function sendMail(pod: Pod, work: MailWork): Promise<void> {
     perMinute: settings.perMinute,
     probeSeconds: MAIL_LIMITS.probeSeconds,
   })
-  if (!turn.mayTry) return postpone(pod.db, outboxId, turn.waitSeconds)
+  if (!turn.mayTry) throw await postponed(pod.db, outboxId, turn.waitSeconds)
 
   const mail = await composeMail(pod, data)
   if (mail === undefined) {
@@ -99,13 +99,13 @@ async function handleFault(pod: Pod, work: MailWork, fault: SmtpFault, attempts:
     case 'operator': {
       const began = await recordTransportFailure(pod.db, { ...fault, probeSeconds })
       if (began) pod.log.warn({ fault: fault.fault, code: fault.code }, 'the mail server refuses this pod')
-      return postpone(pod.db, outboxId, probeSeconds)
+      throw await postponed(pod.db, outboxId, probeSeconds)
     }
     case 'temporary': {
       const seconds = retrySeconds[attempts]
       await countMailAttempt(pod.db, data.mailId)
       if (seconds === undefined) throw new MailUnsent(fault.fault)
-      return postpone(pod.db, outboxId, seconds)
+      throw await postponed(pod.db, outboxId, seconds)
     }
     case 'no_mailbox':
     case 'refused':

@@ -56,12 +56,12 @@ export class Postponed extends Error {
   override name = 'Postponed'
 }
 
-/** Ends a job without its effect; the sweeper adds it again after this many seconds. */
-export async function postpone(db: Knex, outboxId: number, seconds: number): Promise<never> {
+/** Has the sweeper add a job again after this many seconds. Its handler throws the result, which ends the job without its effect. */
+export async function postponed(db: Knex, outboxId: number, seconds: number): Promise<Postponed> {
   await db('outbox')
     .where({ id: outboxId })
     .update({ sweepAt: db.raw(`${NOW} + make_interval(secs => ?)`, [seconds]) })
-  throw new Postponed('The work is postponed.')
+  return new Postponed('The work is postponed.')
 }
 
 /** Stores a job in the transaction of the change that causes it; adds it to the queue after the commit. */
