@@ -7,6 +7,7 @@ import { inTransaction, retryAfterLockTimeout } from '../../persistence/database
 import { addNamedParticipant } from '../../persistence/inbound/insert-conversations.js'
 import { Person, type ProfileFields } from '../../persistence/models/person.js'
 import { Pod as OtherPod } from '../../persistence/models/pod.js'
+import { restrictNewPerson } from '../../persistence/moderation/pod-rule-restrictions.js'
 import { restoreOwnGuids } from '../../persistence/people/person-guids.js'
 import type { Pod } from '../../pod/pod.js'
 import type { Hcard } from '../../protocol/discovery/discovery-documents.js'
@@ -56,6 +57,7 @@ async function save(pod: Pod, transaction: Knex.Transaction, found: DiscoveredPe
     })
     const identity = { ...guids, address, publicKey, podId, refreshedAt: began }
     const { id } = await Person.insertWithProfile(transaction, identity, profileOf(hcard, podUrl))
+    await restrictNewPerson(transaction, id)
     await addNamedParticipant(transaction, { id, address })
     await parkAndResume(pod, transaction, [], [person])
   } else {

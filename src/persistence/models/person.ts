@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import type { QueryBuilder } from 'objection'
 import { queryPrepared } from '../database/database.js'
-import { restrictNewPerson } from '../moderation/pod-rule-restrictions.js'
 import { Model } from './model.js'
 import { Pod } from './pod.js'
 
@@ -91,7 +90,6 @@ export class Person extends Model {
     const added = await this.query(transaction)
       .insert({ ...person, ...listedColumns(profile) })
       .returning('*')
-    if (added.podId !== null) await restrictNewPerson(transaction, added.id)
     added.profile = await Profile.query(transaction)
       .insert({ ...profile, personId: added.id })
       .returning('*')

@@ -1,6 +1,7 @@
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { Person, type Profile } from '../../../src/persistence/models/person.js'
 import { Pod as PodModel } from '../../../src/persistence/models/pod.js'
+import { restrictNewPerson } from '../../../src/persistence/moderation/pod-rule-restrictions.js'
 import type { Pod } from '../../../src/pod/pod.js'
 import type { FakePerson } from '../federation/fake-pods.js'
 import { readKey } from '../pods/fixed-key-crypto.js'
@@ -28,7 +29,7 @@ export async function addRemotePerson(
       .onConflict(['host', 'port'])
       .merge(['host'])
       .returning('*')
-    return Person.insertWithProfile(
+    const person = await Person.insertWithProfile(
       transaction,
       {
         guid: fields.guid ?? newGuid(),
@@ -38,6 +39,8 @@ export async function addRemotePerson(
       },
       fields.profile,
     )
+    await restrictNewPerson(transaction, person.id)
+    return person
   })
 }
 
