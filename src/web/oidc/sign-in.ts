@@ -5,7 +5,7 @@ import { findRelyingParty } from '../../domain/accounts/factors/relying-party.js
 import { findFactors, hasFactor } from '../../domain/accounts/factors/second-factor.js'
 import { beginSecondStep, type FirstFactor } from '../../domain/accounts/factors/second-step.js'
 import { normaliseUsername, type SignIn, signIn } from '../../domain/accounts/sign-in.js'
-import { findPendingState } from '../../domain/accounts/sign-ups/pending-state.js'
+import { findPendingState, repeatConfirmation } from '../../domain/accounts/sign-ups/pending-state.js'
 import { mustConfirmNotices } from '../../domain/moderation/notices/user-notices.js'
 import { limitAddresses } from '../limits/address-limit.js'
 import { countRateLimited, countSignInFailure } from '../limits/rejection-metrics.js'
@@ -139,8 +139,10 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
     const signedIn = await signIn(pod, username, password)
     const target = signedIn && (await continueAfterPassword(signedIn))
     if (signedIn === undefined || target === undefined || !(await signedIn.confirm())) {
-      const waitsFor = target === undefined ? await findPendingState(pod, username, password) : undefined
-      if (waitsFor !== undefined) {
+      const pending = target === undefined ? await findPendingState(pod, username, password) : undefined
+      if (pending !== undefined) {
+        const { waitsFor } = pending
+        if (waitsFor === 'confirmation') await repeatConfirmation(pod, pending)
         const needs = { confirmation: waitsFor === 'confirmation', approval: waitsFor === 'approval' }
         return reply
           .type('text/html; charset=utf-8')
