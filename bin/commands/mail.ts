@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { readBounce } from '../../src/domain/mail/bounces.js'
+import { recordBounce } from '../../src/domain/mail/bounces.js'
 import { MAIL_LIMITS } from '../../src/domain/mail/limits.js'
 import { findMailStatus, resumeMail, testMail } from '../../src/domain/mail/mail-operations.js'
 import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
@@ -66,7 +66,7 @@ async function status(options: OutputOptions): Promise<void> {
 
 async function bounce(options: OutputOptions): Promise<void> {
   const message = await readStandardInput()
-  const { username, state, ignored } = await withPod((pod) => readBounce(pod, message))
+  const { username, state, ignored } = await withPod((pod) => recordBounce(pod, message))
   print(options, { username, state, ignored }, [
     username === null ? `Nothing was changed: ${ignored}.` : `The mailbox of ${username} is ${state}.`,
   ])

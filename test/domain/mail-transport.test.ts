@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { bounceAddress, readBounce } from '../../src/domain/mail/bounces.js'
+import { bounceAddress, recordBounce } from '../../src/domain/mail/bounces.js'
 import { enqueueAccountMail } from '../../src/domain/mail/enqueue-mail.js'
 import { findMailStatus, resumeMail, testMail } from '../../src/domain/mail/mail-operations.js'
 import { readMailbox } from '../../src/domain/mail/mailboxes.js'
@@ -202,12 +202,12 @@ describe('a status notification', () => {
   it('of a failure suppresses the mailbox; a wrong MAC or a delay changes nothing', async () => {
     const address = bounceAddress(pod, alice) ?? ''
     const wrong = address.replace(/.@/, (end) => (end === '0@' ? '1@' : '0@'))
-    expect(await readBounce(pod, notification(wrong, 'failed'))).toMatchObject({ ignored: 'wrong_mac' })
-    expect(await readBounce(pod, notification(address, 'delayed'))).toMatchObject({ ignored: 'no_failure' })
-    expect(await readBounce(pod, 'Subject: Out of office\n\nI am away.')).toMatchObject({ ignored: 'no_address' })
+    expect(await recordBounce(pod, notification(wrong, 'failed'))).toMatchObject({ ignored: 'wrong_mac' })
+    expect(await recordBounce(pod, notification(address, 'delayed'))).toMatchObject({ ignored: 'no_failure' })
+    expect(await recordBounce(pod, 'Subject: Out of office\n\nI am away.')).toMatchObject({ ignored: 'no_address' })
     expect(await pod.db('users').where({ id: alice }).first('mailState')).toEqual({ mailState: 'ok' })
 
-    expect(await readBounce(pod, notification(address, 'failed'))).toMatchObject({
+    expect(await recordBounce(pod, notification(address, 'failed'))).toMatchObject({
       username: 'alice',
       state: 'suppressed',
     })

@@ -19,7 +19,7 @@ import { spoolArchive } from '../../src/federation/archives/reading/spool-archiv
 import { findImport, type Import, type ImportSection } from '../../src/persistence/archives/imports.js'
 import { Tombstone } from '../../src/persistence/models/tombstone.js'
 import { DELIVERY_PRIORITY } from '../../src/persistence/outbound/delivery-priority.js'
-import { findDueDeliveries } from '../../src/persistence/outbound/due-deliveries.js'
+import { holdAndFindDueDeliveries } from '../../src/persistence/outbound/due-deliveries.js'
 import { insertDeliveries } from '../../src/persistence/outbound/insert-deliveries.js'
 import { openFolderPictures } from '../../src/persistence/photos/folder-pictures.js'
 import { entityToJson } from '../../src/protocol/entities/entity-json.js'
@@ -296,7 +296,7 @@ describe('a message of the new account', () => {
     await write('contact')
     const held = async () => {
       await pod.db('deliveries').update({ dueAt: new Date(Date.now() - 1_000) })
-      const due = await findDueDeliveries(pod.db, [{ podId: other.id, limit: 10 }])
+      const due = await holdAndFindDueDeliveries(pod.db, [{ podId: other.id, limit: 10 }])
       return Object.fromEntries(due.map((delivery) => [delivery.record, delivery.held]))
     }
     expect(await held()).toEqual({ status_message: true, contact: true })

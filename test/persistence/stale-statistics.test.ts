@@ -39,10 +39,10 @@ import { Post } from '../../src/persistence/models/post.js'
 import { listNotificationsOfUser } from '../../src/persistence/notifications/list-notifications.js'
 import { DELIVERY_PRIORITY } from '../../src/persistence/outbound/delivery-priority.js'
 import {
-  findDueDeliveries,
   findOverduePods,
   findPodsToCheck,
   giveUpDeliveries,
+  holdAndFindDueDeliveries,
   leasePods,
   recordDeliveryResults,
   releasePod,
@@ -208,7 +208,7 @@ const owner = '00000000-0000-4000-8000-000000000000'
 
 async function settleOneDelivery(): Promise<unknown> {
   await leasePods(workerDb, [{ podId, owner, milliseconds: 60_000, onlyProven: false }])
-  const [first, second] = await findDueDeliveries(workerDb, [{ podId, limit: 2 }])
+  const [first, second] = await holdAndFindDueDeliveries(workerDb, [{ podId, limit: 2 }])
   if (first === undefined || second === undefined) throw new Error('Nothing is due.')
   const refusal = {
     status: 400,
@@ -280,8 +280,8 @@ const message = () =>
   ({ waitsFor: `post:${newGuid()}`, payload: newGuid(), acceptedAt: new Date(), times: 0, signed: true }) as const
 
 it.each<readonly [string, () => Promise<unknown>]>([
-  ['the due deliveries of a pod', () => findDueDeliveries(workerDb, [{ podId, limit: 20 }])],
-  ['the first due delivery of a pod', () => findDueDeliveries(workerDb, [{ podId, limit: 1 }])],
+  ['the due deliveries of a pod', () => holdAndFindDueDeliveries(workerDb, [{ podId, limit: 20 }])],
+  ['the first due delivery of a pod', () => holdAndFindDueDeliveries(workerDb, [{ podId, limit: 1 }])],
   ['the end of a delivery round', settleOneDelivery],
   [
     'a message to one person',

@@ -10,7 +10,7 @@ import { COMMAND_ACTOR } from '../../src/domain/moderation/actor.js'
 import {
   findStateOfCasePicture,
   readPictureOfCase,
-  showCasePicture,
+  requestPictureOfCase,
 } from '../../src/domain/moderation/case-pictures.js'
 import { newGuid } from '../../src/domain/new-guid.js'
 import { PHOTO_LIMITS } from '../../src/domain/photos/limits.js'
@@ -314,17 +314,19 @@ describe('a reported picture', () => {
     const stateOf = () => findStateOfCasePicture(test.pod, COMMAND_ACTOR, picture)
 
     expect([await stateOf(), requested]).toEqual([undefined, []])
-    await expect(showCasePicture(test.pod, COMMAND_ACTOR, { ...picture, photoGuid: newGuid() })).rejects.toMatchObject({
+    await expect(
+      requestPictureOfCase(test.pod, COMMAND_ACTOR, { ...picture, photoGuid: newGuid() }),
+    ).rejects.toMatchObject({
       reason: 'picture_not_found',
     })
-    await showCasePicture(test.pod, COMMAND_ACTOR, picture)
-    await showCasePicture(test.pod, COMMAND_ACTOR, picture)
+    await requestPictureOfCase(test.pod, COMMAND_ACTOR, picture)
+    await requestPictureOfCase(test.pod, COMMAND_ACTOR, picture)
     expect(await test.pod.db('audit_entries').where({ action: 'case.picture_shown' }).select('caseId')).toEqual([
       { caseId: found.id },
     ])
     await work(Buffer.from('no picture'))
     expect(await stateOf()).toBe('failed')
-    await showCasePicture(test.pod, COMMAND_ACTOR, picture)
+    await requestPictureOfCase(test.pod, COMMAND_ACTOR, picture)
     await work(await twoColours().png().toBuffer())
     expect([await stateOf(), requested.at(-1)]).toEqual(['ready', 'https://r.example/uploads/x.png'])
     const [clear, blurred] = await Promise.all(

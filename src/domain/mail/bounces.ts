@@ -26,10 +26,10 @@ export interface BounceResult {
 }
 
 /**
- * Reads one delivery status notification (RFC 3464). Only a notification of a failure with a valid tagged address changes anything:
+ * Records the failure that a delivery status notification (RFC 3464) reports. Only a notification of a failure with a valid tagged address changes anything:
  * automatic replies come to the same address.
  */
-export async function readBounce(pod: Pod, message: string): Promise<BounceResult> {
+export async function recordBounce(pod: Pod, message: string): Promise<BounceResult> {
   const ignore = (ignored: NonNullable<BounceResult['ignored']>) => ({ username: null, state: null, ignored })
   const tagged = findTagged(pod, message)
   if (tagged === undefined) return ignore('no_address')

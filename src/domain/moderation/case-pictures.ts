@@ -24,7 +24,7 @@ interface PictureOfCase {
  * Has a picture of a reported post fetched and made again by a worker, so that the browser of a moderator loads nothing from another pod,
  * and no file as it was uploaded. The request is recorded in the audit log. The copies are kept for a day.
  */
-export async function showCasePicture(
+export async function requestPictureOfCase(
   pod: Pick<Pod, 'db' | 'jobs' | 'now' | 'claimedKey'>,
   actor: Actor,
   picture: PictureOfCase,

@@ -9,7 +9,7 @@ import type { Entity } from '../../protocol/entities/registry.js'
 import { enqueueLinkedFetches, readLinkedText } from '../discovery/linked-entities.js'
 import { isRemoteAddress } from '../discovery/pod-location.js'
 import { planDispatch } from './dispatch-plan.js'
-import { resolveMentions } from './mentioned-recipients.js'
+import { attachMentionedPeople } from './mentioned-recipients.js'
 
 type DispatchWork = JobContext & { readonly data: OutgoingRecord }
 
@@ -73,7 +73,7 @@ async function dispatchOldest(
 async function dispatchRecord(pod: Pod, transaction: Knex.Transaction, record: OutgoingRecord): Promise<void> {
   const plan = await planDispatch(pod, transaction, record)
   if (plan === undefined) return
-  await resolveMentions(pod, transaction, plan)
+  await attachMentionedPeople(pod, transaction, plan)
   await enqueueLinkedFetches(pod, transaction, [
     { text: ownTextOf(pod, plan.message.entity), depth: 0, fetchesLeft: REFERENCE_LIMITS.fetchesOfMessage },
   ])

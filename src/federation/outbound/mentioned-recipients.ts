@@ -15,7 +15,7 @@ import { type DispatchPlan, planDispatch } from './dispatch-plan.js'
  * Attaches the known remote people that a text mentions, and enqueues lookups of the unknown ones. They get the text after their
  * discovery.
  */
-export async function resolveMentions(
+export async function attachMentionedPeople(
   pod: Pod,
   transaction: Knex.Transaction,
   { message, mentions }: DispatchPlan,

@@ -4,7 +4,7 @@ import {
   type DeliveryResults,
   type DueDelivery,
   type DueRequest,
-  findDueDeliveries,
+  holdAndFindDueDeliveries,
   type LeaseRequest,
   type LeaseResult,
   leasePods,
@@ -55,7 +55,7 @@ function openSharedDelivery(db: Knex): SharedDelivery {
   })
   const findDue = groupCommit(ONE_AT_A_TIME, async (requests: readonly DueRequest[]) => {
     const ofPods = new Map<number, DueDelivery[]>(requests.map(({ podId }) => [podId, []]))
-    for (const due of await findDueDeliveries(db, requests)) ofPods.get(due.podId)?.push(due)
+    for (const due of await holdAndFindDueDeliveries(db, requests)) ofPods.get(due.podId)?.push(due)
     return ofPods
   })
   const record = groupCommit(RESULTS, (results: readonly DeliveryResults[]) => recordDeliveryResults(db, results))

@@ -128,8 +128,11 @@ export interface DueRequest {
  * Messages of an account that has moved here are held until the pod knows the move, contacts for ten minutes longer: diaspora* would
  * drop the aspects of the old contact.
  */
-export async function findDueDeliveries(db: Knex, requests: readonly DueRequest[]): Promise<readonly DueDelivery[]> {
-  return queryPrepared<DueDelivery>(db, 'due-deliveries', selectDueDeliveries, [
+export async function holdAndFindDueDeliveries(
+  db: Knex,
+  requests: readonly DueRequest[],
+): Promise<readonly DueDelivery[]> {
+  return queryPrepared<DueDelivery>(db, 'due-deliveries', holdAndSelectDueDeliveries, [
     requests.map(({ podId }) => podId),
     requests.map(({ limit }) => limit),
   ])
@@ -140,7 +143,7 @@ export async function findDueDeliveries(db: Knex, requests: readonly DueRequest[
  * The shape pins this plan against old statistics: `offset 0` keeps the order of the joins, the row comparison fits only the index
  * `deliveries_once`, and the expressions (`+ 0`) keep the other indexes out.
  */
-const selectDueDeliveries = `
+const holdAndSelectDueDeliveries = `
   with first_rows as materialized (
     select waiting.*
     from unnest(${opaqueParam('$1', 'bigint[]')}, $2::integer[]) as requests(pod_id, row_limit)

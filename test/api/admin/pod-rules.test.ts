@@ -4,7 +4,7 @@ import { restrictOperation } from '../../../src/domain/moderation/pods/restrict-
 import { newGuid } from '../../../src/domain/new-guid.js'
 import { runOperation } from '../../../src/domain/operations/long-operations.js'
 import { Pod as OtherPod } from '../../../src/persistence/models/pod.js'
-import { findDueDeliveries, leasePods } from '../../../src/persistence/outbound/due-deliveries.js'
+import { holdAndFindDueDeliveries, leasePods } from '../../../src/persistence/outbound/due-deliveries.js'
 import { addPost } from '../../support/databases/rows.js'
 import { addRemotePerson } from '../../support/people/remote-people.js'
 import { makeStaff, type StaffClient } from '../../support/people/staff.js'
@@ -288,7 +288,7 @@ describe('pods', () => {
     })
     expect((await adm.post('/pods/slow.example/resume', { reason })).body).toMatchObject({ changed: false })
     expect((await lease()).get(podId)).toMatchObject({ isLeased: true })
-    const due = await findDueDeliveries(api.pod.db, [{ podId, limit: 10 }])
+    const due = await holdAndFindDueDeliveries(api.pod.db, [{ podId, limit: 10 }])
     expect(due.map(({ id }) => id)).toEqual(ids)
     expect((await adm.get('/audit?action=pod.pause&action=pod.resume')).body).toHaveLength(2)
   })

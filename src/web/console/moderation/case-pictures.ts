@@ -1,5 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { findStateOfCasePicture, readPictureOfCase, showCasePicture } from '../../../domain/moderation/case-pictures.js'
+import {
+  findStateOfCasePicture,
+  readPictureOfCase,
+  requestPictureOfCase,
+} from '../../../domain/moderation/case-pictures.js'
 import { type CasePictureState, PICTURE_LOOKS } from '../../../persistence/moderation/case-pictures.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
@@ -31,7 +35,7 @@ export function addCasePictures(app: FastifyInstance): void {
     path: PATH,
     power: 'moderation',
     ...{ title: 'Show the picture', notice: 'picture_wanted', page: pathWithParameters(PATH) },
-    run: (request) => showCasePicture(pod, request.console.actor, pictureIn(request)),
+    run: (request) => requestPictureOfCase(pod, request.console.actor, pictureIn(request)),
   })
 
   app.get(`${PATH}/:look`, route, async (request, reply) => {
