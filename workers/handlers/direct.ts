@@ -1,9 +1,9 @@
 import { publishAnnouncementsOfRows } from '../../src/domain/notifications/announcements.js'
-import { deliver } from '../../src/federation/outbound/deliver.js'
 import { dispatchRelaysOfRows } from '../../src/federation/outbound/dispatch-relays.js'
 import { participateForRows } from '../../src/federation/outbound/participate.js'
 import { announceJob, type DataOf, dispatchRelaysJob, participateJob } from '../../src/jobs/definitions.js'
 import { type DirectDelivery, type DirectHandler, runTogether } from '../direct-runs.js'
+import { deliverAndParticipate } from './outbound.js'
 
 const ANNOUNCEMENTS_TOGETHER = 500
 /** Beyond these, rows get jobs. */
@@ -56,5 +56,5 @@ export const directHandlers: readonly DirectHandler[] = [
 /** As many as a job of several pods has. A post to more pods leaves the others to jobs, for all worker processes. */
 export const directDelivery: DirectDelivery = {
   atOnce: 64,
-  run: (pod, podId, signal) => deliver(pod, [podId], { queue: 'outbound', signal }),
+  run: (pod, podId, signal) => deliverAndParticipate(pod, [podId], { queue: 'outbound', signal }),
 }

@@ -1,9 +1,9 @@
 import { checkKnownPod } from '../../src/federation/discovery/pod-checks.js'
-import { deliver } from '../../src/federation/outbound/deliver.js'
+import { type DeliverOptions, deliver } from '../../src/federation/outbound/deliver.js'
 import { dispatchInOrder } from '../../src/federation/outbound/dispatch.js'
 import { dispatchRelays } from '../../src/federation/outbound/dispatch-relays.js'
 import { forwardEnvelope } from '../../src/federation/outbound/forward-envelope.js'
-import { participate } from '../../src/federation/outbound/participate.js'
+import { participate, participateInNext } from '../../src/federation/outbound/participate.js'
 import type {
   checkPodJob,
   deliverJob,
@@ -17,9 +17,18 @@ import type {
 import type { JobContext } from '../../src/jobs/outbox/outbox.js'
 import type { Pod } from '../../src/pod/pod.js'
 
+/** Sends due deliveries; where participations have arrived, those for the next posts follow. */
+export async function deliverAndParticipate(
+  pod: Pod,
+  podIds: readonly number[],
+  options: Omit<DeliverOptions, 'onParticipations'>,
+): Promise<void> {
+  await deliver(pod, podIds, { ...options, onParticipations: (arrived) => participateInNext(pod, arrived) })
+}
+
 export const outboundHandlers: Handlers<typeof dispatchJob | typeof deliverJob, Pod, JobContext> = {
   dispatch: (pod, work) => dispatchInOrder(pod, work),
-  deliver: (pod, { data: { podIds } }, signal) => deliver(pod, podIds, { queue: 'outbound', signal }),
+  deliver: (pod, { data: { podIds } }, signal) => deliverAndParticipate(pod, podIds, { queue: 'outbound', signal }),
 }
 
 export const outboundSlowHandlers: Handlers<
@@ -29,7 +38,8 @@ export const outboundSlowHandlers: Handlers<
 > = {
   // For rows of earlier versions: the job has another queue now.
   participate: (pod, work) => participate(pod, work),
-  deliver: (pod, { data: { podIds } }, signal) => deliver(pod, podIds, { queue: 'outbound-slow', signal }),
+  deliver: (pod, { data: { podIds } }, signal) =>
+    deliverAndParticipate(pod, podIds, { queue: 'outbound-slow', signal }),
   'check-pod': (pod, { data: { podId } }) => checkKnownPod(pod, podId),
   'forward-envelope': (pod, { data }) => forwardEnvelope(pod, data),
 }

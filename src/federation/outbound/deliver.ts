@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type DuePod, enqueueDeliveries } from '../../jobs/outbox/enqueue-deliveries.js'
+import type { ArrivedParticipations } from '../../persistence/interactions/outgoing-participations.js'
 import { DELIVERY_PRIORITY } from '../../persistence/outbound/delivery-priority.js'
 import { type DueDelivery, type PodHealthChange, releasePod } from '../../persistence/outbound/due-deliveries.js'
 import type { Pod } from '../../pod/pod.js'
@@ -9,15 +10,16 @@ import { formatAddressHost } from '../../protocol/address.js'
 import type { DeliveryQueue } from './delivery-metrics.js'
 import { type DeliveryAttempt, hasResponse, type LeasedDelivery, sendDeliveries } from './delivery-round.js'
 import { DELIVERY_LIMITS, type DeliveryLimits } from './limits.js'
-import { participateInNext } from './participate.js'
 import { assessPod, toFailedDelivery } from './pod-health.js'
 import { sealDeliveries } from './seal-deliveries.js'
 import { getSharedDelivery } from './shared-delivery.js'
 
-interface DeliverOptions {
+export interface DeliverOptions {
   /** The slots of `outbound` are for pods that have proven to respond. */
   readonly queue: DeliveryQueue
   readonly signal: AbortSignal
+  /** Follows the deliveries of a pod in which participations have arrived. */
+  readonly onParticipations: (arrived: ArrivedParticipations) => Promise<void>
   readonly limits?: Partial<DeliveryLimits>
 }
 
@@ -63,7 +65,8 @@ interface RunOptions extends DeliverOptions {
  * Sends the due deliveries of one pod, by priority and then in the order of insertion, until none is due, the pod fails, or the time
  * of this run is over. The lease allows one run for a pod at a time in all processes; a second run ends at once.
  */
-async function deliverToPod(pod: Pod, podId: number, { queue, signal, limits, until }: RunOptions): Promise<void> {
+async function deliverToPod(pod: Pod, podId: number, run: RunOptions): Promise<void> {
+  const { queue, signal, limits, until, onParticipations } = run
   const owner = randomUUID()
   const request = { podId, owner, milliseconds: limits.leaseMs, onlyProven: queue === 'outbound' }
   const lease = await getSharedDelivery(pod.db).lease(request)
@@ -79,7 +82,7 @@ async function deliverToPod(pod: Pod, podId: number, { queue, signal, limits, un
   }
   if (arrived.length > 0) {
     const isFirstOfPod = !lease.pod.takesParticipations
-    await participateInNext(pod, { podId, postGuids: arrived, isFirstOfPod })
+    await onParticipations({ podId, postGuids: arrived, isFirstOfPod })
   }
   // A run that broke off is not enqueued again: its obstacle still exists. The sweeper finds the deliveries later.
   if (end === 'timed_out') await enqueueDeliveries(pod, [{ podId, proven: queue === 'outbound' }])
