@@ -1,9 +1,7 @@
 import { listUsedFilters, readFiltersVersion } from '../../../persistence/moderation/filters.js'
 import type { Pod } from '../../../pod/pod.js'
+import { startReloading } from '../../operations/start-reloading.js'
 import { compileFilters, type FilterMatcher } from './filter-matcher.js'
-
-/** Milliseconds between two comparisons of the loaded filters with the stored ones. */
-const RELOAD_EVERY_MS = 3_000
 
 interface LoadedFilters {
   readonly version: string
@@ -27,10 +25,7 @@ export async function reloadFilters(pod: Pick<Pod, 'db' | 'jobs'>): Promise<void
 
 /** Keeps the filters of a process up to date, also while it receives nothing. */
 export function startFilterLoader(pod: Pick<Pod, 'db' | 'jobs' | 'log'>): { close(): void } {
-  const reload = () => void reloadFilters(pod).catch((err) => pod.log.debug({ err }, 'filters not reloaded'))
-  reload()
-  const timer = setInterval(reload, RELOAD_EVERY_MS)
-  return { close: () => clearInterval(timer) }
+  return startReloading(pod, 'filters', () => reloadFilters(pod))
 }
 
 function load({ db, jobs }: Pick<Pod, 'db' | 'jobs'>): Promise<LoadedFilters> {

@@ -1,12 +1,10 @@
 import { parseNetworkList } from '../../../networks/trusted-proxies.js'
 import { listClosedNetworks } from '../../../persistence/moderation/network-rules.js'
 import type { Pod } from '../../../pod/pod.js'
+import { startReloading } from '../../operations/start-reloading.js'
 
 type NetworkPod = Pick<Pod, 'db' | 'jobs'>
 type HasAccess = (address: string) => boolean
-
-/** Milliseconds between two readings, so that a rule is in force everywhere within five seconds. */
-const RELOAD_EVERY_MS = 3_000
 
 /** One entry for each open pod of this process, whose requests look it up. */
 const loaded = new WeakMap<Pod['jobs'], HasAccess>()
@@ -24,9 +22,5 @@ export async function reloadClosedNetworks({ db, jobs }: NetworkPod): Promise<vo
 
 /** Keeps the rules of a web process up to date. After a failure those of before stay in force. */
 export function startClosedNetworkLoader(pod: NetworkPod & Pick<Pod, 'log'>): { close(): void } {
-  const reload = () =>
-    void reloadClosedNetworks(pod).catch((err) => pod.log.debug({ err }, 'rules for networks not reloaded'))
-  reload()
-  const timer = setInterval(reload, RELOAD_EVERY_MS)
-  return { close: () => clearInterval(timer) }
+  return startReloading(pod, 'rules for networks', () => reloadClosedNetworks(pod))
 }
