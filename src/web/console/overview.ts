@@ -2,47 +2,42 @@ import type { FastifyPluginAsync } from 'fastify'
 import { readSoftware } from '../../config/software.js'
 import { hasPower } from '../../domain/accounts/role-powers.js'
 import { type ModerationOverview, readOverview } from '../../domain/moderation/cases.js'
-import { findNewerRelease } from '../../domain/operations/newer-release.js'
-import { isNearlyFull, storageFacts } from '../../domain/operations/storage.js'
-import { queueFacts } from '../../jobs/operations/queue-facts.js'
-import { listChecks } from '../../persistence/operations/checks.js'
-import { listProcesses } from '../../persistence/operations/processes.js'
-import { listRequestedStates } from '../../persistence/operations/queue-controls.js'
-import type { Pod } from '../../pod/pod.js'
-import { cachedAnswer } from '../../throttling/cached-answer.js'
+import { openWorkFacts, type WorkFacts } from '../../domain/operations/machine.js'
+import { isNearlyFull } from '../../domain/operations/storage.js'
 import { html, type Markup } from '../pages/markup.js'
 import { sendConsolePage } from './console-page.js'
 import { formatCount, formatTime } from './quantities.js'
 
-/** The page is reloaded often, and its figures read all queues. */
-const FRESH_MS = 2_000
 const SWEPT_WITHIN = 60
 
 /** `/admin`: what needs a decision, and the state of the pod. */
 export const overviewRoutes: FastifyPluginAsync = async (app) => {
   const { pod } = app
   const { version } = readSoftware()
-  const state = cachedAnswer(() => readState(pod), FRESH_MS)
+  const readWork = openWorkFacts(pod)
 
   app.get('/admin', { config: { power: 'moderation' }, schema: { hide: true } }, async (request, reply) => {
     const { staff, actor } = request.console
     const isAdmin = hasPower(staff.role, 'administration')
-    const [{ warnings, tiles }, waiting] = await Promise.all([state(), readOverview(pod, actor)])
+    const [work, waiting] = await Promise.all([isAdmin ? readWork(actor) : undefined, readOverview(pod, actor)])
     return sendConsolePage(request, reply, {
       title: 'Overview',
       content: html`${decisions(waiting)}${
-        isAdmin &&
-        html`<section class="card"><h2>Warnings</h2>${
-          warnings.length === 0
-            ? html`<p>None.</p>`
-            : html`<ul class="warnings">${warnings.map((warning) => html`<li>${warning}</li>`)}</ul>`
-        }</section>
-<section class="card"><h2>Work</h2><p class="soft small">As of ${formatTime(pod.now())}. <a href="/admin">Refresh</a></p>
-<ul class="tiles list">${tiles.map(({ name, value, path }) => html`<li><b>${value}</b> <a href="${path}">${name}</a></li>`)}</ul></section>
-`
+        work !== undefined && workSections(describeWork(work), pod.now())
       }<section class="card"><h2>Software</h2><p>Version ${version}, Node.js ${process.versions.node}, queue in ${pod.jobs.store === 'redis' ? 'Redis' : 'PostgreSQL'}.</p></section>`,
     })
   })
+}
+
+function workSections({ warnings, tiles }: ReturnType<typeof describeWork>, now: Date): Markup {
+  return html`<section class="card"><h2>Warnings</h2>${
+    warnings.length === 0
+      ? html`<p>None.</p>`
+      : html`<ul class="warnings">${warnings.map((warning) => html`<li>${warning}</li>`)}</ul>`
+  }</section>
+<section class="card"><h2>Work</h2><p class="soft small">As of ${formatTime(now)}. <a href="/admin">Refresh</a></p>
+<ul class="tiles list">${tiles.map(({ name, value, path }) => html`<li><b>${value}</b> <a href="${path}">${name}</a></li>`)}</ul></section>
+`
 }
 
 /** What waits for a decision of a moderator. */
@@ -61,17 +56,10 @@ interface Tile {
   readonly path: string
 }
 
-async function readState(
-  pod: Pick<Pod, 'db' | 'jobs' | 'config'>,
-): Promise<{ readonly warnings: readonly Markup[]; readonly tiles: readonly Tile[] }> {
-  const [facts, processes, requestedStates, folders, checks, newer] = await Promise.all([
-    queueFacts(pod),
-    listProcesses(pod.db),
-    listRequestedStates(pod.db),
-    storageFacts(pod),
-    listChecks(pod.db),
-    findNewerRelease(pod, readSoftware().version),
-  ])
+function describeWork({ facts, processes, requestedStates, folders, checks, newerRelease }: WorkFacts): {
+  readonly warnings: readonly Markup[]
+  readonly tiles: readonly Tile[]
+} {
   const queues = Object.entries(facts.queues ?? {})
   const sum = (read: (queue: (typeof queues)[number][1]) => number) =>
     formatCount(queues.reduce((total, [, queue]) => total + read(queue), 0))
@@ -91,7 +79,7 @@ async function readState(
       ...stopped.map(({ queue, state }) => html`<a href="/admin/queues/${queue}">${queue}</a> is ${state}.`),
       ...low.map(({ folder }) => html`<a href="/admin/storage"><bdi>${folder}</bdi></a> is nearly full.`),
       ...failed.map(({ name }) => html`The <a href="/admin/checks">check</a> of ${name} has failed.`),
-      ...(newer === undefined ? [] : [html`Version ${newer} of the program is available.`]),
+      ...(newerRelease === undefined ? [] : [html`Version ${newerRelease} of the program is available.`]),
     ],
     tiles: [
       { name: 'waiting jobs', value: sum(({ waiting }) => waiting), path: '/admin/queues' },

@@ -1,8 +1,9 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { isNearlyFull, storageFacts } from '../../../domain/operations/storage.js'
-import { type BackupFigures, readBackupFigures } from '../../../persistence/operations/backup-runs.js'
-import { type DatabaseFacts, readDatabaseFacts } from '../../../persistence/operations/database-facts.js'
-import { listProcesses, type PodProcess } from '../../../persistence/operations/processes.js'
+import { listRunningProcesses, readBackups, readDatabase, readStorage } from '../../../domain/operations/machine.js'
+import { isNearlyFull } from '../../../domain/operations/storage.js'
+import type { BackupFigures } from '../../../persistence/operations/backup-runs.js'
+import type { DatabaseFacts } from '../../../persistence/operations/database-facts.js'
+import type { PodProcess } from '../../../persistence/operations/processes.js'
 import { html, type Markup } from '../../pages/markup.js'
 import { sendConsolePage } from '../console-page.js'
 import { formatBytes, formatCount, formatRelativeTime, formatSeconds, formatTime } from '../quantities.js'
@@ -20,7 +21,7 @@ export const machineRoutes: FastifyPluginAsync = async (app) => {
   const schema = { hide: true }
 
   app.get('/admin/workers', { config, schema }, async (request, reply) => {
-    const processes = await listProcesses(pod.db)
+    const processes = await listRunningProcesses(pod, request.console.actor)
     const versions = new Set(processes.map(({ version }) => version))
     const workers = processes.filter(({ kind }) => kind === 'worker').length
     return sendConsolePage(request, reply, {
@@ -34,7 +35,7 @@ ${jobTable(processes, pod.now())}`,
   })
 
   app.get('/admin/database', { config, schema }, async (request, reply) => {
-    const facts = await readDatabaseFacts(pod.db)
+    const facts = await readDatabase(pod, request.console.actor)
     return sendConsolePage(request, reply, {
       title: `Database: ${formatBytes(facts.bytes)}`,
       content: html`<section class="card">${databaseFacts(facts)}</section>
@@ -43,7 +44,8 @@ ${jobTable(processes, pod.now())}`,
   })
 
   app.get('/admin/storage', { config, schema }, async (request, reply) => {
-    const [folders, backup] = await Promise.all([storageFacts(pod), readBackupFigures(pod.db)])
+    const { actor } = request.console
+    const [folders, backup] = await Promise.all([readStorage(pod, actor), readBackups(pod, actor)])
     return sendConsolePage(request, reply, {
       title: 'Storage',
       content: html`<section class="card">${dataTable({
