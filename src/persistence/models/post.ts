@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { QueryBuilder } from 'objection'
 import { queryPrepared } from '../database/database.js'
-import { isAuthorUnblocked } from '../posts/visibility.js'
+import { isAuthorUnblocked, isReadableBy } from '../posts/visibility.js'
 import { Aspect } from './aspect.js'
 import { Comment } from './comment.js'
 import { Like } from './like.js'
@@ -152,12 +152,7 @@ export class Post extends Model {
     return this.query(db)
       .findOne({ 'posts.guid': guid })
       .whereRaw(isAuthorUnblocked('posts.author_id'))
-      .where((seen) =>
-        seen
-          .where('posts.public', true)
-          .orWhere('posts.authorId', personId)
-          .orWhereRaw(`exists (select 1 from post_visibilities where post_id = posts.id and user_id = ?)`, [userId]),
-      )
+      .whereRaw(isReadableBy('?', '?'), [personId, userId])
   }
 
   /**

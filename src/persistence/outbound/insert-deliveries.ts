@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { queryPrepared } from '../database/database.js'
-import { SENT_PUBLICLY } from '../posts/visibility.js'
+import { SENT_PUBLICLY, sentPublicly } from '../posts/visibility.js'
 import { opaqueParam } from '../sql/opaque-param.js'
 import { rowByRow } from '../sql/row-by-row.js'
 import { DELIVERY_PRIORITY, type DeliveryPriority } from './delivery-priority.js'
@@ -101,7 +101,7 @@ export async function insertRelays(
 const recipientQueries: Readonly<Record<RecipientSelector['of'], string>> = {
   post: selectSubscribers('cast(:postId as bigint)', 'cast(:commentId as bigint)'),
   photo: `
-    with photo as (select id, author_id, coalesce(public_before_hiding, public) as public from photos where id = cast(:photoId as bigint))
+    with photo as (select id, author_id, ${sentPublicly('photos')} as public from photos where id = cast(:photoId as bigint))
     select contacts.person_id as id from photo
       join users on users.person_id = photo.author_id
       join contacts on contacts.user_id = users.id

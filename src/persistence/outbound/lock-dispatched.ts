@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { SENT_PUBLICLY } from '../posts/visibility.js'
+import { SENT_PUBLICLY, sentPublicly } from '../posts/visibility.js'
 import { traceDigits } from '../sql/trace.js'
 
 /** A record of a local person, locked until the end of the transaction so that it is not deleted while it is dispatched. */
@@ -107,7 +107,7 @@ const post = `
   for key share of posts`
 
 const photo = `
-  select photos.id, photos.author_id as "authorId", coalesce(photos.public_before_hiding, photos.public) as public, photos.post_id as "postId"
+  select photos.id, photos.author_id as "authorId", ${sentPublicly('photos')} as public, photos.post_id as "postId"
   from photos
   join people on people.id = photos.author_id and ${isLocal('people')}
   where photos.guid = ? and not photos.pending

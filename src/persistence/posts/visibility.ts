@@ -8,13 +8,18 @@ export const READER_PERSON_ID = opaqueParam('$2', 'bigint')
 /** The posts that a token may show: `public` ones alone, or all that the reader may see. It also applies to the reader's own posts. */
 export type Visibility = 'public' | 'readable'
 
-/** SQL conditions for visible rows of `posts`: the same rule as in `Post.readableBy`. */
+/** SQL condition for rows of `posts` that a reader may see: public, their own, or delivered to them. */
+export function isReadableBy(personId: string, userId: string): string {
+  return `(
+    posts.public or posts.author_id = ${personId}
+    or ${hasRow(`post_visibilities as visible where visible.user_id = ${userId} and visible.post_id = posts.id`)}
+  )`
+}
+
+/** SQL conditions for visible rows of `posts`. */
 export const visibilityCondition: Readonly<Record<Visibility, string>> = {
   public: 'posts.public',
-  readable: `(
-    posts.public or posts.author_id = ${READER_PERSON_ID}
-    or ${hasRow(`post_visibilities as visible where visible.user_id = ${READER_USER_ID} and visible.post_id = posts.id`)}
-  )`,
+  readable: isReadableBy(READER_PERSON_ID, READER_USER_ID),
 }
 
 /**
@@ -25,5 +30,9 @@ export function isAuthorUnblocked(authorId: string): string {
   return `not ${hasRow(`people as blocked where blocked.id = ${authorId} and blocked.restriction = 'block'`)}`
 }
 
-/** Whether other pods know a row of `posts` as public. A hidden post is not public here. */
-export const SENT_PUBLICLY = 'coalesce(posts.public_before_hiding, posts.public)'
+/** Whether other pods know a row of `posts` or `photos` as public. Hidden content is not public here. */
+export function sentPublicly(table: 'posts' | 'photos'): string {
+  return `coalesce(${table}.public_before_hiding, ${table}.public)`
+}
+
+export const SENT_PUBLICLY = sentPublicly('posts')
