@@ -23,8 +23,12 @@ export interface Precondition {
 const ATTEMPTS = 4
 
 /**
- * A transaction that is repeated at once, up to three times, after a deadlock or when a row it refers to is deleted meanwhile. Marks
- * the claimed Idempotency-Key of the request as done, so that the effect and its mark are committed together.
+ * A transaction that is repeated at once, up to three times, after a deadlock or when a row it refers to is deleted meanwhile: the work
+ * changes nothing outside of the transaction. With the pod of a request the transaction also
+ * - compares the `If-Match` of the request before the work, until a first transaction of the request is committed,
+ * - marks the claimed Idempotency-Key as done, so that the effect and its mark are committed together,
+ * - gives its rows the trace of the request.
+ * With `{ db }` alone it does none of these.
  */
 export async function inTransaction<Result>(
   { db, claimedKey, precondition, trace }: TransactionContext,
