@@ -69,7 +69,7 @@ export async function removeOrphanedFiles(
   for await (const group of orphanedFiles(db, pictures, signal)) {
     const old = group.filter(({ modifiedAt }) => modifiedAt < limit)
     if (!dryRun) {
-      // After the look-up of the photos: a backup that begins now has none of these in its snapshot.
+      // After the lookup of the photos: a backup that begins now has none of these in its snapshot.
       await refuseDuringBackup(db)
       await pictures.delete(old.map(({ name }) => name))
     }
