@@ -6,7 +6,7 @@ import { type Actor, actorOfAccount } from '../../domain/moderation/actor.js'
 import { parseNetworkList } from '../../networks/trusted-proxies.js'
 import type { Role } from '../../persistence/models/user.js'
 import { isUrl } from '../../protocol/is-url.js'
-import { type Browser, readBrowser, type SignedInSession } from '../oidc/browser.js'
+import { type Browser, getBrowser, type SignedInSession } from '../oidc/browser.js'
 import { formText } from '../oidc/form-text.js'
 import { OIDC_PATHS } from '../oidc/paths.js'
 import { RequestFault } from '../server/request-faults.js'
@@ -58,7 +58,7 @@ export function addConsoleAccess(app: FastifyInstance): void {
     const { power } = request.routeOptions.config
     if (power === undefined) return
     if (!isAllowedNetwork(request.ip)) throw nothingHere()
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     const session = await browser.signedIn()
     const account = session && (await findAccountWithRole(pod, { 'person.address': session.address }))
     if (session === undefined || account === undefined) return reply.redirect(signInPath(request), 303)

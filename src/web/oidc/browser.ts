@@ -85,11 +85,7 @@ async function isOfSession({ Session }: Provider, { session: begun }: Interactio
   return (await Session.findByUid(begun.uid))?.accountId === begun.accountId
 }
 
-export async function readBrowser(
-  app: FastifyInstance,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<Browser> {
+export async function getBrowser(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<Browser> {
   const provider = await app.provider()
   const context = provider.createContext(request.raw, reply.raw)
   const { cookies } = context

@@ -12,7 +12,7 @@ import { formPolicy } from '../pages/forms.js'
 import { textsFor } from '../pages/language/request-language.js'
 import { queryText } from '../schemas/query-text.js'
 import { pageFault, type RequestFault } from '../server/request-faults.js'
-import { readBrowser, readUiLocales } from './browser.js'
+import { getBrowser, readUiLocales } from './browser.js'
 import { formText } from './form-text.js'
 import { OIDC_PATHS } from './paths.js'
 
@@ -24,7 +24,7 @@ export const consentRoutes: FastifyPluginAsync = async (app) => {
 
   /** The pending request with its client, its user and the requested scopes. */
   async function findPendingConsent(request: FastifyRequest, reply: FastifyReply, uid: string | undefined) {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     const interaction = await browser.request(uid ?? '')
     const { params, prompt } = interaction
     const address = await browser.address()

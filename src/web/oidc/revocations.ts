@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { revokeAuthorization } from '../../domain/accounts/authorizations.js'
 import { pageFault } from '../server/request-faults.js'
-import { readBrowser } from './browser.js'
+import { getBrowser } from './browser.js'
 import { formText } from './form-text.js'
 import { OIDC_PATHS } from './paths.js'
 
@@ -12,7 +12,7 @@ export const revocationRoutes: FastifyPluginAsync = async (app) => {
   const schema = { hide: true }
 
   async function revokeAccess(request: FastifyRequest, reply: FastifyReply) {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     const address = await browser.address()
     if (address === undefined) return reply.redirect(OIDC_PATHS.signIn, 303)
     browser.checkForm(formText(request, 'form'))

@@ -15,7 +15,7 @@ import { formPolicy } from '../pages/forms.js'
 import type { PageTexts } from '../pages/language/page-texts.js'
 import { textsFor } from '../pages/language/request-language.js'
 import { queryText } from '../schemas/query-text.js'
-import { type Browser, readBrowser, readUiLocales } from './browser.js'
+import { type Browser, getBrowser, readUiLocales } from './browser.js'
 import { formText } from './form-text.js'
 import { OIDC_PATHS } from './paths.js'
 import { asksOnlyForFactor } from './policy.js'
@@ -78,7 +78,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   }
 
   app.get(OIDC_PATHS.signIn, { config, schema }, async (request, reply) => {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     const uid = queryText(request, 'request')
     const returnTo = readReturnPath(queryText(request, 'return_to'))
     if (uid === undefined && (await browser.address())) {
@@ -105,7 +105,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   }
 
   app.post(OIDC_PATHS.signIn, { config, schema, ...limited }, async (request, reply) => {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const uid = formText(request, 'request')
     const returnTo = readReturnPath(formText(request, 'return_to'))
@@ -159,7 +159,7 @@ export const signInRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.post(OIDC_PATHS.signOut, { config, schema }, async (request, reply) => {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     await browser.signOut()
     return reply.redirect('/', 303)

@@ -22,7 +22,7 @@ import type { PageTexts } from '../pages/language/page-texts.js'
 import { refusalText } from '../pages/language/refusal-text.js'
 import { setLanguageCookie, textsFor } from '../pages/language/request-language.js'
 import { queryText } from '../schemas/query-text.js'
-import { type Browser, type Interaction, readBrowser, readUiLocales } from './browser.js'
+import { type Browser, getBrowser, type Interaction, readUiLocales } from './browser.js'
 import { formText } from './form-text.js'
 import { isFormTimeFit, signFormTime } from './form-time.js'
 import { OIDC_PATHS } from './paths.js'
@@ -101,7 +101,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
   }
 
   app.get(OIDC_PATHS.signUp, { config, schema }, async (request, reply) => {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     return show(request, reply, browser, {
       request: queryText(request, 'request'),
       invitation: queryText(request, 'invitation'),
@@ -109,7 +109,7 @@ export const signUpRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.post(OIDC_PATHS.signUp, { config, schema, ...limited }, async (request, reply) => {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const visit = { request: formText(request, 'request'), invitation: formText(request, 'invitation') }
     const interaction = visit.request === undefined ? undefined : await browser.request(visit.request)

@@ -5,7 +5,7 @@ import { type PageTexts, withChoice } from '../pages/language/page-texts.js'
 import { keptLanguage, setLanguageCookie, textsFor } from '../pages/language/request-language.js'
 import { appsPage, memberStartPage, startPage } from '../pages/start/start-page.js'
 import { queryText } from '../schemas/query-text.js'
-import { readBrowser } from './browser.js'
+import { getBrowser } from './browser.js'
 import { OIDC_PATHS } from './paths.js'
 
 /** A path of this pod with its query: nothing that a browser reads as another host. */
@@ -33,7 +33,7 @@ export const startPageRoutes: FastifyPluginAsync = async (app) => {
   app.get('/', route, async (request, reply) => {
     reply.type('text/html; charset=utf-8')
     // Without cookies there is no session to read.
-    const browser = request.headers.cookie === undefined ? undefined : await readBrowser(app, request, reply)
+    const browser = request.headers.cookie === undefined ? undefined : await getBrowser(app, request, reply)
     const address = await browser?.address()
     const account = address && (await findAccountWithRole(pod, { 'person.address': address }))
     if (browser === undefined || !account) {

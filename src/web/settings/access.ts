@@ -5,7 +5,7 @@ import { findOwnAccount, type OwnAccount } from '../../domain/accounts/staff.js'
 import type { Viewer } from '../../domain/accounts/viewers.js'
 import type { RateLimit } from '../limits/rate-limit.js'
 import { openWriteLimit } from '../limits/write-limit.js'
-import { type Browser, readBrowser, type SignedInSession } from '../oidc/browser.js'
+import { type Browser, getBrowser, type SignedInSession } from '../oidc/browser.js'
 import { formText } from '../oidc/form-text.js'
 import { OIDC_PATHS } from '../oidc/paths.js'
 import type { PageTexts } from '../pages/language/page-texts.js'
@@ -56,7 +56,7 @@ export function addMemberAccess(app: FastifyInstance): void {
 
   app.addHook('onRequest', async (request, reply) => {
     if (request.routeOptions.config.member === undefined) return
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     const session = await browser.signedIn()
     const account = session && (await findOwnAccount(app.pod, session.address))
     if (session === undefined || account === undefined) return redirectToSignIn(request, reply)

@@ -8,7 +8,7 @@ import { formPolicy } from '../../pages/forms.js'
 import { textsFor } from '../../pages/language/request-language.js'
 import { queryText } from '../../schemas/query-text.js'
 import { pageFault } from '../../server/request-faults.js'
-import { type Browser, readBrowser, readUiLocales } from '../browser.js'
+import { type Browser, getBrowser, readUiLocales } from '../browser.js'
 import { formText } from '../form-text.js'
 import { OIDC_PATHS } from '../paths.js'
 import { readReturnPath } from '../return-path.js'
@@ -48,14 +48,14 @@ export const passkeySignInRoutes: FastifyPluginAsync = async (app) => {
   }
 
   app.get(OIDC_PATHS.passkey, { config, schema, ...pages }, async (request, reply) => {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     const returnTo = readReturnPath(queryText(request, 'return_to'))
     const destination = { uid: queryText(request, 'request'), returnTo }
     return show(request, reply, { browser, destination, isRefused: false })
   })
 
   app.post(OIDC_PATHS.passkey, { config, schema, ...attempts }, async (request, reply) => {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const uid = formText(request, 'request')
     const destination = { uid, returnTo: readReturnPath(formText(request, 'return_to')) }

@@ -14,7 +14,7 @@ import type { PageTexts } from '../../pages/language/page-texts.js'
 import { textsFor } from '../../pages/language/request-language.js'
 import { queryText } from '../../schemas/query-text.js'
 import { pageFault } from '../../server/request-faults.js'
-import { type Browser, readBrowser, readUiLocales } from '../browser.js'
+import { type Browser, getBrowser, readUiLocales } from '../browser.js'
 import { formText } from '../form-text.js'
 import { OIDC_PATHS } from '../paths.js'
 import { withRequest } from '../sign-in.js'
@@ -74,14 +74,14 @@ export const secondStepRoutes: FastifyPluginAsync = async (app) => {
   }
 
   app.get(OIDC_PATHS.secondStep, { config, schema }, async (request, reply) => {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     const uid = queryText(request, 'request')
     const step = await findStep(browser, uid)
     return step ? show(request, reply, { browser, step }) : reply.redirect(withRequest(OIDC_PATHS.signIn, uid), 303)
   })
 
   app.post(OIDC_PATHS.secondStep, { config, schema, ...limited }, async (request, reply) => {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const uid = formText(request, 'request')
     const step = await findStep(browser, uid)

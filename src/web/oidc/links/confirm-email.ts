@@ -8,7 +8,7 @@ import type { PageTexts } from '../../pages/language/page-texts.js'
 import { textsFor } from '../../pages/language/request-language.js'
 import { html, type MarkupValue } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
-import { type Browser, readBrowser } from '../browser.js'
+import { type Browser, getBrowser } from '../browser.js'
 import { formText } from '../form-text.js'
 import { OIDC_PATHS } from '../paths.js'
 
@@ -58,7 +58,7 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
   }
 
   app.get(OIDC_PATHS.confirmEmail, { config, schema }, async (request, reply) => {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     const t = textsFor(request, reply)
     const facts = { t, podName, action: OIDC_PATHS.confirmEmail, formToken: browser.formToken() }
     const words = { title: t('link.confirm_title'), text: t('link.confirm_text'), button: t('link.confirm_button') }
@@ -66,7 +66,7 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.post(OIDC_PATHS.confirmEmail, { config, schema }, async (request, reply) => {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const token = formText(request, 'token') ?? ''
     const t = textsFor(request, reply)
@@ -77,7 +77,7 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.get(OIDC_PATHS.undoEmail, { config, schema }, async (request, reply) => {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     const t = textsFor(request, reply)
     const facts = { t, podName, action: OIDC_PATHS.undoEmail, formToken: browser.formToken() }
     const words = { title: t('link.undo_title'), text: t('link.undo_text'), button: t('link.undo_button') }
@@ -85,7 +85,7 @@ export const confirmEmailRoutes: FastifyPluginAsync = async (app) => {
   })
 
   app.post(OIDC_PATHS.undoEmail, { config, schema }, async (request, reply) => {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const t = textsFor(request, reply)
     if (!(await isDone(() => undoEmailChange(pod, formText(request, 'token') ?? '')))) return expired(t, reply)

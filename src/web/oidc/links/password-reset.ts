@@ -13,7 +13,7 @@ import { textsFor } from '../../pages/language/request-language.js'
 import { html } from '../../pages/markup.js'
 import { queryText } from '../../schemas/query-text.js'
 import { RequestFault } from '../../server/request-faults.js'
-import { readBrowser } from '../browser.js'
+import { getBrowser } from '../browser.js'
 import { formText } from '../form-text.js'
 import { OIDC_LIMITS } from '../limits.js'
 import { OIDC_PATHS } from '../paths.js'
@@ -63,7 +63,7 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
   if (pod.config.mail !== undefined) {
     app.get(OIDC_PATHS.newPassword, { config, schema }, async (request, reply) => {
       const t = textsFor(request, reply)
-      const browser = await readBrowser(app, request, reply)
+      const browser = await getBrowser(app, request, reply)
       return send(
         reply,
         requestResetPage({ t, podName, action: OIDC_PATHS.newPassword, formToken: browser.formToken() }),
@@ -71,7 +71,7 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
     })
 
     app.post(OIDC_PATHS.newPassword, { config, schema }, async (request, reply) => {
-      const browser = await readBrowser(app, request, reply)
+      const browser = await getBrowser(app, request, reply)
       browser.checkForm(formText(request, 'form'))
       if (isWithinLimit(request.ip)) await requestPasswordReset(pod, formText(request, 'username') ?? '')
       const t = textsFor(request, reply)
@@ -96,13 +96,13 @@ export const passwordResetRoutes: FastifyPluginAsync = async (app) => {
   }
 
   app.get(OIDC_PATHS.editPassword, { config, schema }, async (request, reply) => {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     const t = textsFor(request, reply)
     return show(t, reply, { token: queryText(request, 'token') ?? '', formToken: browser.formToken(), errors: [] })
   })
 
   app.post(OIDC_PATHS.editPassword, { config, schema }, async (request, reply) => {
-    const browser = await readBrowser(app, request, reply)
+    const browser = await getBrowser(app, request, reply)
     browser.checkForm(formText(request, 'form'))
     const token = formText(request, 'token') ?? queryText(request, 'token') ?? ''
     const t = textsFor(request, reply)
