@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { newGuid } from '../../src/domain/new-guid.js'
 import { PUBLIC_POST_LIMITS } from '../../src/domain/posts/limits.js'
 import { publishPost } from '../../src/domain/posts/publish-post.js'
 import { createReshare } from '../../src/domain/posts/reshares.js'
@@ -152,6 +153,21 @@ describe('GET /public/:name.atom', () => {
     expect(textOf(2, 'title')).toBe('A title')
     expect(textOf(2, 'published')).toBe(post.createdAt.toISOString())
     expect(textOf(2, 'content')).toContain('&#60;b&#62;')
+  })
+
+  it('has the photos of a post with their descriptions', async () => {
+    const { personId: authorId } = await viewerOf(pod.pod, ben)
+    const guid = newGuid()
+    await pod.pod
+      .db('photos')
+      .insert({ guid, authorId, pending: true, name: 'a.png', text: 'A "tree"', width: 10, height: 20 })
+    await publish('With a photo', { photoGuids: [guid] }, ben)
+
+    const { body } = await pod.inject('/public/ben.atom')
+
+    expect(body).toContain(
+      '&#60;img src=&#34;/uploads/images/scaled_full_a.png&#34; alt=&#34;A &#38;#34;tree&#38;#34;&#34;',
+    )
   })
 
   it('is linked by the page of the person', async () => {

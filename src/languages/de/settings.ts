@@ -24,8 +24,9 @@ export const SETTINGS = {
   'settings.notice.blocked': 'Die Person ist blockiert.',
   'settings.notice.invitation_recalled': 'Die Einladung ist zurückgezogen.',
   'settings.notice.unblocked': 'Die Person ist nicht mehr blockiert.',
-  'settings.notice.email':
-    'Sieh in dein Postfach, falls dieser Pod E-Mails verschickt: Die Adresse gilt, sobald sie bestätigt ist.',
+  'settings.notice.email': 'Sieh in dein Postfach: Die Adresse gilt, sobald sie bestätigt ist.',
+  'settings.notice.email_without_mail':
+    'Die Adresse ist gespeichert. Sie bleibt unbestätigt, weil dieser Pod keine E-Mails verschickt.',
   'settings.notice.password': 'Dein neues Passwort gilt. Andere Browser sind abgemeldet.',
   'settings.notice.session_ended': 'Der Browser ist abgemeldet.',
   'settings.notice.sessions_ended': 'Alle anderen Browser sind abgemeldet.',

@@ -24,7 +24,9 @@ export const SETTINGS = {
   'settings.notice.blocked': 'La persona está bloqueada.',
   'settings.notice.invitation_recalled': 'La invitación está retirada.',
   'settings.notice.unblocked': 'La persona ya no está bloqueada.',
-  'settings.notice.email': 'Mira tu buzón, si este pod envía correos: la dirección cuenta en cuanto está confirmada.',
+  'settings.notice.email': 'Mira en tu buzón: la dirección cuenta en cuanto esté confirmada.',
+  'settings.notice.email_without_mail':
+    'La dirección está guardada. Queda sin confirmar, porque este pod no envía correos.',
   'settings.notice.password': 'Tu contraseña nueva está establecida. Se ha cerrado la sesión en los demás navegadores.',
   'settings.notice.session_ended': 'Se ha cerrado la sesión en el navegador.',
   'settings.notice.sessions_ended': 'Se ha cerrado la sesión en todos los demás navegadores.',

@@ -24,8 +24,9 @@ export const SETTINGS = {
   'settings.notice.blocked': 'La personne est bloquée.',
   'settings.notice.invitation_recalled': 'L’invitation est annulée.',
   'settings.notice.unblocked': 'La personne n’est plus bloquée.',
-  'settings.notice.email':
-    'Regardez dans votre boîte aux lettres, si ce pod envoie des e-mails : l’adresse compte dès qu’elle est confirmée.',
+  'settings.notice.email': 'Regardez dans votre boîte : l’adresse compte dès qu’elle est confirmée.',
+  'settings.notice.email_without_mail':
+    'L’adresse est enregistrée. Elle reste non confirmée, car ce pod n’envoie pas d’e-mails.',
   'settings.notice.password': 'Votre nouveau mot de passe est défini. Les autres navigateurs sont déconnectés.',
   'settings.notice.session_ended': 'Le navigateur est déconnecté.',
   'settings.notice.sessions_ended': 'Tous les autres navigateurs sont déconnectés.',

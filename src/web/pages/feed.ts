@@ -1,14 +1,14 @@
 import type { PublicPost } from '../../domain/posts/public-posts.js'
-import type { Translate } from '../../languages/translate.js'
 import type { Person, Profile } from '../../persistence/models/person.js'
 import { cleanText } from '../../protocol/xml/xml.js'
 import { presentName } from '../presenters/people.js'
 import { isNsfw, postTitle } from '../presenters/posts.js'
 import { buildSummary } from '../text/plain-text.js'
-import { type Names, writeExcerpt } from '../text/write-html.js'
+import type { Names } from '../text/write-html.js'
 import { escapeHtml } from './html.js'
 import type { PageFacts } from './language/page-texts.js'
 import { ownPath } from './people.js'
+import { type CardContext, postContent } from './post-card.js'
 
 export interface FeedFacts {
   readonly person: Person
@@ -24,7 +24,8 @@ export function feedUrl(podUrl: string, address: string): string {
 }
 
 /** The newest public posts of a local person as an Atom feed (RFC 4287). */
-export function personFeed({ person, profile, posts, names }: FeedFacts, { t, url, podName }: PageFacts): string {
+export function personFeed({ person, profile, posts, names }: FeedFacts, page: PageFacts): string {
+  const { t, url, podName } = page
   const personUrl = `${url}/people/${person.guid}`
   const picture = ownPath(profile.imageUrl, url)
   const updated = posts[0]?.post.createdAt ?? person.createdAt
@@ -41,21 +42,17 @@ export function personFeed({ person, profile, posts, names }: FeedFacts, { t, ur
     `<link rel="self" type="application/atom+xml" href="${xmlText(feedUrl(url, person.address))}"/>`,
     ...(picture === undefined ? [] : [`<logo>${xmlText(url + picture)}</logo>`]),
     authorElement(person, personUrl),
-    ...posts.map((shared) => entry(t, shared, { podUrl: url, names })),
+    ...posts.map((shared) => entry(shared, { t, pod: page, names, excerpt: true })),
     '</feed>',
     '',
   ].join('\n')
 }
 
-interface EntryFacts {
-  readonly podUrl: string
-  readonly names: Names
-}
-
 /** A reshare has the content of its root, and the author of the root as the author of its content. */
-function entry(t: Translate, shared: PublicPost, { podUrl, names }: EntryFacts): string {
+function entry(shared: PublicPost, context: CardContext): string {
+  const { t, pod } = context
   const { post, root } = shared
-  const url = `${podUrl}/posts/${post.guid}`
+  const url = `${pod.url}/posts/${post.guid}`
   const time = post.createdAt.toISOString()
   return [
     '<entry>',
@@ -64,16 +61,16 @@ function entry(t: Translate, shared: PublicPost, { podUrl, names }: EntryFacts):
     `<link rel="alternate" type="text/html" href="${xmlText(url)}"/>`,
     `<published>${time}</published>`,
     `<updated>${time}</updated>`,
-    ...(root === undefined ? [] : [authorElement(root.author, `${podUrl}/people/${root.author.guid}`)]),
-    content(t, shared, names),
+    ...(root === undefined ? [] : [authorElement(root.author, `${pod.url}/people/${root.author.guid}`)]),
+    content(shared, context),
     '</entry>',
   ].join('\n')
 }
 
-function content(t: Translate, shared: PublicPost, names: Names): string {
-  if (isNsfw(shared)) return `<summary>${xmlText(t('post.nsfw_summary'))}</summary>`
-  const { html } = writeExcerpt((shared.root ?? shared).post.text, names)
-  return `<content type="html">${xmlText(html)}</content>`
+/** Readers of feeds resolve the paths in it with `xml:base`. */
+function content(shared: PublicPost, context: CardContext): string {
+  if (isNsfw(shared)) return `<summary>${xmlText(context.t('post.nsfw_summary'))}</summary>`
+  return `<content type="html">${xmlText(postContent(shared.root ?? shared, context))}</content>`
 }
 
 function authorElement(person: Person, url: string): string {

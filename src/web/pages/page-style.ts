@@ -14,6 +14,7 @@ body { margin: 0; min-height: 100vh; padding: 1rem clamp(.75rem, 4vw, 2rem) 3rem
 .site a { display: inline-flex; align-items: center; gap: .6rem; min-height: 2rem; max-width: 100%; color: var(--ink); font-weight: 600;
   text-decoration: none; overflow-wrap: anywhere }
 .site a:hover, .site a[aria-current] { text-decoration: underline }
+main nav a[aria-current] { color: var(--ink); font-weight: 600; text-decoration: none }
 .site img { flex: none; border-radius: .35rem }
 .column .site, .column main { max-width: 42rem }
 .column main { display: grid; gap: 1rem }

@@ -48,12 +48,13 @@ ${content(root, context)}
 
 /** Posts marked as not safe for work are shown on request only. */
 function content(shared: PublicPost, context: CardContext): string {
-  const parts = contentParts(shared, context)
+  const parts = postContent(shared, context)
   if (!isNsfw(shared)) return parts
   return `<details class="inner"><summary>${escapeHtml(context.t('post.nsfw'))}</summary>\n${parts}\n</details>`
 }
 
-function contentParts({ post, author }: PublicPost, context: CardContext): string {
+/** Text, photos, poll and place of a post. */
+export function postContent({ post, author }: PublicPost, context: CardContext): string {
   const { photos = [], poll, location } = post
   const parts = [
     post.text.trim() === '' ? '' : textHtml(post, context),

@@ -37,6 +37,8 @@ ${unconfirmedEmail !== null && html`<p>${translateMarkup(t, 'email.unconfirmed',
     const errors = await collectFieldErrors(request.member.t, { email_invalid: 'email' }, () =>
       requestEmailChange(app.pod, request.member.account.userId, formText(request, 'email') ?? ''),
     )
-    return errors.length > 0 ? show(request, reply, errors) : redirectWithNotice(request, reply, 'email')
+    return errors.length > 0
+      ? show(request, reply, errors)
+      : redirectWithNotice(request, reply, hasMail ? 'email' : 'email_without_mail')
   })
 }
